@@ -467,7 +467,8 @@ std::vector<StudyModel> ShippedModels() {
 }
 
 const std::vector<std::string> kShippedSettings = {
-    "parts=0", "lessons=100", "draw=100", "update=100", "epochs=2", "learning-rate=0.002"};
+    "parts=0",  "lessons=100",  "draw=100",           "update=100",
+    "epochs=2", "draws=single", "learning-rate=0.002"};
 constexpr int64_t kShippedSamples = 100;
 
 // The six graphs of Fig. 2, and four of other families. "Fewer than 50 steps" are gradient steps here:

@@ -305,6 +305,8 @@ LearnedAlgorithm Gdp() {
   add(OfPolicy(Word("features", {"own", "shuffled", "none"},
                     "of units; shuffled: those of others, none: zeros, the controls of what is "
                     "learned from them")));
+  add(Word("draws", {"single", "shared"},
+           "of units: each by itself, or with the same random numbers in a region of the graph"));
   add(Integer("lessons", 0, 0, 1'000'000,
               "train: steps toward a teacher's plans of each graph, before the first sample"));
   add(Integer("teacher", 0, 0, 1'000'000'000,
@@ -330,6 +332,7 @@ LearnedAlgorithm Gdp() {
   Tune(gdp, "devices", "described");
   Tune(gdp, "plans", "followed");
   Tune(gdp, "scores", "centred");
+  Tune(gdp, "draws", "shared");
   Tune(gdp, "draw", "10");
   Tune(gdp, "update", "10");
   Tune(gdp, "minibatches", "2");

@@ -122,8 +122,8 @@ at::Tensor Shuffled(const at::Tensor& rows, uint64_t seed) {
   return rows.index_select(0, order.to(rows.device()));
 }
 
-Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, PlacementUnits units,
-              const std::shared_ptr<Parameters>& parameters) {
+Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, AgentUnits units_are,
+              PlacementUnits units, const std::shared_ptr<Parameters>& parameters) {
   const auto devices = static_cast<int64_t>(problem.problem.cluster->device_count());
   const at::TensorOptions& numbers = parameters->options();
   const int64_t neighbours = settings.Integer("neighbours");
@@ -139,8 +139,17 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, Placem
     features.push_back(
         CostFeatures(problem.problem, problem.graph, problem.candidates, problem.groups, units));
   }
-  UnitGraph graph{at::cat(features, 1).to(numbers), structure.to(numbers.device()), at::Tensor(),
-                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers), at::Tensor()};
+  UnitGraph graph{at::cat(features, 1).to(numbers),
+                  structure.to(numbers.device()),
+                  at::Tensor(),
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers),
+                  at::Tensor(),
+                  nullptr};
+  if (settings.Is("draws", "shared") && units_are != AgentUnits::kGroups) {
+    graph.shared = std::make_shared<SharedDraws>(
+        units.size(), units.edges,
+        EdgeTimes(problem.problem, problem.graph, problem.candidates, units), devices);
+  }
   if (settings.Is("features", "none")) graph.features.zero_();
   if (settings.Is("features", "shuffled")) {
     graph.features = Shuffled(graph.features, problem.seed);
@@ -190,9 +199,12 @@ Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, Place
     return MakePlacer(settings, width, devices, of_placer);
   };
   const at::TensorOptions& numbers = parameters->options();
-  UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers), at::Tensor(),
+  UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers),
+                  at::Tensor(),
                   NormalizedAdjacency(units.size(), units.edges, numbers),
-                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers), at::Tensor()};
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers),
+                  at::Tensor(),
+                  nullptr};
   std::unique_ptr<GraphEncoder> encoder = MakeEncoder(settings, problem, units, graph, *parameters);
   auto policy = std::make_unique<EncoderPlacerPolicy>(
       graph, std::move(encoder), make_placer,
@@ -295,7 +307,7 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
     if (name == "mars") {
       return MakeMars(settings, problem, std::move(units), parameters);
     }
-    if (name == "gdp") return MakeGdp(settings, problem, std::move(units), parameters);
+    if (name == "gdp") return MakeGdp(settings, problem, units_are, std::move(units), parameters);
     PW_CHECK(name == "post");
     auto policy = std::make_unique<TablePolicy>(
         ForbiddenDevices(units, problem.problem.cluster->device_count()).to(parameters->options()),

@@ -36,7 +36,14 @@ at::Tensor EncoderPlacerPolicy::Sample(int64_t count, Random& random,
   const at::Tensor noise =
       ExplorationNoise({1, count, graph_.forbidden.size(0), graph_.forbidden.size(1)},
                        graph_.features.options(), random, exploration, uniform_);
-  return placer_->Sample(Inputs(), noise)[0];
+  return placer_->Sample(Inputs(), Shared(noise, random, exploration))[0];
+}
+
+at::Tensor EncoderPlacerPolicy::Shared(const at::Tensor& noise, Random& random,
+                                       const Exploration& exploration) const {
+  if (graph_.shared == nullptr || exploration.greedy) return noise;
+  const at::Tensor regions = graph_.shared->Regions(noise.size(-3), random).to(noise.device());
+  return noise.gather(-2, regions.unsqueeze(-1).expand(noise.sizes()));
 }
 
 EncoderPlacerPolicy::Scored EncoderPlacerPolicy::Score() const {

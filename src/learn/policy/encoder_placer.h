@@ -9,6 +9,7 @@
 #include "learn/encoder/graph_encoder.h"
 #include "learn/placer/placer_net.h"
 #include "learn/policy/policy.h"
+#include "learn/policy/shared_draws.h"
 
 namespace placewright {
 
@@ -19,6 +20,7 @@ struct UnitGraph {
   at::Tensor adjacency;  // NormalizedAdjacency, for placers that look at it
   at::Tensor forbidden;  // [N, devices]
   at::Tensor devices;    // [devices, features], for placers that look at them
+  std::shared_ptr<const SharedDraws> shared;  // nullptr: each unit draws by itself
 };
 
 class EncoderPlacerPolicy : public Policy {
@@ -40,6 +42,9 @@ class EncoderPlacerPolicy : public Policy {
     at::Tensor logits;      // [N, devices]
   };
   Scored Score() const;
+  // Noise [..., K, N, devices] for K placements, shared among units as UnitGraph::shared has it.
+  at::Tensor Shared(const at::Tensor& noise, Random& random,
+                    const Exploration& exploration) const;
   // From now on the encoder is not trained: Table 1 of Mars trains placers on fixed representations.
   void FreezeEncoder();
 

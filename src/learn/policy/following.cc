@@ -46,7 +46,7 @@ FollowingPolicy::Logits FollowingPolicy::MakeLogits() const {
   const EncoderPlacerPolicy::Scored scored = inner_->Score();
 
   // [P, N, 1] times [P, N, devices].
-  
+
   const at::Tensor learned = at::linear(scored.embeddings, trust_, trust_bias_).t().unsqueeze(2);
   const at::Tensor trust = follow_ + Bounded(learned, follow_ / 2);
   const at::Tensor bounded = Bounded(scored.logits, follow_ / 4);
@@ -65,7 +65,9 @@ at::Tensor FollowingPolicy::Sample(int64_t count, Random& random,
                                .argmax(1, /*keepdim=*/true);
   const at::Tensor noise = ExplorationNoise({count, plans_.size(1), plans_.size(2)}, numbers,
                                             random, exploration, uniform_);
-  const at::Tensor units = (logits.units.index_select(0, modes.squeeze(1)) + noise).argmax(-1);
+  const at::Tensor units =
+      (logits.units.index_select(0, modes.squeeze(1)) + inner_->Shared(noise, random, exploration))
+          .argmax(-1);
   return at::cat({modes, units}, 1);
 }
 

@@ -19,7 +19,8 @@ struct Followed {
   Followed() {
     parameters = std::make_shared<Parameters>(Random(3), at::TensorOptions().dtype(at::kFloat));
     UnitGraph graph{
-        at::rand({7, 4}), SampleNeighbours(7, {}, 2, Random(1)), {}, at::zeros({7, 3}), {}};
+        at::rand({7, 4}), SampleNeighbours(7, {}, 2, Random(1)), {}, at::zeros({7, 3}), {},
+        nullptr};
     auto encoder = std::make_unique<GraphSageEncoder>(4, GraphSageEncoder::Options{1, 5}, "encoder",
                                                       *parameters);
     auto inner = std::make_unique<EncoderPlacerPolicy>(
@@ -170,7 +171,8 @@ TEST(FollowingPolicy, AllItsParametersLearn) {
   const Policy::Evaluated evaluated = f.policy->Evaluate(drawn);
   const at::Tensor weights = at::arange(50 * 8, at::kFloat).view({50, 8}).cos();
   (evaluated.log_probability * weights).sum().backward();
-  for (const char* name : {"mode", "mode_bias", "bounded_trust", "bounded_trust_bias", "encoder.0.pool"}) {
+  for (const char* name :
+       {"mode", "mode_bias", "bounded_trust", "bounded_trust_bias", "encoder.0.pool"}) {
     ASSERT_TRUE(f.Value(name).grad().defined()) << name;
     EXPECT_GT(f.Value(name).grad().abs().sum().item<double>(), 0) << name;
   }

@@ -190,6 +190,35 @@ at::Tensor CostFeatures(const Problem& problem, const OpGraph& graph,
   return features;
 }
 
+std::vector<double> EdgeTimes(const Problem& problem, const OpGraph& graph,
+                              const CandidateDevices& candidates, const PlacementUnits& units) {
+  constexpr int64_t kNone = -1, kSeveral = -2;
+  IdVector<ColocationGroupId, int64_t> unit_of(problem.groups.size(), kNone);
+  for (size_t unit = 0; unit < units.groups.size(); ++unit) {
+    for (const ColocationGroupId group : units.groups[unit]) {
+      unit_of[group] = unit_of[group] == kNone ? static_cast<int64_t>(unit) : kSeveral;
+    }
+  }
+  std::vector<int64_t> bytes(units.edges.size(), 0);
+  for (const ExecOpId op : graph.exec_ops()) {
+    for (const OpInput& input : graph.Inputs(op)) {
+      const ColocationGroupId source = graph.SourceOf(input);
+      if (!source.valid()) continue;
+      const UnitEdge edge(unit_of[source], unit_of[graph.group_of[op]]);
+      const auto found = std::lower_bound(units.edges.begin(), units.edges.end(), edge);
+      if (found == units.edges.end() || *found != edge) continue;
+      int64_t& moved = bytes[static_cast<size_t>(found - units.edges.begin())];
+      moved = SaturatingAdd(moved, input.length);
+    }
+  }
+  const MeanTransfer transfer(*problem.cluster, candidates.accelerators);
+  std::vector<double> times;
+  for (const int64_t moved : bytes) {
+    times.push_back(static_cast<double>(std::max<int64_t>(1, transfer.Time(moved))));
+  }
+  return times;
+}
+
 at::Tensor DeviceFeatures(const Problem& problem, const CandidateDevices& candidates) {
   const size_t devices = problem.cluster->device_count();
   int64_t fastest = kMaxQuantity, largest = 1;

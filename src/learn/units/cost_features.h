@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "search/problem/candidate_devices.h"
 #include "search/problem/group_info.h"
@@ -32,6 +33,11 @@ inline constexpr int64_t kCostFeatures = 5 + 1 + 4 + 2 * (1 + 2 * kPlaceHarmonic
 at::Tensor CostFeatures(const Problem& problem, const OpGraph& graph,
                         const CandidateDevices& candidates, const GroupInfos& groups,
                         const PlacementUnits& units);
+
+// [edge] of the units: nanoseconds, at least 1, that its data takes from one accelerator to another on average, all its
+// tensors in one transfer. Units that are single ops share groups with others: of these the latency alone.
+std::vector<double> EdgeTimes(const Problem& problem, const OpGraph& graph,
+                              const CandidateDevices& candidates, const PlacementUnits& units);
 
 // Features [devices, kDeviceFeatures]: whether it is an accelerator; its speed and memory beside
 // those of the best; where it stands in the middle of its share of [0, 1] among the accelerators

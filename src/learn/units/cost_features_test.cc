@@ -44,6 +44,15 @@ TestSpec Diamond(int64_t scale) {
   return spec;
 }
 
+TEST(EdgeTimes, ByHand) {
+  const Described f(Diamond(1));
+  const std::vector<UnitEdge> edges = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
+  ASSERT_EQ(f.units.edges, edges);
+  const int64_t latency = f.test->problem.cluster->route(DeviceId(0), DeviceId(1)).latency.count;
+  EXPECT_EQ(EdgeTimes(f.test->problem, f.graph, f.candidates, f.units),
+            std::vector<double>(4, static_cast<double>(latency + 100)));
+}
+
 TEST(CostFeatures, ByHand) {
   const Described f(Diamond(1));
   const at::Tensor features = f.Features();

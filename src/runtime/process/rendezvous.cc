@@ -177,8 +177,8 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
 
   Error NoRun(const std::string& why) const {
     return MakeError(ErrorCode::kMissingRuntime,
-                     fmt::format("what listens at {} is no run of Placewright: {}", Place(), why), "",
-                     "Set MASTER_PORT to another port on all ranks.");
+                     fmt::format("what listens at {} is no run of Placewright: {}", Place(), why),
+                     "", "Set MASTER_PORT to another port on all ranks.");
   }
 
   Result<Store> Connect(bool serves) const {
@@ -191,10 +191,11 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
     QuietLogOfStores();
     // LibTorch 2.x waits without a limit for the first answer of what listens: in a thread of its own, which is left
     // to itself where none comes.
-    std::packaged_task<Result<Store>()> opens([address = environment_.address, options]() -> Result<Store> {
+    std::packaged_task<Result<Store>()> opens([address = environment_.address,
+                                               options]() -> Result<Store> {
       Store made;
-      PW_RETURN_IF_ERROR(CatchAllFailures(
-          [&] { made = c10::make_intrusive<c10d::TCPStore>(address, options); }));
+      PW_RETURN_IF_ERROR(
+          CatchAllFailures([&] { made = c10::make_intrusive<c10d::TCPStore>(address, options); }));
       return made;
     });
     std::future<Result<Store>> opened = opens.get_future();
@@ -206,10 +207,11 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
     if (store.ok()) return store.Take();
     const std::string& why = store.error().message;
     if (serves && why.find("in use") != std::string::npos) {
-      return MakeError(ErrorCode::kMissingRuntime,
-                       fmt::format("port {} of this machine is in use", environment_.port), "",
-                       "End the run that has it, or set MASTER_PORT to another port on all ranks; one "
-                       "rank alone has the number 0.");
+      return MakeError(
+          ErrorCode::kMissingRuntime,
+          fmt::format("port {} of this machine is in use", environment_.port), "",
+          "End the run that has it, or set MASTER_PORT to another port on all ranks; one "
+          "rank alone has the number 0.");
     }
     return MakeError(
         ErrorCode::kMissingRuntime,
@@ -256,9 +258,10 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
       }
     });
     if (!agreed.ok() && !refused) {
-      return MakeError(ErrorCode::kMissingRuntime,
-                       fmt::format("rank 0 at {} does not answer: {}", Place(), agreed.error().message),
-                       "", "Start all ranks at about the same time.");
+      return MakeError(
+          ErrorCode::kMissingRuntime,
+          fmt::format("rank 0 at {} does not answer: {}", Place(), agreed.error().message), "",
+          "Start all ranks at about the same time.");
     }
     if (!refused) return Ok();
     if (environment_.rank == 0) AwaitReaders();
@@ -295,10 +298,11 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
     while (!store_->check({"verdict"})) {
       if (options_.stop.StopRequested()) return Interrupted();
       if (Clock::now() > end) {
-        return AbortText{-1, "",
-                         MakeError(ErrorCode::kMissingRuntime,
-                                   fmt::format("rank 0 at {} does not say whether the run begins", Place()),
-                                   "", "Start all ranks at about the same time.")};
+        return AbortText{
+            -1, "",
+            MakeError(ErrorCode::kMissingRuntime,
+                      fmt::format("rank 0 at {} does not say whether the run begins", Place()), "",
+                      "Start all ranks at about the same time.")};
       }
       std::this_thread::sleep_for(kPoll);
     }
@@ -330,7 +334,8 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
   // The store goes with rank 0: the others read the verdict before, those that come late, too.
   void AwaitReaders() {
     const bool hurries = options_.stop.StopRequested();
-    const Clock::time_point end = Clock::now() + (hurries ? kGrace / 2 : std::min(kLate, options_.start));
+    const Clock::time_point end =
+        Clock::now() + (hurries ? kGrace / 2 : std::min(kLate, options_.start));
     const Status waited = CatchAllFailures([&] {
       while (store_->add("verdict/read", 0) < environment_.size - 1 && Clock::now() < end) {
         std::this_thread::sleep_for(kPoll);
