@@ -2,8 +2,8 @@
 """learned_speed.py PROGRAM GRAPH CLUSTER: how fast learned planners sample and learn, on one thread.
 
 Each line is the difference of a training of 2 K samples and one of K, so that reading, units and the
-first draws do not count: seconds of the agent alone (sampling and updates), of the simulator, and
-samples per second of both together. Pre-training is the difference of 1,000 iterations and none.
+first draws do not count: seconds of the agent alone (sampling and updates), of the simulator, its
+share of both, and samples per second of both together. Pre-training is the difference of 1,000 iterations and none.
 GRAPH is a recorded step, such as `placewright capture bert-base -o bert.json.gz` makes. Prints
 seconds of this machine: compare lines of one run. Settings are the papers': updates as they have them.
 """
@@ -45,7 +45,7 @@ def main():
     parser.add_argument("cluster")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(f"{'':36} {'samples':>7} {'agent s':>8} {'simulator s':>11} {'samples/s':>9}")
+        print(f"{'':36} {'samples':>7} {'agent s':>8} {'simulator s':>11} {'share':>6} {'samples/s':>9}")
         for name, algorithm, settings, samples in CASES:
             plain = settings + (["pretraining=0"] if algorithm == "mars" else [])
             short = train(arguments, algorithm, plain, samples, folder)
@@ -53,7 +53,7 @@ def main():
             simulator = long["evaluating_seconds"] - short["evaluating_seconds"]
             both = long["seconds"] - short["seconds"]
             print(f"{name:36} {samples:7} {both - simulator:8.2f} {simulator:11.3f} "
-                  f"{samples / both:9.2f}", flush=True)
+                  f"{simulator / both:6.1%} {samples / both:9.2f}", flush=True)
         none = train(arguments, "mars", ["pretraining=0"], 20, folder)["seconds"]
         thousand = train(arguments, "mars", ["pretraining=1000"], 20, folder)["seconds"]
         print(f"{'mars, 1,000 iterations of Infomax':36} {'':7} {thousand - none:8.2f}")

@@ -262,6 +262,13 @@ LearnedAlgorithm Post() {
                         UnitSettings()};
   Change(post.settings, "training", "ppo+ce");
   Change(post.settings, "learning-rate", "0.1");
+  // A row of its table is one unit.
+  for (AgentSetting& setting : post.settings) {
+    if (setting.name == "unit" || setting.name == "parts" || setting.name == "partition" ||
+        setting.name == "order") {
+      setting.structural = true;
+    }
+  }
   TuneForAll(post);
   Tune(post, "explore", "1");
   Tune(post, "elite-interval", "20");
@@ -309,9 +316,10 @@ LearnedAlgorithm Gdp() {
            "of units: each by itself, or with the same random numbers in a region of the graph"));
   add(Integer("lessons", 0, 0, 1'000'000,
               "train: steps toward a teacher's plans of each graph, before the first sample"));
-  add(Integer("teacher", 0, 0, 1'000'000'000,
-              "train: moves of local-search from the best constructive plan to the teacher's; 0: all "
-              "constructive plans, the better the more"));
+  add(Integer(
+      "teacher", 0, 0, 1'000'000'000,
+      "train: moves of local-search from the best constructive plan to the teacher's; 0: all "
+      "constructive plans, the better the more"));
   add(Word("optimizer", {"adam", "sgd"}, "what moves the policy"));
   Change(gdp.settings, "draw", "400");
   Change(gdp.settings, "update", "400");
@@ -511,8 +519,10 @@ Result<AgentSettings> AgentSettings::OfPolicy(const LearnedAlgorithm& algorithm,
                     "Give that algorithm, or another policy.");
   }
   PW_ASSIGN(AgentSettings settings, Parse(algorithm, changes));
-  const std::map<std::string, std::string>& stored = policy.settings;
+  std::map<std::string, std::string> stored = policy.settings;
   for (const AgentSetting& setting : algorithm.settings) {
+    // How an older version trained, before there was the setting: as published.
+    if (!setting.structural) stored.try_emplace(setting.name, setting.Published());
     const auto found = stored.find(setting.name);
     const std::string refusal =
         found == stored.end() ? "is missing" : Refusal(setting, found->second);
@@ -529,8 +539,11 @@ Result<AgentSettings> AgentSettings::OfPolicy(const LearnedAlgorithm& algorithm,
     const bool kept = setting.structural || use == PolicyUse::kGoesOn;
     if (kept && !settings.Changed(setting.name)) settings.values_[setting.name] = found->second;
   }
-  if (stored.size() != algorithm.settings.size()) {
-    return mismatch("the policy has settings that this version does not know",
+  for (const auto& [name, value] : policy.settings) {
+    const auto known = [&name = name](const AgentSetting& setting) { return setting.name == name; };
+    if (std::any_of(algorithm.settings.begin(), algorithm.settings.end(), known)) continue;
+    return mismatch(fmt::format("the policy has a setting {}, which this version does not know",
+                                Printable(name, 40)),
                     "Train it again with this version.");
   }
   const Status together = settings.CheckTogether();

@@ -23,6 +23,9 @@ struct AgentSetting {
   std::vector<std::string> words;  // empty: a number
   bool structural = false;         // of what a policy is made of: it cannot change later
   std::string published;           // the value of the source; empty: the default
+
+  // What was done before there was the setting, where it came later.
+  const std::string& Published() const { return published.empty() ? value : published; }
 };
 
 struct LearnedAlgorithm {

@@ -62,5 +62,39 @@ TEST(AgentSettings, WhatCannotBeIsNamed) {
   EXPECT_THAT(message({"width=3", "placer=mlp"}), HasSubstr("accepted"));
 }
 
+TEST(AgentSettings, OfPolicies) {
+  const LearnedAlgorithm& post = *FindLearnedAlgorithm("post");
+  StoredPolicy policy;
+  policy.algorithm = "post";
+  const AgentSettings trained =
+      AgentSettings::Parse(post, std::vector<std::string>{"parts=16", "clip=0.3"}).Take();
+  policy.settings = {trained.values().begin(), trained.values().end()};
+  const auto of_policy = [&](const std::vector<std::string>& changes) {
+    return AgentSettings::OfPolicy(post, policy, changes);
+  };
+  const auto message = [&](const std::vector<std::string>& changes) {
+    const auto settings = of_policy(changes);
+    if (settings.ok()) return std::string("accepted");
+    EXPECT_EQ(settings.error().code, ErrorCode::kPlanMismatch);
+    return settings.error().message;
+  };
+  // What it is made of is the file's, how it learns the defaults'.
+  EXPECT_EQ(of_policy({}).Take().Integer("parts"), 16);
+  EXPECT_EQ(of_policy({}).Take().Word("clip"), AgentSettings::Parse(post, {}).Take().Word("clip"));
+  EXPECT_EQ(message({"parts=16"}), "accepted");
+  EXPECT_THAT(message({"parts=8"}), HasSubstr("made with 16"));
+  policy.settings.erase("replay");  // newer than the file
+  EXPECT_EQ(message({}), "accepted");
+  EXPECT_EQ(AgentSettings::OfPolicy(post, policy, {}, PolicyUse::kGoesOn).Take().Integer("replay"),
+            0);
+  policy.settings.erase("parts");
+  EXPECT_THAT(message({}), HasSubstr("parts is missing"));
+  policy.settings["parts"] = "16";
+  policy.settings["colour"] = "blue";
+  EXPECT_THAT(message({}), HasSubstr("a setting colour, which this version does not know"));
+  policy.algorithm = "mars";
+  EXPECT_THAT(message({}), HasSubstr("one of mars, not of post"));
+}
+
 }  // namespace
 }  // namespace placewright

@@ -29,19 +29,21 @@ Status CheckSameTraining(const AgentSettings& settings, const StoredPolicy& stor
     return MakeError(ErrorCode::kPlanMismatch, std::move(message), "",
                      "Go on with the options that it began with.");
   };
-  for (const auto& [name, value] : settings.values()) {
-    const auto found = stored.settings.find(name);
-    if (found == stored.settings.end() || found->second != value) {
-      return other(fmt::format(
-          "the training has {}={}, not {}", name,
-          found == stored.settings.end() ? "no value" : Printable(found->second, 40), value));
+  for (const AgentSetting& setting : settings.algorithm().settings) {
+    const auto found = stored.settings.find(setting.name);
+    const std::string& value = settings.Word(setting.name);
+    const std::string& own = found == stored.settings.end() ? setting.Published() : found->second;
+    if (own != value) {
+      return other(
+          fmt::format("the training has {}={}, not {}", setting.name, Printable(own, 40), value));
     }
   }
   if (stored_seed != seed) {
     return other(fmt::format("the training has the seed {}, not {}", stored_seed, seed));
   }
   if (stored_problems != problems) {
-    return other(fmt::format("the training is on {} graphs, not on {}", stored_problems, problems));
+    return other(fmt::format("the training is on {} graph{}, not on {}", stored_problems,
+                             stored_problems == 1 ? "" : "s", problems));
   }
   return Ok();
 }

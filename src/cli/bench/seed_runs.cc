@@ -466,7 +466,7 @@ const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted) {
   if (IsLearned(*wanted.method)) {
     const LearnedAlgorithm& algorithm = *FindLearnedAlgorithm(wanted.key.algorithm);
     for (const AgentSetting& setting : algorithm.settings) {
-      defaults[setting.name] = setting.published.empty() ? setting.value : setting.published;
+      defaults[setting.name] = setting.Published();
     }
   }
   // An update is whole: the last samples of a budget that is no multiple are never drawn.

@@ -200,8 +200,11 @@ class TrainCommand : public Command {
   Result<AgentSettings> MakeSettings(const LearnedAlgorithm& algorithm,
                                      const TrainingRequest& request) const {
     if (request.start == nullptr) return AgentSettings::Parse(algorithm, changes_);
-    return AgentSettings::OfPolicy(algorithm, *request.start, changes_,
-                                   request.resume ? PolicyUse::kGoesOn : PolicyUse::kStartsFrom);
+    auto settings =
+        AgentSettings::OfPolicy(algorithm, *request.start, changes_,
+                                request.resume ? PolicyUse::kGoesOn : PolicyUse::kStartsFrom);
+    if (settings.ok() || settings.error().code != ErrorCode::kPlanMismatch) return settings;
+    return std::move(settings).InFile(resume_.empty() ? policy_ : resume_);
   }
 
   Status PrepareAll(const AgentSettings& settings, const std::atomic<bool>& interrupted,
@@ -337,7 +340,8 @@ class TrainCommand : public Command {
     }
     console.Print(table.Render(console.style()));
     console.Print(fmt::format(
-        "{} updates, {} of {} samples did not fit, {:.1f} s of which {:.1f} s in the simulator\n"
+        "{} updates, {} of the {} samples that they learned from did not fit, {:.1f} s of which {:.1f} s in the "
+        "simulator\n"
         "policy written to {}\n",
         now.updates, now.invalid, now.samples, now.seconds, now.evaluating,
         Printable(output_, 4096)));

@@ -26,6 +26,19 @@ TEST(Vocabulary, KnownTypesHaveAPlaceOfTheirOwnAndUnseenOnesShare) {
   EXPECT_EQ(unseen, vocabulary::IndexOf("org.other.mystery"));
 }
 
+// Tensors of policies have a column for each word: another list, under the same version, would give them others.
+TEST(Vocabulary, ChangesWithItsVersionAlone) {
+  uint64_t hash = vocabulary::kShared;
+  for (const std::string_view word : vocabulary::Words()) {
+    for (const char c : std::string(word) + "\n") {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    }
+  }
+  EXPECT_EQ(hash, 15567458306603612127u)
+      << "raise kVersion with every change, and pin the new list here";
+  EXPECT_EQ(vocabulary::kVersion, 1);
+}
+
 TEST(OpFeatures, ShapesAreDividedByTheLargestDimension) {
   GraphBuilder builder("g", "aten");
   // The largest dimension is 8: input [2, 8] -> (0, 0, 0.25, 1), output [4] -> (0, 0, 0, 0.5).

@@ -125,6 +125,8 @@ uint64_t Hash(std::string_view text) {
 
 }  // namespace
 
+std::span<const std::string_view> Words() { return kWords; }
+
 size_t Size() { return kWords.size() + kShared; }
 
 std::string Word(std::string_view op_type) {

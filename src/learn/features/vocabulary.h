@@ -5,6 +5,7 @@
 #define PLACEWRIGHT_LEARN_FEATURES_VOCABULARY_H_
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,8 @@ inline constexpr int kVersion = 1;
 // Places for types that the list does not name.
 inline constexpr size_t kShared = 32;
 
+// The list, ascending.
+std::span<const std::string_view> Words();
 // Places in all: the list's and kShared.
 size_t Size();
 // Below Size(), for any op type: "aten.add_.Tensor", "MatMul", "com.microsoft.FusedGelu".

@@ -99,7 +99,7 @@ TEST_P(Training, OtherTrainingsAreRefused) {
   EXPECT_THAT(message(Settings(), request), HasSubstr("has the seed 5, not 6"));
   request = Request(40, &kept);
   request.problems.push_back(request.problems.front());
-  EXPECT_THAT(message(Settings(), request), HasSubstr("on 1 graphs, not on 2"));
+  EXPECT_THAT(message(Settings(), request), HasSubstr("on 1 graph, not on 2"));
   StoredPolicy other = kept;
   other.vocabulary += 1;
   EXPECT_THAT(message(Settings(), Request(40, &other)), HasSubstr("version 2 of the op types"));
