@@ -519,25 +519,22 @@ Result<AgentSettings> AgentSettings::OfPolicy(const LearnedAlgorithm& algorithm,
                     "Give that algorithm, or another policy.");
   }
   PW_ASSIGN(AgentSettings settings, Parse(algorithm, changes));
-  std::map<std::string, std::string> stored = policy.settings;
   for (const AgentSetting& setting : algorithm.settings) {
-    // How an older version trained, before there was the setting: as published.
-    if (!setting.structural) stored.try_emplace(setting.name, setting.Published());
-    const auto found = stored.find(setting.name);
-    const std::string refusal =
-        found == stored.end() ? "is missing" : Refusal(setting, found->second);
+    const std::string stored = setting.ValueIn(policy.settings);
+    const bool missing = setting.structural && !policy.settings.contains(setting.name);
+    const std::string refusal = missing ? "is missing" : Refusal(setting, stored);
     if (!refusal.empty()) {
       return mismatch(fmt::format("of the policy's settings, {} {}", setting.name, refusal),
                       "Train it again with this version.");
     }
     const std::string& own = settings.values_[setting.name];
-    if (settings.Changed(setting.name) && setting.structural && own != found->second) {
-      return mismatch(fmt::format("--set {}={}, but the policy is made with {}", setting.name, own,
-                                  found->second),
-                      "Leave it out, or train another policy.");
+    if (settings.Changed(setting.name) && setting.structural && own != stored) {
+      return mismatch(
+          fmt::format("--set {}={}, but the policy is made with {}", setting.name, own, stored),
+          "Leave it out, or train another policy.");
     }
     const bool kept = setting.structural || use == PolicyUse::kGoesOn;
-    if (kept && !settings.Changed(setting.name)) settings.values_[setting.name] = found->second;
+    if (kept && !settings.Changed(setting.name)) settings.values_[setting.name] = stored;
   }
   for (const auto& [name, value] : policy.settings) {
     const auto known = [&name = name](const AgentSetting& setting) { return setting.name == name; };

@@ -24,8 +24,13 @@ struct AgentSetting {
   bool structural = false;         // of what a policy is made of: it cannot change later
   std::string published;           // the value of the source; empty: the default
 
-  // What was done before there was the setting, where it came later.
   const std::string& Published() const { return published.empty() ? value : published; }
+  // Its value among those of a policy or a run, which may be older than the setting: what was done then is the published
+  // value.
+  std::string ValueIn(const std::map<std::string, std::string>& values) const {
+    const auto found = values.find(name);
+    return found == values.end() ? Published() : found->second;
+  }
 };
 
 struct LearnedAlgorithm {

@@ -30,9 +30,7 @@ Status CheckSameTraining(const AgentSettings& settings, const StoredPolicy& stor
                      "Go on with the options that it began with.");
   };
   for (const AgentSetting& setting : settings.algorithm().settings) {
-    const auto found = stored.settings.find(setting.name);
-    const std::string& value = settings.Word(setting.name);
-    const std::string& own = found == stored.settings.end() ? setting.Published() : found->second;
+    const std::string own = setting.ValueIn(stored.settings), value = settings.Word(setting.name);
     if (own != value) {
       return other(
           fmt::format("the training has {}={}, not {}", setting.name, Printable(own, 40), value));

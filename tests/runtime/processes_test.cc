@@ -324,5 +324,17 @@ TEST(Processes, ARankThatDoesNotComeIsNamed) {
       << EndOf(first.Output());
 }
 
+TEST(Processes, ARankWithoutRank0SaysSo) {
+  const int port = FreePort(false).number;
+  Process second(RankCommand(), OfRank(1, 2, port, "port"));
+  EXPECT_TRUE(second.EndsBy(In(30)));
+  EXPECT_NE(EndOf(second.Output())
+                .find("rank 1 does not reach rank 0 at 127.0.0.1:" + std::to_string(port)),
+            std::string::npos)
+      << EndOf(second.Output());
+  // LibTorch logs the frames of each of its attempts.
+  EXPECT_EQ(second.Output().find("frame #"), std::string::npos) << second.Output();
+}
+
 }  // namespace
 }  // namespace placewright

@@ -339,12 +339,13 @@ class TrainCommand : public Command {
       table.AddRow({Printable(graphs_[i]), fmt::to_string(result.iterations), Best(result)});
     }
     console.Print(table.Render(console.style()));
-    console.Print(fmt::format(
-        "{} updates, {} of the {} samples that they learned from did not fit, {:.1f} s of which {:.1f} s in the "
-        "simulator\n"
-        "policy written to {}\n",
-        now.updates, now.invalid, now.samples, now.seconds, now.evaluating,
-        Printable(output_, 4096)));
+    console.Print(
+        fmt::format("{} updates, {} of the {} samples that they learned from did not fit, {:.1f} s "
+                    "of which {:.1f} s in the "
+                    "simulator\n"
+                    "policy written to {}\n",
+                    now.updates, now.invalid, now.samples, now.seconds, now.evaluating,
+                    Printable(output_, 4096)));
   }
 
   std::string algorithm_, policy_, resume_, output_, events_, every_ = "60s";

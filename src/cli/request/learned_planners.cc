@@ -137,13 +137,12 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
   const std::string shipped = ShippedPolicy(learned->name);
   if (shipped.empty()) return shipped;
   PW_ASSIGN(const NamedPolicy loaded, LoadNamedPolicy(shipped));
-  // It was not asked for: only where it serves any cluster, and no setting asks for another.
-  auto as_it_is = AgentSettings::OfPolicy(*learned, *loaded.policy, {});
-  if (!as_it_is.ok()) {
+  if (auto as_it_is = AgentSettings::OfPolicy(*learned, *loaded.policy, {}); !as_it_is.ok()) {
     Error error = std::move(as_it_is).InFile(loaded.path).error();
     error.remedy += " Or leave it out: --policy none.";
     return error;
   }
+  // It was not asked for: only where it serves any cluster, and no setting asks for another.
   const auto of_policy = AgentSettings::OfPolicy(*learned, *loaded.policy, settings->agent);
   const bool serves = of_policy.ok() && of_policy.value().Has("devices") &&
                       of_policy.value().Is("devices", "described");

@@ -139,12 +139,9 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, AgentU
     features.push_back(
         CostFeatures(problem.problem, problem.graph, problem.candidates, problem.groups, units));
   }
-  UnitGraph graph{at::cat(features, 1).to(numbers),
-                  structure.to(numbers.device()),
-                  at::Tensor(),
-                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers),
-                  at::Tensor(),
-                  nullptr};
+  UnitGraph graph{at::cat(features, 1).to(numbers), structure.to(numbers.device()), at::Tensor(),
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers), at::Tensor()};
+  // Colocation groups are taken for a policy's likeliest placement, which nothing is drawn for.
   if (settings.Is("draws", "shared") && units_are != AgentUnits::kGroups) {
     graph.shared = std::make_shared<SharedDraws>(
         units.size(), units.edges,
@@ -199,12 +196,9 @@ Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, Place
     return MakePlacer(settings, width, devices, of_placer);
   };
   const at::TensorOptions& numbers = parameters->options();
-  UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers),
-                  at::Tensor(),
+  UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers), at::Tensor(),
                   NormalizedAdjacency(units.size(), units.edges, numbers),
-                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers),
-                  at::Tensor(),
-                  nullptr};
+                  ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers), at::Tensor()};
   std::unique_ptr<GraphEncoder> encoder = MakeEncoder(settings, problem, units, graph, *parameters);
   auto policy = std::make_unique<EncoderPlacerPolicy>(
       graph, std::move(encoder), make_placer,

@@ -302,8 +302,8 @@ TEST_P(Learned, SamplesNoPlacementTwice) {
   EXPECT_EQ(few.seen.size(), 3u);
 }
 
-// Of 531,441 placements some fifty are within 5% of the best, 6 us: 600 drawn uniformly hit one of them in about one
-// of ten runs.
+// Of 531,441 placements some fifty are within 5% of the best, 6 us: 1,200 drawn uniformly hit one of them in
+// about one of nine runs.
 TEST_P(Learned, LearnsFromItsSamples) {
   const auto test = MakeTestProblem(TwoStrands());
   // Narrow networks take longer steps than those that the defaults are for.

@@ -20,7 +20,7 @@ struct UnitGraph {
   at::Tensor adjacency;  // NormalizedAdjacency, for placers that look at it
   at::Tensor forbidden;  // [N, devices]
   at::Tensor devices;    // [devices, features], for placers that look at them
-  std::shared_ptr<const SharedDraws> shared;  // nullptr: each unit draws by itself
+  std::shared_ptr<const SharedDraws> shared = nullptr;  // nullptr: each unit draws by itself
 };
 
 class EncoderPlacerPolicy : public Policy {

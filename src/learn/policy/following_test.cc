@@ -19,8 +19,7 @@ struct Followed {
   Followed() {
     parameters = std::make_shared<Parameters>(Random(3), at::TensorOptions().dtype(at::kFloat));
     UnitGraph graph{
-        at::rand({7, 4}), SampleNeighbours(7, {}, 2, Random(1)), {}, at::zeros({7, 3}), {},
-        nullptr};
+        at::rand({7, 4}), SampleNeighbours(7, {}, 2, Random(1)), {}, at::zeros({7, 3}), {}};
     auto encoder = std::make_unique<GraphSageEncoder>(4, GraphSageEncoder::Options{1, 5}, "encoder",
                                                       *parameters);
     auto inner = std::make_unique<EncoderPlacerPolicy>(

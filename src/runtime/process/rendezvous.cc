@@ -175,12 +175,6 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
     return fmt::format("{}:{}", environment_.address, environment_.port);
   }
 
-  Error NoRun(const std::string& why) const {
-    return MakeError(ErrorCode::kMissingRuntime,
-                     fmt::format("what listens at {} is no run of Placewright: {}", Place(), why),
-                     "", "Set MASTER_PORT to another port on all ranks.");
-  }
-
   Result<Store> Connect(bool serves) const {
     c10d::TCPStoreOptions options;
     options.port = environment_.port;
@@ -189,8 +183,8 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
     options.timeout = options_.start;
     WithoutLibUv(options);
     QuietLogOfStores();
-    // LibTorch 2.x waits without a limit for the first answer of what listens: in a thread of its own, which is left
-    // to itself where none comes.
+    // LibTorch 2.x tries for longer than the timeout, and waits without a limit for the first answer of what listens:
+    // in a thread of its own, which is left to itself where none comes.
     std::packaged_task<Result<Store>()> opens([address = environment_.address,
                                                options]() -> Result<Store> {
       Store made;
@@ -200,10 +194,10 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
     });
     std::future<Result<Store>> opened = opens.get_future();
     std::thread(std::move(opens)).detach();
-    if (opened.wait_for(options_.start + kGrace) != std::future_status::ready) {
-      return NoRun("it does not answer");
-    }
-    auto store = opened.get();
+    const Milliseconds limit = options_.start + kGrace;
+    Result<Store> store = MakeError(ErrorCode::kMissingRuntime,
+                                    fmt::format("no answer within {:.3g} s", SecondsOf(limit)));
+    if (opened.wait_for(limit) == std::future_status::ready) store = opened.get();
     if (store.ok()) return store.Take();
     const std::string& why = store.error().message;
     if (serves && why.find("in use") != std::string::npos) {
@@ -217,7 +211,9 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
         ErrorCode::kMissingRuntime,
         fmt::format("rank {} {} {}: {}", environment_.rank,
                     serves ? "cannot listen at" : "does not reach rank 0 at", Place(), why),
-        "", "Start all ranks, and look at MASTER_ADDR and MASTER_PORT.");
+        "",
+        "Start all ranks, and look at MASTER_ADDR and MASTER_PORT; a port that another program has "
+        "will not do.");
   }
 
   Status Open() {
@@ -228,7 +224,12 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
       store_->wait({"open"}, options_.start);
       times = store_->add(KeyOf("joined", environment_.rank), 1);
     });
-    if (!opened.ok()) return NoRun(opened.error().message);
+    if (!opened.ok()) {
+      return MakeError(ErrorCode::kMissingRuntime,
+                       fmt::format("what listens at {} is no run of Placewright: {}", Place(),
+                                   opened.error().message),
+                       "", "Set MASTER_PORT to another port on all ranks.");
+    }
     if (times == 1) return Ok();
     return MakeError(ErrorCode::kMissingRuntime,
                      fmt::format("the run at {} has a rank {} already", Place(), environment_.rank),
