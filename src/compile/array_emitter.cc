@@ -52,6 +52,7 @@ Result<std::vector<TensorId>> ArrayEmitter::AddInstance(const InstanceKey& key,
   key_.clear();
   key_.insert(key_.end(), {kInstanceKey, key.op.value(), key.axis.value(), key.split.value()});
   AppendWide(key.length, key_);
+  if (prices_.tells_arguments_apart()) AppendWide(key.from, key_);
   const auto types = TakeInputs(inputs);
   if (key_ != last_key_) {
     last_part_ = prices_.Find(key_, types, make);
@@ -76,6 +77,11 @@ void ArrayEmitter::AppendValue(const Value& value) {
     key_.push_back(static_cast<int32_t>(list->size()));
     for (const Value& item : *list) AppendValue(item);
   }
+}
+
+void ArrayEmitter::AppendArguments(const std::vector<Value>& args) {
+  if (!prices_.tells_arguments_apart()) return;
+  for (const Value& value : args) AppendValue(value);
 }
 
 void ArrayEmitter::AppendText(std::string_view text) { key_.push_back(prices_.WordOf(text)); }
@@ -126,6 +132,7 @@ Result<TensorId> ArrayEmitter::AddLike(std::string_view type, std::vector<Tensor
                                        TensorId like, DeviceId device) {
   const PartTypeId made_type = prices_.ContiguousType(dtype(like), shape);
   key_ = {kLikeKey, prices_.WordOf(type), made_type.value()};
+  AppendArguments(args);
   const auto types = TakeInputs(inputs);
   const PricedPartId part = prices_.Find(key_, types, [&] {
     OpSpec spec;
@@ -140,6 +147,7 @@ Result<TensorId> ArrayEmitter::AddLike(std::string_view type, std::vector<Tensor
 Result<OpId> ArrayEmitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
                                      std::vector<Value> args, DeviceId device) {
   key_ = {kReaderKey, prices_.WordOf(type)};
+  AppendArguments(args);
   const auto types = TakeInputs(inputs);
   const PricedPartId part = prices_.Find(key_, types, [&] {
     OpSpec spec;

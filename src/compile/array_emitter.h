@@ -74,6 +74,8 @@ class ArrayEmitter : public Emitter {
   std::span<const PartInput> TakeInputs(const std::vector<TensorId>& inputs);
   void AppendValue(const Value& value);
   void AppendText(std::string_view text);
+  // Of what moves, joins or sums, where its cost may depend on them.
+  void AppendArguments(const std::vector<Value>& args);
   // Numbers that the block had before are used again first.
   template <class Number, class Pool>
   Number Take(std::vector<Number>& numbers, size_t& used, std::vector<Number>& free, Pool& pool);

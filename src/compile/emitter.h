@@ -16,13 +16,14 @@
 namespace placewright {
 
 // What an instance of an op is, beside what it reads: with equal keys and inputs of equal types, instances
-// are equal but for their device and the place of their part.
+// are equal but for their device.
 struct InstanceKey {
   OpId op;
   AxisId axis;         // of which axis it has a part, none: of none
   RuleAxisId split;    // and which axis of the op's rule that is
   int64_t length = 0;  // of the part
   bool alone = true;   // there is one instance
+  int64_t from = 0;    // where the part begins, if one of its arguments says so
 };
 
 class Emitter {

@@ -316,6 +316,7 @@ Result<InstanceMaker::Made> InstanceMaker::MakeEach(const Made& read,
     if (split_.valid()) {
       key.axis = axis_;
       key.length = IntervalOf(share).length();
+      if (PlaceArgumentOf(rule(), split_).argument >= 0) key.from = IntervalOf(share).from;
     }
     PW_ASSIGN(std::vector<TensorId> outputs,
               emitter_.AddInstance(key, read[share], device, after, [&] { return SpecOf(share); }));

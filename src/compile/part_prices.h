@@ -77,6 +77,10 @@ class PartPrices {
   // All must outlive it. `options` has no overrides and nothing of a compiled step.
   PartPrices(const Cluster& cluster, const CostOptions& options, int64_t batch);
 
+  // Modelled costs follow from the sizes of what an op reads and makes. What was measured is looked up by all
+  // arguments, so that keys have to have them.
+  bool tells_arguments_apart() const { return !options_.measured.empty(); }
+
   PartTypeId TypeOf(PartType type);
   PartTypeId ContiguousType(DType dtype, const std::vector<int64_t>& shape);
   const PartType& type(PartTypeId id) const { return types_[id]; }

@@ -4,9 +4,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "cluster/catalogue.h"
+#include "cost/signature.h"
 #include "formats/input.h"
 #include "search/evaluation/simulated.h"
 #include "search/evaluation/simulated_layouts.h"
@@ -20,10 +23,10 @@ namespace {
 class Walk {
  public:
   Walk(const std::string& graph, const std::string& preset, uint64_t seed, bool local_batch_norm,
-       SchedulingPolicy policy = SchedulingPolicy::kFifo)
+       SchedulingPolicy policy = SchedulingPolicy::kFifo, const CostOptions& costs = {})
       : graph_(LoadGraph(graph).Take()),
         cluster_(MakePreset(preset).Take()),
-        layouts_(LayoutProblem::Make(graph_.graph, cluster_, {}, policy).Take()),
+        layouts_(LayoutProblem::Make(graph_.graph, cluster_, costs, policy).Take()),
         costs_(ModelCosts(graph_.graph, cluster_, {}).Take()),
         problem_(BuildProblem(graph_.graph, cluster_, costs_, {}, policy).Take()),
         evaluator_(*layouts_),
@@ -31,6 +34,40 @@ class Walk {
         random_(seed) {
     layouts_->local_batch_norm = local_batch_norm;
     problem_.layouts = layouts_.get();
+  }
+
+  // As if about half of what ops become along such a walk had been measured.
+  CostOptions Measure(int moves) {
+    CostOptions options;
+    for (const DeviceKind& kind : cluster_.kinds()) {
+      MeasuredDevice device;
+      device.on.kind = kind.name;
+      device.on.cores = kind.cores;
+      options.measured.push_back(std::move(device));
+    }
+    LayoutMoves neighbours = LayoutMoves::Make(problem_, book_).Take();
+    LayoutState state = neighbours.PlainStates().back();
+    const MoveChances chances = MoveChances::Fixed(LayoutMoves::kAll);
+    std::set<std::pair<std::string, int32_t>> seen;
+    for (int move = 0; move < moves; ++move) {
+      std::optional<LayoutMoves::Neighbour> next = neighbours.Draw(state, chances, random_);
+      if (!next) continue;
+      state = std::move(next->state);
+      const Result<CompiledStep> compiled =
+          CompileStep(*layouts_, book_.Of(state), OptionsOf(*layouts_, state));
+      if (!compiled.ok()) continue;
+      const Graph& step = compiled.value().step.graph;
+      for (const OpId op : step.ops()) {
+        const int32_t kind = cluster_.device(compiled.value().step.placement[op]).kind;
+        MeasuredOp row;
+        row.signature = SignatureOf(step, op).text;
+        if (!seen.emplace(row.signature, kind).second || random_.Below(2) == 0) continue;
+        row.time = Nanos(1 + static_cast<int64_t>(random_.Below(100'000)));
+        row.workspace = Bytes(512 * static_cast<int64_t>(random_.Below(100)));
+        options.measured[static_cast<size_t>(kind)].ops.push_back(std::move(row));
+      }
+    }
+    return options;
   }
 
   // Some moves are taken, others are tried and left. Every one is compared.
@@ -102,6 +139,18 @@ TEST(LayoutEvaluator, EqualsTheCompiledGraphAlongWalks) {
     Walk(graph, preset, 1, false).Compare(preset[0] == '4' ? 60 : 30);
   }
   Walk(graph, "4xP100", 4, false, SchedulingPolicy::kCriticalPath).Compare(20);
+}
+
+TEST(LayoutEvaluator, EqualsTheCompiledGraphWithMeasuredTimes) {
+  const std::string graph = Example("tiny_transformer_adam.json.gz");
+  for (const char* preset : {"4xP100", "mixed-lab"}) {
+    SCOPED_TRACE(preset);
+    const CostOptions costs = Walk(graph, preset, 5, false).Measure(20);
+    size_t rows = 0;
+    for (const MeasuredDevice& device : costs.measured) rows += device.ops.size();
+    EXPECT_GT(rows, 100u);
+    Walk(graph, preset, 5, false, SchedulingPolicy::kFifo, costs).Compare(30);
+  }
 }
 
 // Convolutions, whose gradients may be made apart, and batch norms of both kinds.

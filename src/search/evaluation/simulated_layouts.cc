@@ -139,11 +139,8 @@ LayoutEvaluator::~LayoutEvaluator() = default;
 
 bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
   const Graph& graph = problem.graph;
-  // Measured times are of calls with all of their arguments, of which a part's key has not all.
   const CostOptions& options = problem.cost_options;
-  if (!options.overrides.empty() || !options.measured.empty() || options.profile != "default") {
-    return false;
-  }
+  if (!options.overrides.empty() || options.profile != "default") return false;
   for (const TensorId id : graph.tensors()) {
     if (SizeOf(graph.tensor(id).dtype) == 0) return false;
   }

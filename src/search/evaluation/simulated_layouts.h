@@ -27,8 +27,8 @@ class LayoutEvaluator {
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above = Nanos(kMaxQuantity));
 
-  // Whether that can be done without a graph; else Evaluate compiles. Costs by name, measured
-  // times, orders that the graph states, views that an op hands out beside what it makes, and sizes that only
+  // Whether that can be done without a graph; else Evaluate compiles. Costs by name,
+  // orders that the graph states, views that an op hands out beside what it makes, and sizes that only
   // a file knows are left to the compiler.
   static bool Suffices(const LayoutProblem& problem);
 

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "cluster/cluster_builder.h"
+#include "cost/signature.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
+#include "search/layouts/test_layout_optimum.h"
 
 namespace placewright {
 namespace {
@@ -221,6 +223,53 @@ DrawnProblem::DrawnProblem(uint64_t seed, bool large, bool tight) : random(seed)
       tight ? 512 * static_cast<int64_t>(1 + random.Below(12)) : int64_t{1} << 28;
   cluster = std::make_unique<const Cluster>(DrawCluster(random, three ? 3 : 2, capacity));
   layouts = LayoutProblem::Make(*graph, *cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+  problem =
+      BuildProblem(*graph, *cluster, layouts->costs, Constraints(), SchedulingPolicy::kFifo).Take();
+  problem.layouts = layouts.get();
+}
+
+void DrawnProblem::Measure() {
+  const auto state = [&] {
+    const auto time = [&] { return Nanos(static_cast<int64_t>(500 + random.Below(1500))); };
+    return MachineState{time(), time(), time()};
+  };
+  CostOptions options;
+  for (const DeviceKind& kind : cluster->kinds()) {
+    MeasuredDevice device;
+    device.on.kind = kind.name;
+    device.on.cores = kind.cores;
+    if (random.Below(2) == 0) device.now = state();
+    options.measured.push_back(std::move(device));
+  }
+  std::vector<std::vector<Layout>> choices;
+  for (size_t g = 0; g < graph->group_count(); ++g) {
+    choices.push_back(LayoutsOf(*layouts, GroupId(g), TriedLayouts::kAll));
+  }
+  std::map<std::pair<std::string, int32_t>, bool> seen;
+  for (int i = 0; i < 20; ++i) {
+    Layouts drawn;
+    for (const std::vector<Layout>& choice : choices) {
+      drawn.of_group.push_back(LayoutId(drawn.layouts.size()));
+      drawn.layouts.push_back(choice[random.Below(choice.size())]);
+    }
+    const Result<CompiledStep> compiled = CompileStep(*layouts, drawn, {});
+    if (!compiled.ok()) continue;
+    const Graph& step = compiled.value().step.graph;
+    for (const OpId op : step.ops()) {
+      if (step.op(op).is_view) continue;
+      const DeviceId device = compiled.value().step.placement[op];
+      const int32_t kind = cluster->device(device).kind;
+      MeasuredOp row;
+      row.signature = SignatureOf(step, op).text;
+      if (!seen.emplace(std::pair(row.signature, kind), true).second) continue;
+      if (random.Below(2) == 0) continue;
+      const auto modelled = static_cast<double>(compiled.value().costs.time(op, device).count);
+      row.time = Nanos(static_cast<int64_t>(modelled * (0.2 + 4.8 * random.Unit())));
+      if (random.Below(2) == 0) row.state = state();
+      options.measured[static_cast<size_t>(kind)].ops.push_back(std::move(row));
+    }
+  }
+  layouts = LayoutProblem::Make(*graph, *cluster, options, SchedulingPolicy::kFifo).Take();
   problem =
       BuildProblem(*graph, *cluster, layouts->costs, Constraints(), SchedulingPolicy::kFifo).Take();
   problem.layouts = layouts.get();

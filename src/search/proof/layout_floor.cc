@@ -40,7 +40,7 @@ void LayoutFloor::AddOp(OpId op, AxisId axis, Work* by_kind) const {
     if (!one_of_[kind].valid()) continue;
     const double whole =
         std::max(0.0, static_cast<double>(floors_.Whole(op, one_of_[kind])) - kRoundedOff);
-    const double launch = static_cast<double>(problem_.cluster.kinds()[kind].launch_overhead.count);
+    const double launch = static_cast<double>(floors_.Fixed(op, one_of_[kind]));
     const double fixed = split ? std::min(whole, launch) : whole;
     by_kind[kind].fixed += fixed;
     by_kind[kind].shared += whole - fixed;

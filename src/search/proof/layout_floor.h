@@ -1,7 +1,7 @@
 // How long a step takes at least, laid out in a given way: the work of its busiest device.
 //
-// By modelled costs, part_floors.h: an op that is whole on a device takes there at least its floor; a part of
-// n of the F elements of the axis that is split at least the launch and n / F of the rest. Equal GPUs of one layout are
+// By part_floors.h: an op that is whole on a device takes there at least its floor; a part of
+// n of the F elements of the axis that is split at least the launch (of what was measured: 0) and n / F of the rest. Equal GPUs of one layout are
 // slower than one, as cost/slowest.h says. What is moved, joined and summed is not counted, nor is any wait.
 #ifndef PLACEWRIGHT_SEARCH_PROOF_LAYOUT_FLOOR_H_
 #define PLACEWRIGHT_SEARCH_PROOF_LAYOUT_FLOOR_H_
@@ -18,7 +18,7 @@ namespace placewright {
 
 class LayoutFloor {
  public:
-  // Precondition: PartFloors::Holds(problem), which must outlive it, and no costs by name.
+  // `problem`, which must outlive it, has no costs by name.
   explicit LayoutFloor(const LayoutProblem& problem);
 
   // No compiled step of these layouts is shorter. O(groups * kinds of devices), once they and their axes have been

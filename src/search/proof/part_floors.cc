@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cost/cost_model.h"
 #include "cost/rows/op_view.h"
+#include "cost/signature.h"
 #include "sharding/separable_results.h"
 
 namespace placewright {
@@ -100,18 +101,9 @@ bool MayBeMadeApart(const Op& op) {
 
 }  // namespace
 
-bool PartFloors::Holds(const LayoutProblem& problem) {
-  const auto& kinds = problem.cluster.kinds();
-  return std::none_of(problem.cost_options.measured.begin(), problem.cost_options.measured.end(),
-                      [&](const MeasuredDevice& measured) {
-                        return std::any_of(kinds.begin(), kinds.end(), [&](const DeviceKind& kind) {
-                          return kind.name == measured.on.kind;
-                        });
-                      });
-}
-
 PartFloors::PartFloors(const LayoutProblem& problem)
     : problem_(problem),
+      measured_(problem.cluster, problem.cost_options.measured),
       devices_(problem.cluster.device_count()),
       whole_(problem.graph.op_count() * devices_, -1),
       part_(problem.graph.op_count() * devices_, -1) {
@@ -152,7 +144,7 @@ Work PartFloors::WorkAtLeast(OpId id) const {
 std::vector<int64_t> PartFloors::Modelled(OpId id) const {
   const Graph& graph = problem_.graph;
   const Op& op = graph.op(id);
-  if (op.is_view || IsExact(id)) return {};
+  if (op.is_view || (IsExact(id) && !measured_.AnyKind())) return {};
   Work work = WorkAtLeast(id);
   const DType dtype = ComputeDType(graph, id);
   const std::vector<OpClass> classes = ClassesOfParts(graph, op, work.op_class);
@@ -187,18 +179,49 @@ void PartFloors::SetFloors(OpId id, DeviceId device, const std::vector<int64_t>&
   const bool other = rule != nullptr && !rule->axis_parts.empty();
   const Nanos time = problem_.costs.time(id, device);
   if (time == CostTable::kUnsupported && !other) return;
-  if (IsExact(id)) {
+  const auto number = static_cast<size_t>(problem_.cluster.device(device).kind);
+  if (IsExact(id) && !measured_.Any(number)) {
     whole = part = time.count;
     return;
   }
-  whole = modelled[static_cast<size_t>(problem_.cluster.device(device).kind)];
+  whole = modelled[number];
   part = std::max(whole / parts_[id], std::min(whole, kind.launch_overhead.count));
+  SetMeasured(id, number, whole, part);
   for (const CostOverride& line : problem_.cost_options.overrides) {
     if (!OverrideMatches(line, op, problem_.cluster.device(device), kind)) continue;
     whole = line.scale > 0 ? ScaledDown(whole, line.scale) : std::max<int64_t>(0, line.time.count);
     part = line.scale > 0 ? ScaledDown(part, line.scale) : whole;
   }
   if (parts_[id] > 1 && (IsBatchNorm(rule) || MayBeMadeApart(op))) part = 0;
+}
+
+// Where what an instance reads may lie otherwise in memory than what the op states.
+bool PartFloors::MaySignatureDiffer(OpId id) const {
+  const Graph& graph = problem_.graph;
+  const std::vector<TensorId>& inputs = graph.op(id).inputs;
+  const OpRule* const rule = problem_.axes.rule(id);
+  return !IsExact(id) || (rule != nullptr && !rule->part_type.empty()) ||
+         std::any_of(inputs.begin(), inputs.end(),
+                     [&](TensorId input) { return !graph.tensor(input).strides.empty(); });
+}
+
+void PartFloors::SetMeasured(OpId id, size_t kind, int64_t& whole, int64_t& part) const {
+  if (!measured_.Any(kind)) return;
+  if (!MaySignatureDiffer(id)) {
+    const int64_t own = measured_.OfSignature(SignatureOf(problem_.graph, id).text, kind);
+    if (own < kMaxQuantity) whole = part = own;
+    return;
+  }
+  const MeasuredParts::Smallest smallest =
+      measured_.Of(problem_.graph, id, problem_.axes.rule(id), kind);
+  whole = std::min(whole, smallest.whole);
+  part = std::min(part, smallest.part);
+}
+
+int64_t PartFloors::Fixed(OpId op, DeviceId device) const {
+  const auto kind = static_cast<size_t>(problem_.cluster.device(device).kind);
+  if (measured_.Any(kind)) return 0;
+  return std::min(Whole(op, device), problem_.cluster.kinds()[kind].launch_overhead.count);
 }
 
 }  // namespace placewright

@@ -1,4 +1,4 @@
-// What an op costs at least however it is split, copied or placed, by modelled costs.
+// What an op costs at least however it is split, copied or placed.
 //
 // Of an op that is computed in parts of an axis of length F, let t(n) be the time of a part of length n on
 // some device. The parts of all devices add up to F, so that weights w_d >= 0 of devices give
@@ -6,7 +6,7 @@
 //   sum over parts of  w_d t(n)  =  sum of  w_d (n / F) (F / n) t(n)  >=  min over d of  w_d * floor(d)
 //
 // with any floor <= min over n of (F / n) t(n). An op that is whole on several devices costs w_d t(F) on each.
-// What this file takes for the floor is the time of the whole op, less 2 ns for what is rounded:
+// What this file takes for the floor is the modelled time of the whole op, less 2 ns for what is rounded:
 //
 // * arithmetic, bytes and the depth of sums of a part are at least n / F of those of the whole: every tensor of
 //   a part has n / F of the elements, or all of them (cost/rows);
@@ -18,6 +18,10 @@
 // Counted by their bytes alone: ops that are other ops in parts (means; batch norms, of which a part reads its
 // elements twice and writes them once, whatever else is emitted), and ops that only move data. An op that reads
 // one storage through several tensors counts the largest of them.
+//
+// Where ops were measured on a device's kind, a part has what was measured for its signature or what is modelled:
+// the smaller of the two floors (measured_parts.h). An op that no axis splits and that reads contiguous tensors
+// has its own signature everywhere.
 #ifndef PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_
 #define PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_
 
@@ -27,15 +31,14 @@
 #include "base/ids.h"
 #include "cost/work.h"
 #include "search/layouts/layout_problem.h"
+#include "search/proof/measured_parts.h"
 
 namespace placewright {
 
 class PartFloors {
  public:
-  // Times that were measured on a kind of device of the cluster: those of parts may be anything.
-  static bool Holds(const LayoutProblem& problem);
-
-  // Precondition: Holds(problem), which must outlive it. O(ops * kinds of devices, and overrides).
+  // `problem` must outlive it. O(ops * kinds of devices, and overrides, and rows of their operators that were
+  // measured).
   explicit PartFloors(const LayoutProblem& problem);
 
   // Nanoseconds of the whole op, shared out or not, as above; -1: the device cannot compute it.
@@ -43,6 +46,9 @@ class PartFloors {
   // Nanoseconds of any instance of the op, however small its part. 0 of ops of which a part may be computed by
   // several ops, each of which makes some results (batch norms, gradients made apart).
   int64_t Part(OpId op, DeviceId device) const { return part_[Index(op, device)]; }
+  // Nanoseconds that every part takes beside its share of the rest: t(n) >= Fixed + n / F (Whole - Fixed). Not
+  // where overrides state times.
+  int64_t Fixed(OpId op, DeviceId device) const;
   // The largest number of parts; 1: it cannot be split.
   int64_t parts(OpId op) const { return parts_[op]; }
 
@@ -51,10 +57,13 @@ class PartFloors {
   int64_t CountParts(OpId op) const;
   Work WorkAtLeast(OpId op) const;
   bool IsExact(OpId op) const;
+  bool MaySignatureDiffer(OpId op) const;
   std::vector<int64_t> Modelled(OpId op) const;  // by kind of device
   void SetFloors(OpId op, DeviceId device, const std::vector<int64_t>& modelled);
+  void SetMeasured(OpId op, size_t kind, int64_t& whole, int64_t& part) const;
 
   const LayoutProblem& problem_;
+  const MeasuredParts measured_;
   const size_t devices_;
   std::vector<int64_t> whole_, part_;  // op-major
   IdVector<OpId, int64_t> parts_;

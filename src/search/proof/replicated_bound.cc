@@ -163,7 +163,7 @@ int64_t ReplicatedBounder::Path() const {
 }  // namespace
 
 std::optional<Bound> ReplicatedLowerBound(const Problem& problem) {
-  if (problem.layouts == nullptr || !PartFloors::Holds(*problem.layouts)) return std::nullopt;
+  if (problem.layouts == nullptr) return std::nullopt;
   const ReplicatedBounder bounder(problem);
   const int64_t path = std::min(bounder.Path(), kMaxQuantity);
   const int64_t work = std::min(bounder.Work(), kMaxQuantity);

@@ -22,7 +22,7 @@
 namespace placewright {
 
 // Of the space `replicated`; with --pin, --forbid and --colocate, of the plans that keep to them. None where ops
-// may not be split (`problem.layouts` is not set) and where their times were measured (PartFloors::Holds).
+// may not be split (`problem.layouts` is not set).
 // Complexity: O(ops * devices), and that of WorkBound.
 std::optional<Bound> ReplicatedLowerBound(const Problem& problem);
 

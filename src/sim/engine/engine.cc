@@ -82,7 +82,7 @@ void Engine::MoveOps(const StatePatch& patch) {
     if (from == device) continue;
     --op_count_[from];
     ++op_count_[device];
-    if (has_work_) {
+    if (has_work_ && !p_.CollectiveOf(op).valid()) {
       all_work_[from] -= packed_.Time(op, from);
       all_work_[device] += packed_.Time(op, device);
     }
@@ -238,10 +238,12 @@ void Engine::CountWorkspaces() {
   }
 }
 
+// Members of collectives take no time of their device.
 void Engine::SumWork() {
   if (!has_work_) {
     all_work_.assign(p_.devices, 0);
     for (ExecOpId op : p_.exec_ops()) {
+      if (p_.CollectiveOf(op).valid()) continue;
       const DeviceId device = run_.ops[op].device;
       all_work_[device] += packed_.Time(op, device);
     }
