@@ -100,7 +100,7 @@ class PlannerRun {
   // budget of the options ends. How moves are cut into slices never depends on time. False once
   // there is nothing left to try.
   virtual bool Advance(int64_t max_moves) = 0;
-  // A plan that the search may go on from, where it is better than its own.
+  // A plan that the search may go on from, where it, or what the search makes of it, is better than its own.
   virtual void Offer(const Score& score, const Placement& placement) = 0;
   // Of all slices so far; before Finish perhaps without the plan itself.
   virtual const PlannerResult& result() const = 0;

@@ -221,6 +221,7 @@ class Portfolio {
       }
     });
     if (!layouts_) return;
+    offered_ = BestPlaced();
     // One move in any case: without any the number of moves would not say that there were starts.
     Guarded([&] { layouts_go_on_ = layouts_->Advance(Limited() ? 1 : kMaxQuantity); });
     if (Limited()) ShareOut();
@@ -249,7 +250,8 @@ class Portfolio {
   // Iterative planners may start from every plan so far, the best first.
   void OfferStarts() {
     options_.starts.clear();
-    for (const auto& run : runs_) plans_.emplace_back(ScoreOf(run->result()), run->result().placement);
+    for (const auto& run : runs_)
+      plans_.emplace_back(ScoreOf(run->result()), run->result().placement);
     std::stable_sort(plans_.begin(), plans_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [score, placement] : plans_) options_.starts.push_back(placement);
@@ -262,10 +264,12 @@ class Portfolio {
     best_->notes = std::move(notes_);
     if (!constrained_.empty()) {
       best_->notes.push_back(
-          "not run, as they choose the devices of every op themselves, against --pin, --forbid and --colocate: " +
+          "not run, as they choose the devices of every op themselves, against --pin, --forbid and "
+          "--colocate: " +
           constrained_);
     }
-    if (!not_run_.empty()) best_->notes.push_back("not run, as no time or moves were left: " + not_run_);
+    if (!not_run_.empty())
+      best_->notes.push_back("not run, as no time or moves were left: " + not_run_);
     best_->history = std::move(history_);
     best_->iterations = iterations_;
     best_->out_of_memory = out_of_memory_;
@@ -398,11 +402,17 @@ class Portfolio {
     return best;
   }
 
+  // What searches over placements have found since the last time: the search over layouts may put its own splits
+  // into a placement that by itself is worse than its plan.
   void OfferPlaced() {
+    const PlannerRun* best = nullptr;
     for (const auto& run : runs_) {
       const Score score = ScoreOf(run->result());
-      if (score < LayoutScore()) Guarded([&] { layouts_->Offer(score, run->result().placement); });
+      if (!(score < offered_)) continue;
+      offered_ = score;
+      best = run.get();
     }
+    if (best != nullptr) Guarded([&] { layouts_->Offer(offered_, best->result().placement); });
   }
 
   // Also where memory has run out: the plan is made of what is there. Without one its moves count all the same.
@@ -452,7 +462,8 @@ class Portfolio {
                               ? DevicesInUse(result.placement, *problem_.graph, *problem_.cluster)
                               : result.devices,
                           search});
-    if (search) iterations_ += result.iterations;  // what others tried is no move that a budget counts
+    if (search)
+      iterations_ += result.iterations;  // what others tried is no move that a budget counts
     for (const std::string& note : result.notes) notes_.push_back(note);
     if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
     for (HistoryPoint& point : result.history) {
@@ -484,8 +495,9 @@ class Portfolio {
   std::vector<const IterativePlanner*> late_;      // to join them
   PlannerRun* joining_ = nullptr;                  // one that is late and runs to its end
   Score first_placed_;                             // before their first move
-  bool waits_for_others_ = false;                  // there are late ones alone
-  std::unique_ptr<PlannerRun> layouts_;            // over layouts
+  Score offered_;                        // of the best placement that the search over layouts knows
+  bool waits_for_others_ = false;        // there are late ones alone
+  std::unique_ptr<PlannerRun> layouts_;  // over layouts
   bool layouts_go_on_ = false;
   std::optional<PlannerResult> best_;
   Score best_score_;

@@ -45,7 +45,7 @@ struct StudyMethod {
   std::vector<std::vector<StudyGraph>> before;
   int64_t samples_before = 0;
   Shows shows = Shows::kBest;
-  int64_t own_samples = 0;  // after that, on the model; 0: the model's number
+  int64_t own_samples = 0;  // after that, or without it, on the model; 0: the model's number
   int seeds = 0;            // 0: the model's number
   double seconds = 0;       // of kPlanner: its time; 0: it ends by itself
 

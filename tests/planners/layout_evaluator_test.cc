@@ -70,6 +70,19 @@ class Walk {
     return options;
   }
 
+  // Layers that are alike are split by their axis, all of them or a few.
+  void CompareAxisChoices() {
+    LayoutMoves moves = LayoutMoves::Make(problem_, book_).Take();
+    const LayoutState plain = moves.PlainStates().front();  // on one device
+    ASSERT_GT(moves.axis_choices(), 1u);
+    for (size_t choice = 0; choice < moves.axis_choices(); ++choice) {
+      const LayoutState split = moves.WithAxisChoice(plain, choice);
+      EXPECT_TRUE(moves.MayBe(split));
+      EXPECT_FALSE(split == plain);
+      CompareOne(split, static_cast<int>(choice));
+    }
+  }
+
   // Some moves are taken, others are tried and left. Every one is compared.
   void Compare(int moves) {
     ASSERT_TRUE(LayoutEvaluator::Suffices(*layouts_));
@@ -139,6 +152,10 @@ TEST(LayoutEvaluator, EqualsTheCompiledGraphAlongWalks) {
     Walk(graph, preset, 1, false).Compare(preset[0] == '4' ? 60 : 30);
   }
   Walk(graph, "4xP100", 4, false, SchedulingPolicy::kCriticalPath).Compare(20);
+}
+
+TEST(LayoutEvaluator, EqualsTheCompiledGraphWhereAxesAreChosen) {
+  Walk(Example("tiny_transformer_adam.json.gz"), "4xP100", 1, false).CompareAxisChoices();
 }
 
 TEST(LayoutEvaluator, EqualsTheCompiledGraphWithMeasuredTimes) {

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -313,6 +316,9 @@ std::string BaseBefore(const WantedRun& wanted, const std::string& kept) {
   return (fs::path(kept) / NameOf(key)).string();
 }
 
+// So slow that it has fewer samples than others.
+bool IsShort(const StudyMethod& method) { return method.before.empty() && method.own_samples > 0; }
+
 }  // namespace
 
 Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t method, uint64_t seed) {
@@ -339,6 +345,7 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
   wanted.key.algorithm = of_method.algorithm;
   wanted.samples = seed == 0 ? of_model.first_samples : of_model.samples;
   wanted.judged = of_model.samples;
+  if (IsShort(of_method)) wanted.samples = wanted.judged = of_method.own_samples;
   std::vector<std::string> changes = of_method.settings;
   changes.insert(changes.end(), of_model.settings.begin(), of_model.settings.end());
   PW_ASSIGN(const AgentSettings settings,
@@ -386,7 +393,7 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
       add(0, [](const StudyModel&, const StudyMethod& method) { return !IsLearned(method); }));
   // Cheap ones, and first of all what the program's own policy is judged by.
   PW_RETURN_IF_ERROR(add(0, [](const StudyModel&, const StudyMethod& method) {
-    return IsLearned(method) && method.seeds == 1;
+    return IsLearned(method) && method.seeds == 1 && !IsShort(method);
   }));
   int most = 1;
   for (const StudyModel& model : table.models) most = std::max(most, model.seeds);
@@ -398,10 +405,25 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
   }
   for (const bool alone : {true, false}) {
     PW_RETURN_IF_ERROR(add(0, [&](const StudyModel& model, const StudyMethod& method) {
-      return IsLearned(method) && method.seeds != 1 && alone == (model.seeds == 1);
+      const bool last = IsShort(method);
+      return IsLearned(method) && (method.seeds != 1 || last) &&
+             alone == (model.seeds == 1 && !last);
     }));
   }
   return runs;
+}
+
+std::vector<WantedRun> FirstOfCells(const std::vector<WantedRun>& runs, int seeds) {
+  using Cell = std::tuple<const StudyMethod*, std::string, std::string, std::string>;
+  std::map<Cell, std::set<uint64_t>> seeds_of;  // models of a table may share runs
+  std::vector<WantedRun> first;
+  for (const WantedRun& run : runs) {
+    std::set<uint64_t>& taken = seeds_of[{run.method, run.key.graph, run.key.cluster, run.key.source}];
+    const bool room = taken.size() < static_cast<size_t>(seeds);
+    if (room || taken.contains(run.key.seed)) first.push_back(run);
+    if (room) taken.insert(run.key.seed);
+  }
+  return first;
 }
 
 Result<std::vector<WantedRun>> FurtherRuns(const StudyTable& table, const TableResult& result) {
@@ -420,8 +442,7 @@ Result<std::vector<WantedRun>> FurtherRuns(const StudyTable& table, const TableR
     if (!result.cells[model][method].complete) return std::vector<WantedRun>();
     if (!IsLearned(of_method) || of_method.seeds > 0 || !of_method.HasCell(model)) continue;
     for (int seed = table.models[model].seeds; seed < table.models[model].most_seeds; ++seed) {
-      PW_ASSIGN(WantedRun wanted,
-                WantedRunOf(table, model, method, static_cast<uint64_t>(seed)));
+      PW_ASSIGN(WantedRun wanted, WantedRunOf(table, model, method, static_cast<uint64_t>(seed)));
       runs.push_back(std::move(wanted));
     }
   }

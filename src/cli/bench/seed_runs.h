@@ -36,7 +36,9 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
 // seed, the seeds after 0 one by one, so that pairs are complete early, models with one seed, and seed
 // 0, which may be long.
 Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table);
-// Once these are there: more seeds of what undecided claims compare, where the table allows more.
+// Of these, in the same order, so many of each cell at most.
+std::vector<WantedRun> FirstOfCells(const std::vector<WantedRun>& runs, int seeds);
+// Once all of a table are there: more seeds of what undecided claims compare, where the table allows more.
 Result<std::vector<WantedRun>> FurtherRuns(const StudyTable& table, const TableResult& result);
 // The problem that a run is of. Errors: those of reading the graph.
 Result<std::unique_ptr<Planning>> PrepareRun(const RunKey& key);

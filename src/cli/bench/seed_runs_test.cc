@@ -3,7 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "cli/bench/test_graph.h"
 #include "torch_api/learned_algorithms.h"
@@ -64,6 +70,30 @@ class SeedRuns : public testing::Test {
   StudyMethod method_;
   Console console_;
 };
+
+// Every cell of a table has runs after that, and each of them fewer than all.
+TEST_F(SeedRuns, TheFirstRunsOfEveryCell) {
+  for (const StudyTable& table : StudyTables()) {
+    const std::vector<WantedRun> all = WantedRuns(table).Take();
+    using Cell = std::tuple<const StudyMethod*, std::string, std::string, std::string>;
+    const auto cells = [](const std::vector<WantedRun>& runs) {
+      std::map<Cell, std::set<uint64_t>> seeds;
+      for (const WantedRun& run : runs) {
+        seeds[{run.method, run.key.graph, run.key.cluster, run.key.source}].insert(run.key.seed);
+      }
+      return seeds;
+    };
+    const std::map<Cell, std::set<uint64_t>> of_all = cells(all);
+    for (const size_t most : {1u, 2u, 100u}) {
+      const std::map<Cell, std::set<uint64_t>> first =
+          cells(FirstOfCells(all, static_cast<int>(most)));
+      ASSERT_EQ(first.size(), of_all.size()) << table.name;
+      for (const auto& [cell, seeds] : of_all) {
+        EXPECT_EQ(first.at(cell).size(), std::min(seeds.size(), most)) << table.name;
+      }
+    }
+  }
+}
 
 TEST_F(SeedRuns, ATrainingOnSeveralGraphsIsARunOfEach) {
   RunStore store = Store("before.jsonl");

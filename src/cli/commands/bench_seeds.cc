@@ -31,6 +31,9 @@ class BenchSeedsCommand : public Command {
         .TypeName("FILE");
     app.AddOption("--time", time_, "Ends after that time, such as 2h; a later call goes on")
         .TypeName("TIME");
+    app.AddOption("--seeds", seeds_, "Make N runs of each cell at most; a later call goes on")
+        .TypeName("N")
+        .Check(IntegerWithin(1, 1000));
     app.AddFlag("--no-runs", no_runs_, "Show what the store has, and run nothing");
     app.AddOption(
            "--rescore", draws_,
@@ -65,10 +68,13 @@ class BenchSeedsCommand : public Command {
     PW_ASSIGN(const Budget budget, MakeBudget(time_, context.started, interrupted));
     PW_ASSIGN(RunStore store, RunStore::Load(store_));
     PW_ASSIGN(std::vector<WantedRun> wanted, WantedRuns(*table));
-    if (!no_runs_) PW_RETURN_IF_ERROR(MakeRuns(wanted, budget, store, context.console));
+    if (!no_runs_) {
+      const std::vector<WantedRun> first = seeds_ > 0 ? FirstOfCells(wanted, seeds_) : wanted;
+      PW_RETURN_IF_ERROR(MakeRuns(first, budget, store, context.console));
+    }
     TableResult result = ResultOf(*table, store);
     PW_ASSIGN(const std::vector<WantedRun> further, FurtherRuns(*table, result));
-    if (!no_runs_ && !further.empty()) {
+    if (!no_runs_ && seeds_ == 0 && !further.empty()) {
       PW_RETURN_IF_ERROR(MakeRuns(further, budget, store, context.console));
       result = ResultOf(*table, store);
     }
@@ -147,7 +153,7 @@ class BenchSeedsCommand : public Command {
 
   std::string table_, store_ = kStore, time_, output_, pictures_;
   bool no_runs_ = false;
-  int draws_ = 0;
+  int draws_ = 0, seeds_ = 0;
 };
 
 }  // namespace

@@ -2,11 +2,8 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <condition_variable>
-#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -40,28 +37,6 @@ class OnCores {
   bool set_ = false;
 };
 
-// As sched(7) has it; not every C library declares it.
-struct SchedulingAttributes {
-  uint32_t size = sizeof(SchedulingAttributes);
-  uint32_t policy = 0;
-  uint64_t flags = 0;
-  int32_t nice = 0;
-  uint32_t priority = 0;
-  uint64_t runtime = 0, deadline = 0, period = 0;
-};
-
-// The thread computes from now on: it asks for the longest turns that there are. A thread whose turns are
-// shorter, as one that sends or receives, then runs as soon as it can, and not when a turn ends (Linux 6.12;
-// before that nothing changes).
-void AskForLongTurns() {
-  constexpr uint64_t kLongest = 100'000'000;  // ns
-  SchedulingAttributes attributes;
-  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
-  if (attributes.policy != SCHED_OTHER || attributes.runtime >= kLongest) return;
-  attributes.runtime = kLongest;
-  syscall(SYS_sched_setattr, 0, &attributes, 0);
-}
-
 class HostDevice : public RuntimeDevice {
  public:
   explicit HostDevice(const CpuDeviceOptions& options)
@@ -78,8 +53,6 @@ class HostDevice : public RuntimeDevice {
   // On the calling thread, which keeps its share of the cores.
   void Run(const std::function<void()>& work) const {
     const OnCores cores(cores_);
-    thread_local const bool computes = (AskForLongTurns(), true);
-    static_cast<void>(computes);
     if (at::get_num_threads() != threads_) at::set_num_threads(threads_);
     const AllocatesFor here(memory_);
     work();

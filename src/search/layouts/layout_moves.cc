@@ -23,9 +23,11 @@ constexpr uint64_t kRarer = 4;
 }  // namespace
 
 // By kind, in the order of MoveKind.
-const MoveChances::Weights LayoutMoves::kAll = {10, 4, 4, 10, 4, 2, 2, 4, 4, 2, 2, 2, 10, 15, 20, 10, 15, 5};
+const MoveChances::Weights LayoutMoves::kAll = {10, 4, 4, 10, 4,  2,  2,  4,  4,
+                                                2,  2, 2, 10, 15, 20, 10, 15, 5};
 // Most layouts are of one device, as in FlexFlow's uniform draws.
-const MoveChances::Weights LayoutMoves::kOfSingleGroups = {0, 0, 0, 0, 20, 5, 5, 20, 0, 0, 0, 0, 0, 10, 10, 10, 15, 5};
+const MoveChances::Weights LayoutMoves::kOfSingleGroups = {0, 0, 0, 0, 20, 5,  5,  20, 0,
+                                                           0, 0, 0, 0, 10, 10, 10, 15, 5};
 
 LayoutMoves::LayoutMoves(const Problem& problem, LayoutBook& book)
     : problem_(problem), layouts_(*problem.layouts), book_(book) {}
@@ -214,6 +216,7 @@ Status LayoutMoves::FindLayouts() {
     candidates_.push_back(book_.Add(std::move(everywhere)));
   }
   AddModelAxes();
+  AddAxisChoices();
   for (const LayoutId id : candidates_) {
     const Layout& layout = book_[id];
     const Way way = layout.shares.size() == 1 ? Way::kDevice
@@ -246,6 +249,31 @@ void LayoutMoves::AddModelAxes() {
     }
     if (!alike.empty()) model_axes_.push_back(std::move(alike));
   }
+}
+
+void LayoutMoves::AddAxisChoices() {
+  constexpr size_t kFew = 4;
+  for (size_t of = 0; of < model_axes_.size(); ++of) {
+    axis_choices_.emplace_back(of, std::nullopt);
+    const size_t layers = model_axes_[of].size();
+    for (size_t one = 0; layers > 1 && layers <= kFew && one < layers; ++one) {
+      axis_choices_.emplace_back(of, one);
+    }
+  }
+}
+
+LayoutState LayoutMoves::WithAxisChoice(const LayoutState& state, size_t choice) const {
+  LayoutState split = state;
+  const auto& [of, one] = axis_choices_[choice];
+  const std::vector<ModelAxis>& alike = model_axes_[of];
+  for (size_t i = 0; i < alike.size(); ++i) {
+    if (one && *one != i) continue;
+    const auto widest = std::max_element(
+        alike[i].layouts.begin(), alike[i].layouts.end(),
+        [&](LayoutId a, LayoutId b) { return book_[a].shares.size() < book_[b].shares.size(); });
+    Set(alike[i].groups, *widest, split);
+  }
+  return split;
 }
 
 bool LayoutMoves::MayBe(GroupId group, LayoutId layout) const {
@@ -380,8 +408,7 @@ bool LayoutMoves::Replace(LayoutState& state, Random& random) {
   const LayoutId old =
       *std::next(used.begin(), static_cast<std::ptrdiff_t>(random.Below(used.size())));
   const Way way = static_cast<Way>(random.Below(kWays));
-  const LayoutId layout =
-      way == Way::kOther ? DrawUsed(state, random) : DrawCandidate(way, random);
+  const LayoutId layout = way == Way::kOther ? DrawUsed(state, random) : DrawCandidate(way, random);
   if (!layout.valid()) return false;
   for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
     if (state.of_group[group] == old && MayBe(group, layout)) state.of_group[group] = layout;

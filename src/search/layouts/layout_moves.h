@@ -24,6 +24,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -58,6 +59,10 @@ class LayoutMoves {
   std::vector<LayoutState> PlainStates();
   // With other shares on the same devices in the place of one of the state's layouts: by speed where they were even, say.
   std::vector<LayoutState> OtherSharesOf(const LayoutState& state, LayoutId old) const;
+  // With layers that are alike split by their axis over as many devices as there are in question, evenly: all of
+  // them, or one of a few. `choice`: below axis_choices().
+  LayoutState WithAxisChoice(const LayoutState& state, size_t choice) const;
+  size_t axis_choices() const { return axis_choices_.size(); }
   // The same layouts with AllReduce in buckets or not, with Broadcast or without.
   static std::vector<LayoutState> OtherWaysOf(const LayoutState& state);
 
@@ -71,6 +76,7 @@ class LayoutMoves {
   void FindAllowed();
   void AddSplits(AxisId axis);
   void AddModelAxes();
+  void AddAxisChoices();
 
   bool MayBe(GroupId group, LayoutId layout) const;
   void Set(const std::vector<GroupId>& groups, LayoutId layout, LayoutState& state) const;
@@ -97,23 +103,25 @@ class LayoutMoves {
   const Problem& problem_;
   const LayoutProblem& layouts_;
   LayoutBook& book_;
-  std::vector<std::vector<GroupId>> units_;       // coarse
-  std::vector<std::vector<GroupId>> singles_;     // one each, or those that --colocate joins
-  IdVector<GroupId, std::vector<bool>> allowed_;  // by device; empty: everywhere
-  IdVector<GroupId, bool> whole_;                 // joined with others: on one device
-  std::vector<GroupId> parameters_;               // groups that hold some, in their order
+  std::vector<std::vector<GroupId>> units_;         // coarse
+  std::vector<std::vector<GroupId>> singles_;       // one each, or those that --colocate joins
+  IdVector<GroupId, std::vector<bool>> allowed_;    // by device; empty: everywhere
+  IdVector<GroupId, bool> whole_;                   // joined with others: on one device
+  std::vector<GroupId> parameters_;                 // groups that hold some, in their order
   IdVector<GroupId, std::vector<GroupId>> beside_;  // ascending: what reads or is read by one
   std::vector<std::vector<GroupId>> alike_, alike_parameters_;
   std::vector<std::vector<DeviceId>> sets_;
   std::vector<LayoutId> candidates_;
   std::array<std::vector<LayoutId>, kWays - 1> ways_;  // of the candidates
-  bool equal_ = false;  // the devices to split over
+  bool equal_ = false;                                 // the devices to split over
   // Of an axis of the model's layers: the layouts that split it, and the groups with an op that they split.
   struct ModelAxis {
     std::vector<LayoutId> layouts;
     std::vector<GroupId> groups;
   };
   std::vector<std::vector<ModelAxis>> model_axes_;  // of layers that are alike
+  // Of which layers, and which of these: none of them: all.
+  std::vector<std::pair<size_t, std::optional<size_t>>> axis_choices_;
 };
 
 }  // namespace placewright

@@ -64,10 +64,19 @@ class LayoutRun : public PlannerRun {
     return !proposals.empty();  // else there is nothing to choose
   }
 
+  // As it is, and with what the best plan splits or copies.
   void Offer(const Score& score, const Placement& placement) override {
-    if (!(score < best_score_)) return;
-    Evaluate(StateOfPlacement(placement));
-    GoBack();
+    const LayoutState before = *best_;
+    const Score score_before = best_score_;
+    LayoutState placed = StateOfPlacement(placement), mixed = before;
+    for (const GroupId group : IdRange<GroupId>(mixed.of_group.size())) {
+      const bool placed_there = book_[before.of_group[group]].shares.size() == 1;
+      if (placed_there) mixed.of_group[group] = placed.of_group[group];
+    }
+    const bool splits = mixed.of_group != placed.of_group;
+    if (score < best_score_) Evaluate(std::move(placed));
+    if (splits) EvaluateWithin(std::move(mixed));
+    if (best_score_ < score_before) GoBack();
   }
 
   const PlannerResult& result() const override { return result_; }
@@ -97,6 +106,7 @@ class LayoutRun : public PlannerRun {
       const Result<HybridLayouts> hybrid = LayOutAsExperts(problem_);
       if (hybrid.ok()) TrySpec(hybrid.value().spec);
     }
+    TryAxes();
     TryShares();
     TryFactors();
     if (best_) {
@@ -106,6 +116,20 @@ class LayoutRun : public PlannerRun {
     if (error_) return *std::move(error_);
     return MakeError(ErrorCode::kUnreachable, "no start keeps to all constraints", "",
                      "Loosen --pin, --forbid or --colocate.");
+  }
+
+  // The best start with layers split by their axis, one choice after the other, where it splits nothing itself:
+  // of one that does, moves make more than of what these choices lead to.
+  void TryAxes() {
+    if (!best_ || !IsPlaced(*best_)) return;
+    for (size_t choice = 0; choice < moves_->axis_choices(); ++choice) {
+      Try(moves_->WithAxisChoice(*best_, choice));
+    }
+  }
+
+  bool IsPlaced(const LayoutState& state) const {
+    return std::all_of(state.of_group.begin(), state.of_group.end(),
+                       [&](LayoutId id) { return book_[id].shares.size() == 1; });
   }
 
   // The best start with its parts shared out otherwise.
@@ -130,7 +154,8 @@ class LayoutRun : public PlannerRun {
     if (!result_.feasible) return points.clear();
     while (!points.empty() && points.back().step_time < result_.step_time) points.pop_back();
     if (!points.empty() && points.back().step_time == result_.step_time) return;
-    points.push_back({result_.iterations, SecondsSince(options_.started), result_.step_time, name_});
+    points.push_back(
+        {result_.iterations, SecondsSince(options_.started), result_.step_time, name_});
   }
 
   Status TakePlan(const LayoutState& state) {
@@ -204,6 +229,16 @@ class LayoutRun : public PlannerRun {
     } else if (!error_) {
       error_ = evaluation.error();
     }
+  }
+
+  // Of what takes longer than the best plan no more is found out.
+  void EvaluateWithin(LayoutState state) {
+    if (!moves_->MayBe(state)) return;
+    book_.Give(state, slots_.front().layouts);
+    const bool fits = best_score_.over == 0;
+    const Nanos limit(fits ? best_score_.step_time : kMaxQuantity);
+    const std::optional<Score> score = ScoreIn(slots_.front(), state, limit);
+    if (score) Keep(std::move(state), *score);
   }
 
   struct Slot;

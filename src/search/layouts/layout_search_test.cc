@@ -197,8 +197,8 @@ TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
     const Nanos found =
         SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "x", {}).Take().step_time;
     const DeviceTimes times = TimesOf(*tiny.layouts);
-    const std::vector<int64_t> by_speed = SharesInProportion(
-        kSamples, {1 / times.Total(DeviceId(0)), 1 / times.Total(DeviceId(1))});
+    const std::vector<int64_t> by_speed =
+        SharesInProportion(kSamples, {1 / times.Total(DeviceId(0)), 1 / times.Total(DeviceId(1))});
     DistributionSpec proportional = even;
     proportional.layouts[0].devices = {{"a", 0, by_speed[0]}, {"b", by_speed[0], kSamples}};
     const auto of_speed = EvaluateLayouts(*tiny.layouts, proportional);
@@ -214,6 +214,34 @@ TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
   }
   EXPECT_GT(shares_differ, 5);
   EXPECT_GT(factors, 5);
+}
+
+// Everything is split but one layer, which is on a. Of a placement with everything on b, worse than the plan, that layer's
+// part is taken where b is faster.
+TEST(LayoutSearch, PutsWhatItSplitsIntoPlacementsThatAreOffered) {
+  int improved = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const TinyProblem tiny(seed);
+    DistributionSpec start = EvenSplit();
+    LayoutSpec alone;
+    alone.groups = "layer0";
+    alone.option = LayoutOption::kPlace;
+    alone.devices = {{"a", {}, {}}};
+    start.layouts.push_back(alone);
+    PlannerOptions options;
+    options.layout_starts = {start};
+    const std::unique_ptr<PlannerRun> run =
+        StartLayoutSearch(tiny.problem, options, LayoutRule::kLocalSearch, "x", {}).Take();
+    const Nanos before = run->result().step_time;
+    const Placement on_b(tiny.graph->op_count(), DeviceId(1));
+    run->Offer({true, 0, before.count + 1}, on_b);
+    const Nanos after = run->result().step_time;
+    EXPECT_LE(after, before);
+    improved += after < before;
+    ASSERT_TRUE(run->Finish().ok());
+    EXPECT_EQ(EvaluateLayouts(*tiny.layouts, *run->result().layouts).Take().step_time, after);
+  }
+  EXPECT_GT(improved, 3);
 }
 
 TEST(LayoutSearch, RepeatsItself) {
