@@ -66,4 +66,79 @@ CostTable MixCosts(const CostTable& alone, const CostTable& loaded,
   return mixed;
 }
 
+std::vector<ExchangeTime> ExchangeTimesOf(const Graph& graph, const Placement& placement,
+                                          const Schedule& schedule,
+                                          const IdVector<DeviceId, int32_t>& rank_of) {
+  struct Event {
+    Nanos time;
+    int exchanges = 0, ops = 0;
+  };
+  std::vector<std::vector<Event>> events(rank_of.size());
+  const auto exchange = [&](DeviceId device, Nanos start, Nanos end) {
+    events[device.index()].push_back({start, 1, 0});
+    events[device.index()].push_back({end, -1, 0});
+  };
+  for (const TransferSpan& span : schedule.transfers) {
+    if (rank_of[span.from] == rank_of[span.to]) continue;
+    exchange(span.from, span.start, span.end);
+    exchange(span.to, span.start, span.end);
+  }
+  for (const CollectiveId id : graph.collectives()) {
+    const std::vector<OpId>& members = graph.collective(id).members;
+    const int32_t first = rank_of[placement[members.front()]];
+    const bool crosses = std::any_of(members.begin(), members.end(), [&](OpId member) {
+      return rank_of[placement[member]] != first;
+    });
+    const CollectiveSpan& span = schedule.collectives[id];
+    for (const OpId member : members) {
+      if (crosses) exchange(placement[member], span.start, span.end);
+    }
+  }
+  for (const OpId op : graph.ops()) {
+    const OpSpan& span = schedule.ops[op];
+    if (graph.op(op).is_view || graph.collective_of(op).valid()) continue;
+    events[placement[op].index()].push_back({span.start, 0, 1});
+    events[placement[op].index()].push_back({span.end, 0, -1});
+  }
+  std::vector<ExchangeTime> times;
+  for (std::vector<Event>& of_device : events) {
+    std::sort(of_device.begin(), of_device.end(),
+              [](const Event& a, const Event& b) { return a.time < b.time; });
+    int exchanges = 0, ops = 0;
+    ExchangeTime time;
+    Nanos last;
+    for (const Event& event : of_device) {
+      if (exchanges > 0) time.all += event.time - last;
+      if (ops > 0 && exchanges > 0) time.beside_ops += event.time - last;
+      exchanges += event.exchanges;
+      ops += event.ops;
+      last = event.time;
+    }
+    times.push_back(time);
+  }
+  return times;
+}
+
+CostTable LongerCosts(const CostTable& costs, const Graph& graph, const Placement& placement,
+                      const std::vector<Nanos>& more) {
+  std::vector<Nanos> busy(costs.device_count());
+  const auto is_op = [&](OpId op) {
+    return !graph.op(op).is_view && !graph.collective_of(op).valid();
+  };
+  for (const OpId op : graph.ops()) {
+    if (is_op(op)) busy[placement[op].index()] += costs.time(op, placement[op]);
+  }
+  CostTable slowed = costs;
+  for (const OpId op : graph.ops()) {
+    const DeviceId device = placement[op];
+    const Nanos whole = busy[device.index()];
+    if (!is_op(op) || whole.count == 0) continue;
+    const auto time = static_cast<double>(costs.time(op, device).count);
+    const double share = static_cast<double>(more[device.index()].count) /
+                         static_cast<double>(whole.count);
+    slowed.SetTime(op, device, Nanos(static_cast<int64_t>(std::ceil(time * (1 + share)))));
+  }
+  return slowed;
+}
+
 }  // namespace placewright

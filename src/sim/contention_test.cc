@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <vector>
+
 #include "graph/graph_builder.h"
 
 namespace placewright {
@@ -50,6 +53,55 @@ TEST(Contention, CostsLieBetweenAloneAndLoaded) {
   EXPECT_EQ(mixed.time(OpId(0), DeviceId(0)), Nanos(151));
   EXPECT_EQ(mixed.time(OpId(0), DeviceId(1)), Nanos(100));
   EXPECT_FALSE(mixed.Supports(OpId(1), DeviceId(0)));
+}
+
+// a [0, 40) and b [40, 100) on device 0, c [30, 50) on device 1. Of what crosses from rank 0 to rank 1 in
+// [90, 120) and in [35, 45) device 0 spends 10 in a and b each time, device 1 10; the copy within a rank counts for
+// nothing.
+TEST(Contention, ExchangesAreOfTwoRanks) {
+  const Graph graph = ThreeOps();
+  Placement placement;
+  Schedule schedule;
+  for (const auto& [device, start, end] :
+       {std::tuple(0, 0, 40), std::tuple(0, 40, 100), std::tuple(1, 30, 50)}) {
+    placement.push_back(DeviceId(device));
+    schedule.ops.push_back({Nanos(start), Nanos(end)});
+  }
+  const auto cross = [&](int from, int to, int64_t start, int64_t end) {
+    TransferSpan span;
+    span.from = DeviceId(from);
+    span.to = DeviceId(to);
+    span.ready = span.start = Nanos(start);
+    span.end = Nanos(end);
+    schedule.transfers.push_back(span);
+  };
+  cross(0, 1, 35, 45);
+  cross(0, 2, 0, 100);
+  cross(1, 0, 90, 120);
+  IdVector<DeviceId, int32_t> rank_of(3, 0);
+  rank_of[DeviceId(1)] = 1;
+  const std::vector<ExchangeTime> times = ExchangeTimesOf(graph, placement, schedule, rank_of);
+  ASSERT_EQ(times.size(), 3u);
+  EXPECT_EQ(times[0].all, Nanos(40));
+  EXPECT_EQ(times[0].beside_ops, Nanos(20));
+  EXPECT_EQ(times[1].all, Nanos(40));
+  EXPECT_EQ(times[1].beside_ops, Nanos(10));
+  EXPECT_EQ(times[2].all, Nanos(0));
+  EXPECT_EQ(times[2].beside_ops, Nanos(0));
+}
+
+TEST(Contention, OpsOfADeviceShareWhatTheyTakeLonger) {
+  const Graph graph = ThreeOps();
+  CostTable costs(3, 2);
+  costs.SetTime(OpId(0), DeviceId(0), Nanos(30));
+  costs.SetTime(OpId(1), DeviceId(0), Nanos(60));
+  costs.SetTime(OpId(2), DeviceId(1), Nanos(50));
+  Placement placement(3, DeviceId(0));
+  placement[OpId(2)] = DeviceId(1);
+  const CostTable longer = LongerCosts(costs, graph, placement, {Nanos(45), Nanos(0)});
+  EXPECT_EQ(longer.time(OpId(0), DeviceId(0)), Nanos(45));
+  EXPECT_EQ(longer.time(OpId(1), DeviceId(0)), Nanos(90));
+  EXPECT_EQ(longer.time(OpId(2), DeviceId(1)), Nanos(50));
 }
 
 }  // namespace

@@ -61,6 +61,7 @@ TEST_F(RunPlan, TakesAPlacementByHand) {
             planned.json()["predicted"]["step_time_ns"]);
   EXPECT_EQ(placed.json()["predicted"]["devices"], planned.json()["predicted"]["devices"]);
   EXPECT_TRUE(placed.json()["predicted"]["now_ns"].is_null());
+  EXPECT_TRUE(placed.json()["predicted"]["over_ranks_ns"].is_null());  // one process
   EXPECT_THAT(Read("placed.svg"), HasSubstr("<svg"));
   EXPECT_EQ(Run({"run", "mlp.plan.json", "--placement", "map.json"}).status, 2);
   const Outcome bare = Run({"run", "mlp.json.gz", "-c", "two.yaml"});

@@ -332,11 +332,18 @@ class RunRanks(unittest.TestCase):
         self.assertLess(plan["links"][0]["bandwidth_bytes_per_second"], 1e12)
         self.assertGreater(plan["links"][0]["latency_ns"], 1)
         # So do collectives: each takes at least what the smallest one took.
-        parallel, _ = planned("--algo", "data-parallel", "--cost-store", store)
         modelled, _ = planned("--algo", "data-parallel", "--no-store")
+        parallel, _ = planned("--algo", "data-parallel", "--cost-store", store)
         smallest = min(size["time_ns"] for size in found["all-reduce"]["sizes"])
         self.assertGreater(parallel["step_time_ns"], smallest / 2)
         self.assertGreater(parallel["step_time_ns"], modelled["step_time_ns"])
+        # What the cores send and receive while they compute makes their ops longer.
+        ended = Ranks(2, lambda rank: ["run", self.folder / "profiled.plan.json", "--steps", 3,
+                                       "--json"]).ends(within=ENDS_WITHIN)
+        self.assertEqual(ended[0][0], 0, ended[0][2])
+        predicted = json.loads(ended[0][1])["predicted"]
+        self.assertEqual(predicted["step_time_ns"], parallel["step_time_ns"])
+        self.assertGreater(predicted["over_ranks_ns"], predicted["step_time_ns"])
 
     def test_profile_between_ranks_wants_ranks_and_machines(self):
         machines = self.folder / "one-machine.yaml"

@@ -11,6 +11,7 @@
 #include "cli/request/inputs.h"
 #include "cli/request/placed_graph.h"
 #include "cli/request/prediction_now.h"
+#include "cli/request/rank_prediction.h"
 #include "cli/request/ranks.h"
 #include "cli/request/result_json.h"
 #include "cli/request/step_state.h"
@@ -301,14 +302,15 @@ class RunCommand : public Command {
     }
     // What was measured is printed whatever becomes of the files; JSON is one object, the error's then.
     if (saved.ok() && measured.steps > 0) saved = WriteOutput(loaded, placement, measured);
+    const Predicted predicted{now, PredictOverRanks(loaded, placement, ranks.rank_of())};
     if (!saved.ok()) {
-      if (!context.console.json) PrintText(loaded, measured, now, context.console);
+      if (!context.console.json) PrintText(loaded, measured, predicted, context.console);
       return std::move(saved.error());
     }
     if (context.console.json) {
-      PrintJson(loaded, measured, now, interrupted || stops, context.console);
+      PrintJson(loaded, measured, predicted, interrupted || stops, context.console);
     } else {
-      PrintText(loaded, measured, now, context.console);
+      PrintText(loaded, measured, predicted, context.console);
     }
     return interrupted || stops ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
   }
@@ -433,8 +435,14 @@ class RunCommand : public Command {
     return static_cast<double>(graph.batch()) / Seconds(median);
   }
 
+  // What else the plan is predicted to take: as the machine was meanwhile; where cores compute, send and
+  // receive by turns.
+  struct Predicted {
+    std::optional<Nanos> now, over_ranks;
+  };
+
   void PrintJson(const PlanInputs& loaded, const StepMeasurement& measured,
-                 std::optional<Nanos> now, bool interrupted, Console& console) const {
+                 const Predicted& also, bool interrupted, Console& console) const {
     Json object;
     object["schema"] = "placewright.run/1";
     object["plan_file"] = plan_;
@@ -467,7 +475,8 @@ class RunCommand : public Command {
     }
     Json& predicted = object["predicted"] = Json::object();
     predicted["step_time_ns"] = loaded.plan.step_time.count;
-    predicted["now_ns"] = now ? Json(now->count) : Json(nullptr);
+    predicted["now_ns"] = also.now ? Json(also.now->count) : Json(nullptr);
+    predicted["over_ranks_ns"] = also.over_ranks ? Json(also.over_ranks->count) : Json(nullptr);
     Json& expected = predicted["devices"] = Json::array();
     for (const DeviceUse& use : loaded.plan.devices) {
       expected.push_back({{"name", use.name},
@@ -481,9 +490,8 @@ class RunCommand : public Command {
     console.PrintJson(object);
   }
 
-  // `now`: what the plan is predicted to take as the machine was meanwhile.
   void PrintText(const PlanInputs& loaded, const StepMeasurement& measured,
-                 std::optional<Nanos> now, Console& console) const {
+                 const Predicted& also, Console& console) const {
     const auto time = [&](double share) { return FormatNanos(Nanos(measured.Quantile(share))); };
     std::string text =
         fmt::format("{} on {}{}: {} steps, {} of them warm-up\n",
@@ -497,9 +505,14 @@ class RunCommand : public Command {
     text +=
         fmt::format("           predicted {} ({} of it from modelled costs)\n",
                     FormatNanos(loaded.plan.step_time), FormatShare(loaded.plan.share_modelled));
-    if (now) {
+    if (also.now) {
       text += fmt::format("           predicted {} as the machine is now\n",
-                          FormatNanosLike(*now, loaded.plan.step_time));
+                          FormatNanosLike(*also.now, loaded.plan.step_time));
+    }
+    if (also.over_ranks) {
+      text += fmt::format(
+          "           predicted {} where cores compute, send and receive by turns\n",
+          FormatNanosLike(*also.over_ranks, loaded.plan.step_time));
     }
     if (const auto rate = RateOf(loaded.graph.graph, measured)) {
       text += fmt::format("rate       {:.4g} samples a second\n", *rate);
