@@ -221,7 +221,8 @@ class Portfolio {
       }
     });
     if (!layouts_) return;
-    offered_ = BestPlaced();
+    // It began with the best one, or with the one that was given.
+    offered_ = options_.initial ? Score{} : BestPlaced();
     // One move in any case: without any the number of moves would not say that there were starts.
     Guarded([&] { layouts_go_on_ = layouts_->Advance(Limited() ? 1 : kMaxQuantity); });
     if (Limited()) ShareOut();

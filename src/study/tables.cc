@@ -514,7 +514,7 @@ StudyTable GdpHoldout() {
     StudyMethod method = Gdp(std::move(label), std::move(settings));
     method.models = of_paper;
     method.before = before(batch, removed);
-    // Half as many where a policy serves one cell alone: these trainings are most of what all tables take.
+    // Half as many where a policy serves one graph alone: these trainings are most of what all tables take.
     method.samples_before = removed == Removed::kNothing ? kGdpSamples : kGdpSamples / 2;
     method.shows = tuned ? StudyMethod::Shows::kBest : StudyMethod::Shows::kLikeliest;
     method.own_samples = tuned ? 60 : 0;

@@ -414,11 +414,14 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
 }
 
 std::vector<WantedRun> FirstOfCells(const std::vector<WantedRun>& runs, int seeds) {
-  using Cell = std::tuple<const StudyMethod*, std::string, std::string, std::string>;
+  using Settings = std::map<std::string, std::string>;
+  using Cell = std::tuple<const StudyMethod*, std::string, std::string, Settings, std::string>;
   std::map<Cell, std::set<uint64_t>> seeds_of;  // models of a table may share runs
   std::vector<WantedRun> first;
   for (const WantedRun& run : runs) {
-    std::set<uint64_t>& taken = seeds_of[{run.method, run.key.graph, run.key.cluster, run.key.source}];
+    const RunKey& key = run.key;
+    std::set<uint64_t>& taken =
+        seeds_of[{run.method, key.graph, key.cluster, key.settings, key.source}];
     const bool room = taken.size() < static_cast<size_t>(seeds);
     if (room || taken.contains(run.key.seed)) first.push_back(run);
     if (room) taken.insert(run.key.seed);

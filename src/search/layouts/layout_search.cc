@@ -73,7 +73,8 @@ class LayoutRun : public PlannerRun {
       const bool placed_there = book_[before.of_group[group]].shares.size() == 1;
       if (placed_there) mixed.of_group[group] = placed.of_group[group];
     }
-    const bool splits = mixed.of_group != placed.of_group;
+    const bool splits =
+        mixed.of_group != placed.of_group && mixed.of_group != before.of_group;
     if (score < best_score_) Evaluate(std::move(placed));
     if (splits) EvaluateWithin(std::move(mixed));
     if (best_score_ < score_before) GoBack();

@@ -84,7 +84,9 @@ void LayoutFloor::AddTo(const Layout& layout, AxisId axis, const Work* by_kind) 
       time += work.shared * static_cast<double>(share.to - share.from) /
               static_cast<double>(problem_.axes.axis(axis).size);
     }
-    if (cluster.kind(share.device).device_class == DeviceClass::kGpu) {
+    // Times that were measured are taken as they are.
+    const bool modelled = !floors_.Measured(share.device);
+    if (modelled && cluster.kind(share.device).device_class == DeviceClass::kGpu) {
       const auto alike = std::count_if(
           layout.shares.begin(), layout.shares.end(),
           [&](const Share& other) { return cluster.device(other.device).kind == kind; });

@@ -4,8 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "cluster/cluster_builder.h"
+#include "cost/signature.h"
+#include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_layout_optimum.h"
 #include "search/layouts/test_steps.h"
 
@@ -54,6 +60,108 @@ TEST(LayoutFloor, IsNearTheStepOfOneDevice) {
   }
   EXPECT_GT(floors, 0.9 * steps);
   EXPECT_LE(floors, steps);
+}
+
+// Two equal GPUs.
+Cluster TwoGpus() {
+  ClusterBuilder builder("two");
+  DeviceKind model{.name = "K"};
+  model.device_class = DeviceClass::kGpu;
+  model.peak.f32 = 1e7;
+  model.memory_bandwidth = BytesPerSecond(int64_t{1} << 34);
+  const int32_t kind = builder.AddKind(model).Take();
+  for (const char* name : {"a", "b"}) {
+    builder.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 28)}).Take();
+  }
+  EXPECT_TRUE(builder.Connect("a", "b", BytesPerSecond(1 << 30), Nanos(10), Duplex::kFull, "").ok());
+  return std::move(builder).Build().Take();
+}
+
+CostOptions MeasuredAs(const std::vector<std::pair<std::string, int64_t>>& rows) {
+  MeasuredDevice device;
+  device.on.kind = "K";
+  for (const auto& [signature, time] : rows) {
+    device.ops.emplace_back();
+    device.ops.back().signature = signature;
+    device.ops.back().time = Nanos(time);
+  }
+  CostOptions options;
+  options.measured = {std::move(device)};
+  return options;
+}
+
+// The first axis that is as long, halved between both.
+Layouts HalvedBy(const LayoutProblem& problem, int64_t length) {
+  Layouts layouts;
+  for (const AxisId axis : problem.axes.axes()) {
+    if (problem.axes.axis(axis).size != length || !layouts.layouts.empty()) continue;
+    layouts.layouts = {{problem.axes.axis(axis).name,
+                        {{DeviceId(0), 0, length / 2}, {DeviceId(1), length / 2, length}}}};
+  }
+  layouts.of_group = IdVector<GroupId, LayoutId>(problem.graph.group_count(), LayoutId(0));
+  return layouts;
+}
+
+// GPUs side by side are modelled as slower than one; what was measured is taken as it is.
+TEST(LayoutFloor, TakesMeasuredTimesOfGpusAsTheyAre) {
+  GraphBuilder builder("product", "aten");
+  OpSpec op{.name = "product", .type = "aten.mm.default"};
+  for (const char* name : {"input:x", "input:y"}) {
+    op.inputs.push_back(builder.AddInput(name, TensorKind::kInput, DType::kF32, {64, 64}).Take());
+  }
+  op.args = {Value(InputRef{0}), Value(InputRef{1})};
+  op.outputs = {{.name = "product", .shape = {64, 64}}};
+  builder.SetOutputs(builder.AddOp(std::move(op)).Take());
+  const Graph graph = std::move(builder).Build().Take();
+  const Cluster cluster = TwoGpus();
+  const auto problem =
+      LayoutProblem::Make(graph, cluster,
+                          MeasuredAs({{"aten.mm.default(f32[64,64], f32[64,64])", 10'000'000},
+                                      {"aten.mm.default(f32[32,64], f32[64,64])", 5'000'000}}),
+                          SchedulingPolicy::kFifo)
+          .Take();
+  const Layouts layouts = HalvedBy(*problem, 64);
+  ASSERT_EQ(layouts.layouts.size(), 1u);
+  const Nanos step = EvaluateLayouts(*problem, layouts, {}).Take().step_time;
+  EXPECT_EQ(step, Nanos(5'000'000));
+  EXPECT_LE(LayoutFloor(*problem).Of(layouts), step);
+  LayoutEvaluator evaluator(*problem);
+  EXPECT_FALSE(evaluator.Evaluate(layouts, {}, step).Take().abandoned);
+}
+
+// A contiguous view of a strided one is strided where its base was put together anew: another signature, which
+// was not measured.
+TEST(LayoutFloor, KnowsThatViewsMayLieOtherwise) {
+  GraphBuilder builder("views", "aten");
+  TensorId now = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {4, 1024}).Take();
+  const auto add = [&](const char* name, const char* type, std::vector<int64_t> shape,
+                       std::vector<Value> more, bool view) {
+    OpSpec op{.name = name, .type = type};
+    op.inputs = {now};
+    op.args = {Value(InputRef{0})};
+    op.args.insert(op.args.end(), more.begin(), more.end());
+    op.outputs = {{.name = name, .shape = std::move(shape)}};
+    if (view) {
+      op.outputs[0].alias = AliasKind::kView;
+      op.outputs[0].alias_of = 0;
+    }
+    now = builder.AddOp(std::move(op)).Take()[0];
+  };
+  add("p", "aten.relu.default", {4, 1024}, {}, false);
+  add("t1", "aten.t.default", {1024, 4}, {}, true);
+  add("t2", "aten.select.int", {1024}, {Value(int64_t{1}), Value(int64_t{0})}, true);
+  add("s", "aten.made_up.default", {1024}, {}, false);
+  builder.SetOutputs({now});
+  const Graph graph = std::move(builder).Build().Take();
+  const Cluster cluster = TwoGpus();
+  const std::string own = SignatureOf(graph, graph.FindOp("s")).text;
+  const auto problem = LayoutProblem::Make(graph, cluster, MeasuredAs({{own, 1'000'000'000}}),
+                                           SchedulingPolicy::kFifo)
+                           .Take();
+  const Layouts layouts = HalvedBy(*problem, 4);
+  ASSERT_EQ(layouts.layouts.size(), 1u);
+  EXPECT_LE(LayoutFloor(*problem).Of(layouts),
+            EvaluateLayouts(*problem, layouts, {}).Take().step_time);
 }
 
 }  // namespace

@@ -200,9 +200,14 @@ bool PartFloors::MaySignatureDiffer(OpId id) const {
   const Graph& graph = problem_.graph;
   const std::vector<TensorId>& inputs = graph.op(id).inputs;
   const OpRule* const rule = problem_.axes.rule(id);
+  // A view is made anew of what its base has become, which may be contiguous where it was not.
+  const auto may_lie_otherwise = [&](TensorId input) {
+    const Tensor& tensor = graph.tensor(input);
+    return !tensor.strides.empty() ||
+           (tensor.producer.valid() && graph.op(tensor.producer).is_view);
+  };
   return !IsExact(id) || (rule != nullptr && !rule->part_type.empty()) ||
-         std::any_of(inputs.begin(), inputs.end(),
-                     [&](TensorId input) { return !graph.tensor(input).strides.empty(); });
+         std::any_of(inputs.begin(), inputs.end(), may_lie_otherwise);
 }
 
 void PartFloors::SetMeasured(OpId id, size_t kind, int64_t& whole, int64_t& part) const {

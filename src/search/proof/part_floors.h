@@ -20,8 +20,8 @@
 // one storage through several tensors counts the largest of them.
 //
 // Where ops were measured on a device's kind, a part has what was measured for its signature or what is modelled:
-// the smaller of the two floors (measured_parts.h). An op that no axis splits and that reads contiguous tensors
-// has its own signature everywhere.
+// the smaller of the two floors (measured_parts.h). An op that no axis splits and that reads contiguous tensors,
+// none of them views of others, has its own signature everywhere.
 #ifndef PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_
 #define PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_
 
@@ -49,6 +49,10 @@ class PartFloors {
   // Nanoseconds that every part takes beside its share of the rest: t(n) >= Fixed + n / F (Whole - Fixed). Not
   // where overrides state times.
   int64_t Fixed(OpId op, DeviceId device) const;
+  // Whether any op was measured on its kind, so that floors may be of measured times.
+  bool Measured(DeviceId device) const {
+    return measured_.Any(static_cast<size_t>(problem_.cluster.device(device).kind));
+  }
   // The largest number of parts; 1: it cannot be split.
   int64_t parts(OpId op) const { return parts_[op]; }
 
