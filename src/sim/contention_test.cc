@@ -26,16 +26,26 @@ Graph ThreeOps() {
   return std::move(builder).Build().Take();
 }
 
-// a [0, 40) and b [40, 100) on device 0, c [30, 50) on device 1: a meets it for 10, b for 10.
-TEST(Contention, OverlapIsTheShareOfBusyTime) {
-  const Graph graph = ThreeOps();
+struct ScheduledOps {
+  Graph graph;
   Placement placement;
   Schedule schedule;
+};
+
+// a [0, 40) and b [40, 100) on device 0, c [30, 50) on device 1.
+ScheduledOps ThreeOpsOnTwo() {
+  ScheduledOps ops{ThreeOps(), {}, {}};
   for (const auto& [device, start, end] :
        {std::tuple(0, 0, 40), std::tuple(0, 40, 100), std::tuple(1, 30, 50)}) {
-    placement.push_back(DeviceId(device));
-    schedule.ops.push_back({Nanos(start), Nanos(end)});
+    ops.placement.push_back(DeviceId(device));
+    ops.schedule.ops.push_back({Nanos(start), Nanos(end)});
   }
+  return ops;
+}
+
+// a meets c for 10, b for 10.
+TEST(Contention, OverlapIsTheShareOfBusyTime) {
+  auto [graph, placement, schedule] = ThreeOpsOnTwo();
   const std::vector<double> overlap = OverlapOf(graph, placement, schedule, 3);
   EXPECT_DOUBLE_EQ(overlap[0], 0.2);
   EXPECT_DOUBLE_EQ(overlap[1], 1);
@@ -55,25 +65,18 @@ TEST(Contention, CostsLieBetweenAloneAndLoaded) {
   EXPECT_FALSE(mixed.Supports(OpId(1), DeviceId(0)));
 }
 
-// a [0, 40) and b [40, 100) on device 0, c [30, 50) on device 1. Of what crosses from rank 0 to rank 1 in
+// Of what crosses from rank 0 to rank 1 in
 // [90, 120) and in [35, 45) device 0 spends 10 in a and b each time, device 1 10; the copy within a rank counts for
 // nothing.
 TEST(Contention, ExchangesAreOfTwoRanks) {
-  const Graph graph = ThreeOps();
-  Placement placement;
-  Schedule schedule;
-  for (const auto& [device, start, end] :
-       {std::tuple(0, 0, 40), std::tuple(0, 40, 100), std::tuple(1, 30, 50)}) {
-    placement.push_back(DeviceId(device));
-    schedule.ops.push_back({Nanos(start), Nanos(end)});
-  }
-  const auto cross = [&](int from, int to, int64_t start, int64_t end) {
+  auto [graph, placement, schedule] = ThreeOpsOnTwo();
+  const auto cross = [&spans = schedule.transfers](int from, int to, int64_t start, int64_t end) {
     TransferSpan span;
     span.from = DeviceId(from);
     span.to = DeviceId(to);
     span.ready = span.start = Nanos(start);
     span.end = Nanos(end);
-    schedule.transfers.push_back(span);
+    spans.push_back(span);
   };
   cross(0, 1, 35, 45);
   cross(0, 2, 0, 100);

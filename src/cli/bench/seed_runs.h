@@ -33,8 +33,8 @@ struct WantedRun {
 // Of the cell's run from that seed. Errors: those of AgentSettings::Parse.
 Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t method, uint64_t seed);
 // All of a table, in the order in which they are made: methods that plan at once, methods with one
-// seed but for those with fewer samples, the seeds after 0 one by one, so that pairs are complete early, models with one seed, and seed
-// 0, which may be long.
+// seed but for slow ones, the seeds after 0 one by one, so that pairs are complete early, models with
+// one seed, and seed 0, which may be long, with the slow methods.
 Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table);
 // Of these, in the same order, so many of each cell at most.
 std::vector<WantedRun> FirstOfCells(const std::vector<WantedRun>& runs, int seeds);

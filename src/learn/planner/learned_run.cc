@@ -1,7 +1,6 @@
 #include "learn/planner/learned_run.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include <cmath>
 #include <map>
 
+#include "aten/denormals.h"
 #include "base/text.h"
 #include "learn/features/vocabulary.h"
 #include "learn/planner/teacher.h"
@@ -25,18 +25,13 @@ namespace {
 // Streams of a run's random numbers; agents have others (agent.cc).
 enum RunStream : uint64_t { kFirstDraw = 101, kTrainer = 102, kVariations = 103 };
 
-// While it lives, LibTorch computes on the calling thread alone (their number belongs to that
-// thread), and numbers too small for a full mantissa count as zero: gates that saturate make many of
-// them, and processors take a hundred times as long for each.
+// While it lives, LibTorch computes on the calling thread alone (their number belongs to that thread).
 class LearningThread {
  public:
-  LearningThread() {
-    at::set_num_threads(1);
-    at::globalContext().setFlushDenormal(true);
-  }
-  ~LearningThread() { at::globalContext().setFlushDenormal(false); }
-  LearningThread(const LearningThread&) = delete;
-  LearningThread& operator=(const LearningThread&) = delete;
+  LearningThread() { at::set_num_threads(1); }
+
+ private:
+  const WithoutDenormals without_denormals_;
 };
 
 RewardScale ScaleOf(const AgentSettings& settings, const AgentProblem& problem,

@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "aten/denormals.h"
 #include "aten/failure.h"
+#include "runtime/device/device.h"
 
 namespace placewright {
 namespace {
@@ -56,6 +58,19 @@ TEST(DeviceMemory, LivesAsLongAsItsTensors) {
   EXPECT_EQ(tensor.sum().item<float>(), 50'000);
   tensor.reset();
   EXPECT_TRUE(known.expired());
+}
+
+// 1e-40 is a denormal number. On a thread that computes without them anyway nothing changes behind it.
+TEST(CpuDevice, ComputesWithoutDenormals) {
+  const auto is_zero = [] { return (at::full({64}, 1e-30F) * 1e-10F).eq(0).all().item<bool>(); };
+  const std::unique_ptr<RuntimeDevice> device = MakeCpuDevice({.name = "cpu:0"});
+  bool on_device = false;
+  device->Submit([&] { on_device = is_zero(); });
+  EXPECT_TRUE(on_device);
+  EXPECT_FALSE(is_zero());
+  const WithoutDenormals here;
+  device->Submit([] {});
+  EXPECT_TRUE(is_zero());
 }
 
 }  // namespace

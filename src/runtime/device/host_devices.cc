@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "aten/denormals.h"
 #include "aten/failure.h"
 #include "runtime/device/device.h"
 
@@ -35,17 +36,6 @@ class OnCores {
  private:
   cpu_set_t before_;
   bool set_ = false;
-};
-
-// As long as it lives, the thread takes numbers that are too small to be stored exactly for 0, as do those that
-// it starts: computing with them takes up to 25 times as long, and values that vanish as a model learns
-// would decide what a step takes.
-class WithoutDenormals {
- public:
-  WithoutDenormals() { at::globalContext().setFlushDenormal(true); }
-  ~WithoutDenormals() { at::globalContext().setFlushDenormal(false); }
-  WithoutDenormals(const WithoutDenormals&) = delete;
-  WithoutDenormals& operator=(const WithoutDenormals&) = delete;
 };
 
 class HostDevice : public RuntimeDevice {
