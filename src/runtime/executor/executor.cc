@@ -17,7 +17,6 @@
 #include "runtime/executor/copy_lanes.h"
 #include "runtime/executor/team.h"
 #include "runtime/executor/worker.h"
-#include "runtime/executor/yielding_threads.h"
 #include "runtime/ops/part_ops.h"
 #include "runtime/ops/random_ops.h"
 #include "runtime/ops/vocabulary_ops.h"
@@ -100,16 +99,9 @@ class Executor::Run {
     for (const DeviceId device : IdRange<DeviceId>(step_.devices.size())) {
       if (step_.devices[device] == nullptr) continue;
       workers_.push_back(std::make_unique<Worker>(step_, device));
-      members.emplace_back([this, device, worker = workers_.back().get(), added = false]() mutable {
-        if (!std::exchange(added, true)) Yield(*step_.devices[device]);
-        worker->Step();
-      });
+      members.emplace_back([worker = workers_.back().get()] { worker->Step(); });
     }
-    if (options.channel != nullptr) yielding_ = std::make_unique<YieldingThreads>();
-    // Threads that yield are others than this one, which watches them.
-    if (members.size() > 1 || yielding_ != nullptr) {
-      team_ = std::make_unique<Team>(std::move(members));
-    }
+    if (members.size() > 1) team_ = std::make_unique<Team>(std::move(members));
     return Ok();
   }
 
@@ -153,11 +145,7 @@ class Executor::Run {
     if (crossings_ != nullptr) crossings_->BeginStep();
     step_.begin = Clock::now();
     if (team_ != nullptr) {
-      const auto watch = [this] {
-        if (yielding_ != nullptr) yielding_->Watch();
-      };
-      watch();  // steps may be short
-      team_->Go(watch);
+      team_->Go();
     } else {
       const int threads = at::get_num_threads();
       workers_.front()->Step();
@@ -236,12 +224,6 @@ class Executor::Run {
     return step_.devices[step_.executable.device_of[cell]] != nullptr;
   }
 
-  // Threads that launch an accelerator's work, or send and receive, come first.
-  void Yield(RuntimeDevice& device) {
-    if (yielding_ == nullptr || !device.torch_device().is_cpu()) return;
-    device.Submit([this] { yielding_->Add(); });
-  }
-
   void MakeCrossings(const ExecutorOptions& options, const IdVector<OpId, bool>& random) {
     rank_of_ = options.rank_of;
     IdVector<TaskId, bool> draws;
@@ -281,7 +263,6 @@ class Executor::Run {
   std::unique_ptr<Crossings> crossings_;      // none of one process
   std::unique_ptr<Collectives> collectives_;  // none without collectives
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::unique_ptr<YieldingThreads> yielding_;  // none of one process
   std::unique_ptr<Team> team_;
   bool views_made_ = false;
   IdVector<DeviceId, int32_t> rank_of_;  // empty: one process

@@ -2,7 +2,6 @@
 #ifndef PLACEWRIGHT_RUNTIME_EXECUTOR_TEAM_H_
 #define PLACEWRIGHT_RUNTIME_EXECUTOR_TEAM_H_
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -31,17 +30,13 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  // Returns when all have; until then `watch`, if there is one, is called a few times in a second.
-  void Go(const std::function<void()>& watch = {}) {
+  // Returns when all have.
+  void Go() {
     std::unique_lock lock(mutex_);
     ++turn_;
     busy_ = threads_.size();
     changed_.notify_all();
-    while (!changed_.wait_for(lock, std::chrono::milliseconds(250), [&] { return busy_ == 0; })) {
-      lock.unlock();
-      if (watch) watch();
-      lock.lock();
-    }
+    changed_.wait(lock, [&] { return busy_ == 0; });
   }
 
  private:
