@@ -4,16 +4,17 @@
 #include <utility>
 
 #include "aten/torch_version.h"
-#include "torch_api/process_environment.h"
+#include "runtime/process/long_turns.h"
 #include "runtime/process/rendezvous.h"
+#include "torch_api/process_environment.h"
 
 namespace placewright {
 namespace {
 
 class ProcessesHere final : public Processes {
  public:
-  explicit ProcessesHere(std::unique_ptr<Rendezvous> rendezvous)
-      : rendezvous_(std::move(rendezvous)) {}
+  ProcessesHere(std::unique_ptr<LongTurns> turns, std::unique_ptr<Rendezvous> rendezvous)
+      : turns_(std::move(turns)), rendezvous_(std::move(rendezvous)) {}
 
   int32_t rank() const override { return rendezvous_->rank(); }
   int32_t size() const override { return rendezvous_->size(); }
@@ -39,6 +40,7 @@ class ProcessesHere final : public Processes {
   }
 
  private:
+  const std::unique_ptr<LongTurns> turns_;
   const std::unique_ptr<Rendezvous> rendezvous_;
 };
 
@@ -54,8 +56,10 @@ Result<std::unique_ptr<Processes>> JoinProcesses(const JoinRequest& request) {
   options.stop = StopToken(request.interrupted);
   options.facts = request.facts;
   options.facts.emplace_back("the version of LibTorch", kTorchVersion);
+  auto turns = std::make_unique<LongTurns>();  // before the threads of the rendezvous and of Gloo
   PW_ASSIGN(auto rendezvous, Rendezvous::Join(*environment, options));
-  return std::unique_ptr<Processes>(std::make_unique<ProcessesHere>(std::move(rendezvous)));
+  return std::unique_ptr<Processes>(
+      std::make_unique<ProcessesHere>(std::move(turns), std::move(rendezvous)));
 }
 
 }  // namespace placewright
