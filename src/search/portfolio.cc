@@ -520,14 +520,12 @@ class AutoPlanner : public Planner {
   explicit AutoPlanner(const PlannerTable& table) {
     for (const auto& planner : table) {
       if (!planner->in_auto()) continue;
-      if (planner->space() != PlanSpace::kPlaced) {
-        const IterativePlanner* search = planner->AsIterative();
-        if (search == nullptr) replicated_.push_back(planner.get());
-        if (search != nullptr) layout_search_ = search;
-      } else if (const IterativePlanner* search = planner->AsIterative()) {
-        iterative_.push_back(search);
+      const bool placed = planner->space() == PlanSpace::kPlaced;
+      if (const IterativePlanner* search = planner->AsIterative()) {
+        if (placed) iterative_.push_back(search);
+        if (!placed) layout_search_ = search;
       } else {
-        constructive_.push_back(planner.get());
+        (placed ? constructive_ : replicated_).push_back(planner.get());
       }
     }
   }

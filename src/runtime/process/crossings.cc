@@ -78,7 +78,7 @@ Crossings::~Crossings() {
     const std::scoped_lock lock(mutex_);
     ended_ = true;
   }
-  changed_.notify_all();
+  WakeAll();
   sending_.join();
   receiving_.join();
 }
@@ -90,18 +90,16 @@ void Crossings::BeginStep() {
     busy_ = 2;
     ++step_number_;
   }
-  changed_.notify_all();
+  WakeAll();
 }
 
 void Crossings::Give(size_t own, TaskId member, std::vector<at::Tensor> tensors) {
-  {
-    const std::scoped_lock lock(mutex_);
-    Given& given = given_[own];
-    ++given.times;
-    given.tensors.emplace_back(member, std::move(tensors));
-    given.last = Clock::now();
-  }
-  changed_.notify_all();
+  const std::scoped_lock lock(mutex_);
+  Given& given = given_[own];
+  ++given.times;
+  given.tensors.emplace_back(member, std::move(tensors));
+  given.last = Clock::now();
+  WakeIfReady(own);
 }
 
 void Crossings::Copy(CopyId copy, std::vector<at::Tensor> tensors) {
@@ -127,10 +125,10 @@ void Crossings::EndStep() {
     if (step_.failed() && !aborted) {
       // Also where one thread fails when all workers have ended: the other one may wait for a message.
       channel_.Abort(MakeError(ErrorCode::kExecution, "the step has failed"));
-      changed_.notify_all();
+      WakeAll();
       aborted = true;
     } else {
-      changed_.wait(lock);
+      ended_step_.wait(lock);
     }
   }
   given_.clear();
@@ -140,31 +138,48 @@ void Crossings::Serve(Direction direction) {
   uint64_t served = 0;
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return ended_ || step_number_ != served; });
+    may_go_on_[static_cast<size_t>(direction)].wait(
+        lock, [&] { return ended_ || step_number_ != served; });
     if (ended_) return;
     served = step_number_;
     lock.unlock();
     WorkThrough(direction);
     lock.lock();
     --busy_;
-    changed_.notify_all();
+    ended_step_.notify_all();
   }
 }
 
-bool Crossings::Await(size_t own, Direction direction) {
+bool Crossings::IsReady(size_t own, Direction direction) const {
   const Own& of = own_[own];
+  const Given& given = given_[own];
   const bool here = of.home == channel_.rank();
-  const auto ready = [&] {
-    if (step_.failed()) return true;
-    const Given& given = given_[own];
-    // What other ranks give is taken as it comes.
-    if (direction == Direction::kReceive && here) return true;
-    return given.times == of.gives && (!here || !of.gathers || given.gathered);
-  };
-  std::unique_lock lock(mutex_);
-  // A step that fails on a worker says so to EndStep alone, behind all workers.
-  while (!changed_.wait_for(lock, std::chrono::milliseconds(100), ready)) {
+  // What other ranks give is taken as it comes.
+  if (direction == Direction::kReceive && here) return true;
+  return given.times == of.gives && (!here || !of.gathers || given.gathered);
+}
+
+void Crossings::WakeIfReady(size_t own) {
+  for (const Direction direction : {Direction::kSend, Direction::kReceive}) {
+    const auto at = static_cast<size_t>(direction);
+    if (awaited_[at] == own && IsReady(own, direction)) may_go_on_[at].notify_one();
   }
+}
+
+void Crossings::WakeAll() {
+  for (std::condition_variable& one : may_go_on_) one.notify_all();
+  ended_step_.notify_all();
+}
+
+bool Crossings::Await(size_t own, Direction direction) {
+  const auto at = static_cast<size_t>(direction);
+  std::unique_lock lock(mutex_);
+  awaited_[at] = own;
+  // A step that fails on a worker says so to EndStep alone, behind all workers.
+  while (!may_go_on_[at].wait_for(lock, std::chrono::milliseconds(100),
+                                  [&] { return step_.failed() || IsReady(own, direction); })) {
+  }
+  awaited_[at].reset();
   return !step_.failed();
 }
 
@@ -301,8 +316,8 @@ Status Crossings::GatherHere(size_t own) {
     given_[own].received = std::move(received);
     given_[own].gathered = true;
     given_[own].last = Clock::now();
+    WakeIfReady(own);
   }
-  changed_.notify_all();
   return Ok();
 }
 

@@ -12,6 +12,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -77,6 +78,11 @@ class Crossings {
   void WorkThrough(Direction direction);
   // Waits until all is there that the thread needs for it; whether the step goes on.
   bool Await(size_t own, Direction direction);
+  // With the mutex: whether all is there, and wakes the thread that waits for that.
+  bool IsReady(size_t own, Direction direction) const;
+  void WakeIfReady(size_t own);
+  // Something else than what is given has changed.
+  void WakeAll();
   Status Send(size_t own);
   Status Receive(size_t own);
   Status SendSignal(const Own& own);
@@ -107,7 +113,10 @@ class Crossings {
   MessageLengths lengths_;  // each thread has its half
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  // Every thread is woken only where it can go on: one that computes on its core is interrupted by it.
+  std::array<std::condition_variable, 2> may_go_on_;  // [direction]
+  std::array<std::optional<size_t>, 2> awaited_;      // [direction], in `own_`
+  std::condition_variable ended_step_;
   std::vector<Given> given_;  // by `own_`
   uint64_t step_number_ = 0;
   int busy_ = 0;  // threads

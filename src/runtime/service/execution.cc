@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "aten/dtype_names.h"
@@ -18,6 +19,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
+#include "runtime/service/long_turns.h"
 #include "runtime/service/step_exchange.h"
 
 namespace placewright {
@@ -36,7 +38,9 @@ class ExecutionHere : public Execution {
         processes_(request.processes),
         channel_(request.processes == nullptr ? nullptr : &request.processes->channel()),
         rank_of_(request.rank_of),
-        interrupted_(request.interrupted) {}
+        interrupted_(request.interrupted) {
+    if (channel_ != nullptr) turns_.emplace();
+  }
 
   void SetStep(int64_t step) override { step_ = step; }
   Result<Step> Run() override {
@@ -127,6 +131,7 @@ class ExecutionHere : public Execution {
       }
     }
     ++step_;
+    if (turns_) turns_->Set(way_.second());
     const Clock::time_point begin = Clock::now();
     PW_RETURN_IF_ERROR(executor_->Step());
     Step step;
@@ -139,7 +144,11 @@ class ExecutionHere : public Execution {
     step.stop = interrupted_ != nullptr && *interrupted_;
     if (channel_ == nullptr) return step;
     Result<Step> all = ExchangeStep(*channel_, step, executor_->random_rank());
-    if (!all.ok() && all.error().place.empty()) all.error().place = "the end of a step";
+    if (all.ok()) {
+      way_.Took(all.value().time_ns);
+    } else if (all.error().place.empty()) {
+      all.error().place = "the end of a step";
+    }
     return all;
   }
 
@@ -155,6 +164,9 @@ class ExecutionHere : public Execution {
   const IdVector<DeviceId, int32_t> rank_of_;
   const std::atomic<bool>* const interrupted_;  // or nullptr
   int64_t step_ = 0;
+  // Of several processes: threads take long turns where steps are shorter by it.
+  std::optional<LongTurns> turns_;
+  WayOfSteps way_;
 };
 
 std::vector<int> CoresOfThisProcess() {

@@ -4,17 +4,16 @@
 #include <utility>
 
 #include "aten/torch_version.h"
-#include "runtime/process/long_turns.h"
-#include "runtime/process/rendezvous.h"
 #include "torch_api/process_environment.h"
+#include "runtime/process/rendezvous.h"
 
 namespace placewright {
 namespace {
 
 class ProcessesHere final : public Processes {
  public:
-  ProcessesHere(std::unique_ptr<LongTurns> turns, std::unique_ptr<Rendezvous> rendezvous)
-      : turns_(std::move(turns)), rendezvous_(std::move(rendezvous)) {}
+  explicit ProcessesHere(std::unique_ptr<Rendezvous> rendezvous)
+      : rendezvous_(std::move(rendezvous)) {}
 
   int32_t rank() const override { return rendezvous_->rank(); }
   int32_t size() const override { return rendezvous_->size(); }
@@ -40,7 +39,6 @@ class ProcessesHere final : public Processes {
   }
 
  private:
-  const std::unique_ptr<LongTurns> turns_;
   const std::unique_ptr<Rendezvous> rendezvous_;
 };
 
@@ -56,10 +54,8 @@ Result<std::unique_ptr<Processes>> JoinProcesses(const JoinRequest& request) {
   options.stop = StopToken(request.interrupted);
   options.facts = request.facts;
   options.facts.emplace_back("the version of LibTorch", kTorchVersion);
-  auto turns = std::make_unique<LongTurns>();  // before the threads of the rendezvous and of Gloo
   PW_ASSIGN(auto rendezvous, Rendezvous::Join(*environment, options));
-  return std::unique_ptr<Processes>(
-      std::make_unique<ProcessesHere>(std::move(turns), std::move(rendezvous)));
+  return std::unique_ptr<Processes>(std::make_unique<ProcessesHere>(std::move(rendezvous)));
 }
 
 }  // namespace placewright
