@@ -76,6 +76,9 @@ class Execution {
     int64_t time_ns = 0;         // of the slowest rank
     std::optional<double> loss;  // the graph's first output, where that is one number
     bool stop = false;           // ExecutionRequest::interrupted, on any rank
+    // Whether threads waited for the end of one another's turns on a core; the second to fifth step find out
+    // whether that makes steps shorter. None of one process.
+    std::optional<bool> long_turns;
   };
   virtual ~Execution() = default;
   // How many steps the values have behind them: which batch is next.

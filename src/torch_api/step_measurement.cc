@@ -55,6 +55,7 @@ Result<StepMeasurement> MeasureSteps(Execution& execution, const Placement& plac
     if (options.progress) options.progress(step, taken);
     all.push_back(taken.time_ns);
     measured.losses.push_back(taken.loss);
+    measured.long_turns = taken.long_turns;
     std::vector<int64_t>& times = measured.times_ns;
     if (step >= warm_up) {
       times.insert(std::upper_bound(times.begin(), times.end(), taken.time_ns), taken.time_ns);

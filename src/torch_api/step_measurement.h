@@ -20,12 +20,13 @@ struct StepMeasurement {
   int64_t steps = 0, dropped = 0;             // with, and of those the first that warm up
   std::vector<int64_t> times_ns;              // without these, ascending
   std::vector<std::optional<double>> losses;  // of all steps
-  std::vector<double> busy;      // by device: share of the time of the steps behind `times_ns`
-  std::vector<int64_t> peaks;    // by device: bytes of tensors, over all steps
-  Schedule schedule;             // of a step near the median: nearest to that of the steps so far
-  Nanos schedule_time;           // that step's time
-  bool abandoned = false;        // a step took longer than the limit; it is the last one
-  std::optional<Error> failure;  // of a step behind those that are measured here
+  std::vector<double> busy;        // by device: share of the time of the steps behind `times_ns`
+  std::vector<int64_t> peaks;      // by device: bytes of tensors, over all steps
+  Schedule schedule;               // of a step near the median: nearest to that of the steps so far
+  Nanos schedule_time;             // that step's time
+  std::optional<bool> long_turns;  // of the last step: as Execution::Step has it
+  bool abandoned = false;          // a step took longer than the limit; it is the last one
+  std::optional<Error> failure;    // of a step behind those that are measured here
 
   // Of the times, nearest rank; 0 without any.
   int64_t Quantile(double share) const;

@@ -457,6 +457,7 @@ class RunCommand : public Command {
                                 {"p10", measured.Quantile(0.1)},
                                 {"p90", measured.Quantile(0.9)}};
     }
+    object["long_turns"] = measured.long_turns ? Json(*measured.long_turns) : Json(nullptr);
     const std::optional<double> rate = RateOf(loaded.graph.graph, measured);
     object["samples_per_second"] = rate ? Json(*rate) : Json(nullptr);
     Json& losses = object["loss"] = Json::array();
@@ -501,6 +502,10 @@ class RunCommand : public Command {
       text +=
           fmt::format("step time  measured {} (a tenth of the steps below {}, a tenth above {})\n",
                       time(0.5), time(0.1), time(0.9));
+    }
+    if (measured.long_turns) {
+      text += fmt::format("           with {} turns of the ranks' threads\n",
+                          *measured.long_turns ? "long" : "the usual");
     }
     text +=
         fmt::format("           predicted {} ({} of it from modelled costs)\n",

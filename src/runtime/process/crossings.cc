@@ -78,7 +78,7 @@ Crossings::~Crossings() {
     const std::scoped_lock lock(mutex_);
     ended_ = true;
   }
-  WakeAll();
+  Wake({true, true});
   sending_.join();
   receiving_.join();
 }
@@ -90,16 +90,19 @@ void Crossings::BeginStep() {
     busy_ = 2;
     ++step_number_;
   }
-  WakeAll();
+  Wake({true, true});
 }
 
 void Crossings::Give(size_t own, TaskId member, std::vector<at::Tensor> tensors) {
-  const std::scoped_lock lock(mutex_);
-  Given& given = given_[own];
-  ++given.times;
-  given.tensors.emplace_back(member, std::move(tensors));
-  given.last = Clock::now();
-  WakeIfReady(own);
+  const std::array<bool, 2> ready = [&] {
+    const std::scoped_lock lock(mutex_);
+    Given& given = given_[own];
+    ++given.times;
+    given.tensors.emplace_back(member, std::move(tensors));
+    given.last = Clock::now();
+    return WaitingAndReady(own);
+  }();
+  Wake(ready);
 }
 
 void Crossings::Copy(CopyId copy, std::vector<at::Tensor> tensors) {
@@ -125,10 +128,10 @@ void Crossings::EndStep() {
     if (step_.failed() && !aborted) {
       // Also where one thread fails when all workers have ended: the other one may wait for a message.
       channel_.Abort(MakeError(ErrorCode::kExecution, "the step has failed"));
-      WakeAll();
+      Wake({true, true});
       aborted = true;
     } else {
-      ended_step_.wait(lock);
+      step_ended_.wait(lock);
     }
   }
   given_.clear();
@@ -146,7 +149,7 @@ void Crossings::Serve(Direction direction) {
     WorkThrough(direction);
     lock.lock();
     --busy_;
-    ended_step_.notify_all();
+    if (busy_ == 0 || step_.failed()) step_ended_.notify_all();
   }
 }
 
@@ -159,26 +162,27 @@ bool Crossings::IsReady(size_t own, Direction direction) const {
   return given.times == of.gives && (!here || !of.gathers || given.gathered);
 }
 
-void Crossings::WakeIfReady(size_t own) {
+std::array<bool, 2> Crossings::WaitingAndReady(size_t own) const {
+  std::array<bool, 2> ready{};
   for (const Direction direction : {Direction::kSend, Direction::kReceive}) {
     const auto at = static_cast<size_t>(direction);
-    if (awaited_[at] == own && IsReady(own, direction)) may_go_on_[at].notify_one();
+    ready[at] = awaited_[at] == own && IsReady(own, direction);
   }
+  return ready;
 }
 
-void Crossings::WakeAll() {
-  for (std::condition_variable& one : may_go_on_) one.notify_all();
-  ended_step_.notify_all();
+void Crossings::Wake(std::array<bool, 2> directions) {
+  for (size_t at = 0; at < directions.size(); ++at) {
+    if (directions[at]) may_go_on_[at].notify_one();
+  }
 }
 
 bool Crossings::Await(size_t own, Direction direction) {
   const auto at = static_cast<size_t>(direction);
   std::unique_lock lock(mutex_);
   awaited_[at] = own;
-  // A step that fails on a worker says so to EndStep alone, behind all workers.
-  while (!may_go_on_[at].wait_for(lock, std::chrono::milliseconds(100),
-                                  [&] { return step_.failed() || IsReady(own, direction); })) {
-  }
+  // A step that fails on a worker ends all workers, and then EndStep wakes this thread.
+  may_go_on_[at].wait(lock, [&] { return step_.failed() || IsReady(own, direction); });
   awaited_[at].reset();
   return !step_.failed();
 }
@@ -311,13 +315,14 @@ Status Crossings::GatherHere(size_t own) {
               ReceiveTensors(channel_, rank_of_[device], of.item, nullptr, &lengths_));
     if (one.size() == 1) received[i] = std::move(one.front());
   }
-  {
+  const std::array<bool, 2> ready = [&] {
     const std::scoped_lock lock(mutex_);
     given_[own].received = std::move(received);
     given_[own].gathered = true;
     given_[own].last = Clock::now();
-    WakeIfReady(own);
-  }
+    return WaitingAndReady(own);
+  }();
+  Wake(ready);
   return Ok();
 }
 

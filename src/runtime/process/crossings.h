@@ -78,11 +78,10 @@ class Crossings {
   void WorkThrough(Direction direction);
   // Waits until all is there that the thread needs for it; whether the step goes on.
   bool Await(size_t own, Direction direction);
-  // With the mutex: whether all is there, and wakes the thread that waits for that.
+  // Both with the mutex: whether all of that is there; for which threads that wait for it [direction].
   bool IsReady(size_t own, Direction direction) const;
-  void WakeIfReady(size_t own);
-  // Something else than what is given has changed.
-  void WakeAll();
+  std::array<bool, 2> WaitingAndReady(size_t own) const;
+  void Wake(std::array<bool, 2> directions);
   Status Send(size_t own);
   Status Receive(size_t own);
   Status SendSignal(const Own& own);
@@ -113,10 +112,10 @@ class Crossings {
   MessageLengths lengths_;  // each thread has its half
 
   std::mutex mutex_;
-  // Every thread is woken only where it can go on: one that computes on its core is interrupted by it.
+  // In a step a thread is woken only where it can go on: by that, the op on its core is interrupted.
   std::array<std::condition_variable, 2> may_go_on_;  // [direction]
   std::array<std::optional<size_t>, 2> awaited_;      // [direction], in `own_`
-  std::condition_variable ended_step_;
+  std::condition_variable step_ended_;
   std::vector<Given> given_;  // by `own_`
   uint64_t step_number_ = 0;
   int busy_ = 0;  // threads

@@ -10,6 +10,7 @@
 #include "runtime/profiler/exchange_chain.h"
 #include "runtime/profiler/turns.h"
 #include "runtime/service/execution.h"
+#include "runtime/service/long_turns.h"
 
 namespace placewright {
 namespace {
@@ -45,7 +46,7 @@ Result<SizeSample> ProfileSize(const RankDevices& ranks, const ExchangeChain& ch
   request.interrupted = stop.flag();
   PW_ASSIGN(const std::unique_ptr<Execution> execution, StartExecution(std::move(request)));
   std::vector<int64_t> taken;
-  for (int64_t run = -kWarmUpTurns; run < runs; ++run) {
+  for (int64_t run = -WayOfSteps::kUntilChosen; run < runs; ++run) {
     PW_ASSIGN(const Execution::Step ran, execution->Run());
     if (ran.stop) return SizeSample{{}, true};
     const Schedule schedule = execution->LastSchedule();

@@ -131,7 +131,8 @@ class ExecutionHere : public Execution {
       }
     }
     ++step_;
-    if (turns_) turns_->Set(way_.second());
+    const bool long_turns = way_.second();
+    if (turns_) turns_->Set(long_turns);
     const Clock::time_point begin = Clock::now();
     PW_RETURN_IF_ERROR(executor_->Step());
     Step step;
@@ -145,6 +146,7 @@ class ExecutionHere : public Execution {
     if (channel_ == nullptr) return step;
     Result<Step> all = ExchangeStep(*channel_, step, executor_->random_rank());
     if (all.ok()) {
+      all.value().long_turns = long_turns;
       way_.Took(all.value().time_ns);
     } else if (all.error().place.empty()) {
       all.error().place = "the end of a step";

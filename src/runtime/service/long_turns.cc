@@ -34,40 +34,46 @@ void LongTurns::Set(bool long_turns) {
 bool WayOfSteps::second() const { return chosen_ != OtherIsNext(); }
 
 void WayOfSteps::Took(int64_t step_ns) {
-  if (InTrial()) {
+  const auto far_longer = [](int64_t than, int64_t step) {
+    return static_cast<double>(step) > kFarLonger * static_cast<double>(than);
+  };
+  step_ns = std::max<int64_t>(step_ns, 1);
+  if (trial_ >= 0) {
     int64_t& best = best_[OtherIsNext() ? 1 : 0];
     best = std::min(best, step_ns);
     ++trial_;
-    const bool far =
-        trial_ == 2 && static_cast<double>(best_[1]) > kFarLonger * static_cast<double>(best_[0]);
-    if (trial_ == kTrial || far) EndTrial();
+    if (trial_ == kTrial || (trial_ == kTrial - 1 && far_longer(best_[0], best_[1]))) EndTrial();
     return;
   }
-  const bool far_longer =
-      shortest_ > 0 && static_cast<double>(step_ns) > kFarLonger * static_cast<double>(shortest_);
-  // The pauses begin anew: something has changed.
-  if (far_longer && last_far_longer_) next_pause_ = kFirstPause;
-  if (--pause_ <= 0 || (far_longer && last_far_longer_)) {
-    BeginTrial();
-    return;
+  ++since_;
+  const bool far = shortest_ > 0 && far_longer(shortest_, step_ns);
+  if (since_ >= pause_) {
+    BeginTrial(/*early=*/false);
+  } else if (far && last_far_longer_ && since_ >= guard_) {
+    BeginTrial(/*early=*/true);
   }
-  last_far_longer_ = far_longer;
+  last_far_longer_ = far;
   shortest_ = shortest_ > 0 ? std::min(shortest_, step_ns) : step_ns;
 }
 
-void WayOfSteps::BeginTrial() {
+void WayOfSteps::BeginTrial(bool early) {
   trial_ = 0;
+  early_ = early;
   best_.fill(std::numeric_limits<int64_t>::max());
 }
 
 void WayOfSteps::EndTrial() {
   trial_ = -1;
-  if (best_[1] < best_[0]) {
+  const bool other = best_[1] < best_[0];
+  if (other) {
     chosen_ = !chosen_;
     next_pause_ = kFirstPause;
   }
+  // A trial that was begun early for nothing puts off the next such one.
+  guard_ = early_ && !other ? std::min(2 * guard_, kLongestPause) : kFirstGuard;
   pause_ = next_pause_;
   next_pause_ = std::min(2 * next_pause_, kLongestPause);
+  since_ = 0;
   shortest_ = 0;
   last_far_longer_ = false;
 }
