@@ -331,7 +331,7 @@ class RunRanks(unittest.TestCase):
         self.assertEqual(len(plan["links"]), 2)
         self.assertNotEqual(plan["links"][0]["bandwidth_bytes_per_second"], 9e12)
         _, unmeasured = planned("--algo", "layered", "--no-store")
-        self.assertEqual(unmeasured["links"][0]["bandwidth_bytes_per_second"], 9e12)
+        self.assertNotIn("links", unmeasured)
         self.assertGreater(plan["links"][0]["latency_ns"], 1)
         # So do collectives: each takes at least what the smallest one took.
         modelled, _ = planned("--algo", "data-parallel", "--no-store")
