@@ -23,9 +23,9 @@ namespace {
 
 constexpr int64_t kSamples = 8;
 
-// One or two layers, each with a product, an activation, the weight's gradient as a sum over the samples, and
-// its update.
-Graph TinyStep(Random& random) {
+// Some layers (0: one or two), each with a product, an activation, the weight's gradient as a sum over the samples,
+// and its update.
+Graph TinyStep(Random& random, size_t layers) {
   GraphBuilder builder("tiny", "aten");
   builder.set_batch(kSamples);
   const auto size = [&] { return int64_t{1} << (2 + random.Below(6)); };
@@ -49,7 +49,7 @@ Graph TinyStep(Random& random) {
   int64_t width = size();
   TensorId x = input("input:x", TensorKind::kInput, {kSamples, width});
   std::vector<TensorId> outputs;
-  const size_t layers = 1 + random.Below(2);
+  if (layers == 0) layers = 1 + random.Below(2);
   for (size_t layer = 0; layer < layers; ++layer) {
     const std::string number = std::to_string(layer);
     const int64_t next = size();
@@ -96,8 +96,9 @@ Cluster TinyCluster(Random& random) {
 }
 
 struct TinyProblem {
-  explicit TinyProblem(uint64_t seed, Constraints constraints = {}) : random(seed) {
-    graph = std::make_unique<const Graph>(TinyStep(random));
+  explicit TinyProblem(uint64_t seed, Constraints constraints = {}, size_t layers = 0)
+      : random(seed) {
+    graph = std::make_unique<const Graph>(TinyStep(random, layers));
     cluster = std::make_unique<const Cluster>(TinyCluster(random));
     layouts = LayoutProblem::Make(*graph, *cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
     problem =
@@ -214,6 +215,35 @@ TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
   }
   EXPECT_GT(shares_differ, 5);
   EXPECT_GT(factors, 5);
+}
+
+// Of a step of more axes than are drawn one by one.
+TEST(LayoutSearch, SplitsLayersOfAPlacedStartByTheirAxes) {
+  int improved = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const TinyProblem tiny(seed, {}, /*layers=*/18);
+    DistributionSpec placed;
+    placed.layouts = {{"*", GroupId(), "", {{"a", {}, {}}}, LayoutOption::kPlace}};
+    PlannerOptions options;
+    options.budget.iterations = 1;
+    options.layout_starts = {placed};
+    const Nanos found =
+        SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "x", {}).Take().step_time;
+    LayoutBook book;
+    const LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    const LayoutState start = StateOf(*tiny.layouts, placed, book).Take();
+    const Nanos before = EvaluateState(*tiny.layouts, book, start).Take().step_time;
+    ASSERT_GT(moves.axis_choices(), 0u);
+    bool better = false;
+    for (size_t choice = 0; choice < moves.axis_choices(); ++choice) {
+      const auto split = EvaluateState(*tiny.layouts, book, moves.WithAxisChoice(start, choice));
+      if (!split.ok()) continue;
+      EXPECT_LE(found, split.value().step_time) << seed;
+      better = better || split.value().step_time < before;
+    }
+    improved += better ? 1 : 0;
+  }
+  EXPECT_GT(improved, 3);
 }
 
 // Everything is split but one layer, which is on a. Of a placement with everything on b, worse than the plan, that layer's
