@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/expert_hybrid.h"
+#include "search/layouts/gradient_sums.h"
 #include "search/layouts/layout_moves.h"
 #include "search/layouts/layout_trials.h"
 #include "search/sfb/sfb_search.h"
@@ -73,8 +74,7 @@ class LayoutRun : public PlannerRun {
       const bool placed_there = book_[before.of_group[group]].shares.size() == 1;
       if (placed_there) mixed.of_group[group] = placed.of_group[group];
     }
-    const bool splits =
-        mixed.of_group != placed.of_group && mixed.of_group != before.of_group;
+    const bool splits = mixed.of_group != placed.of_group && mixed.of_group != before.of_group;
     if (score < best_score_) Evaluate(std::move(placed));
     if (splits) EvaluateWithin(std::move(mixed));
     if (best_score_ < score_before) GoBack();
@@ -98,6 +98,7 @@ class LayoutRun : public PlannerRun {
 
  private:
   static constexpr int64_t kDrawsInVain = 1000;
+  static constexpr size_t kMaxSummands = 8;
 
   Status TryStarts(const Placement& placed) {
     for (const DistributionSpec& spec : options_.layout_starts) TrySpec(spec);
@@ -110,6 +111,7 @@ class LayoutRun : public PlannerRun {
     TryAxes();
     TryShares();
     TryFactors();
+    TrySummands();
     if (best_) {
       for (LayoutState& state : LayoutMoves::OtherWaysOf(*best_)) Try(std::move(state));
       return Ok();
@@ -147,6 +149,21 @@ class LayoutRun : public PlannerRun {
     const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *best_));
     if (!specs.ok()) return;  // a start that does not compile
     for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
+  }
+
+  // The best start with a summand of a gradient computed by all devices, one after the other: of a thousand groups
+  // moves seldom come to that one.
+  void TrySummands() {
+    if (!best_) return;
+    for (const GroupId group : GroupsOfSummands(problem_, kMaxSummands)) {
+      const Layout& split = book_[best_->of_group[group]];
+      if (split.axis.empty() || NoTimeForStarts()) continue;
+      Layout copies;
+      for (const Share& share : split.shares) copies.shares.push_back({share.device, 0, 0});
+      LayoutState state = *best_;
+      state.of_group[group] = book_.Add(std::move(copies));
+      EvaluateWithin(std::move(state));
+    }
   }
 
   // What is handed out may be another plan than the last best one, which did not compile.
