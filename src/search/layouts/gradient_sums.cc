@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sharding/op_rule.h"
+
 namespace placewright {
 namespace {
 
@@ -13,24 +15,30 @@ class SummandFinder {
 
   std::vector<GroupId> Find(size_t max_groups) const {
     if (!batch_.valid()) return {};
-    IdVector<OpId, std::vector<OpId>> summands(graph_.op_count());
-    IdVector<OpId, bool> summed_up(graph_.op_count(), false);  // by another sum
+    IdVector<OpId, Sum> sums(graph_.op_count());
+    IdVector<OpId, bool> summed_up(graph_.op_count(), false);  // by a later sum
     for (const OpId op : graph_.topological_order()) {
-      if (!IsSum(op)) continue;
-      for (const TensorId input : graph_.op(op).inputs) {
-        const OpId maker = MakerOf(input);
+      if (!AddsUp(op)) continue;
+      std::vector<OpId> inner;
+      for (size_t i = 0; i < graph_.op(op).inputs.size(); ++i) {
+        const OpId maker = MakerOf(op, i);
         if (!maker.valid()) continue;
-        if (!summands[maker].empty()) summed_up[maker] = true;
-        if (!summands[maker].empty() || IsPartialSum(maker)) summands[op].push_back(maker);
+        const Sum& of = sums[maker];
+        if (of.count > 1) inner.push_back(maker);
+        if (of.count == 1) sums[op].makers.push_back(of.makers.front());
+        const bool makes = of.count == 0 && MakesPartialSum(maker, graph_.op(op).inputs[i]);
+        if (makes) sums[op].makers.push_back(maker);
+        sums[op].count += of.count + (makes ? 1 : 0);
       }
-      if (summands[op].size() < 2) summands[op].clear();
+      for (const OpId one : inner) summed_up[one] = true;
+      // Something is added that is no such sum, as by a penalty on weights.
+      if (inner.size() == 1 && sums[op].makers.empty()) sums[op].makers = sums[inner[0]].makers;
     }
     std::vector<std::pair<int64_t, GroupId>> found;
     for (const OpId op : graph_.ops()) {
-      if (summed_up[op]) continue;
-      const int64_t bytes =
-          summands[op].empty() ? 0 : graph_.tensor(graph_.op(op).outputs.front()).bytes.count;
-      for (const OpId maker : summands[op]) found.emplace_back(-bytes, graph_.group(maker));
+      if (summed_up[op] || sums[op].count < 2) continue;
+      const int64_t bytes = graph_.tensor(graph_.op(op).outputs.front()).bytes.count;
+      for (const OpId maker : sums[op].makers) found.emplace_back(-bytes, graph_.group(maker));
     }
     std::sort(found.begin(), found.end());
     std::vector<GroupId> groups;
@@ -42,33 +50,38 @@ class SummandFinder {
   }
 
  private:
-  // Adds up tensors of one shape, none of which has the batch.
-  bool IsSum(OpId id) const {
+  // What an op that adds up has behind it.
+  struct Sum {
+    int64_t count = 0;         // of partial sums over the samples
+    std::vector<OpId> makers;  // of those that this op is the first to add to another
+  };
+
+  bool AddsUp(OpId id) const {
     const Op& op = graph_.op(id);
     if (op.phase != Phase::kBackward || op.is_view || op.outputs.size() != 1) return false;
-    if (op.inputs.size() < 2 || axes_.Touches(id, batch_)) return false;
-    const std::vector<int64_t>& shape = graph_.tensor(op.outputs.front()).shape;
-    return std::all_of(op.inputs.begin(), op.inputs.end(),
-                       [&](TensorId input) { return graph_.tensor(input).shape == shape; });
+    const OpRule* const rule = axes_.rule(id);
+    if (op.inputs.size() < 2 || rule == nullptr || axes_.Touches(id, batch_)) return false;
+    return std::any_of(
+        rule->linear.begin(), rule->linear.end(),
+        [&](const std::vector<int32_t>& together) { return together.size() == op.inputs.size(); });
   }
 
   // Behind views.
-  OpId MakerOf(TensorId id) const {
-    const Tensor& tensor = graph_.tensor(id);
-    return graph_.storage(tensor.storage).versions[static_cast<size_t>(tensor.version)].writer;
+  OpId MakerOf(OpId id, size_t input) const {
+    const Op& op = graph_.op(id);
+    const Storage& storage = graph_.storage(graph_.tensor(op.inputs[input]).storage);
+    return storage.versions[static_cast<size_t>(op.input_versions[input])].writer;
   }
 
-  // Over the samples: split by them, it makes something without them.
-  bool IsPartialSum(OpId id) const {
+  // Of what lies where `read` does: split by the samples, the op makes a part of a sum over them.
+  bool MakesPartialSum(OpId id, TensorId read) const {
     if (!axes_.SplitBy(id, batch_).valid()) return false;
-    const Op& op = graph_.op(id);
-    return std::none_of(op.outputs.begin(), op.outputs.end(), [&](TensorId output) {
-      for (size_t d = 0; d < graph_.tensor(output).shape.size(); ++d) {
-        const auto factors = axes_.factors(output, d);
-        if (std::find(factors.begin(), factors.end(), batch_) != factors.end()) return true;
-      }
-      return false;
-    });
+    const std::vector<TensorId>& outputs = graph_.op(id).outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (graph_.tensor(outputs[i]).storage != graph_.tensor(read).storage) continue;
+      return axes_.verdict(id, batch_, i) == PartVerdict::kSum;
+    }
+    return false;
   }
 
   const Graph& graph_;

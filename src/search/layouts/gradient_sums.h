@@ -14,8 +14,8 @@
 
 namespace placewright {
 
-// The groups of the ops that make the summands, of the largest gradients first, `max_groups` at most. Of sums of sums
-// the last one counts. None without a batch.
+// The groups of the ops that make the summands, of the largest gradients first, `max_groups` at most; of what is added
+// one after the other, of the last. None without a batch.
 std::vector<GroupId> GroupsOfSummands(const LayoutProblem& problem, size_t max_groups);
 
 }  // namespace placewright

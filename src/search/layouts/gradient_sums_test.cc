@@ -124,13 +124,16 @@ TEST(GradientSums, AreOfWhatIsReadMoreThanOnce) {
   const TensorId gw0 = step.Gradient("gw0", w0, 8), gw1 = step.Gradient("gw1", w1, 8);
   const TensorId w01 = step.Sum("w01", gw0, gw1, 8);
   const TensorId v012 = step.Sum("v012", v01, step.Gradient("gv2", v2, 16), 16);
-  step.Update("update w", w, w01, 8);
+  // What is added is no sum over samples; what is multiplied is no sum.
+  const TensorId decay = step.Op("decay", "aten.mul.Tensor", {w, w}, {8, 8}, -1);
+  step.Op("squares", "aten.mul.Tensor", {gw0, gw1}, {8, 8}, -1);
+  step.Update("update w", w, step.Sum("decayed", w01, decay, 8), 8);
   step.Update("update v", v, v012, 16);
   step.Update("update once", once, step.Gradient("go", o, 32), 32);
   step.Build("4xP100");
-  // Of v what its last sum reads; the larger weight first.
-  EXPECT_THAT(step.Summands(), ElementsAre("v01", "gv2", "gw0", "gw1"));
-  EXPECT_THAT(step.Summands(2), UnorderedElementsAre("v01", "gv2"));
+  // Of v what its last sum adds; the larger weight first.
+  EXPECT_THAT(step.Summands(), ElementsAre("gv2", "gw0", "gw1"));
+  EXPECT_THAT(step.Summands(2), ElementsAre("gv2", "gw0"));
   EXPECT_THAT(step.Summands(0), IsEmpty());
 }
 

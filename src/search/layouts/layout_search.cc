@@ -98,7 +98,7 @@ class LayoutRun : public PlannerRun {
 
  private:
   static constexpr int64_t kDrawsInVain = 1000;
-  static constexpr size_t kMaxSummands = 8;
+  static constexpr size_t kMaxSummands = 64, kMaxSummandTries = 8;
 
   Status TryStarts(const Placement& placed) {
     for (const DistributionSpec& spec : options_.layout_starts) TrySpec(spec);
@@ -151,18 +151,21 @@ class LayoutRun : public PlannerRun {
     for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
   }
 
-  // The best start with a summand of a gradient computed by all devices, one after the other: of a thousand groups
-  // moves seldom come to that one.
+  // The best start with summands of gradients computed by all devices, each on top of those that helped: of a thousand
+  // groups moves seldom come to these.
   void TrySummands() {
-    if (!best_) return;
+    if (!best_ || NoTimeForStarts()) return;
+    const NamedAxes& axes = problem_.axes;
+    size_t tried = 0;
     for (const GroupId group : GroupsOfSummands(problem_, kMaxSummands)) {
-      const Layout& split = book_[best_->of_group[group]];
-      if (split.axis.empty() || NoTimeForStarts()) continue;
-      Layout copies;
-      for (const Share& share : split.shares) copies.shares.push_back({share.device, 0, 0});
+      Layout copies = book_[best_->of_group[group]];
+      if (copies.axis.empty() || copies.axis != axes.axis(axes.batch()).name) continue;
+      copies.axis.clear();
+      for (Share& share : copies.shares) share.from = share.to = 0;
       LayoutState state = *best_;
       state.of_group[group] = book_.Add(std::move(copies));
       EvaluateWithin(std::move(state));
+      if (++tried == kMaxSummandTries || NoTimeForStarts()) break;
     }
   }
 
