@@ -1,7 +1,8 @@
-// Data edges, topological orders and questions about paths.
+// Data edges and topological orders.
 #ifndef PLACEWRIGHT_GRAPH_EDGES_H_
 #define PLACEWRIGHT_GRAPH_EDGES_H_
 
+#include <cstddef>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +19,12 @@ void DeriveDataEdges(GraphData& graph);
 // one another as it lists them. Errors: kGraphCycle, naming at most eight ops on one cycle.
 // Complexity: O((ops + edges) log ops).
 Result<std::vector<OpId>> TopologicalOrder(const GraphData& graph);
+
+// What the op reads at this input, behind views: who made it, or none for content from before the step.
+inline OpId WriterOf(const Graph& graph, const Op& op, size_t input) {
+  const Storage& storage = graph.storage(graph.tensor(op.inputs[input]).storage);
+  return storage.versions[static_cast<size_t>(op.input_versions[input])].writer;
+}
 
 }  // namespace placewright
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/elementary.h"
+#include "graph/edges.h"
 #include "graph/partition/partition.h"
 
 namespace placewright {
@@ -21,12 +22,6 @@ bool IsIdentity(const Op& op) {
 }
 
 bool IsNoOp(const Op& op) { return op.inputs.empty() && op.outputs.empty() && op.writes.empty(); }
-
-// What an op reads at this input: who made it, or none for content from before the step.
-OpId WriterOf(const Graph& graph, const Op& op, size_t input) {
-  const Storage& storage = graph.storage(graph.tensor(op.inputs[input]).storage);
-  return storage.versions[static_cast<size_t>(op.input_versions[input])].writer;
-}
 
 // Ops that an update, a graph output or a write of what is there before the step needs.
 class NeededOps {

@@ -26,8 +26,9 @@ void LongTurns::Set(bool long_turns) {
     int thread = 0;
     std::from_chars(name.data(), name.data() + name.size(), thread);
     // One that has ended meanwhile has no policy.
-    if (thread > 0 && sched_getscheduler(thread) == from)
+    if (thread > 0 && sched_getscheduler(thread) == from) {
       sched_setscheduler(thread, to, &parameters);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/edges.h"
 #include "sharding/op_rule.h"
 
 namespace placewright {
@@ -21,7 +22,7 @@ class SummandFinder {
       if (!AddsUp(op)) continue;
       std::vector<OpId> inner;
       for (size_t i = 0; i < graph_.op(op).inputs.size(); ++i) {
-        const OpId maker = MakerOf(op, i);
+        const OpId maker = WriterOf(graph_, graph_.op(op), i);
         if (!maker.valid()) continue;
         const Sum& of = sums[maker];
         if (of.count > 1) inner.push_back(maker);
@@ -64,13 +65,6 @@ class SummandFinder {
     return std::any_of(
         rule->linear.begin(), rule->linear.end(),
         [&](const std::vector<int32_t>& together) { return together.size() == op.inputs.size(); });
-  }
-
-  // Behind views.
-  OpId MakerOf(OpId id, size_t input) const {
-    const Op& op = graph_.op(id);
-    const Storage& storage = graph_.storage(graph_.tensor(op.inputs[input]).storage);
-    return storage.versions[static_cast<size_t>(op.input_versions[input])].writer;
   }
 
   // Of what lies where `read` does: split by the samples, the op makes a part of a sum over them.
