@@ -105,7 +105,8 @@ TEST_F(Conformance, AutoIsNeverWorseThanItsBaselines) {
     const auto test = MakeTestProblem(spec);
     const auto result = auto_->Plan(test->problem, *test->evaluator, Options(seed, 1));
     ASSERT_TRUE(result.ok());
-    EXPECT_EQ(result.value().baselines.size(), PlannersInAuto());  // 60 moves: none joins
+    EXPECT_EQ(result.value().baselines.size(),
+              PlannersInAuto(test->problem));  // 60 moves: none joins
     bool named = false;
     for (const Baseline& baseline : result.value().baselines) {
       if (baseline.feasible) {

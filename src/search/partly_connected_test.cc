@@ -138,14 +138,14 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   const auto result = Auto()->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value().step_time, Nanos(1624));
-  ASSERT_EQ(result.value().baselines.size(), PlannersInAuto() + 1);
+  ASSERT_EQ(result.value().baselines.size(), PlannersInAuto(test->problem) + 1);
   EXPECT_EQ(result.value().baselines[0].algorithm, "given");
   EXPECT_EQ(result.value().baselines[0].step_time, Nanos(1624));
   // d0 and d2 are not connected: such a placement is not offered.
   options.given = ExpandGroups(test->problem, OnDevices({0, 0, 2, 2, 1, 1}));
   const auto without = Auto()->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(without.ok());
-  EXPECT_EQ(without.value().baselines.size(), PlannersInAuto());
+  EXPECT_EQ(without.value().baselines.size(), PlannersInAuto(test->problem));
 }
 
 // Routes left out at random. Bound and proof hold; every planner is legal where that is possible;

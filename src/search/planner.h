@@ -118,7 +118,7 @@ class IterativePlanner : public Planner {
   const IterativePlanner* AsIterative() const final { return this; }
   // Where positive: `auto` runs it, to its end, once the others have made this many moves together;
   // they go on from what it found. For a search that costs short runs more than it gives them.
-  virtual int64_t joins_after() const { return 0; }
+  virtual int64_t joins_after(const Problem&) const { return 0; }
   // How it searches where ops may be split or copied; none: it places them all the same.
   virtual std::optional<LayoutRule> layout_rule() const { return std::nullopt; }
   // Makes the first plan, without moves. Errors: those of Plan.

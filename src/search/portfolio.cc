@@ -137,7 +137,7 @@ class Portfolio {
       return;
     }
     for (const IterativePlanner* planner : planners) {
-      if (planner->joins_after() > 0) {
+      if (planner->joins_after(problem_) > 0) {
         if (Limited()) late_.push_back(planner);
       } else {
         Guarded([&] { StartRun(*planner); });
@@ -161,7 +161,7 @@ class Portfolio {
         Guarded([&] { goes_on = joining_->Advance(until - MovesMade()); });
         if (!goes_on) Guarded([&] { OfferToOthers(*std::exchange(joining_, nullptr)); });
       } else if (!late_.empty() &&
-                 (live_.empty() || PlacedMoves() >= late_.front()->joins_after())) {
+                 (live_.empty() || PlacedMoves() >= late_.front()->joins_after(problem_))) {
         Guarded([&] { joining_ = StartRun(*late_.front()); });
         late_.erase(late_.begin());
       } else {

@@ -39,7 +39,7 @@ class CountingPlanner : public IterativePlanner {
   std::string_view description() const override { return "counts"; }
   PlanSpace space() const override { return space_; }
   bool in_auto() const override { return in_auto_; }
-  int64_t joins_after() const override { return joins_after_; }
+  int64_t joins_after(const Problem&) const override { return joins_after_; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override {
     const GroupPlacement devices = AllOn(0, problem.groups.size());

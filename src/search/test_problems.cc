@@ -188,11 +188,11 @@ Status CheckSpecNotProvenInfeasible(const TestSpec& spec) {
   return CheckNotProvenInfeasible(test->problem, *test->evaluator, test->plans());
 }
 
-size_t PlannersInAuto() {
+size_t PlannersInAuto(const Problem& problem) {
   const PlannerTable table = MakeSearchPlanners();
-  return static_cast<size_t>(std::count_if(table.begin(), table.end(), [](const auto& planner) {
+  return static_cast<size_t>(std::count_if(table.begin(), table.end(), [&](const auto& planner) {
     const IterativePlanner* search = planner->AsIterative();
-    return planner->in_auto() && (search == nullptr || search->joins_after() == 0);
+    return planner->in_auto() && (search == nullptr || search->joins_after(problem) == 0);
   }));
 }
 

@@ -73,8 +73,8 @@ GroupPlacement AllOn(int32_t device, size_t groups);
 // CheckNotProvenInfeasible for it.
 Status CheckSpecNotProvenInfeasible(const TestSpec& spec);
 
-// How many planners `auto` runs.
-size_t PlannersInAuto();
+// How many planners `auto` runs from the beginning.
+size_t PlannersInAuto(const Problem& problem);
 
 // Score of the best connected placement, over all of them; nothing if none is connected.
 std::optional<Score> BestOfAll(const Problem& problem);

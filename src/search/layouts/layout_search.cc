@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/expert_hybrid.h"
+#include "search/layouts/feeders.h"
 #include "search/layouts/gradient_sums.h"
 #include "search/layouts/layout_moves.h"
 #include "search/layouts/layout_trials.h"
@@ -98,7 +99,7 @@ class LayoutRun : public PlannerRun {
 
  private:
   static constexpr int64_t kDrawsInVain = 1000;
-  static constexpr size_t kMaxSummands = 64, kMaxSummandTries = 8;
+  static constexpr size_t kMaxSummands = 64, kMaxSummandTries = 8, kMaxFeeders = 8;
 
   Status TryStarts(const Placement& placed) {
     for (const DistributionSpec& spec : options_.layout_starts) TrySpec(spec);
@@ -112,6 +113,7 @@ class LayoutRun : public PlannerRun {
     TryShares();
     TryFactors();
     TrySummands();
+    TryFeeders();
     if (best_) {
       for (LayoutState& state : LayoutMoves::OtherWaysOf(*best_)) Try(std::move(state));
       return Ok();
@@ -166,6 +168,20 @@ class LayoutRun : public PlannerRun {
       state.of_group[group] = book_.Add(std::move(copies));
       EvaluateWithin(std::move(state));
       if (++tried == kMaxSummandTries || NoTimeForStarts()) break;
+    }
+  }
+
+  // The best start with what is read on several devices computed there, each on top of those that helped.
+  void TryFeeders() {
+    if (!best_ || NoTimeForStarts()) return;
+    for (const Feeder& feeder : FeedersOf(problem_, book_, *best_, kMaxFeeders)) {
+      Layout copies = book_[feeder.read_by];
+      copies.axis.clear();
+      for (Share& share : copies.shares) share.from = share.to = 0;
+      LayoutState state = *best_;
+      state.of_group[feeder.group] = book_.Add(std::move(copies));
+      EvaluateWithin(std::move(state));
+      if (NoTimeForStarts()) break;
     }
   }
 

@@ -20,6 +20,9 @@ int64_t MovesPerSlice(const Problem& problem) {
   return std::clamp<int64_t>(160'000 / std::max(1, problem.sim_graph.ops), 8, 1600);
 }
 
+// What local-search has before: 2,000 moves, of long steps as many as simulate so many ops, half a second to one.
+constexpr int64_t kMovesBefore = 2000, kOpsBefore = 10'000'000;
+
 using GroupSet = std::vector<ColocationGroupId>;
 
 // Whole modules of every depth, forward, backward and update, the longest time first; none whose
@@ -51,15 +54,17 @@ std::vector<GroupSet> ModuleSets(const LocalProblem& local) {
 class DescentRun : public PlannerRun {
  public:
   DescentRun(std::unique_ptr<LocalProblem> local, Evaluator& evaluator,
-             const PlannerOptions& options, ScoredPlacement start)
+             const PlannerOptions& options, std::vector<ScoredPlacement> starts)
       : local_(std::move(local)),
         evaluator_(evaluator),
         options_(options),
         bound_(LowerBound(local_->problem)),
         modules_(ModuleSets(*local_)),
         record_(local_->problem, options_, "descent"),
-        incumbent_(std::move(start)) {
-    record_.Update(incumbent_, true);
+        incumbent_(std::move(starts.front())) {
+    const size_t count = std::min(starts.size(), DescentPlanner::kStarts);
+    for (size_t i = count; i > 1; --i) further_.push_back(std::move(starts[i - 1]));
+    record_.Update(Best(), true);
   }
 
   bool Advance(int64_t max_moves) override {
@@ -78,7 +83,7 @@ class DescentRun : public PlannerRun {
       record_.result.out_of_memory = true;
       goes_on = false;
     }
-    record_.Update(incumbent_, changed_plan_);
+    record_.Update(Best(), changed_plan_);
     return goes_on && MovesLeft() > 0;
   }
 
@@ -94,8 +99,11 @@ class DescentRun : public PlannerRun {
     return *options_.budget.iterations - record_.result.iterations;
   }
   bool Optimal() const {
-    return incumbent_.score.feasible &&
-           ProvesOptimal(bound_, PlanSpace::kPlaced, Nanos(incumbent_.score.step_time));
+    const Score& best = Best().score;
+    return best.feasible && ProvesOptimal(bound_, PlanSpace::kPlaced, Nanos(best.step_time));
+  }
+  const ScoredPlacement& Best() const {
+    return rival_ && rival_->score < incumbent_.score ? *rival_ : incumbent_;
   }
 
   size_t Sets() const {
@@ -150,8 +158,23 @@ class DescentRun : public PlannerRun {
   bool NextSet() {
     if (++set_ < Sets()) return true;
     set_ = 0;
+    if (NextStart()) return true;
     if (std::exchange(improved_, false)) return true;
     return std::exchange(coarse_, false);
+  }
+
+  // Every start has one pass over modules; the search goes on from what that made of the best of them. False: it has.
+  bool NextStart() {
+    if (further_.empty() && !rival_) return false;
+    if (!rival_ || incumbent_.score < rival_->score) rival_ = std::move(incumbent_);
+    if (further_.empty()) {
+      incumbent_ = *std::exchange(rival_, std::nullopt);
+      improved_ = true;  // there may be more
+    } else {
+      incumbent_ = std::move(further_.back());
+      further_.pop_back();
+    }
+    return true;
   }
 
   const std::unique_ptr<LocalProblem> local_;
@@ -160,7 +183,9 @@ class DescentRun : public PlannerRun {
   const Bound bound_;
   const std::vector<GroupSet> modules_;
   RunRecord record_;
-  ScoredPlacement incumbent_;  // the best plan so far
+  ScoredPlacement incumbent_;             // the best plan so far of its start
+  std::vector<ScoredPlacement> further_;  // starts that have not been tried, the best last
+  std::optional<ScoredPlacement> rival_;  // the best of the starts before
   size_t set_ = 0;
   bool coarse_ = true;         // modules first
   bool improved_ = false;      // in this pass
@@ -172,6 +197,11 @@ class DescentRun : public PlannerRun {
 };
 
 }  // namespace
+
+int64_t DescentPlanner::joins_after(const Problem& problem) const {
+  const int64_t ops = std::max<int64_t>(1, problem.sim_graph.ops);
+  return std::clamp<int64_t>(kOpsBefore / ops, 1, kMovesBefore);
+}
 
 Result<std::unique_ptr<PlannerRun>> DescentPlanner::Start(const Problem& problem,
                                                           Evaluator& evaluator,
@@ -188,8 +218,8 @@ Result<std::unique_ptr<PlannerRun>> DescentPlanner::Start(const Problem& problem
         MakeResult(problem, name(), starts.front().devices, starts.front().score, options)));
   }
   local->MakeContext();
-  return std::unique_ptr<PlannerRun>(std::make_unique<DescentRun>(
-      std::move(local), evaluator, options, std::move(starts.front())));
+  return std::unique_ptr<PlannerRun>(
+      std::make_unique<DescentRun>(std::move(local), evaluator, options, std::move(starts)));
 }
 
 }  // namespace placewright

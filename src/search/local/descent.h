@@ -1,6 +1,6 @@
 // descent: coordinate descent over sets of groups, on re-simulation.
 //
-//   incumbent = the best plan to start from
+//   incumbent = the best of kStarts plans to start from, once each has had one pass over modules
 //   for whole modules, then for the kSets sets of local search (move_sets.h) of the longest time:
 //     repeat until a pass brings nothing:
 //       for each set, the longest time first:
@@ -14,7 +14,8 @@
 //
 // In its first thousands of moves, while it tries whole modules, it is behind local-search, which
 // tries many kinds of moves at a time; then it overtakes. So `auto` runs it once that has made some
-// moves, and local-search goes on from its plan.
+// moves, of long steps fewer, and local-search goes on from its plan. What local-search made of a plan
+// may leave less to whole modules than the plan itself: both are starts.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_DESCENT_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_DESCENT_H_
 
@@ -24,7 +25,7 @@ namespace placewright {
 
 class DescentPlanner : public IterativePlanner {
  public:
-  static constexpr size_t kSets = 600;
+  static constexpr size_t kSets = 600, kStarts = 2;
 
   // Tests of the search itself do without enumeration (proof/enumeration.h).
   explicit DescentPlanner(bool enumerates = true) : enumerates_(enumerates) {}
@@ -33,7 +34,7 @@ class DescentPlanner : public IterativePlanner {
   std::string_view description() const override {
     return "coordinate descent over sets of groups, the longest first, on re-simulation";
   }
-  int64_t joins_after() const override { return 2000; }
+  int64_t joins_after(const Problem& problem) const override;
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
 
