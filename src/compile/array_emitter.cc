@@ -31,7 +31,7 @@ Phase ArrayEmitter::PhaseOf(TensorId like) const {
   return maker.valid() ? arrays_.ops[maker].phase : Phase::kForward;
 }
 
-std::span<const PartInput> ArrayEmitter::TakeInputs(const std::vector<TensorId>& inputs) {
+std::span<const PartInput> ArrayEmitter::TakeInputs(std::span<const TensorId> inputs) {
   types_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto first =
@@ -44,11 +44,9 @@ std::span<const PartInput> ArrayEmitter::TakeInputs(const std::vector<TensorId>&
   return types_;
 }
 
-Result<std::vector<TensorId>> ArrayEmitter::AddInstance(const InstanceKey& key,
-                                                        const std::vector<TensorId>& inputs,
-                                                        DeviceId device,
-                                                        const std::vector<OpId>& after,
-                                                        const MakeSpec& make) {
+Status ArrayEmitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inputs,
+                                 DeviceId device, const std::vector<OpId>& after,
+                                 const MakeSpec& make, std::vector<TensorId>& made) {
   key_.clear();
   key_.insert(key_.end(), {kInstanceKey, key.op.value(), key.axis.value(), key.split.value()});
   AppendWide(key.length, key_);
@@ -58,11 +56,9 @@ Result<std::vector<TensorId>> ArrayEmitter::AddInstance(const InstanceKey& key,
     last_part_ = prices_.Find(key_, types, make);
     last_key_.swap(key_);
   }
-  const PricedPartId part = last_part_;
-  std::vector<TensorId> made =
-      Add(part, inputs, device, key.op, original_.op(key.op).phase, /*own=*/true);
+  Add(last_part_, inputs, device, key.op, original_.op(key.op).phase, /*own=*/true, made);
   for (const OpId earlier : after) arrays_.after.emplace_back(earlier, last());
-  return made;
+  return Ok();
 }
 
 // All that its arguments say, since views among these lie where they say.
@@ -113,7 +109,7 @@ OpId ArrayEmitter::AddCopyOf(OpId op) {
 TensorId ArrayEmitter::AddView(OpSpec spec, TensorId like, DeviceId device) {
   const std::vector<TensorId> inputs = spec.inputs;
   const PricedPartId part = PartOf(spec);
-  return Add(part, inputs, device, OpId(), PhaseOf(like), /*own=*/false).front();
+  return AddOne(part, inputs, device, OpId(), PhaseOf(like));
 }
 
 Result<std::vector<TensorId>> ArrayEmitter::AddOfPart(OpSpec spec, std::string_view,
@@ -121,8 +117,8 @@ Result<std::vector<TensorId>> ArrayEmitter::AddOfPart(OpSpec spec, std::string_v
                                                       const std::vector<OpId>& after) {
   const std::vector<TensorId> inputs = spec.inputs;
   const PricedPartId part = PartOf(spec);
-  std::vector<TensorId> made = Add(part, inputs, device, origin, original_.op(origin).phase,
-                                   /*own=*/true);
+  std::vector<TensorId> made;
+  Add(part, inputs, device, origin, original_.op(origin).phase, /*own=*/true, made);
   for (const OpId earlier : after) arrays_.after.emplace_back(earlier, last());
   return made;
 }
@@ -141,7 +137,7 @@ Result<TensorId> ArrayEmitter::AddLike(std::string_view type, std::vector<Tensor
     spec.outputs = {{.dtype = prices_.type(made_type).dtype, .shape = std::move(shape)}};
     return spec;
   });
-  return Add(part, inputs, device, OpId(), PhaseOf(like), /*own=*/false).front();
+  return AddOne(part, inputs, device, OpId(), PhaseOf(like));
 }
 
 Result<OpId> ArrayEmitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
@@ -155,13 +151,14 @@ Result<OpId> ArrayEmitter::AddReader(std::string_view type, std::vector<TensorId
     spec.args = std::move(args);
     return spec;
   });
-  Add(part, inputs, device, OpId(), PhaseOf(inputs.front()), /*own=*/false);
+  made_.clear();
+  Add(part, inputs, device, OpId(), PhaseOf(inputs.front()), /*own=*/false, made_);
   return last();
 }
 
 Result<TensorId> ArrayEmitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
   const ArrayOp like = arrays_.ops[producer(view)];
-  return Add(like.part, {base}, device, like.origin, like.phase, /*own=*/false).front();
+  return AddOne(like.part, {&base, 1}, device, like.origin, like.phase);
 }
 
 Result<TensorId> ArrayEmitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
@@ -179,7 +176,7 @@ Result<TensorId> ArrayEmitter::Overwrite(TensorId written, TensorId value, Devic
     spec.outputs = {output};
     return spec;
   });
-  return Add(part, inputs, device, OpId(), PhaseOf(written), /*own=*/false).front();
+  return AddOne(part, inputs, device, OpId(), PhaseOf(written));
 }
 
 Result<TensorId> ArrayEmitter::AddInput(TensorId original, DeviceId, const AxisPlace& place,
@@ -313,7 +310,7 @@ void ArrayEmitter::SetNext(ArrayVersionId version, ArrayVersionId next) {
 }
 
 TensorId ArrayEmitter::MakeOutput(PricedPartId part_id, size_t output,
-                                  const std::vector<TensorId>& inputs, OpId op, OpId origin,
+                                  std::span<const TensorId> inputs, OpId op, OpId origin,
                                   DeviceId device, bool own) {
   const PartOutput& spec = prices_.part(part_id).outputs[output];
   if (spec.alias == AliasKind::kFresh) {
@@ -335,8 +332,15 @@ TensorId ArrayEmitter::MakeOutput(PricedPartId part_id, size_t output,
       own);
 }
 
-std::vector<TensorId> ArrayEmitter::Add(PricedPartId part_id, const std::vector<TensorId>& inputs,
-                                        DeviceId device, OpId origin, Phase phase, bool own) {
+TensorId ArrayEmitter::AddOne(PricedPartId part, std::span<const TensorId> inputs, DeviceId device,
+                              OpId origin, Phase phase) {
+  made_.clear();
+  Add(part, inputs, device, origin, phase, /*own=*/false, made_);
+  return made_.front();
+}
+
+void ArrayEmitter::Add(PricedPartId part_id, std::span<const TensorId> inputs, DeviceId device,
+                       OpId origin, Phase phase, bool own, std::vector<TensorId>& made) {
   const PricedPart& part = prices_.part(part_id);
   const OpId id = Take(block().ops, used_ops_, free_ops_, arrays_.ops);
   last_ = id;
@@ -362,8 +366,6 @@ std::vector<TensorId> ArrayEmitter::Add(PricedPartId part_id, const std::vector<
     Write(id, storage, own);
     touch(storage);
   }
-  std::vector<TensorId> made;
-  made.reserve(part.outputs.size());
   for (size_t output = 0; output < part.outputs.size(); ++output) {
     made.push_back(MakeOutput(part_id, output, inputs, id, origin, device, own));
     arrays_.made.push_back(made.back());
@@ -373,7 +375,6 @@ std::vector<TensorId> ArrayEmitter::Add(PricedPartId part_id, const std::vector<
   op.made.end = static_cast<int32_t>(arrays_.made.size());
   op.written.end = static_cast<int32_t>(arrays_.written.size());
   arrays_.ops[id] = op;
-  return made;
 }
 
 void ArrayEmitter::KeepNumbers(const ArrayBlock::Numbers& numbers, Kept::Counts& counts) {
@@ -581,13 +582,14 @@ void ArrayEmitter::SetOrder() {
   arrays_.inputs.clear();
   arrays_.joined.clear();
   arrays_.after.clear();
-  // Inputs that ops read stand before the step's own: nothing depends on their order.
+  // One by one: most rows are of a few items. Inputs that ops read stand before the step's own: nothing depends on
+  // their order.
   for (size_t place = 0; place < blocks_.size(); ++place) {
     const ArrayBlock& of = blocks_[place];
-    arrays_.order.insert(arrays_.order.end(), of.ops.begin(), of.ops.end());
-    arrays_.joined.insert(arrays_.joined.end(), of.collectives.begin(), of.collectives.end());
+    for (const OpId op : of.ops) arrays_.order.push_back(op);
+    for (const CollectiveId id : of.collectives) arrays_.joined.push_back(id);
     if (place > original_.tensor_count()) continue;
-    arrays_.inputs.insert(arrays_.inputs.end(), of.own.storages.begin(), of.own.storages.end());
+    for (const StorageId id : of.own.storages) arrays_.inputs.push_back(id);
   }
 }
 

@@ -38,10 +38,9 @@ class ArrayEmitter : public Emitter {
   // What is written when all blocks are: the order of ops and inputs.
   void SetOrder();
 
-  Result<std::vector<TensorId>> AddInstance(const InstanceKey& key,
-                                            const std::vector<TensorId>& inputs, DeviceId device,
-                                            const std::vector<OpId>& after,
-                                            const MakeSpec& spec) override;
+  Status AddInstance(const InstanceKey& key, std::span<const TensorId> inputs, DeviceId device,
+                     const std::vector<OpId>& after, const MakeSpec& make,
+                     std::vector<TensorId>& made) override;
   Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word, DeviceId device,
                                           OpId origin, const std::vector<OpId>& after) override;
   Result<TensorId> AddLike(std::string_view type, std::vector<TensorId> inputs,
@@ -71,7 +70,7 @@ class ArrayEmitter : public Emitter {
   const PartType& type(TensorId id) const { return prices_.type(arrays_.tensors[id].type); }
   Phase PhaseOf(TensorId like) const;
   // What there is of a part in the key: the types of its inputs.
-  std::span<const PartInput> TakeInputs(const std::vector<TensorId>& inputs);
+  std::span<const PartInput> TakeInputs(std::span<const TensorId> inputs);
   void AppendValue(const Value& value);
   void AppendText(std::string_view text);
   // Of what moves, joins or sums, where its cost may depend on them.
@@ -80,12 +79,15 @@ class ArrayEmitter : public Emitter {
   template <class Number, class Pool>
   Number Take(std::vector<Number>& numbers, size_t& used, std::vector<Number>& free, Pool& pool);
   ArrayBlock& block() { return blocks_[static_cast<size_t>(place_)]; }
-  // `own`: it is an instance itself; else something that was fetched for one.
-  std::vector<TensorId> Add(PricedPartId part, const std::vector<TensorId>& inputs, DeviceId device,
-                            OpId origin, Phase phase, bool own);
+  // `own`: it is an instance itself; else something that was fetched for one. What it makes is appended to `made`.
+  void Add(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
+           Phase phase, bool own, std::vector<TensorId>& made);
+  // With one output.
+  TensorId AddOne(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
+                  Phase phase);
   void Write(OpId op, StorageId storage, bool own);
-  TensorId MakeOutput(PricedPartId part, size_t output, const std::vector<TensorId>& inputs,
-                      OpId op, OpId origin, DeviceId device, bool own);
+  TensorId MakeOutput(PricedPartId part, size_t output, std::span<const TensorId> inputs, OpId op,
+                      OpId origin, DeviceId device, bool own);
   TensorId AddTensor(const ArrayTensor& tensor, bool own);
   // With its first content, that `writer` makes.
   StorageId AddStorage(ArrayStorage storage, OpId writer, bool own);
@@ -149,6 +151,7 @@ class ArrayEmitter : public Emitter {
   std::vector<int32_t> key_, last_key_;
   PricedPartId last_part_;  // of last_key_: the next instance is mostly alike
   std::vector<PartInput> types_;
+  std::vector<TensorId> made_;  // of AddOne
 };
 
 }  // namespace placewright

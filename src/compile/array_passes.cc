@@ -140,6 +140,7 @@ class ArraySeparator {
   }
 
   void Reorder(const std::vector<OpId>& second) {
+    changes_.KeepOrder();
     std::vector<OpId> order;
     order.reserve(arrays_.ops.size());
     for (const OpId op : arrays_.order) {
@@ -192,6 +193,7 @@ class ArrayFuser {
       }
     }
     if (buckets.empty()) return true;
+    changes_.KeepOrder();
     const std::vector<OpId> before = arrays_.order;
     moved_.assign(arrays_.storages.size(), TensorId());
     sum_version_.assign(arrays_.versions.size(), ArrayVersionId());
@@ -347,7 +349,7 @@ class ArrayFuser {
   StepArrays& arrays_;
   ArrayChanges& changes_;
   const ArrayReaders readers_;
-  std::vector<OpId>* added_ = nullptr;  // ops of the bucket that is being made
+  std::vector<OpId>* added_ = nullptr;       // ops of the bucket that is being made
   std::vector<int32_t> place_;               // by op, in the order
   std::set<OpId> gone_;                      // members of sums that have been joined
   std::vector<TensorId> moved_;              // by storage: the view that shows what was there
@@ -363,9 +365,7 @@ ArrayChanges::ArrayChanges(ArrayWriter& writer)
       made_before_(arrays_.made.size()),
       written_before_(arrays_.written.size()),
       members_before_(arrays_.members.size()),
-      order_(arrays_.order),
-      joined_(arrays_.joined),
-      after_(arrays_.after) {
+      after_before_(arrays_.after.size()) {
   writer_.emitter().Begin(writer_.place_behind());
 }
 
@@ -382,11 +382,19 @@ ArrayChanges::~ArrayChanges() {
   arrays_.made.resize(made_before_);
   arrays_.written.resize(written_before_);
   arrays_.members.resize(members_before_);
-  arrays_.order = order_;
-  arrays_.joined = joined_;
-  arrays_.after = after_;
+  arrays_.after.resize(after_before_);
+  if (order_kept_) {
+    arrays_.order = std::move(order_);
+    arrays_.joined = std::move(joined_);
+  }
   writer_.emitter().Begin(writer_.place_behind());
   writer_.emitter().End();
+}
+
+void ArrayChanges::KeepOrder() {
+  if (std::exchange(order_kept_, true)) return;
+  order_ = arrays_.order;
+  joined_ = arrays_.joined;
 }
 
 bool SeparateGradients(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes) {

@@ -24,6 +24,8 @@ class ArrayChanges {
   ArrayTensor& Change(TensorId id) { return Keep(tensors_, id, arrays_.tensors[id]); }
   ArrayVersion& Change(ArrayVersionId id) { return Keep(versions_, id, arrays_.versions[id]); }
   ArrayRead& ChangeRead(size_t row) { return Keep(reads_, row, arrays_.reads[row]); }
+  // Before the order of ops, or what is joined, changes. Orders beside it are only added.
+  void KeepOrder();
 
  private:
   template <class Key, class Item>
@@ -34,10 +36,10 @@ class ArrayChanges {
 
   ArrayWriter& writer_;
   StepArrays& arrays_;
-  const size_t reads_before_, made_before_, written_before_, members_before_;
-  const std::vector<OpId> order_;
-  const std::vector<CollectiveId> joined_;
-  const std::vector<std::pair<OpId, OpId>> after_;
+  const size_t reads_before_, made_before_, written_before_, members_before_, after_before_;
+  bool order_kept_ = false;
+  std::vector<OpId> order_;
+  std::vector<CollectiveId> joined_;
   std::vector<std::pair<OpId, ArrayOp>> ops_;
   std::vector<std::pair<TensorId, ArrayTensor>> tensors_;
   std::vector<std::pair<ArrayVersionId, ArrayVersion>> versions_;

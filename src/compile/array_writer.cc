@@ -171,10 +171,9 @@ std::vector<StorageId> ArrayWriter::OverwrittenBy(int32_t place) const {
 Status ArrayWriter::WriteOp(OpId op) {
   const int32_t place = PlaceOf(op);
   const std::vector<TensorId>& outputs = graph_.op(op).outputs;
-  std::vector<TensorState> before;
+  const size_t before = states_before_.size();
   for (const TensorId output : outputs) {
-    before.push_back(std::exchange(store_->state(output), {}));
-    states_before_.emplace_back(output, before.back());
+    states_before_.emplace_back(output, std::exchange(store_->state(output), {}));
   }
   std::vector<StorageId> overwritten;
   if (static_cast<size_t>(place) < emitter_->block_count()) overwritten = OverwrittenBy(place);
@@ -184,7 +183,8 @@ Status ArrayWriter::WriteOp(OpId op) {
   const ArrayEmitter::Outcome outcome = emitter_->End();
   for (const TensorId changed : store_->End(!outcome.same)) MarkReaders(changed, place);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const bool same = outcome.same && store_->state(outputs[i]) == before[i];
+    const bool same =
+        outcome.same && store_->state(outputs[i]) == states_before_[before + i].second;
     if (!same) MarkReaders(outputs[i], place);
   }
   if (outcome.same_writes) return Ok();

@@ -4,6 +4,7 @@
 #define PLACEWRIGHT_COMPILE_EMITTER_H_
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,12 +31,11 @@ class Emitter {
  public:
   virtual ~Emitter() = default;
 
-  // Without inputs, order and name of the op: `after` come before it.
+  // Without inputs, order and name of the op: `after` come before it. What it makes is appended to `made`.
   using MakeSpec = std::function<OpSpec()>;
-  virtual Result<std::vector<TensorId>> AddInstance(const InstanceKey& key,
-                                                    const std::vector<TensorId>& inputs,
-                                                    DeviceId device, const std::vector<OpId>& after,
-                                                    const MakeSpec& spec) = 0;
+  virtual Status AddInstance(const InstanceKey& key, std::span<const TensorId> inputs,
+                             DeviceId device, const std::vector<OpId>& after, const MakeSpec& spec,
+                             std::vector<TensorId>& made) = 0;
   // One of several ops that compute a part of `origin`, called by `word` ("": as the op itself). `spec` has
   // neither name nor outputs' names.
   virtual Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word,

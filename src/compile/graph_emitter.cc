@@ -51,18 +51,16 @@ std::vector<std::string> GraphEmitter::NamesOf(const std::vector<OpId>& ops) con
   return names;
 }
 
-Result<std::vector<TensorId>> GraphEmitter::AddInstance(const InstanceKey& key,
-                                                        const std::vector<TensorId>& inputs,
-                                                        DeviceId device,
-                                                        const std::vector<OpId>& after,
-                                                        const MakeSpec& make) {
+Status GraphEmitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inputs,
+                                 DeviceId device, const std::vector<OpId>& after,
+                                 const MakeSpec& make, std::vector<TensorId>& made) {
   OpSpec spec = make();
   const Op& op = original_.op(key.op);
   spec.name = key.alone ? op.name : fmt::format("{}@{}", op.name, device_name(device));
   spec.phase = op.phase;
   spec.module = original_.module_path(op.module);
   spec.in_root = spec.module.empty();
-  spec.inputs = inputs;
+  spec.inputs.assign(inputs.begin(), inputs.end());
   spec.after = NamesOf(after);
   for (size_t i = 0; i < op.outputs.size(); ++i) {
     const Tensor& like = original_.tensor(op.outputs[i]);
@@ -71,7 +69,9 @@ Result<std::vector<TensorId>> GraphEmitter::AddInstance(const InstanceKey& key,
     spec.outputs[i].name =
         numbered ? fmt::format("{}:{}", spec.name, like.output_index) : spec.name;
   }
-  return Add(std::move(spec), device, key.op);
+  PW_ASSIGN(const std::vector<TensorId> outputs, Add(std::move(spec), device, key.op));
+  made.insert(made.end(), outputs.begin(), outputs.end());
+  return Ok();
 }
 
 Result<std::vector<TensorId>> GraphEmitter::AddOfPart(OpSpec spec, std::string_view word,

@@ -18,10 +18,9 @@ class GraphEmitter : public Emitter {
  public:
   GraphEmitter(const Graph& original, const Cluster& cluster);
 
-  Result<std::vector<TensorId>> AddInstance(const InstanceKey& key,
-                                            const std::vector<TensorId>& inputs, DeviceId device,
-                                            const std::vector<OpId>& after,
-                                            const MakeSpec& spec) override;
+  Status AddInstance(const InstanceKey& key, std::span<const TensorId> inputs, DeviceId device,
+                     const std::vector<OpId>& after, const MakeSpec& make,
+                     std::vector<TensorId>& made) override;
   Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word, DeviceId device,
                                           OpId origin, const std::vector<OpId>& after) override;
   Result<TensorId> AddLike(std::string_view type, std::vector<TensorId> inputs,

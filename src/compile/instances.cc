@@ -13,7 +13,8 @@
 namespace placewright {
 
 InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
-                             const Layout& layout, AxisId axis, Emitter& emitter, Fetcher& fetcher)
+                             const Layout& layout, AxisId axis, Emitter& emitter, Fetcher& fetcher,
+                             InstanceMemory& memory)
     : graph_(graph),
       axes_(axes),
       id_(op),
@@ -22,7 +23,17 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
       axis_(axis),
       emitter_(emitter),
       fetcher_(fetcher),
-      partial_(op_.inputs.size(), false) {
+      read_(memory.read),
+      made_(memory.made),
+      instances_(memory.instances),
+      earlier_(memory.earlier),
+      partial_(memory.partial),
+      beside_(memory.beside) {
+  read_.Begin(op_.inputs.size());
+  made_.Begin(op_.outputs.size());
+  instances_.clear();
+  earlier_.clear();
+  partial_.assign(op_.inputs.size(), 0);
   ChooseSplit();
   ChoosePartialInputs();
 }
@@ -71,7 +82,7 @@ void InstanceMaker::ChoosePartialInputs() {
   };
   for (const std::vector<int32_t>& together : rule().linear) {
     if (together.empty() || !std::all_of(together.begin(), together.end(), is_partial)) continue;
-    for (const int32_t input : together) partial_[static_cast<size_t>(input)] = true;
+    for (const int32_t input : together) partial_[static_cast<size_t>(input)] = 1;
     makes_partial_ = true;
     return;
   }
@@ -112,7 +123,7 @@ bool InstanceMaker::SplitsInput(size_t input) const {
 bool InstanceMaker::IsBeside(size_t input) const {
   const std::vector<Share>& shares = layout_.shares;
   const TensorState& state = fetcher_.state(op_.inputs[input]);
-  if (partial_[input] || state.pieces.size() != shares.size()) return false;
+  if (partial_[input] != 0 || state.pieces.size() != shares.size()) return false;
   const bool split = SplitsInput(input);
   if (state.kind != (split ? TensorState::Kind::kSplit : TensorState::Kind::kWhole)) return false;
   for (size_t i = 0; i < shares.size(); ++i) {
@@ -133,10 +144,10 @@ void InstanceMaker::FindBeside() {
 
 Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
   const TensorId id = op_.inputs[input];
-  if (beside_[input]) return fetcher_.state(id).pieces[share].tensor;
+  if (beside_[input] != 0) return fetcher_.state(id).pieces[share].tensor;
   const int32_t version = op_.input_versions[input];
   const DeviceId device = layout_.shares[share].device;
-  if (partial_[input]) return fetcher_.state(id).On(device)->tensor;
+  if (partial_[input] != 0) return fetcher_.state(id).On(device)->tensor;
   if (SplitsInput(input)) {
     return fetcher_.Part(id, version, PlaceIn(rule().inputs[input]), IntervalOf(share), device);
   }
@@ -150,14 +161,12 @@ Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
                           whole, device);
 }
 
-Result<std::vector<TensorId>> InstanceMaker::FetchInputs(size_t share) {
-  std::vector<TensorId> inputs;
-  inputs.reserve(op_.inputs.size());
+Status InstanceMaker::FetchInputs(size_t share) {
   const DeviceId device = layout_.shares[share].device;
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     PW_ASSIGN(const TensorId input, FetchInput(i, share));
     const bool written = IsWritten(i);
-    if (written && !beside_[i] && fetcher_.state(op_.inputs[i]).On(device) == nullptr) {
+    if (written && beside_[i] == 0 && fetcher_.state(op_.inputs[i]).On(device) == nullptr) {
       return MakeError(ErrorCode::kField,
                        fmt::format("the op writes \"{}\" in place, of which {} has no part",
                                    Printable(graph_.tensor(op_.inputs[i]).name, 80),
@@ -169,9 +178,9 @@ Result<std::vector<TensorId>> InstanceMaker::FetchInputs(size_t share) {
     // Nothing but other views of these copies may read the storage from now on.
     const StorageId storage = graph_.tensor(op_.inputs[i]).storage;
     if (written && fetcher_.state(op_.inputs[i]).of_copies) fetcher_.SetStale(storage);
-    inputs.push_back(input);
+    read_.items.push_back(input);
   }
-  return inputs;
+  return Ok();
 }
 
 // Fresh, or a view of an input, or an input that was written.
@@ -249,37 +258,32 @@ OpSpec InstanceMaker::SpecOf(size_t share) const {
   return spec;
 }
 
-Result<std::vector<OpId>> InstanceMaker::Make(const IdVector<OpId, std::vector<OpId>>& after) {
+Status InstanceMaker::Make(const IdVector<OpId, std::vector<OpId>>& after) {
   FindBeside();
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    if (!beside_[i]) PW_RETURN_IF_ERROR(Prepare(i));
+    if (beside_[i] == 0) PW_RETURN_IF_ERROR(Prepare(i));
   }
-  Made read;
-  read.reserve(layout_.shares.size());
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
-    PW_ASSIGN(std::vector<TensorId> inputs, FetchInputs(share));
-    read.push_back(std::move(inputs));
+    PW_RETURN_IF_ERROR(FetchInputs(share));
   }
-  std::vector<OpId> earlier, instances;
   for (const OpId op : op_.after) {
-    earlier.insert(earlier.end(), after[op].begin(), after[op].end());
+    earlier_.insert(earlier_.end(), after[op].begin(), after[op].end());
   }
   const bool together = IsSynchronised() && !HasOwnStatistics();
-  PW_ASSIGN(const Made made, together ? MakeSynchronised(read, std::move(earlier), instances)
-                                      : MakeEach(read, earlier, instances));
-  PW_RETURN_IF_ERROR(Finish(made));
-  MarkViewsOfCopies(read);
+  PW_RETURN_IF_ERROR(together ? MakeSynchronised() : MakeEach());
+  PW_RETURN_IF_ERROR(Finish());
+  MarkViewsOfCopies();
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    if (IsWritten(i) && !beside_[i]) PW_RETURN_IF_ERROR(WriteBack(i, read));
+    if (IsWritten(i) && beside_[i] == 0) PW_RETURN_IF_ERROR(WriteBack(i));
   }
-  return instances;
+  return Ok();
 }
 
 // What all instances read, where a collective brings it to them.
 Status InstanceMaker::Prepare(size_t input) {
   const TensorId id = op_.inputs[input];
   const int32_t version = op_.input_versions[input];
-  if (partial_[input]) return Ok();
+  if (partial_[input] != 0) return Ok();
   if (SplitsInput(input)) {
     return fetcher_.PreparePart(id, version, PlaceIn(rule().inputs[input]), IntervalsOf());
   }
@@ -305,40 +309,39 @@ std::vector<DeviceId> InstanceMaker::DevicesOf() const {
 }
 
 // One instance for each share.
-Result<InstanceMaker::Made> InstanceMaker::MakeEach(const Made& read,
-                                                    const std::vector<OpId>& after,
-                                                    std::vector<OpId>& instances) {
-  Made made;
-  made.reserve(layout_.shares.size());
+Status InstanceMaker::MakeEach() {
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
-    const DeviceId device = layout_.shares[share].device;
     InstanceKey key{id_, AxisId(), split_, 0, layout_.shares.size() == 1};
     if (split_.valid()) {
       key.axis = axis_;
       key.length = IntervalOf(share).length();
       if (PlaceArgumentOf(rule(), split_).argument >= 0) key.from = IntervalOf(share).from;
     }
-    PW_ASSIGN(std::vector<TensorId> outputs,
-              emitter_.AddInstance(key, read[share], device, after, [&] { return SpecOf(share); }));
-    instances.push_back(emitter_.last());
-    if (split_.valid() && rule().form == PartForm::kMean) {
-      PW_ASSIGN(outputs, DivideMean(std::move(outputs), device));
-    }
-    made.push_back(std::move(outputs));
+    PW_RETURN_IF_ERROR(emitter_.AddInstance(
+        key, read_[share], layout_.shares[share].device, earlier_, [&] { return SpecOf(share); },
+        made_.items));
+    instances_.push_back(emitter_.last());
+    const bool mean = split_.valid() && rule().form == PartForm::kMean;
+    if (mean) PW_RETURN_IF_ERROR(DivideMean(share));
   }
-  return made;
+  return Ok();
 }
 
 // What needs sums over all parts first.
-Result<InstanceMaker::Made> InstanceMaker::MakeSynchronised(const Made& read,
-                                                            std::vector<OpId> after,
-                                                            std::vector<OpId>& instances) {
+Status InstanceMaker::MakeSynchronised() {
   const BatchNormCall call = *BatchNormCallOf(op_);
-  const OpInParts parts{graph_, id_, DevicesOf(), read, std::move(after)};
+  std::vector<std::vector<TensorId>> read;
+  for (size_t share = 0; share < layout_.shares.size(); ++share) {
+    read.emplace_back(read_[share].begin(), read_[share].end());
+  }
+  const OpInParts parts{graph_, id_, DevicesOf(), read, earlier_};
   const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
-  PW_ASSIGN(MadeInParts made, emit(emitter_, parts, call, fetcher_.collectives()));
-  instances = std::move(made.ops);
-  return std::move(made.outputs);
+  PW_ASSIGN(const MadeInParts made, emit(emitter_, parts, call, fetcher_.collectives()));
+  instances_ = made.ops;
+  for (const std::vector<TensorId>& part : made.outputs) {
+    made_.items.insert(made_.items.end(), part.begin(), part.end());
+  }
+  return Ok();
 }
 
 Status InstanceMaker::CheckNotStale(size_t input) const {
@@ -353,13 +356,13 @@ Status InstanceMaker::CheckNotStale(size_t input) const {
       "Give its colocation group one device, or split another axis.");
 }
 
-void InstanceMaker::MarkViewsOfCopies(const Made& read) {
+void InstanceMaker::MarkViewsOfCopies() {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     const TensorState& state = fetcher_.state(op_.inputs[i]);
     bool own = !state.of_copies;
-    for (size_t share = 0; share < read.size() && !beside_[i]; ++share) {
+    for (size_t share = 0; share < layout_.shares.size() && beside_[i] == 0; ++share) {
       const Piece* const piece = state.On(layout_.shares[share].device);
-      own = own && piece != nullptr && piece->tensor == read[share][i];
+      own = own && piece != nullptr && piece->tensor == read_[share][i];
     }
     if (own || (IsWritten(i) && !state.of_copies)) continue;
     for (const TensorId output : op_.outputs) {
@@ -375,15 +378,15 @@ bool InstanceMaker::IsWritten(size_t input) const {
 
 // Where an op in place was given something else than the pieces of what it writes (a completed sum, all of
 // what is split), they get what it has made of that. A sum stays one: of the first piece, and zeros.
-Status InstanceMaker::WriteBack(size_t input, const Made& read) {
+Status InstanceMaker::WriteBack(size_t input) {
   const TensorState before = fetcher_.state(op_.inputs[input]);
   TensorState after = before;
   bool changed = false;
-  for (size_t share = 0; share < read.size(); ++share) {
+  for (size_t share = 0; share < layout_.shares.size(); ++share) {
     const DeviceId device = layout_.shares[share].device;
     const auto own = std::find_if(after.pieces.begin(), after.pieces.end(),
                                   [&](const Piece& piece) { return piece.device == device; });
-    TensorId written = read[share][input];
+    TensorId written = read_[share][input];
     if (own->tensor == written) continue;
     changed = true;
     const bool zero = before.kind == TensorState::Kind::kPartial && share > 0;
@@ -400,14 +403,15 @@ Status InstanceMaker::WriteBack(size_t input, const Made& read) {
   return Ok();
 }
 
-Result<std::vector<TensorId>> InstanceMaker::DivideMean(std::vector<TensorId> sums,
-                                                        DeviceId device) {
-  for (TensorId& sum : sums) {
+// What the instance has made: the last ones.
+Status InstanceMaker::DivideMean(size_t share) {
+  for (size_t i = share * made_.width; i < made_.items.size(); ++i) {
+    TensorId& sum = made_.items[i];
     PW_ASSIGN(sum, emitter_.AddLike("aten.div.Scalar", {sum},
                                     {Value(InputRef{0}), Value(DivisorOf(rule()))},
-                                    emitter_.shape(sum), sum, device));
+                                    emitter_.shape(sum), sum, layout_.shares[share].device));
   }
-  return sums;
+  return Ok();
 }
 
 TensorState InstanceMaker::StateOf(size_t output) const {
@@ -427,22 +431,23 @@ TensorState InstanceMaker::StateOf(size_t output) const {
   return state;
 }
 
-Status InstanceMaker::Finish(const Made& made) {
+Status InstanceMaker::Finish() {
+  const size_t shares = layout_.shares.size();
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
     TensorState state = StateOf(i);
-    state.pieces.reserve(made.size());
-    for (size_t share = 0; share < made.size() && made[share][i].valid(); ++share) {
-      state.pieces.push_back({layout_.shares[share].device, IntervalOf(share), made[share][i]});
+    state.pieces.reserve(shares);
+    for (size_t share = 0; share < shares && made_[share][i].valid(); ++share) {
+      state.pieces.push_back({layout_.shares[share].device, IntervalOf(share), made_[share][i]});
     }
     if (state.pieces.empty()) state = {};
     fetcher_.state(op_.outputs[i]) = std::move(state);
   }
   if (!split_.valid() || rule().form != PartForm::kWeightedMean) return Ok();
-  return DivideByWeight(made);
+  return DivideByWeight();
 }
 
 // Of a mean with weights: each device's sum, divided by the weight of all.
-Status InstanceMaker::DivideByWeight(const Made& made) {
+Status InstanceMaker::DivideByWeight() {
   const std::vector<DeviceId> devices = DevicesOf();
   size_t loss = op_.outputs.size(), weight = op_.outputs.size();
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
@@ -457,9 +462,9 @@ Status InstanceMaker::DivideByWeight(const Made& made) {
   const int32_t version = graph_.tensor(id).version;
   PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, devices));
   TensorState& state = fetcher_.state(op_.outputs[loss]);
-  for (size_t share = 0; share < made.size(); ++share) {
+  for (size_t share = 0; share < devices.size(); ++share) {
     PW_ASSIGN(const TensorId total, fetcher_.Whole(id, version, devices[share]));
-    const TensorId sum = made[share][loss];
+    const TensorId sum = made_[share][loss];
     PW_ASSIGN(state.pieces[share].tensor,
               emitter_.AddLike("aten.div.Tensor", {sum, total}, References(2), emitter_.shape(sum),
                                sum, devices[share]));

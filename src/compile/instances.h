@@ -4,6 +4,7 @@
 #define PLACEWRIGHT_COMPILE_INSTANCES_H_
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "compile/emitter.h"
@@ -13,31 +14,50 @@
 
 namespace placewright {
 
+// Tensors by part, as many of each: parallel to an op's inputs, or to its outputs, of which those that nothing reads are
+// invalid where they were not made.
+struct TensorsOfParts {
+  size_t width = 0;
+  std::vector<TensorId> items;
+
+  void Begin(size_t of_each) {
+    width = of_each;
+    items.clear();
+  }
+  std::span<const TensorId> operator[](size_t part) const {
+    return std::span(items).subspan(part * width, width);
+  }
+};
+
+// What is made for one op after the other in the same memory.
+struct InstanceMemory {
+  TensorsOfParts read, made;
+  std::vector<OpId> instances, earlier;
+  std::vector<char> partial, beside;
+};
+
 class InstanceMaker {
  public:
-  // `axis`: of the layout, or none.
+  // `axis`: of the layout, or none. One maker at a time has the memory.
   InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op, const Layout& layout,
-                AxisId axis, Emitter& emitter, Fetcher& fetcher);
+                AxisId axis, Emitter& emitter, Fetcher& fetcher, InstanceMemory& memory);
 
-  // Adds the instances; `after`: by op, its instances so far. The states of the op's outputs are set. Returns
-  // the instances.
-  Result<std::vector<OpId>> Make(const IdVector<OpId, std::vector<OpId>>& after);
+  // Adds the instances; `after`: by op, its instances so far. The states of the op's outputs are set. The instances
+  // are then in the memory.
+  Status Make(const IdVector<OpId, std::vector<OpId>>& after);
 
   // A batch norm whose parts have statistics of their own, not those of all parts: all that reads these are
   // the parts of its backward, on the same devices.
   void UseOwnStatistics() { own_statistics_ = true; }
 
  private:
-  // By part, parallel to the op's outputs; invalid: nothing reads it, it was not made.
-  using Made = std::vector<std::vector<TensorId>>;
-
   void ChooseSplit();
   bool IsSynchronised() const;
   bool HasOwnStatistics() const;
   void ChoosePartialInputs();
   void FindBeside();
   bool IsBeside(size_t input) const;
-  Result<std::vector<TensorId>> FetchInputs(size_t share);
+  Status FetchInputs(size_t share);
   Result<TensorId> FetchInput(size_t input, size_t share);
   OpSpec SpecOf(size_t share) const;
   Status Prepare(size_t input);
@@ -45,20 +65,18 @@ class InstanceMaker {
   std::map<DeviceId, Interval> IntervalsOf() const;
   void SetPlace(size_t share, OpSpec& spec) const;
   std::vector<OutputSpec> OutputsOf(size_t share) const;
-  Result<Made> MakeEach(const Made& read, const std::vector<OpId>& after,
-                        std::vector<OpId>& instances);
-  Result<Made> MakeSynchronised(const Made& read, std::vector<OpId> after,
-                                std::vector<OpId>& instances);
-  Status Finish(const Made& made);
+  Status MakeEach();
+  Status MakeSynchronised();
+  Status Finish();
   TensorState StateOf(size_t output) const;
-  Status DivideByWeight(const Made& made);
-  Result<std::vector<TensorId>> DivideMean(std::vector<TensorId> sums, DeviceId device);
+  Status DivideByWeight();
+  Status DivideMean(size_t share);
 
-  void MarkViewsOfCopies(const Made& read);
+  void MarkViewsOfCopies();
   Status CheckNotStale(size_t input) const;
   bool IsWritten(size_t input) const;
   bool MayWriteParts(size_t input) const;
-  Status WriteBack(size_t input, const Made& read);
+  Status WriteBack(size_t input);
   AxisPlace PlaceIn(const TensorAxes& tensor) const;
   bool SplitsInput(size_t input) const;
   Interval IntervalOf(size_t share) const {
@@ -74,9 +92,11 @@ class InstanceMaker {
   const AxisId axis_;
   Emitter& emitter_;
   Fetcher& fetcher_;
-  RuleAxisId split_;           // none: every instance does everything
-  std::vector<bool> partial_;  // by input: taken, and left, as a partial sum
-  std::vector<bool>
+  RuleAxisId split_;  // none: every instance does everything
+  TensorsOfParts &read_, &made_;
+  std::vector<OpId>&instances_, &earlier_;
+  std::vector<char>& partial_;  // by input: taken, and left, as a partial sum
+  std::vector<char>&
       beside_;  // by input: each instance reads the piece of the same share, which is there
   bool makes_partial_ = false;
   bool own_statistics_ = false;

@@ -55,10 +55,11 @@ Result<std::vector<TensorId>> StepWriter::Write() {
 
 Status StepWriter::WriteOp(OpId op) {
   const GroupId group = graph_.group(op);
-  InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), emitter_, fetcher_);
+  InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), emitter_, fetcher_,
+                      memory_);
   if (options_.batch_norm_local && MayBeLocal(op)) maker.UseOwnStatistics();
-  PW_ASSIGN(std::vector<OpId> made, maker.Make(instances_));
-  if (ordered_) instances_[op] = std::move(made);
+  PW_RETURN_IF_ERROR(maker.Make(instances_));
+  if (ordered_) instances_[op] = memory_.instances;
   return Ok();
 }
 

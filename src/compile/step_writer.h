@@ -10,6 +10,7 @@
 #include "compile/emitter.h"
 #include "compile/fetch_store.h"
 #include "compile/fetcher.h"
+#include "compile/instances.h"
 
 namespace placewright {
 
@@ -56,9 +57,10 @@ class StepWriter {
   FetchStore& store_;
   Fetcher fetcher_;
   const Layouts* layouts_ = nullptr;
-  std::vector<OpId> draws_;                          // ops that draw random numbers
-  bool ordered_ = false;                             // the graph states orders beside its edges
-  IdVector<OpId, std::vector<OpId>> instances_;      // if so
+  std::vector<OpId> draws_;                      // ops that draw random numbers
+  bool ordered_ = false;                         // the graph states orders beside its edges
+  IdVector<OpId, std::vector<OpId>> instances_;  // if so
+  InstanceMemory memory_;
   std::vector<AxisId> axis_of_;                      // by layout
   IdVector<GroupId, std::optional<Layout>> single_;  // of groups that draw random numbers
 };

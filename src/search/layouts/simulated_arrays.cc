@@ -252,9 +252,8 @@ void ArraySimGraph::CollectReads(const StepArrays& arrays) {
   auto version = read_.begin();
   for (size_t i = 0; i < exec_.size(); ++i) {
     for (const ArrayRead& read : ReadsOf(arrays, exec_[i])) {
-      const ArrayTensor& tensor = arrays.tensors[read.tensor];
       const size_t at = static_cast<size_t>(next_version_[(version++)->index()]++);
-      reads_[at] = {tensor.offset, tensor.length, ExecOpId(i)};
+      reads_[at] = {read.tensor, ExecOpId(i)};
     }
   }
 }
@@ -272,7 +271,7 @@ void ArraySimGraph::AddSlices(const StepArrays& arrays) {
   p_.op_first_slice.clear();
   // Content from before the step first, then by writer.
   for (const VersionId version : p_.version_ids()) {
-    if (!p_.version_writer[version].valid()) AddSlicesOf(version);
+    if (!p_.version_writer[version].valid()) AddSlicesOf(arrays, version);
   }
   Begin(p_.op_makes);
   for (const ExecOp& op : exec_) {
@@ -284,7 +283,7 @@ void ArraySimGraph::AddSlices(const StepArrays& arrays) {
     if (written_.size() > 1) std::sort(written_.begin(), written_.end());
     for (const VersionId version : written_) {
       p_.op_makes.items.push_back(version);
-      AddSlicesOf(version);
+      AddSlicesOf(arrays, version);
     }
     EndRow(p_.op_makes);
   }
@@ -300,29 +299,33 @@ void ArraySimGraph::AddSlices(const StepArrays& arrays) {
   }
 }
 
-void ArraySimGraph::AddSlicesOf(VersionId version) {
+void ArraySimGraph::AddSlicesOf(const StepArrays& arrays, VersionId version) {
   const auto begin = reads_.begin() + read_row_[version.index()];
   const auto end = reads_.begin() + read_row_[version.index() + 1];
-  const auto differ = [&](const RangeRead& read) {
-    return read.offset != begin->offset || read.length != begin->length;
+  const auto range = [&](const RangeRead& read) {
+    const ArrayTensor& tensor = arrays.tensors[read.tensor];
+    return std::pair(tensor.offset, tensor.length);
   };
-  if (begin != end && std::any_of(begin, end, differ)) {
-    std::stable_sort(begin, end, [](const RangeRead& a, const RangeRead& b) {
-      return a.offset != b.offset ? a.offset < b.offset : a.length < b.length;
-    });
+  // Nearly always through one tensor on each device.
+  const auto same = [&](const RangeRead& a, const RangeRead& b) {
+    return a.tensor == b.tensor || range(a) == range(b);
+  };
+  const auto differs = [&](const RangeRead& read) { return !same(read, *begin); };
+  if (begin != end && std::any_of(begin, end, differs)) {
+    std::stable_sort(begin, end,
+                     [&](const RangeRead& a, const RangeRead& b) { return range(a) < range(b); });
   }
   for (auto read = begin; read != end; ++read) {
-    const bool fresh =
-        read == begin || read[-1].offset != read->offset || read[-1].length != read->length;
-    if (fresh) {
+    if (read == begin || !same(read[-1], *read)) {
       if (read != begin) EndRow(p_.slice_readers);
+      const auto [offset, length] = range(*read);
       ++p_.slices;
       p_.slice_version.push_back(version);
       p_.slice_storage.push_back(p_.version_storage[version]);
       p_.slice_writer.push_back(p_.version_writer[version]);
-      p_.slice_offset.push_back(read->offset.count);
-      p_.slice_length.push_back(read->length.count);
-      p_.slice_bytes.push_back(RoundUpToGranule(read->length).count);
+      p_.slice_offset.push_back(offset.count);
+      p_.slice_length.push_back(length.count);
+      p_.slice_bytes.push_back(RoundUpToGranule(length).count);
     } else if (read[-1].reader == read->reader) {
       continue;
     }

@@ -46,9 +46,9 @@ class ArraySimGraph {
     StorageId storage;
     ExecOpId writer;
   };
-  // One op that reads a byte range of a version.
+  // One op that reads a version through a tensor.
   struct RangeRead {
-    Bytes offset, length;
+    TensorId tensor;
     ExecOpId reader;
   };
 
@@ -62,7 +62,7 @@ class ArraySimGraph {
   Status FindHomesOfInputs(const StepArrays& arrays);
   void CollectReads(const StepArrays& arrays);
   void AddSlices(const StepArrays& arrays);
-  void AddSlicesOf(VersionId version);
+  void AddSlicesOf(const StepArrays& arrays, VersionId version);
   void AddVersionRows(const StepArrays& arrays);
   Status AddCollectives(const StepArrays& arrays);
   std::span<const ArrayRead> ReadsOf(const StepArrays& arrays, const ExecOp& op) const {
