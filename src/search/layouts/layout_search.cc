@@ -137,6 +137,14 @@ class LayoutRun : public PlannerRun {
                        [&](LayoutId id) { return book_[id].shares.size() == 1; });
   }
 
+  bool SplitsSamples(const LayoutState& state) const {
+    const NamedAxes& axes = problem_.axes;
+    return axes.batch().valid() &&
+           std::any_of(state.of_group.begin(), state.of_group.end(), [&](LayoutId id) {
+             return book_[id].shares.size() > 1 && book_[id].axis == axes.axis(axes.batch()).name;
+           });
+  }
+
   // The best start with its parts shared out otherwise.
   void TryShares() {
     if (!best_) return;
@@ -147,7 +155,7 @@ class LayoutRun : public PlannerRun {
 
   // The best start with gradients recomputed from factors: what moves would come to one gradient at a time.
   void TryFactors() {
-    if (!best_ || NoTimeForStarts()) return;
+    if (!best_ || NoTimeForStarts() || !SplitsSamples(*best_)) return;
     const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *best_));
     if (!specs.ok()) return;  // a start that does not compile
     for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
@@ -160,13 +168,9 @@ class LayoutRun : public PlannerRun {
     const NamedAxes& axes = problem_.axes;
     size_t tried = 0;
     for (const GroupId group : GroupsOfSummands(problem_, kMaxSummands)) {
-      Layout copies = book_[best_->of_group[group]];
-      if (copies.axis.empty() || copies.axis != axes.axis(axes.batch()).name) continue;
-      copies.axis.clear();
-      for (Share& share : copies.shares) share.from = share.to = 0;
-      LayoutState state = *best_;
-      state.of_group[group] = book_.Add(std::move(copies));
-      EvaluateWithin(std::move(state));
+      const LayoutId split = best_->of_group[group];
+      if (book_[split].axis.empty() || book_[split].axis != axes.axis(axes.batch()).name) continue;
+      TryCopies(group, split);
       if (++tried == kMaxSummandTries || NoTimeForStarts()) break;
     }
   }
@@ -175,14 +179,19 @@ class LayoutRun : public PlannerRun {
   void TryFeeders() {
     if (!best_ || NoTimeForStarts()) return;
     for (const Feeder& feeder : FeedersOf(problem_, book_, *best_, kMaxFeeders)) {
-      Layout copies = book_[feeder.read_by];
-      copies.axis.clear();
-      for (Share& share : copies.shares) share.from = share.to = 0;
-      LayoutState state = *best_;
-      state.of_group[feeder.group] = book_.Add(std::move(copies));
-      EvaluateWithin(std::move(state));
+      TryCopies(feeder.group, feeder.read_by);
       if (NoTimeForStarts()) break;
     }
+  }
+
+  // The best plan with a group computed by every device of a layout.
+  void TryCopies(GroupId group, LayoutId layout) {
+    Layout copies = book_[layout];
+    copies.axis.clear();
+    for (Share& share : copies.shares) share.from = share.to = 0;
+    LayoutState state = *best_;
+    state.of_group[group] = book_.Add(std::move(copies));
+    EvaluateWithin(std::move(state));
   }
 
   // What is handed out may be another plan than the last best one, which did not compile.
