@@ -20,7 +20,8 @@ int64_t MovesPerSlice(const Problem& problem) {
   return std::clamp<int64_t>(160'000 / std::max(1, problem.sim_graph.ops), 8, 1600);
 }
 
-// What local-search has before: 2,000 moves, of long steps as many as simulate so many ops, half a second to one.
+// What local-search has before: 2,000 moves, and where searches over layouts take their share of the time, of long steps
+// as many as simulate so many ops, half a second to one.
 constexpr int64_t kMovesBefore = 2000, kOpsBefore = 10'000'000;
 
 using GroupSet = std::vector<ColocationGroupId>;
@@ -62,8 +63,7 @@ class DescentRun : public PlannerRun {
         modules_(ModuleSets(*local_)),
         record_(local_->problem, options_, "descent"),
         incumbent_(std::move(starts.front())) {
-    const size_t count = std::min(starts.size(), DescentPlanner::kStarts);
-    for (size_t i = count; i > 1; --i) further_.push_back(std::move(starts[i - 1]));
+    for (size_t i = starts.size(); i > 1; --i) further_.push_back(std::move(starts[i - 1]));
     record_.Update(Best(), true);
   }
 
@@ -199,6 +199,7 @@ class DescentRun : public PlannerRun {
 }  // namespace
 
 int64_t DescentPlanner::joins_after(const Problem& problem) const {
+  if (problem.layouts == nullptr) return kMovesBefore;
   const int64_t ops = std::max<int64_t>(1, problem.sim_graph.ops);
   return std::clamp<int64_t>(kOpsBefore / ops, 1, kMovesBefore);
 }
@@ -217,6 +218,8 @@ Result<std::unique_ptr<PlannerRun>> DescentPlanner::Start(const Problem& problem
     return std::unique_ptr<PlannerRun>(std::make_unique<FinishedRun>(
         MakeResult(problem, name(), starts.front().devices, starts.front().score, options)));
   }
+  const bool early = joins_after(problem) < kMovesBefore;
+  starts.resize(std::min(starts.size(), starts_.value_or(early ? 2 : 1)));
   local->MakeContext();
   return std::unique_ptr<PlannerRun>(
       std::make_unique<DescentRun>(std::move(local), evaluator, options, std::move(starts)));

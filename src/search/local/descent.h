@@ -1,6 +1,6 @@
 // descent: coordinate descent over sets of groups, on re-simulation.
 //
-//   incumbent = the best of kStarts plans to start from, once each has had one pass over modules
+//   incumbent = the best plan to start from, or of two once each has had one pass over modules
 //   for whole modules, then for the kSets sets of local search (move_sets.h) of the longest time:
 //     repeat until a pass brings nothing:
 //       for each set, the longest time first:
@@ -14,10 +14,13 @@
 //
 // In its first thousands of moves, while it tries whole modules, it is behind local-search, which
 // tries many kinds of moves at a time; then it overtakes. So `auto` runs it once that has made some
-// moves, of long steps fewer, and local-search goes on from its plan. What local-search made of a plan
-// may leave less to whole modules than the plan itself: both are starts.
+// moves, and local-search goes on from its plan. Where layouts are searched as well it joins sooner on
+// long steps, and tries two starts: what local-search has by then made of a plan may leave less to whole
+// modules than another plan.
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_DESCENT_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_DESCENT_H_
+
+#include <optional>
 
 #include "search/planner.h"
 
@@ -25,10 +28,11 @@ namespace placewright {
 
 class DescentPlanner : public IterativePlanner {
  public:
-  static constexpr size_t kSets = 600, kStarts = 2;
+  static constexpr size_t kSets = 600;
 
-  // Tests of the search itself do without enumeration (proof/enumeration.h).
-  explicit DescentPlanner(bool enumerates = true) : enumerates_(enumerates) {}
+  // Tests of the search itself do without enumeration (proof/enumeration.h), and say from how many plans it starts.
+  explicit DescentPlanner(bool enumerates = true, std::optional<size_t> starts = std::nullopt)
+      : enumerates_(enumerates), starts_(starts) {}
 
   std::string_view name() const override { return "descent"; }
   std::string_view description() const override {
@@ -40,6 +44,7 @@ class DescentPlanner : public IterativePlanner {
 
  private:
   bool enumerates_;
+  std::optional<size_t> starts_;
 };
 
 }  // namespace placewright

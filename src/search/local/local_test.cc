@@ -155,7 +155,7 @@ TEST(Descent, GoesOnFromTheStartThatModulesMakeMoreOf) {
     for (const GroupPlacement& start : starts) {
       options.starts.push_back(ExpandGroups(test->problem, start));
     }
-    return DescentPlanner(false).Plan(test->problem, *evaluator, options).Take().step_time;
+    return DescentPlanner(false, 2).Plan(test->problem, *evaluator, options).Take().step_time;
   };
   Random random(1);
   const auto draw = [&] {
