@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -198,6 +199,7 @@ Result<TensorId> ArrayEmitter::AddInput(TensorId original, DeviceId, const AxisP
   const size_t used_tensors = used_own_.tensors, used_storages = used_own_.storages,
                used_versions = used_own_.versions;
   if (for_all) {
+    changed_.push_back(0);
     const ArrayBlock::Numbers& numbers = block().own;
     used_own_ = {numbers.tensors.size(), numbers.storages.size(), numbers.versions.size()};
     own_tails_.swap(no_tails);
@@ -455,6 +457,7 @@ std::vector<ArrayVersionId> ArrayEmitter::TailsOf(const std::vector<StorageId>& 
 void ArrayEmitter::Begin(int32_t place) {
   place_ = place;
   if (blocks_.size() <= static_cast<size_t>(place)) blocks_.resize(static_cast<size_t>(place) + 1);
+  changed_.push_back(place);
   if (recording_) Keep();
   for (const ArrayVersionId id : block().overwrites) Unlink(id);
   block().overwrites.clear();
@@ -550,6 +553,7 @@ void ArrayEmitter::UndoNumbers(const Kept::Counts& counts, ArrayBlock::Numbers& 
 
 void ArrayEmitter::UndoBlock(const Kept::Block& kept) {
   ArrayBlock& of = blocks_[static_cast<size_t>(kept.place)];
+  changed_.push_back(kept.place);
   SetLast(kept.ops, kept_.ops, arrays_.ops);
   SetLast(kept.collectives, kept_.collectives, arrays_.collectives);
   TakeLast(kept.ops, kept_.ops, of.ops, free_ops_);
@@ -577,20 +581,64 @@ void ArrayEmitter::Undo() {
   recording_ = false;
 }
 
-void ArrayEmitter::SetOrder() {
-  arrays_.order.clear();
-  arrays_.inputs.clear();
-  arrays_.joined.clear();
-  arrays_.after.clear();
-  // One by one: most rows are of a few items. Inputs that ops read stand before the step's own: nothing depends on
-  // their order.
-  for (size_t place = 0; place < blocks_.size(); ++place) {
-    const ArrayBlock& of = blocks_[place];
-    for (const OpId op : of.ops) arrays_.order.push_back(op);
-    for (const CollectiveId id : of.collectives) arrays_.joined.push_back(id);
-    if (place > original_.tensor_count()) continue;
-    for (const StorageId id : of.own.storages) arrays_.inputs.push_back(id);
+namespace {
+
+// The rows of all blocks one behind the other, once those of `changed` blocks, which ascend, have become others.
+// `start`: of each block, and the end.
+template <class Item, class RowOf>
+void RenewRows(const std::vector<int32_t>& changed, const RowOf& row_of,
+               std::vector<int32_t>& start, std::vector<Item>& items) {
+  std::vector<Item> before;
+  before.swap(items);
+  items.reserve(before.size());
+  int32_t shift = 0;
+  size_t place = 0;
+  const auto keep_up_to = [&](size_t end) {
+    items.insert(items.end(), before.begin() + start[place], before.begin() + start[end]);
+    for (; place <= end; ++place) start[place] += shift;
+  };
+  for (const int32_t one : changed) {
+    const size_t at = static_cast<size_t>(one);
+    const int32_t gone = start[at + 1] - start[at];
+    keep_up_to(at);  // place is now behind it
+    const std::span<const Item> row = row_of(at);
+    items.insert(items.end(), row.begin(), row.end());
+    shift += static_cast<int32_t>(row.size()) - gone;
   }
+  keep_up_to(start.size() - 1);
+}
+
+}  // namespace
+
+// Of nearly all blocks it is what it was.
+void ArrayEmitter::SetOrder() {
+  arrays_.after.clear();
+  if (order_start_.size() != blocks_.size() + 1) {
+    arrays_.order.clear();
+    arrays_.inputs.clear();
+    arrays_.joined.clear();
+    for (auto* const start : {&order_start_, &inputs_start_, &joined_start_}) {
+      start->assign(blocks_.size() + 1, 0);
+    }
+    changed_.resize(blocks_.size());
+    std::iota(changed_.begin(), changed_.end(), 0);
+  }
+  std::sort(changed_.begin(), changed_.end());
+  changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+  RenewRows(
+      changed_, [&](size_t at) { return std::span<const OpId>(blocks_[at].ops); }, order_start_,
+      arrays_.order);
+  RenewRows(
+      changed_, [&](size_t at) { return std::span<const CollectiveId>(blocks_[at].collectives); },
+      joined_start_, arrays_.joined);
+  // Inputs that ops read stand before the step's own: nothing depends on their order.
+  const auto inputs = [&](size_t at) {
+    const bool any = at <= original_.tensor_count();
+    return any ? std::span<const StorageId>(blocks_[at].own.storages)
+               : std::span<const StorageId>();
+  };
+  RenewRows(changed_, inputs, inputs_start_, arrays_.inputs);
+  changed_.clear();
 }
 
 }  // namespace placewright

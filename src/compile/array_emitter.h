@@ -134,6 +134,8 @@ class ArrayEmitter : public Emitter {
   PartPrices& prices_;
   StepArrays& arrays_;
   std::vector<ArrayBlock> blocks_;
+  // Of each block, and the end: where its rows begin in what SetOrder has written, and which have changed since.
+  std::vector<int32_t> order_start_, inputs_start_, joined_start_, changed_;
   int32_t place_ = 0;
   OpId last_;
   size_t used_ops_ = 0, used_collectives_ = 0;
@@ -151,7 +153,7 @@ class ArrayEmitter : public Emitter {
   std::vector<int32_t> key_, last_key_;
   PricedPartId last_part_;  // of last_key_: the next instance is mostly alike
   std::vector<PartInput> types_;
-  std::vector<TensorId> made_;  // of AddOne
+  std::vector<TensorId> made_;  // by what was fetched last
 };
 
 }  // namespace placewright

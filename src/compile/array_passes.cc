@@ -392,9 +392,10 @@ ArrayChanges::~ArrayChanges() {
 }
 
 void ArrayChanges::KeepOrder() {
-  if (std::exchange(order_kept_, true)) return;
+  if (order_kept_) return;
   order_ = arrays_.order;
   joined_ = arrays_.joined;
+  order_kept_ = true;
 }
 
 bool SeparateGradients(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes) {

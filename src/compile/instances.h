@@ -14,8 +14,8 @@
 
 namespace placewright {
 
-// Tensors by part, as many of each: parallel to an op's inputs, or to its outputs, of which those that nothing reads are
-// invalid where they were not made.
+// Tensors by part, as many of each: parallel to an op's inputs, or to its outputs, of which those that nothing reads
+// are invalid where they were not made.
 struct TensorsOfParts {
   size_t width = 0;
   std::vector<TensorId> items;

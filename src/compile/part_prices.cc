@@ -59,7 +59,15 @@ bool PartPrices::SameKey::operator()(std::span<const int32_t> a, std::span<const
 }
 
 PartPrices::PartPrices(const Cluster& cluster, const CostOptions& options, int64_t batch)
-    : cluster_(cluster), options_(options), batch_(batch), kinds_(cluster.kinds().size()) {}
+    : cluster_(cluster),
+      measured_(options.measured, cluster),
+      any_measured_(!options.measured.empty()),
+      batch_(batch),
+      kinds_(cluster.kinds().size()) {
+  options_.profile = options.profile;
+  options_.precision = options.precision;
+  options_.measured_index = &measured_;
+}
 
 PartTypeId PartPrices::TypeOf(PartType type) {
   scratch_.clear();

@@ -79,7 +79,7 @@ class PartPrices {
 
   // Modelled costs follow from the sizes of what an op reads and makes. What was measured is looked up by all
   // arguments, so that keys have to have them.
-  bool tells_arguments_apart() const { return !options_.measured.empty(); }
+  bool tells_arguments_apart() const { return any_measured_; }
 
   PartTypeId TypeOf(PartType type);
   PartTypeId ContiguousType(DType dtype, const std::vector<int64_t>& shape);
@@ -121,7 +121,9 @@ class PartPrices {
                                     GraphBuilder& builder) const;
 
   const Cluster& cluster_;
-  const CostOptions& options_;
+  const MeasuredIndex measured_;
+  CostOptions options_;  // without the rows themselves
+  const bool any_measured_;
   const int64_t batch_;
   const size_t kinds_;
   IdVector<PartTypeId, PartType> types_;

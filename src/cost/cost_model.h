@@ -47,6 +47,8 @@ struct CostOptions {
   std::string profile = "default";
   std::vector<CostOverride> overrides;   // win over the others; later lines win
   std::vector<MeasuredDevice> measured;  // win over the model
+  // Of these rows and the cluster, where many graphs are priced: else it is made for each. Must outlive the call.
+  const MeasuredIndex* measured_index = nullptr;
   std::vector<MeasuredCollectives> measured_collectives;
   FloatPrecision precision = FloatPrecision::kPyTorch;
   // Of a compiled step: where each op is; its times elsewhere stay unsupported. Must outlive the call.

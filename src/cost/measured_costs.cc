@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 
 #include "cost/signature.h"
 #include "cost/work.h"
@@ -49,41 +49,40 @@ std::optional<Line> LineThrough(const std::vector<Point>& points) {
   return line;
 }
 
-struct Rows {
-  explicit Rows(const MeasuredDevice& device) : of(&device), used(device.ops.size(), false) {
-    for (size_t i = 0; i < device.ops.size(); ++i) {
-      const MeasuredOp& op = device.ops[i];
-      by_signature.emplace(op.signature, i);
-      if (!op.family.empty() && op.batch > 0) by_family[op.family].push_back(i);
-    }
-  }
+struct Found {
+  Nanos time;
+  Bytes workspace;
+  CostSource source;
+};
 
-  struct Found {
-    Nanos time;
-    Bytes workspace;
-    CostSource source;
-  };
+// The rows of one table that costs of a graph come from.
+class RowsInUse {
+ public:
+  explicit RowsInUse(const MeasuredIndex::Rows& rows) : rows_(rows) {}
+
   // By its signature, or with `line` by its family.
   std::optional<Found> Find(const Signature& signature, int64_t batch, const Work& work,
                             bool line) {
+    const MeasuredDevice& of = *rows_.of;
     const auto time_now = [&](const MeasuredOp& row) {
-      return static_cast<double>(row.time.count) * Slowdown(work, row.state, of->now);
+      return static_cast<double>(row.time.count) * Slowdown(work, row.state, of.now);
     };
     const auto whole = [](double value) {
       constexpr auto kLargest = static_cast<double>(kMaxQuantity - 1024);
       return static_cast<int64_t>(std::ceil(std::clamp(value, 0.0, kLargest)));
     };
-    if (const auto exact = by_signature.find(signature.text); exact != by_signature.end()) {
-      const MeasuredOp& row = of->ops[exact->second];
-      used[exact->second] = true;
+    const auto exact = rows_.by_signature.find(signature.text);
+    if (exact != rows_.by_signature.end()) {
+      const MeasuredOp& row = of.ops[exact->second];
+      used_.insert(exact->second);
       return Found{Nanos(whole(time_now(row))), row.workspace, CostSource::kMeasured};
     }
     if (!line) return std::nullopt;
-    const auto family = by_family.find(signature.family);
-    if (family == by_family.end() || batch <= 0) return std::nullopt;
+    const auto family = rows_.by_family.find(signature.family);
+    if (family == rows_.by_family.end() || batch <= 0) return std::nullopt;
     std::vector<Point> points;
     for (const size_t row : family->second) {
-      points.push_back({of->ops[row].batch, time_now(of->ops[row])});
+      points.push_back({of.ops[row].batch, time_now(of.ops[row])});
     }
     const std::optional<Line> through = LineThrough(points);
     if (!through) return std::nullopt;
@@ -99,23 +98,27 @@ struct Rows {
     if (batch < through->from) at = std::max(at, first->time * asked / smallest);
     double most = 0;  // workspace for one of the batch
     for (const size_t row : family->second) {
-      used[row] = true;
-      most = std::max(most, static_cast<double>(of->ops[row].workspace.count) /
-                                static_cast<double>(of->ops[row].batch));
+      used_.insert(row);
+      most = std::max(most, static_cast<double>(of.ops[row].workspace.count) /
+                                static_cast<double>(of.ops[row].batch));
     }
     const bool between = batch >= through->from && batch <= through->to;
     return Found{Nanos(whole(at)), Bytes(whole(most * static_cast<double>(batch))),
                  between ? CostSource::kMeasured : CostSource::kModelled};
   }
 
-  std::string UsedLines() const {
+  bool any() const { return !used_.empty(); }
+  MeasuredUse::Environment Environment() const {
+    return {rows_.of->on, static_cast<int64_t>(used_.size()), Lines()};
+  }
+
+ private:
+  std::string Lines() const {
     std::vector<std::string> lines;
-    for (size_t row = 0; row < of->ops.size(); ++row) {
-      const MeasuredOp& op = of->ops[row];
-      if (used[row]) {
-        lines.push_back(op.signature + "\t" + std::to_string(op.batch) + "\t" +
-                        std::to_string(op.time.count) + "\n");
-      }
+    for (const size_t row : used_) {
+      const MeasuredOp& op = rows_.of->ops[row];
+      lines.push_back(op.signature + "\t" + std::to_string(op.batch) + "\t" +
+                      std::to_string(op.time.count) + "\n");
     }
     std::sort(lines.begin(), lines.end());
     std::string text;
@@ -123,50 +126,54 @@ struct Rows {
     return text;
   }
 
-  const MeasuredDevice* of;
-  std::vector<bool> used;
-  std::unordered_map<std::string_view, size_t> by_signature;
-  std::unordered_map<std::string_view, std::vector<size_t>> by_family;
+  const MeasuredIndex::Rows& rows_;
+  std::set<size_t> used_;
 };
 
 }  // namespace
 
-MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
-                          const std::vector<MeasuredDevice>& measured, CostTable& costs,
-                          const IdVector<OpId, const Op*>* wholes) {
-  std::vector<Rows> tables;
-  for (const MeasuredDevice& device : measured) tables.emplace_back(device);
-  // By device, the tables that hold for it, in their order.
-  IdVector<DeviceId, std::vector<Rows*>> tables_of(cluster.device_count());
-  bool any = false;
-  for (const DeviceId device : cluster.devices()) {
-    const DeviceKind& kind = cluster.kind(device);
-    for (Rows& table : tables) {
-      if (table.of->on.kind != kind.name || table.of->on.cores != kind.cores) continue;
-      tables_of[device].push_back(&table);
-      any = true;
+MeasuredIndex::Rows::Rows(const MeasuredDevice& device) : of(&device) {
+  for (size_t i = 0; i < device.ops.size(); ++i) {
+    const MeasuredOp& op = device.ops[i];
+    by_signature.emplace(op.signature, i);
+    if (!op.family.empty() && op.batch > 0) by_family[op.family].push_back(i);
+  }
+}
+
+MeasuredIndex::MeasuredIndex(const std::vector<MeasuredDevice>& measured, const Cluster& cluster)
+    : tables_of(cluster.device_count()) {
+  for (const MeasuredDevice& device : measured) {
+    follows_state = follows_state || device.now.known();
+    bool indexed = false;
+    for (const DeviceId id : cluster.devices()) {
+      const DeviceKind& kind = cluster.kind(id);
+      if (device.on.kind != kind.name || device.on.cores != kind.cores) continue;
+      if (!std::exchange(indexed, true)) tables.emplace_back(device);
+      tables_of[id].push_back(tables.size() - 1);
     }
   }
+}
+
+MeasuredUse ApplyMeasured(const Graph& graph, const MeasuredIndex& index, CostTable& costs,
+                          const IdVector<OpId, const Op*>* wholes) {
   MeasuredUse use;
-  if (!any) return use;
+  if (index.tables.empty()) return use;
+  std::vector<RowsInUse> tables(index.tables.begin(), index.tables.end());
   std::set<std::string> missing;
-  const bool follows_state =
-      std::any_of(measured.begin(), measured.end(),
-                  [](const MeasuredDevice& device) { return device.now.known(); });
   for (const OpId op : graph.ops()) {
     if (graph.op(op).is_view) continue;
     const bool stands_for = wholes != nullptr && (*wholes)[op] != nullptr;
     const Op& as = stands_for ? *(*wholes)[op] : graph.op(op);
     const Signature signature = SignatureOf(graph, op, as);
-    const Work work = follows_state ? WorkOf(graph, as) : Work();
+    const Work work = index.follows_state ? WorkOf(graph, as) : Work();
     Bytes workspace(-1);
-    for (const DeviceId device : cluster.devices()) {
-      if (tables_of[device].empty() || !costs.Supports(op, device)) continue;
-      std::optional<Rows::Found> found;
+    for (const DeviceId device : IdRange<DeviceId>(index.tables_of.size())) {
+      if (index.tables_of[device].empty() || !costs.Supports(op, device)) continue;
+      std::optional<Found> found;
       // What was measured goes before what follows from other batches.
       for (const bool line : {false, true}) {
-        for (Rows* const table : tables_of[device]) {
-          if (!found) found = table->Find(signature, graph.batch(), work, line);
+        for (const size_t table : index.tables_of[device]) {
+          if (!found) found = tables[table].Find(signature, graph.batch(), work, line);
         }
       }
       if (!found) {
@@ -179,9 +186,8 @@ MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
     }
     if (workspace >= Bytes(0)) costs.SetWorkspace(op, workspace);
   }
-  for (const Rows& table : tables) {
-    const auto rows = std::count(table.used.begin(), table.used.end(), true);
-    if (rows > 0) use.environments.push_back({table.of->on, rows, table.UsedLines()});
+  for (const RowsInUse& table : tables) {
+    if (table.any()) use.environments.push_back(table.Environment());
   }
   use.missing.assign(missing.begin(), missing.end());
   return use;

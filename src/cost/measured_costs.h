@@ -6,11 +6,14 @@
 #ifndef PLACEWRIGHT_COST_MEASURED_COSTS_H_
 #define PLACEWRIGHT_COST_MEASURED_COSTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "cluster/cluster.h"
 #include "cost/cost_table.h"
 #include "cost/machine_state.h"
 #include "graph/graph.h"
@@ -57,12 +60,29 @@ struct MeasuredUse {
   std::vector<std::string> missing;       // types of ops without a measurement: sorted, distinct
 };
 
-// Sets times and workspaces of `costs`, which are of graph and cluster, for the devices whose kind and
-// cores are among `measured`: of several entries for one, the first that has an op's time, its
-// signature's before its family's. Views and pairs that are not supported stay as they are. `wholes`: as
-// CostOptions has it.
-MeasuredUse ApplyMeasured(const Graph& graph, const Cluster& cluster,
-                          const std::vector<MeasuredDevice>& measured, CostTable& costs,
+// Rows by what they are looked up by, of the devices whose kind and cores are among them: made once where many graphs
+// are priced for one cluster.
+struct MeasuredIndex {
+  struct Rows {
+    explicit Rows(const MeasuredDevice& device);
+
+    const MeasuredDevice* of;
+    std::unordered_map<std::string_view, size_t> by_signature;
+    std::unordered_map<std::string_view, std::vector<size_t>> by_family;
+  };
+
+  // `measured` must outlive it.
+  MeasuredIndex(const std::vector<MeasuredDevice>& measured, const Cluster& cluster);
+
+  std::vector<Rows> tables;
+  IdVector<DeviceId, std::vector<size_t>> tables_of;  // those that hold for it, in their order
+  bool follows_state = false;                         // times depend on what an op does
+};
+
+// Sets times and workspaces of `costs`, which are of the graph and the index's cluster, for the devices that have
+// rows: of several tables for one, the first that has an op's time, its signature's before its family's. Views
+// and pairs that are not supported stay as they are. `wholes`: as CostOptions has it.
+MeasuredUse ApplyMeasured(const Graph& graph, const MeasuredIndex& index, CostTable& costs,
                           const IdVector<OpId, const Op*>* wholes = nullptr);
 
 }  // namespace placewright

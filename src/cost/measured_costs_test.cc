@@ -66,7 +66,8 @@ struct Applied {
     const Cluster cluster = Machine();
     costs = ModelCosts(graph, cluster, {}).Take();
     modelled = costs;
-    use = ApplyMeasured(graph, cluster, {{{"worker", cores, false, "1.13", "blas"}, rows}}, costs);
+    const std::vector<MeasuredDevice> measured = {{{"worker", cores, false, "1.13", "blas"}, rows}};
+    use = ApplyMeasured(graph, MeasuredIndex(measured, cluster), costs);
   }
   CostTable costs, modelled;
   MeasuredUse use;
@@ -126,7 +127,8 @@ TEST(MeasuredCosts, FollowTheMachinesState) {
   const auto time = [&](MachineState now) {
     CostTable costs = ModelCosts(graph, cluster, {}).Take();
     device.now = now;
-    ApplyMeasured(graph, cluster, {device}, costs);
+    const std::vector<MeasuredDevice> measured = {device};
+    ApplyMeasured(graph, MeasuredIndex(measured, cluster), costs);
     return costs.time(OpId(0), DeviceId(0));
   };
   EXPECT_EQ(time({}), Nanos(700));

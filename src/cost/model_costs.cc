@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/text.h"
@@ -149,7 +150,10 @@ Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const C
     table.SetWorkspace(id, work.workspace);
     SetModelledTimes(graph, cluster, options, id, work, table);
   }
-  MeasuredUse measured = ApplyMeasured(graph, cluster, options.measured, table, options.wholes);
+  std::optional<MeasuredIndex> made;
+  const MeasuredIndex* index = options.measured_index;
+  if (index == nullptr) index = &made.emplace(options.measured, cluster);
+  MeasuredUse measured = ApplyMeasured(graph, *index, table, options.wholes);
   for (const CostOverride& line : options.overrides) {
     Status applied = Apply(line, graph, cluster, options, table);
     if (!applied.ok()) return applied.error();

@@ -1,6 +1,9 @@
 #include "search/planner.h"
 
+#include <algorithm>
+
 #include "search/layouts/layout_search.h"
+#include "search/problem/problem.h"
 
 namespace placewright {
 
@@ -11,6 +14,11 @@ Result<PlannerResult> IterativePlanner::Plan(const Problem& problem, Evaluator& 
     return SearchLayouts(problem, options, *layout_rule(), name(), run->result().placement);
   }
   return RunToItsEnd(*run, options.budget);
+}
+
+int64_t FirstPlacedMoves(const Problem& problem) {
+  constexpr int64_t kOps = 10'000'000;
+  return std::max<int64_t>(1, kOps / std::max<int64_t>(1, problem.sim_graph.ops));
 }
 
 Result<PlannerResult> RunToItsEnd(PlannerRun& run, const Budget& budget) {

@@ -108,6 +108,10 @@ class PlannerRun {
   virtual Status Finish() { return Ok(); }
 };
 
+// With how many moves searches over placements begin in `auto` where layouts are searched, too: ten million ops
+// simulated, about, which is half a second to one.
+int64_t FirstPlacedMoves(const Problem& problem);
+
 // Slices until the budget ends; one at least, and without any limit one.
 Result<PlannerResult> RunToItsEnd(PlannerRun& run, const Budget& budget);
 

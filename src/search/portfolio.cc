@@ -17,7 +17,6 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kPlacedWork = 10'000'000;  // ops simulated, about: half a second to one
 constexpr int64_t kLayoutMove = 10;          // as many moves of whole ops take about as long
 // Of the work of a round, what searches over placements get as long as they may win.
 constexpr double kLeastPlaced = 0.2, kMostPlaced = 0.8;
@@ -192,13 +191,6 @@ class Portfolio {
     runs_.clear();
   }
 
-  // Where ops may be split or copied, searches over placements begin with so many moves, however much time there
-  // is.
-  int64_t FirstPlacedMoves() const {
-    const int64_t ops = std::max<int64_t>(1, problem_.sim_graph.ops);
-    return std::max<int64_t>(1, kPlacedWork / ops);
-  }
-
   // The rest of the budget goes to a search over layouts, from the best plans so far, and, as long as they may
   // still find the best plan, to those over placements. Without moves of the first ones there is nothing to
   // share, so that their number repeats the plan.
@@ -336,7 +328,7 @@ class Portfolio {
   // Rounds of as much work as the first placed moves were. Who gains more for its work gets more of the next one.
   // All follows from moves and scores, so that fewer moves are the beginning of more.
   void ShareOut() {
-    const double round = static_cast<double>(FirstPlacedMoves());
+    const double round = static_cast<double>(FirstPlacedMoves(problem_));
     double share = kMostPlaced;
     double placed_gain = GainOf(first_placed_, BestPlaced());
     bool placed_goes_on = true;
@@ -549,7 +541,7 @@ class AutoPlanner : public Planner {
     portfolio.OfferStarts();
     portfolio.StartPlaced(iterative_);
     if (problem.layouts != nullptr && layout_search_ != nullptr) {
-      portfolio.AdvancePlaced(portfolio.FirstPlacedMoves());
+      portfolio.AdvancePlaced(FirstPlacedMoves(problem));
       portfolio.LeaveTimeForLayoutSearch();
       portfolio.RunReplicated(replicated_);
       if (!last.empty()) portfolio.LeaveTimeBehindLast();

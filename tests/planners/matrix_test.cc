@@ -58,9 +58,9 @@ void PlanOnPresets(LoadedGraph& graph, size_t number, SchedulingPolicy policy) {
     const PlannerResult result = automatic->Plan(problem, *evaluator, options).Take();
     EXPECT_TRUE(result.feasible);
     EXPECT_LE(LowerBound(problem).value.count, result.step_time.count);
-    const auto in_auto = std::count_if(table.begin(), table.end(), [](const auto& planner) {
+    const auto in_auto = std::count_if(table.begin(), table.end(), [&](const auto& planner) {
       const IterativePlanner* search = planner->AsIterative();
-      return planner->in_auto() && (search == nullptr || search->joins_after() <= 100);
+      return planner->in_auto() && (search == nullptr || search->joins_after(problem) <= 100);
     });
     EXPECT_EQ(result.baselines.size(), static_cast<size_t>(in_auto));
     for (const Baseline& baseline : result.baselines) {

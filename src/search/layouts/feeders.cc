@@ -9,6 +9,9 @@
 
 namespace placewright {
 
+// What is smaller crosses in little more than a link's latency.
+constexpr Bytes kSmall(int64_t{64} << 10);
+
 std::vector<Feeder> FeedersOf(const LayoutProblem& problem, const LayoutBook& book,
                               const LayoutState& state, size_t max_feeders) {
   const Graph& graph = problem.graph;
@@ -21,8 +24,10 @@ std::vector<Feeder> FeedersOf(const LayoutProblem& problem, const LayoutBook& bo
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const OpId writer = WriterOf(graph, op, i);
       if (!writer.valid() || devices(state.of_group[graph.group(writer)]) > 1) continue;
+      const Bytes read = graph.tensor(op.inputs[i]).bytes;
+      if (read < kSmall) continue;
       int64_t& largest = bytes[{graph.group(writer), layout}];
-      largest = std::max(largest, graph.tensor(op.inputs[i]).bytes.count);
+      largest = std::max(largest, read.count);
     }
   }
   std::vector<std::tuple<int64_t, GroupId, LayoutId>> found;

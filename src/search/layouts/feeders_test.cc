@@ -21,7 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// A chain of products, all of which are joined and multiplied by a wide weight.
+// A chain of products, all of which are joined and multiplied by a wide weight, as are the last by itself, and one row.
 struct JoinedStep {
   static constexpr int64_t kRows = 64, kWidth = 1024, kWords = 32768;
   static constexpr int kSteps = 40;
@@ -53,8 +53,12 @@ struct JoinedStep {
     const TensorId joined =
         add("joined", "aten.cat.default", states, {Value(std::move(list)), Value(int64_t{0})},
             {kSteps * kRows, kWidth});
+    const TensorId one =
+        add("one", "aten.mm.default", {input("param:one", {1, kWidth}), u}, two(), {1, kWidth});
     builder.SetOutputs(
-        {add("scores", "aten.mm.default", {joined, words}, two(), {kSteps * kRows, kWords})});
+        {add("scores", "aten.mm.default", {joined, words}, two(), {kSteps * kRows, kWords}),
+         add("last scores", "aten.mm.default", {x, words}, two(), {kRows, kWords}),
+         add("one score", "aten.mm.default", {one, words}, two(), {1, kWords})});
     graph = std::make_unique<const Graph>(std::move(builder).Build().Take());
     cluster = std::make_unique<const Cluster>(MakePreset("dgx-a100").Take());
     layouts = LayoutProblem::Make(*graph, *cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
@@ -64,12 +68,14 @@ struct JoinedStep {
   }
 
   GroupId GroupOf(const char* op) const { return graph->group(graph->FindOp(op)); }
-  // The last product in parts of its words, all else on one device.
+  // Scores in parts of the words, all else on one device.
   DistributionSpec Split() const {
     DistributionSpec spec;
-    spec.layouts = {
-        {"*", GroupId(), "", {{"host0/gpu0", {}, {}}}, LayoutOption::kPlace},
-        {"", GroupOf("scores"), "param:words[1]", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce}};
+    spec.layouts = {{"*", GroupId(), "", {{"host0/gpu0", {}, {}}}, LayoutOption::kPlace}};
+    for (const char* const scores : {"scores", "last scores", "one score"}) {
+      spec.layouts.push_back(
+          {"", GroupOf(scores), "param:words[1]", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce});
+    }
     return spec;
   }
 
@@ -92,12 +98,15 @@ TEST(Feeders, AreOnOneDeviceAndReadOnSeveral) {
     return groups;
   };
   DistributionSpec spec = step.Split();
-  EXPECT_THAT(feeders(spec, 8), ElementsAre(step.GroupOf("joined")));
+  // The larger first, and not one row.
+  EXPECT_THAT(feeders(spec, 8), ElementsAre(step.GroupOf("joined"), step.GroupOf("state39")));
+  EXPECT_THAT(feeders(spec, 1), ElementsAre(step.GroupOf("joined")));
   EXPECT_THAT(feeders(spec, 0), IsEmpty());
   spec.layouts.push_back(
       {"", step.GroupOf("joined"), "", {{"*gpu*", {}, {}}}, LayoutOption::kDuplicate});
   std::vector<GroupId> states = feeders(spec, 100);
-  EXPECT_EQ(states.size(), static_cast<size_t>(JoinedStep::kSteps));
+  // The last state is read by two layouts.
+  EXPECT_EQ(states.size(), static_cast<size_t>(JoinedStep::kSteps) + 1);
   EXPECT_EQ(std::count(states.begin(), states.end(), step.GroupOf("state7")), 1);
   spec.layouts.resize(1);
   EXPECT_THAT(feeders(spec, 8), IsEmpty());

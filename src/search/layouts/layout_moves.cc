@@ -63,6 +63,10 @@ void LayoutMoves::FindAllowed() {
       allowed_[group].assign(layouts_.cluster.device_count(), false);
       for (const DeviceId device : joined.allowed) allowed_[group][device.index()] = true;
     }
+    const bool confined =
+        members.size() > 1 || std::any_of(members.begin(), members.end(),
+                                          [&](GroupId group) { return !allowed_[group].empty(); });
+    if (confined) confined_.push_back(singles_.size());
     singles_.push_back(std::move(members));
   }
 }
@@ -285,7 +289,8 @@ bool LayoutMoves::MayBe(GroupId group, LayoutId layout) const {
 }
 
 bool LayoutMoves::MayBe(const LayoutState& state) const {
-  for (const std::vector<GroupId>& members : singles_) {
+  for (const size_t single : confined_) {
+    const std::vector<GroupId>& members = singles_[single];
     for (const GroupId group : members) {
       if (!MayBe(group, state.of_group[group])) return false;
       if (state.of_group[group] != state.of_group[members.front()] && members.size() > 1) {

@@ -105,6 +105,7 @@ class LayoutMoves {
   LayoutBook& book_;
   std::vector<std::vector<GroupId>> units_;         // coarse
   std::vector<std::vector<GroupId>> singles_;       // one each, or those that --colocate joins
+  std::vector<size_t> confined_;                    // of these, those that may not be everywhere
   IdVector<GroupId, std::vector<bool>> allowed_;    // by device; empty: everywhere
   IdVector<GroupId, bool> whole_;                   // joined with others: on one device
   std::vector<GroupId> parameters_;                 // groups that hold some, in their order

@@ -16,6 +16,7 @@
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_moves.h"
+#include "search/local/descent.h"
 #include "search/sfb/sfb_search.h"
 
 namespace placewright {
@@ -282,6 +283,20 @@ TEST(LayoutSearch, RepeatsItself) {
     EXPECT_EQ(one.layouts, other.layouts);
     EXPECT_EQ(one.iterations, 200);
   }
+}
+
+// Beside searches over layouts, on steps of more than 5,000 ops.
+TEST(LayoutSearch, LetsDescentJoinSoonerOnLongSteps) {
+  TinyProblem tiny(5);
+  const DescentPlanner descent;
+  EXPECT_EQ(descent.joins_after(tiny.problem), 2000);
+  EXPECT_EQ(descent.StartsFor(tiny.problem), 1u);
+  tiny.problem.sim_graph.ops = 20'661;
+  EXPECT_EQ(descent.joins_after(tiny.problem), 484);
+  EXPECT_EQ(descent.StartsFor(tiny.problem), 2u);
+  tiny.problem.layouts = nullptr;
+  EXPECT_EQ(descent.joins_after(tiny.problem), 2000);
+  EXPECT_EQ(descent.StartsFor(tiny.problem), 1u);
 }
 
 TEST(LayoutSearch, KeepsToConstraints) {

@@ -20,9 +20,8 @@ int64_t MovesPerSlice(const Problem& problem) {
   return std::clamp<int64_t>(160'000 / std::max(1, problem.sim_graph.ops), 8, 1600);
 }
 
-// What local-search has before: 2,000 moves, and where searches over layouts take their share of the time, of long steps
-// as many as simulate so many ops, half a second to one.
-constexpr int64_t kMovesBefore = 2000, kOpsBefore = 10'000'000;
+// That local-search has before. Where searches over layouts take their share of the time, it has its first ones alone.
+constexpr int64_t kMovesBefore = 2000;
 
 using GroupSet = std::vector<ColocationGroupId>;
 
@@ -88,7 +87,7 @@ class DescentRun : public PlannerRun {
   }
 
   void Offer(const Score& score, const Placement& placement) override {
-    if (score < incumbent_.score) incumbent_ = {score, GroupsOf(local_->problem, placement)};
+    if (score < Best().score) incumbent_ = {score, GroupsOf(local_->problem, placement)};
   }
 
   const PlannerResult& result() const override { return record_.result; }
@@ -103,7 +102,7 @@ class DescentRun : public PlannerRun {
     return best.feasible && ProvesOptimal(bound_, PlanSpace::kPlaced, Nanos(best.step_time));
   }
   const ScoredPlacement& Best() const {
-    return rival_ && rival_->score < incumbent_.score ? *rival_ : incumbent_;
+    return rival_ && !(incumbent_.score < rival_->plan.score) ? rival_->plan : incumbent_;
   }
 
   size_t Sets() const {
@@ -163,18 +162,22 @@ class DescentRun : public PlannerRun {
     return std::exchange(coarse_, false);
   }
 
-  // Every start has one pass over modules; the search goes on from what that made of the best of them. False: it has.
+  // To the next start, and behind the last to the best of what one pass over modules made of them. False: that is done.
   bool NextStart() {
     if (further_.empty() && !rival_) return false;
-    if (!rival_ || incumbent_.score < rival_->score) rival_ = std::move(incumbent_);
-    if (further_.empty()) {
-      incumbent_ = *std::exchange(rival_, std::nullopt);
-      improved_ = true;  // there may be more
-    } else {
+    const bool improved = std::exchange(improved_, false);
+    if (!rival_ || incumbent_.score < rival_->plan.score) {
+      rival_ = {std::move(incumbent_), improved};
+    }
+    if (!further_.empty()) {
       incumbent_ = std::move(further_.back());
       further_.pop_back();
+      return true;
     }
-    return true;
+    incumbent_ = std::move(rival_->plan);
+    improved_ = rival_->improved;
+    rival_.reset();
+    return false;
   }
 
   const std::unique_ptr<LocalProblem> local_;
@@ -185,7 +188,11 @@ class DescentRun : public PlannerRun {
   RunRecord record_;
   ScoredPlacement incumbent_;             // the best plan so far of its start
   std::vector<ScoredPlacement> further_;  // starts that have not been tried, the best last
-  std::optional<ScoredPlacement> rival_;  // the best of the starts before
+  struct Rival {
+    ScoredPlacement plan;
+    bool improved = false;  // by its pass
+  };
+  std::optional<Rival> rival_;  // the best of the starts before
   size_t set_ = 0;
   bool coarse_ = true;         // modules first
   bool improved_ = false;      // in this pass
@@ -200,8 +207,12 @@ class DescentRun : public PlannerRun {
 
 int64_t DescentPlanner::joins_after(const Problem& problem) const {
   if (problem.layouts == nullptr) return kMovesBefore;
-  const int64_t ops = std::max<int64_t>(1, problem.sim_graph.ops);
-  return std::clamp<int64_t>(kOpsBefore / ops, 1, kMovesBefore);
+  return std::min(FirstPlacedMoves(problem), kMovesBefore);
+}
+
+size_t DescentPlanner::StartsFor(const Problem& problem) const {
+  const bool early = joins_after(problem) < kMovesBefore;
+  return starts_.value_or(early ? 2 : 1);
 }
 
 Result<std::unique_ptr<PlannerRun>> DescentPlanner::Start(const Problem& problem,
@@ -218,8 +229,7 @@ Result<std::unique_ptr<PlannerRun>> DescentPlanner::Start(const Problem& problem
     return std::unique_ptr<PlannerRun>(std::make_unique<FinishedRun>(
         MakeResult(problem, name(), starts.front().devices, starts.front().score, options)));
   }
-  const bool early = joins_after(problem) < kMovesBefore;
-  starts.resize(std::min(starts.size(), starts_.value_or(early ? 2 : 1)));
+  starts.resize(std::min(starts.size(), StartsFor(problem)));
   local->MakeContext();
   return std::unique_ptr<PlannerRun>(
       std::make_unique<DescentRun>(std::move(local), evaluator, options, std::move(starts)));

@@ -39,6 +39,8 @@ class DescentPlanner : public IterativePlanner {
     return "coordinate descent over sets of groups, the longest first, on re-simulation";
   }
   int64_t joins_after(const Problem& problem) const override;
+  // From how many plans it starts.
+  size_t StartsFor(const Problem& problem) const;
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
 
