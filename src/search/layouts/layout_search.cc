@@ -137,12 +137,11 @@ class LayoutRun : public PlannerRun {
                        [&](LayoutId id) { return book_[id].shares.size() == 1; });
   }
 
-  bool SplitsSamples(const LayoutState& state) const {
+  bool SplitsSamples(LayoutId id) const {
     const NamedAxes& axes = problem_.axes;
-    return axes.batch().valid() &&
-           std::any_of(state.of_group.begin(), state.of_group.end(), [&](LayoutId id) {
-             return book_[id].shares.size() > 1 && book_[id].axis == axes.axis(axes.batch()).name;
-           });
+    const Layout& layout = book_[id];
+    return axes.batch().valid() && layout.shares.size() > 1 &&
+           layout.axis == axes.axis(axes.batch()).name;
   }
 
   // The best start with its parts shared out otherwise.
@@ -155,7 +154,9 @@ class LayoutRun : public PlannerRun {
 
   // The best start with gradients recomputed from factors: what moves would come to one gradient at a time.
   void TryFactors() {
-    if (!best_ || NoTimeForStarts() || !SplitsSamples(*best_)) return;
+    if (!best_ || NoTimeForStarts()) return;
+    const auto splits = [this](LayoutId id) { return SplitsSamples(id); };
+    if (std::none_of(best_->of_group.begin(), best_->of_group.end(), splits)) return;
     const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *best_));
     if (!specs.ok()) return;  // a start that does not compile
     for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
@@ -165,11 +166,10 @@ class LayoutRun : public PlannerRun {
   // groups moves seldom come to these.
   void TrySummands() {
     if (!best_ || NoTimeForStarts()) return;
-    const NamedAxes& axes = problem_.axes;
     size_t tried = 0;
     for (const GroupId group : GroupsOfSummands(problem_, kMaxSummands)) {
       const LayoutId split = best_->of_group[group];
-      if (book_[split].axis.empty() || book_[split].axis != axes.axis(axes.batch()).name) continue;
+      if (!SplitsSamples(split)) continue;
       TryCopies(group, split);
       if (++tried == kMaxSummandTries || NoTimeForStarts()) break;
     }
