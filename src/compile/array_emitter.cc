@@ -48,7 +48,7 @@ Status ArrayEmitter::AddInstance(const InstanceKey& key, std::span<const TensorI
                                  DeviceId device, const std::vector<OpId>& after,
                                  const MakeSpec& make, std::vector<TensorId>& made) {
   key_.clear();
-  key_.insert(key_.end(), {kInstanceKey, key.op.value(), key.axis.value(), key.split.value()});
+  key_.insert(key_.end(), {kInstanceKey, kinds_[key.op], key.axis.value(), key.split.value()});
   AppendWide(key.length, key_);
   if (prices_.tells_arguments_apart()) AppendWide(key.from, key_);
   const auto types = TakeInputs(inputs);

@@ -14,9 +14,10 @@ namespace placewright {
 
 class ArrayEmitter : public Emitter {
  public:
-  // Writes into `arrays`, which are empty or its own.
-  ArrayEmitter(const Graph& original, PartPrices& prices, StepArrays& arrays)
-      : original_(original), prices_(prices), arrays_(arrays) {}
+  // Writes into `arrays`, which are empty or its own. `kinds`: of the original's ops (op_kinds.h).
+  ArrayEmitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, PartPrices& prices,
+               StepArrays& arrays)
+      : original_(original), kinds_(kinds), prices_(prices), arrays_(arrays) {}
 
   // What follows belongs to the block at this place: blocks may be written again, in any order. What it had is
   // taken back. Inputs that are read by ops belong to the block at place 0.
@@ -131,6 +132,7 @@ class ArrayEmitter : public Emitter {
   std::vector<ArrayVersionId> TailsOf(const std::vector<StorageId>& storages) const;
 
   const Graph& original_;
+  const IdVector<OpId, int32_t>& kinds_;
   PartPrices& prices_;
   StepArrays& arrays_;
   std::vector<ArrayBlock> blocks_;

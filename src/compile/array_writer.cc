@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/op_kinds.h"
+
 namespace placewright {
 namespace {
 
@@ -33,7 +35,11 @@ size_t Differing(const IdVector<GroupId, LayoutId>& from, const Layouts& layouts
 
 ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
                          PartPrices& prices)
-    : graph_(graph), axes_(axes), options_(options), prices_(prices) {
+    : graph_(graph),
+      axes_(axes),
+      options_(options),
+      kinds_(KindsOfOps(graph, axes)),
+      prices_(prices) {
   std::vector<std::pair<TensorId, OpId>> reads;
   for (const OpId op : graph.ops()) {
     for (const TensorId input : graph.op(op).inputs) reads.emplace_back(input, op);
@@ -50,7 +56,7 @@ ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const Compil
 void ArrayWriter::Restart() {
   arrays_ = {};
   store_ = std::make_unique<FetchStore>(graph_.tensor_count(), /*keeps_users=*/true);
-  emitter_ = std::make_unique<ArrayEmitter>(graph_, prices_, arrays_);
+  emitter_ = std::make_unique<ArrayEmitter>(graph_, kinds_, prices_, arrays_);
   writer_ = std::make_unique<StepWriter>(graph_, axes_, options_, *emitter_, *store_);
   marked_.assign(static_cast<size_t>(place_behind()), 1);
   rows_ = 0;

@@ -65,6 +65,7 @@ class ArrayWriter {
   const Graph& graph_;
   const NamedAxes& axes_;
   const CompileOptions options_;
+  const IdVector<OpId, int32_t> kinds_;
   PartPrices& prices_;
   Csr<TensorId, OpId> readers_;
   Csr<StorageId, TensorId> tensors_of_;

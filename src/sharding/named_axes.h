@@ -58,6 +58,8 @@ class NamedAxes {
     const std::optional<OpRule>& rule = rules_[static_cast<size_t>(rule_of_[op])];
     return rule ? &*rule : nullptr;
   }
+  // Equal where type, arguments, and the types of all that they read and make are.
+  int32_t rule_number(OpId op) const { return rule_of_[op]; }
   // The axis of the op's rule that a split of `axis` splits: the first that has it as a factor and can be
   // split. None: the op is whole on it, or does not have it.
   RuleAxisId SplitBy(OpId op, AxisId axis) const;
