@@ -14,6 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::MatchesRegex;
 using testing::Not;
 
 using PlanCommand = ProgramTest;
@@ -147,10 +148,11 @@ TEST_F(PlanCommand, WhatPlannersHaveToSayIsInTheJsonToo) {
   const Outcome run = RunJson({"plan", "net.json", "--algo", "m-sct", "--quiet"});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.err, IsEmpty());
-  EXPECT_EQ(
-      run.json()["notes"],
-      Json::array({"m-sct: the linear program met its limit of 20000 iterations; the heaviest "
-                   "edges took its place"}));
+  const Json notes = run.json()["notes"];
+  ASSERT_EQ(notes.size(), 1u) << notes;
+  // By iterations, or, where much else runs, by time.
+  EXPECT_THAT(notes[0].get<std::string>(), MatchesRegex("m-sct: the linear program .*iterations.*; "
+                                                        "the heaviest edges took its place"));
 }
 
 TEST_F(PlanCommand, PinsForbidsAndInitAreObeyed) {

@@ -137,7 +137,9 @@ Outcome ProgramTest::Run(const std::vector<std::string>& arguments,
   while (child.out >= 0 || child.err >= 0) {
     std::array<pollfd, 2> polled = {{{child.out, POLLIN, 0}, {child.err, POLLIN, 0}}};
     poll(polled.data(), polled.size(), 20);
-    if (!signalled && SecondsSince(start) >= options.signal_after) {
+    const bool due = options.signal_behind.empty() ? SecondsSince(start) >= options.signal_after
+                                                   : Exists(options.signal_behind);
+    if (!signalled && due) {
       for (int i = 0; i < options.signal_count; ++i) {
         kill(child.pid, options.signal);
         usleep(50'000);  // two that are pending at once are one

@@ -28,6 +28,7 @@ struct RunOptions {
   bool terminal = false;                 // both outputs are one terminal; all text is in `out`
   int signal = 0;                        // sent `signal_after` seconds after the start
   double signal_after = 0;
+  std::string signal_behind;   // a file of the folder: sent when it is there instead
   int signal_count = 1;        // so many times, one right after the other
   uint64_t address_space = 0;  // limit in bytes (RLIMIT_AS); 0: none
   std::string errors_to;       // a file that standard error goes to

@@ -130,7 +130,7 @@ TEST_F(Train, ResumesToTheSameCurve) {
 TEST_F(Train, KilledItGoesOn) {
   RunOptions options;
   options.signal = SIGKILL;
-  options.signal_after = 1.5;
+  options.signal_behind = "cut.policy";
   const Outcome killed = TrainMars({"net.json", "-o", "cut.policy", "--every", "1ms"}, options);
   ASSERT_EQ(killed.status, 128 + SIGKILL);
   ASSERT_TRUE(Exists("cut.policy"));
@@ -153,8 +153,8 @@ TEST_F(Train, KilledItGoesOn) {
 TEST_F(Train, CtrlCWritesThePolicy) {
   RunOptions options;
   options.signal = SIGINT;
-  options.signal_after = 1.5;
-  const Outcome ended = TrainMars({"net.json", "-o", "net.policy"}, options);
+  options.signal_behind = "net.policy";
+  const Outcome ended = TrainMars({"net.json", "-o", "net.policy", "--every", "1ms"}, options);
   EXPECT_EQ(ended.status, 130);
   EXPECT_EQ(ended.json()["interrupted"], true);
   EXPECT_TRUE(Exists("net.policy"));
@@ -212,7 +212,10 @@ TEST_F(Train, WhatCannotBeIsNamed) {
        3,
        "plan-mismatch",
        "\"file\":\"net.policy\""},
-      {{"plan", "net.json", "--algo", "mars", "--set", "graphs=together"}, 2, "usage", "of `train` alone"},
+      {{"plan", "net.json", "--algo", "mars", "--set", "graphs=together"},
+       2,
+       "usage",
+       "of `train` alone"},
       {{"train", "mars", "net.json", "--set", "width=7", "-o", "odd.policy"}, 2, "usage", "is odd"},
       {{"plan", "net.json", "--algo", "heft", "--policy", "net.policy"}, 2, "usage", "heft"},
       {{"plan", "net.json", "--algo", "auto", "--set", "width=8"}, 2, "usage", "auto"},
