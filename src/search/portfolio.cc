@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <new>
 #include <optional>
 #include <utility>
@@ -17,7 +18,7 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kLayoutMove = 10;          // as many moves of whole ops take about as long
+constexpr int64_t kLayoutMove = 10;  // as many moves of whole ops take about as long
 // Of the work of a round, what searches over placements get as long as they may win.
 constexpr double kLeastPlaced = 0.2, kMostPlaced = 0.8;
 constexpr double kFarBehind = 1.5;  // times the best plan
@@ -42,7 +43,6 @@ class Portfolio {
     best_ = MakeResult(problem_, "init", groups, score, options_);
     best_score_ = score;
     history_ = best_->history;
-    first_feasible_seconds_ = best_->first_feasible_seconds;
     plans_.emplace_back(score, best_->placement);
     return Ok();
   }
@@ -61,9 +61,9 @@ class Portfolio {
     result.over = evaluation.TotalOver();
     best_score_ = evaluation.score();
     specs_.emplace_back(best_score_, spec);
-    if (!result.feasible) return Ok();
-    first_feasible_seconds_ = SecondsSince(options_.started);
-    history_.push_back({0, *first_feasible_seconds_, result.step_time, result.algorithm});
+    if (result.feasible) {
+      history_.push_back({0, SecondsSince(options_.started), result.step_time, result.algorithm});
+    }
     return Ok();
   }
 
@@ -158,6 +158,7 @@ class Portfolio {
       if (joining_ != nullptr) {
         bool goes_on = false;
         Guarded([&] { goes_on = joining_->Advance(until - MovesMade()); });
+        Note(*joining_);
         if (!goes_on) Guarded([&] { OfferToOthers(*std::exchange(joining_, nullptr)); });
       } else if (!late_.empty() &&
                  (live_.empty() || PlacedMoves() >= late_.front()->joins_after(problem_))) {
@@ -170,6 +171,7 @@ class Portfolio {
                                            });
         bool goes_on = false;
         Guarded([&] { goes_on = (*next)->Advance(until - MovesMade()); });
+        Note(**next);
         if (runs_.size() > 1) Guarded([&] { OfferToOthers(**next); });
         if (!goes_on || !Limited()) live_.erase(next);
       }
@@ -181,6 +183,7 @@ class Portfolio {
   // A plan that was offered to the search over layouts is that of the one that made it.
   void AddSearches() {
     for (const auto& run : runs_) {
+      Note(*run);
       PlannerResult result = run->result();
       out_of_memory_ = out_of_memory_ || result.out_of_memory;
       const Score score = ScoreOf(result);
@@ -189,6 +192,7 @@ class Portfolio {
     if (layouts_) AddLayouts();
     layouts_ = nullptr;
     runs_.clear();
+    noted_.clear();
   }
 
   // The rest of the budget goes to a search over layouts, from the best plans so far, and, as long as they may
@@ -217,6 +221,7 @@ class Portfolio {
     offered_ = options_.initial ? Score{} : BestPlaced();
     // One move in any case: without any the number of moves would not say that there were starts.
     Guarded([&] { layouts_go_on_ = layouts_->Advance(Limited() ? 1 : kMaxQuantity); });
+    Note(*layouts_);
     if (Limited()) ShareOut();
   }
 
@@ -263,10 +268,12 @@ class Portfolio {
     }
     if (!not_run_.empty())
       best_->notes.push_back("not run, as no time or moves were left: " + not_run_);
+    EndHistory();
+    best_->first_feasible_seconds.reset();
+    if (!history_.empty()) best_->first_feasible_seconds = history_.front().seconds;
     best_->history = std::move(history_);
     best_->iterations = iterations_;
     best_->out_of_memory = out_of_memory_;
-    best_->first_feasible_seconds = first_feasible_seconds_;
     return *std::move(best_);
   }
 
@@ -322,6 +329,7 @@ class Portfolio {
       return nullptr;
     }
     runs_.push_back(run.Take());
+    Note(*runs_.back());
     return runs_.back().get();
   }
 
@@ -381,6 +389,7 @@ class Portfolio {
     do {
       goes_on = false;
       Guarded([&] { goes_on = layouts_->Advance(until - layouts_->result().iterations); });
+      Note(*layouts_);
     } while (goes_on && layouts_->result().iterations < until && !options_.budget.Expired());
     return goes_on;
   }
@@ -418,6 +427,7 @@ class Portfolio {
       out_of_memory_ = true;
     }
     const PlannerResult& result = layouts_->result();
+    if (finished.ok()) Note(*layouts_);
     if (finished.ok() && result.layouts) return Add(result, LayoutScore(), true);
     iterations_ += result.iterations;
     if (!finished.ok()) AddFailure(result.algorithm, finished.error());
@@ -458,17 +468,38 @@ class Portfolio {
     if (search)
       iterations_ += result.iterations;  // what others tried is no move that a budget counts
     for (const std::string& note : result.notes) notes_.push_back(note);
-    if (!first_feasible_seconds_) first_feasible_seconds_ = result.first_feasible_seconds;
-    for (HistoryPoint& point : result.history) {
+    if (!search) Note(result, 0, false);
+    if (best_ && !(score < best_score_)) return;
+    best_ = std::move(result);
+    best_score_ = score;
+  }
+
+  // What a search has found since the last time, which leads if it is better than what all others have by now.
+  void Note(const PlannerRun& run) {
+    size_t& noted = noted_[&run];
+    Note(run.result(), noted, true);
+    noted = run.result().history.size();
+  }
+  void Note(const PlannerResult& result, size_t from, bool search) {
+    for (size_t i = from; i < result.history.size(); ++i) {
+      HistoryPoint point = result.history[i];
       if (!history_.empty() && point.step_time >= history_.back().step_time) continue;
       if (!search) point.iterations = 0;
       // Planners run side by side: one may have ended before another whose plan was taken first.
       if (!history_.empty()) point.seconds = std::max(point.seconds, history_.back().seconds);
       history_.push_back(std::move(point));
     }
-    if (best_ && !(score < best_score_)) return;
-    best_ = std::move(result);
-    best_score_ = score;
+  }
+
+  // It ends with the plan: of two that are equally good the first in the table is handed out, and layouts that did
+  // not compile led in vain.
+  void EndHistory() {
+    if (!best_->feasible) return history_.clear();
+    while (!history_.empty() && history_.back().step_time < best_->step_time) history_.pop_back();
+    if (history_.empty() || history_.back().step_time > best_->step_time) {
+      history_.push_back({best_->iterations, SecondsSince(options_.started), best_->step_time, ""});
+    }
+    history_.back().algorithm = best_->algorithm;
   }
 
   static Score ReplicatedScoreOf(const PlannerResult& result) {
@@ -502,7 +533,7 @@ class Portfolio {
   std::string not_run_;      // planners
   std::string constrained_;  // planners that the problem's constraints exclude
   std::vector<HistoryPoint> history_;
-  std::optional<double> first_feasible_seconds_;
+  std::map<const PlannerRun*, size_t> noted_;  // of the histories of searches
   int64_t iterations_ = 0;
   bool out_of_memory_ = false;
 };

@@ -82,6 +82,10 @@ class CountingPlanner : public IterativePlanner {
       if (steps.empty()) return;
       const int64_t next = steps[std::min(static_cast<size_t>(done_), steps.size() - 1)];
       result_.step_time = Nanos(done_ == 0 ? next : std::min(next, result_.step_time.count));
+      if (done_ == 0) result_.history.clear();
+      if (result_.history.empty() || result_.step_time < result_.history.back().step_time) {
+        result_.history.push_back({result_.iterations, 0, result_.step_time, planner_.name_});
+      }
     }
 
     const CountingPlanner& planner_;
@@ -121,18 +125,17 @@ class Portfolio : public testing::Test {
 
   // Of two ops, a round is 5,000,000 moves of whole ops, or a tenth of layouts.
   void AddPlaced(std::string name, std::vector<int64_t> steps, int64_t joins_after = 0) {
-    table_.push_back(std::make_unique<CountingPlanner>(std::move(name), 1'000'000, 1000, true, &log_,
-                                                       joins_after, PlanSpace::kPlaced,
+    table_.push_back(std::make_unique<CountingPlanner>(std::move(name), 1'000'000, 1000, true,
+                                                       &log_, joins_after, PlanSpace::kPlaced,
                                                        std::move(steps)));
   }
   void AddOfLayouts(std::string name, std::vector<int64_t> steps) {
-    layouts_ = LayoutProblem::Make(test_->graph, test_->cluster, CostOptions(),
-                                   SchedulingPolicy::kFifo)
-                   .Take();
+    layouts_ =
+        LayoutProblem::Make(test_->graph, test_->cluster, CostOptions(), SchedulingPolicy::kFifo)
+            .Take();
     test_->problem.layouts = layouts_.get();
-    table_.push_back(std::make_unique<CountingPlanner>(std::move(name), 100'000, 1000, true, &log_,
-                                                       0, PlanSpace::kReplicated,
-                                                       std::move(steps)));
+    table_.push_back(std::make_unique<CountingPlanner>(
+        std::move(name), 100'000, 1000, true, &log_, 0, PlanSpace::kReplicated, std::move(steps)));
   }
   int64_t SlicesOf(std::string_view name) const {
     return std::count(log_.slices.begin(), log_.slices.end(), name);
@@ -198,6 +201,21 @@ TEST_F(Portfolio, SharesOutAmongPlacementsAndLayoutsWherePlacedPlansMayWin) {
   log_.slices.resize(log_.slices.size() - 2);  // and the end
   ASSERT_LT(log_.slices.size(), all.size());
   EXPECT_TRUE(std::equal(log_.slices.begin(), log_.slices.end(), all.begin()));
+}
+
+// Each point is there when it led, not when its search was done.
+TEST_F(Portfolio, TheHistoryIsOfWhoeverLed) {
+  AddPlaced("p", {900, 800, 700, 600, 550, 500, 400, 300});
+  AddOfLayouts("l", {450, 440});
+  const PlannerResult result = Plan(13'000'000);
+  std::vector<std::string> leaders;
+  std::vector<int64_t> steps;
+  for (const HistoryPoint& point : result.history) {
+    steps.push_back(point.step_time.count);
+    if (leaders.empty() || leaders.back() != point.algorithm) leaders.push_back(point.algorithm);
+  }
+  EXPECT_THAT(leaders, ElementsAre("p", "l", "p"));
+  EXPECT_THAT(steps, ElementsAre(900, 800, 700, 600, 550, 500, 450, 440, 400, 300));
 }
 
 // What gains nothing any more, and is behind, is ended; what joins late has its chance before.

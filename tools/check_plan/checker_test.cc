@@ -246,6 +246,25 @@ TEST(CheckPlan, BaselinesAgreeWithPlanAndHistory) {
   EXPECT_EQ(AfterInPlan([&](Plan& p) { p.baselines[1] = late; }), "holds");
   EXPECT_EQ(AfterInPlan([&](Plan& p) { p.baselines.insert(p.baselines.begin(), late); }),
             "baselines");
+  // What a search reached behind a better plan of another is not in the history; what is there it reached.
+  const Baseline search{"local-search", true, Nanos(1700), {}, true};
+  EXPECT_EQ(AfterInPlan([&](Plan& p) { p.baselines.insert(p.baselines.begin(), search); }),
+            "holds");
+  const auto led = [&](int64_t step) {
+    return AfterInPlan([&](Plan& p) {
+      p.baselines.push_back(search);
+      p.history.insert(p.history.begin(), {0, 0.1, Nanos(step), "local-search"});
+    });
+  };
+  EXPECT_EQ(led(1800), "holds");
+  EXPECT_EQ(led(1690), "baselines");
+  // With the plan of a search before it, one that needs seconds has not led.
+  EXPECT_EQ(AfterInPlan([&](Plan& p) {
+              p.baselines.insert(p.baselines.begin(), late);
+              p.baselines.push_back(search);
+              p.history.insert(p.history.begin(), {0, 0.1, Nanos(1700), "local-search"});
+            }),
+            "holds");
   // Unless the plan to start from was as good.
   EXPECT_EQ(AfterInPlan([&](Plan& p) {
               p.baselines.insert(p.baselines.begin(), late);
