@@ -204,7 +204,7 @@ TEST_F(Portfolio, SharesOutAmongPlacementsAndLayoutsWherePlacedPlansMayWin) {
 }
 
 // Each point is there when it led, not when its search was done.
-TEST_F(Portfolio, TheHistoryIsOfWhoeverLed) {
+TEST_F(Portfolio, HistoryPointsNameTheLeader) {
   AddPlaced("p", {900, 800, 700, 600, 550, 500, 400, 300});
   AddOfLayouts("l", {450, 440});
   const PlannerResult result = Plan(13'000'000);
