@@ -19,6 +19,7 @@ namespace placewright {
 namespace {
 
 constexpr int64_t kLayoutMove = 10;  // as many moves of whole ops take about as long
+constexpr int kOfferMoves = 3;       // of layouts take about as long as offering and a move
 // Of the work of a round, what searches over placements get as long as they may win.
 constexpr double kLeastPlaced = 0.2, kMostPlaced = 0.8;
 constexpr double kFarBehind = 1.5;  // times the best plan
@@ -175,7 +176,7 @@ class Portfolio {
         if (runs_.size() > 1) Guarded([&] { OfferToOthers(**next); });
         if (!goes_on || !Limited()) live_.erase(next);
       }
-      if (MovesMade() >= until || options_.budget.Expired()) break;
+      if (MovesMade() >= until || PlacedTimeIsOver()) break;
     }
     return any();
   }
@@ -220,7 +221,9 @@ class Portfolio {
     // It began with the best one, or with the one that was given.
     offered_ = options_.initial ? Score{} : BestPlaced();
     // One move in any case: without any the number of moves would not say that there were starts.
+    const Clock::time_point begin = Clock::now();
     Guarded([&] { layouts_go_on_ = layouts_->Advance(Limited() ? 1 : kMaxQuantity); });
+    offering_ = kOfferMoves * (Clock::now() - begin);
     Note(*layouts_);
     if (Limited()) ShareOut();
   }
@@ -334,7 +337,8 @@ class Portfolio {
   }
 
   // Rounds of as much work as the first placed moves were. Who gains more for its work gets more of the next one.
-  // All follows from moves and scores, so that fewer moves are the beginning of more.
+  // All follows from moves and scores, so that fewer moves are the beginning of more, but for the last one: it is always
+  // of layouts, behind what placements have found by then.
   void ShareOut() {
     const double round = static_cast<double>(FirstPlacedMoves(problem_));
     double share = kMostPlaced;
@@ -345,22 +349,31 @@ class Portfolio {
       if (!placed_goes_on && !layouts_go_on_) return;
       if (!placed_goes_on) share = 0;
       if (!layouts_go_on_) share = 1;
-      if (placed_goes_on) {
+      const int64_t left = MovesLeft() - (layouts_go_on_ ? 1 : 0);
+      if (placed_goes_on && left > 0) {
         const Score before = BestPlaced();
-        placed_goes_on = AdvancePlaced(std::max<int64_t>(1, std::llround(round * share)));
+        const int64_t moves = std::max<int64_t>(1, std::llround(round * share));
+        placed_goes_on = AdvancePlaced(std::min(moves, left));
         placed_gain = GainOf(before, BestPlaced()) / share;
       }
       if (!layouts_go_on_) continue;
       // What is offered is always followed by a move, so that the number of moves says that it was.
-      if (out_of_memory_ || MovesLeft() <= 0 || options_.budget.Expired()) return;
+      if (out_of_memory_ || MovesLeft() <= 0) return;
       OfferPlaced();
       const Score before = LayoutScore();
-      const double moves = round * (1 - share) / kLayoutMove;
+      const double moves = PlacedTimeIsOver() ? 1 : round * (1 - share) / kLayoutMove;
       layouts_go_on_ = AdvanceLayouts(std::max<int64_t>(1, std::llround(moves)));
       const double gain = GainOf(before, LayoutScore()) / (1 - share);
       share = placed_gain + gain > 0 ? placed_gain / (placed_gain + gain) : 0.5;
       share = std::clamp(share, Joins() ? kMostPlaced : kLeastPlaced, kMostPlaced);
     }
+  }
+
+  // Where layouts are searched, too, time is left to offer them the best placement.
+  bool PlacedTimeIsOver() const {
+    Budget budget = options_.budget;
+    if (budget.deadline) *budget.deadline -= offering_;
+    return budget.Expired();
   }
 
   // In step time; without measure where more fits than before.
@@ -520,6 +533,7 @@ class Portfolio {
   PlannerRun* joining_ = nullptr;                  // one that is late and runs to its end
   Score first_placed_;                             // before their first move
   Score offered_;                        // of the best placement that the search over layouts knows
+  Clock::duration offering_{};           // what it takes to offer one, about
   bool waits_for_others_ = false;        // there are late ones alone
   std::unique_ptr<PlannerRun> layouts_;  // over layouts
   bool layouts_go_on_ = false;

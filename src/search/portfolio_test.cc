@@ -58,8 +58,8 @@ class CountingPlanner : public IterativePlanner {
     }
     bool Advance(int64_t max_moves) override {
       planner_.log_->slices.push_back(planner_.name_);
-      const bool of_layouts = planner_.space_ != PlanSpace::kPlaced;
-      result_.iterations += of_layouts ? std::min(max_moves, planner_.moves_) : planner_.moves_;
+      const bool whole = planner_.steps_.empty() && planner_.space_ == PlanSpace::kPlaced;
+      result_.iterations += whole ? planner_.moves_ : std::min(max_moves, planner_.moves_);
       ++done_;
       Step();
       return done_ < planner_.slices_;
@@ -201,6 +201,17 @@ TEST_F(Portfolio, SharesOutAmongPlacementsAndLayoutsWherePlacedPlansMayWin) {
   log_.slices.resize(log_.slices.size() - 2);  // and the end
   ASSERT_LT(log_.slices.size(), all.size());
   EXPECT_TRUE(std::equal(log_.slices.begin(), log_.slices.end(), all.begin()));
+}
+
+// The moves end within the second round of placements: what it has found is offered, and the last move is of layouts.
+TEST_F(Portfolio, OffersWhatTheLastRoundOfPlacementsFound) {
+  AddPlaced("p", {900, 800, 700, 600, 550, 500, 350});
+  AddOfLayouts("l", {450, 440});
+  const PlannerResult result = Plan(6'000'000);
+  EXPECT_EQ(result.iterations, 6'000'000);
+  EXPECT_THAT(log_.offers, ::testing::Contains("l"));
+  EXPECT_THAT(log_.slices, ElementsAre("p", "p", "p", "p", "p", "l", "p", "l", "l ends"));
+  EXPECT_EQ(result.step_time, Nanos(350));
 }
 
 // Each point is there when it led, not when its search was done.

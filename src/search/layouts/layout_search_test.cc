@@ -16,6 +16,7 @@
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_moves.h"
+#include "search/layouts/layout_trials.h"
 #include "search/local/descent.h"
 #include "search/sfb/sfb_search.h"
 
@@ -297,6 +298,31 @@ TEST(LayoutSearch, LetsDescentJoinSoonerOnLongSteps) {
   tiny.problem.layouts = nullptr;
   EXPECT_EQ(descent.joins_after(tiny.problem), 2000);
   EXPECT_EQ(descent.StartsFor(tiny.problem), 1u);
+}
+
+// What is known is what evaluating it anew gives; where it was given up, no more than that is known.
+TEST(LayoutTrials, KnowWhatTheyHaveEvaluated) {
+  const TinyProblem tiny(3);
+  LayoutSpec everything;
+  everything.groups = "*";
+  everything.axis = "batch";
+  everything.option = LayoutOption::kAllReduce;
+  everything.devices = {{"a", 0, 4}, {"b", 4, kSamples}};
+  DistributionSpec halves, one;
+  halves.layouts = {everything};
+  everything.axis.clear();
+  everything.option = LayoutOption::kPlace;
+  everything.devices = {{"a", std::nullopt, std::nullopt}};
+  one.layouts = {everything};
+  LayoutTrials trials(*tiny.layouts);
+  EXPECT_TRUE(trials.Evaluate(halves, Nanos(1)).Take().abandoned);
+  const Evaluation of_one = trials.Evaluate(one).Take();
+  const Evaluation of_halves = trials.Evaluate(halves).Take();
+  ASSERT_FALSE(of_halves.abandoned);
+  EXPECT_EQ(of_halves.step_time, LayoutTrials(*tiny.layouts).Evaluate(halves).Take().step_time);
+  EXPECT_NE(of_halves.step_time, of_one.step_time);
+  EXPECT_EQ(trials.Evaluate(halves).Take().step_time, of_halves.step_time);
+  EXPECT_EQ(trials.Evaluate(one).Take().step_time, of_one.step_time);
 }
 
 TEST(LayoutSearch, KeepsToConstraints) {

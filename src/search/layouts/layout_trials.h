@@ -3,6 +3,8 @@
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_TRIALS_H_
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "search/evaluation/simulated_layouts.h"
@@ -22,17 +24,32 @@ class LayoutTrials {
   // By the layouts of the book.
   LayoutEvaluator& evaluator() { return evaluator_; }
 
-  // Batch norms as the problem has them. Errors: those of StateOf and of LayoutEvaluator::Evaluate.
+  // Batch norms as the problem has them. What was evaluated before is known: baselines come to the same on devices
+  // that are alike. Errors: those of StateOf and of LayoutEvaluator::Evaluate.
   Result<Evaluation> Evaluate(const DistributionSpec& spec,
                               Nanos abandon_above = Nanos(kMaxQuantity)) {
-    PW_ASSIGN(const LayoutState state, StateOf(problem_, spec, book_));
-    return evaluator_.Evaluate(book_.Of(state), OptionsOf(problem_, state), abandon_above);
+    PW_ASSIGN(LayoutState state, StateOf(problem_, spec, book_));
+    for (const Trial& trial : trials_) {
+      const bool holds = !trial.evaluation.abandoned || abandon_above <= trial.abandon_above;
+      if (holds && trial.state == state) return trial.evaluation;
+    }
+    PW_ASSIGN(Evaluation evaluation, evaluator_.Evaluate(book_.Of(state), OptionsOf(problem_, state),
+                                                         abandon_above));
+    trials_.push_back({std::move(state), abandon_above, evaluation});
+    return evaluation;
   }
 
  private:
+  struct Trial {
+    LayoutState state;
+    Nanos abandon_above;
+    Evaluation evaluation;
+  };
+
   const LayoutProblem& problem_;
   LayoutBook book_;
   LayoutEvaluator evaluator_;
+  std::vector<Trial> trials_;
 };
 
 // Those that the options bring, of the same problem, or new ones.
