@@ -350,7 +350,8 @@ class Portfolio {
       if (!placed_goes_on) share = 0;
       if (!layouts_go_on_) share = 1;
       const int64_t left = MovesLeft() - (layouts_go_on_ ? 1 : 0);
-      if (placed_goes_on && left > 0) {
+      const bool places = placed_goes_on && left > 0;
+      if (places) {
         const Score before = BestPlaced();
         const int64_t moves = std::max<int64_t>(1, std::llround(round * share));
         placed_goes_on = AdvancePlaced(std::min(moves, left));
@@ -359,10 +360,12 @@ class Portfolio {
       if (!layouts_go_on_) continue;
       // What is offered is always followed by a move, so that the number of moves says that it was.
       if (out_of_memory_ || MovesLeft() <= 0) return;
+      const bool last = places && PlacedTimeIsOver();
       OfferPlaced();
       const Score before = LayoutScore();
-      const double moves = PlacedTimeIsOver() ? 1 : round * (1 - share) / kLayoutMove;
+      const double moves = last ? 1 : round * (1 - share) / kLayoutMove;
       layouts_go_on_ = AdvanceLayouts(std::max<int64_t>(1, std::llround(moves)));
+      if (last) return;
       const double gain = GainOf(before, LayoutScore()) / (1 - share);
       share = placed_gain + gain > 0 ? placed_gain / (placed_gain + gain) : 0.5;
       share = std::clamp(share, Joins() ? kMostPlaced : kLeastPlaced, kMostPlaced);
