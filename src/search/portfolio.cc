@@ -430,7 +430,10 @@ class Portfolio {
       offered_ = score;
       best = run.get();
     }
-    if (best != nullptr) Guarded([&] { layouts_->Offer(offered_, best->result().placement); });
+    if (best == nullptr) return;
+    const Clock::time_point begin = Clock::now();
+    Guarded([&] { layouts_->Offer(offered_, best->result().placement); });
+    offering_ = std::max(offering_, (Clock::now() - begin) * 3 / 2);  // two evaluations
   }
 
   // Also where memory has run out: the plan is made of what is there. Without one its moves count all the same.
@@ -444,7 +447,13 @@ class Portfolio {
     }
     const PlannerResult& result = layouts_->result();
     if (finished.ok()) Note(*layouts_);
-    if (finished.ok() && result.layouts) return Add(result, LayoutScore(), true);
+    const bool has_plan = finished.ok() && result.layouts;
+    // It led in vain with what did not compile.
+    std::erase_if(history_, [&](const HistoryPoint& point) {
+      return point.algorithm == result.algorithm &&
+             (!has_plan || point.step_time < result.step_time);
+    });
+    if (has_plan) return Add(result, LayoutScore(), true);
     iterations_ += result.iterations;
     if (!finished.ok()) AddFailure(result.algorithm, finished.error());
   }
@@ -488,6 +497,7 @@ class Portfolio {
     if (best_ && !(score < best_score_)) return;
     best_ = std::move(result);
     best_score_ = score;
+    best_is_searched_ = search;
   }
 
   // What a search has found since the last time, which leads if it is better than what all others have by now.
@@ -507,15 +517,16 @@ class Portfolio {
     }
   }
 
-  // It ends with the plan: of two that are equally good the first in the table is handed out, and layouts that did
-  // not compile led in vain.
+  // It ends with the plan: of two that are equally good the first in the table is handed out.
   void EndHistory() {
     if (!best_->feasible) return history_.clear();
-    while (!history_.empty() && history_.back().step_time < best_->step_time) history_.pop_back();
     if (history_.empty() || history_.back().step_time > best_->step_time) {
-      history_.push_back({best_->iterations, SecondsSince(options_.started), best_->step_time, ""});
+      history_.push_back({0, SecondsSince(options_.started), best_->step_time, ""});
     }
+    if (history_.back().algorithm == best_->algorithm) return;
     history_.back().algorithm = best_->algorithm;
+    history_.back().iterations =
+        best_is_searched_ && !best_->history.empty() ? best_->history.back().iterations : 0;
   }
 
   static Score ReplicatedScoreOf(const PlannerResult& result) {
@@ -542,6 +553,7 @@ class Portfolio {
   bool layouts_go_on_ = false;
   std::optional<PlannerResult> best_;
   Score best_score_;
+  bool best_is_searched_ = false;
   std::optional<Error> error_;  // of the first planner that failed
   std::vector<std::pair<Score, Placement>> plans_;
   std::vector<std::pair<Score, DistributionSpec>> specs_;  // of plans that split or copy ops

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
+#include <utility>
 
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/layout_problem.h"
@@ -16,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 
 struct Log {
+  std::chrono::milliseconds pause{0};  // in every slice
   std::vector<std::string> slices;  // who advanced, in order
   std::vector<std::string> offers;  // who was offered a plan
 };
@@ -58,6 +61,7 @@ class CountingPlanner : public IterativePlanner {
     }
     bool Advance(int64_t max_moves) override {
       planner_.log_->slices.push_back(planner_.name_);
+      std::this_thread::sleep_for(planner_.log_->pause);
       const bool whole = planner_.steps_.empty() && planner_.space_ == PlanSpace::kPlaced;
       result_.iterations += whole ? planner_.moves_ : std::min(max_moves, planner_.moves_);
       ++done_;
@@ -111,9 +115,14 @@ class Portfolio : public testing::Test {
     test_ = MakeTestProblem(spec);
   }
   PlannerResult Plan(std::optional<int64_t> iterations, int threads = 1) {
+    Budget budget;
+    budget.iterations = iterations;
+    return PlanWithin(budget, threads);
+  }
+  PlannerResult PlanWithin(const Budget& budget, int threads = 1) {
     PlannerOptions options;
     options.threads = threads;
-    options.budget.iterations = iterations;
+    options.budget = budget;
     options.started = Clock::now();
     return MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
   }
@@ -212,6 +221,34 @@ TEST_F(Portfolio, OffersWhatTheLastRoundOfPlacementsFound) {
   EXPECT_THAT(log_.offers, ::testing::Contains("l"));
   EXPECT_THAT(log_.slices, ElementsAre("p", "p", "p", "p", "p", "l", "p", "l", "l ends"));
   EXPECT_EQ(result.step_time, Nanos(350));
+}
+
+// Wherever time ends it: as many moves are the same slices and offers.
+TEST_F(Portfolio, RepeatsByItsMovesWhatTimeEnded) {
+  AddPlaced("p", {900, 880, 860, 840, 820, 800, 780, 760, 740, 720, 700, 680, 660, 640});
+  AddOfLayouts("l", {850, 840, 830, 820, 810, 800});
+  for (const int milliseconds : {5, 12, 16, 21, 27, 33}) {
+    log_ = {.pause = std::chrono::milliseconds(1)};
+    Budget budget;
+    budget.deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
+    const PlannerResult timed = PlanWithin(budget);
+    const Log of_timed = std::exchange(log_, {});
+    const PlannerResult repeated = Plan(timed.iterations);
+    EXPECT_EQ(log_.slices, of_timed.slices) << milliseconds;
+    EXPECT_EQ(log_.offers, of_timed.offers) << milliseconds;
+    EXPECT_EQ(repeated.step_time, timed.step_time) << milliseconds;
+  }
+}
+
+// A plan that two have found is the first one's, with its moves.
+TEST_F(Portfolio, TheHistoryEndsWithTheMovesOfThePlanner) {
+  AddPlaced("x", {900, 900, 700});
+  AddPlaced("y", {900, 700});
+  const PlannerResult result = Plan(20'000'000);
+  ASSERT_EQ(result.algorithm, "x");
+  EXPECT_EQ(result.history.back().algorithm, "x");
+  EXPECT_EQ(result.history.back().step_time, Nanos(700));
+  EXPECT_EQ(result.history.back().iterations, 2'000'000);
 }
 
 // Each point is there when it led, not when its search was done.

@@ -87,29 +87,29 @@ std::optional<Nanos> Reached(const Plan& plan, std::string_view algorithm) {
   return std::nullopt;
 }
 
-// The best that the history has of searches.
-Nanos ReachedBySearches(const Plan& plan) {
-  Nanos best(std::numeric_limits<int64_t>::max());
-  for (const Baseline& baseline : plan.baselines) {
-    if (baseline.search) best = std::min(best, Reached(plan, baseline.algorithm).value_or(best));
-  }
-  return best;
+// Whether the first of the history that is as good is a search's.
+bool SearchWasThere(const Plan& plan, Nanos step_time) {
+  const auto point = std::find_if(plan.history.begin(), plan.history.end(),
+                                  [&](const HistoryPoint& p) { return p.step_time <= step_time; });
+  if (point == plan.history.end()) return false;
+  return std::any_of(plan.baselines.begin(), plan.baselines.end(), [&](const Baseline& b) {
+    return b.search && b.algorithm == point->algorithm;
+  });
 }
 
 // Baselines stand in the order in which they ran, searches side by side and with those that need seconds: one that
-// fits and is better than all before it is in the history, if no search led by then. A search may have led with
-// another plan than its last one.
+// fits and is better than all before it is in the history, if no search was as good by then. A search may have led
+// with another plan than its last one.
 MaybeViolation CheckBaselinesInHistory(const Plan& plan) {
   Nanos best(std::numeric_limits<int64_t>::max());
   if (!plan.history.empty() && plan.history[0].algorithm == kInitial) {
     best = plan.history[0].step_time;
   }
-  const Nanos searched = ReachedBySearches(plan);
   for (size_t i = 0; i < plan.baselines.size(); ++i) {
     const Baseline& baseline = plan.baselines[i];
     const std::optional<Nanos> reached = Reached(plan, baseline.algorithm);
-    bool right =
-        !baseline.feasible || baseline.search || baseline.step_time >= std::min(best, searched);
+    bool right = !baseline.feasible || baseline.search || baseline.step_time >= best ||
+                 SearchWasThere(plan, baseline.step_time);
     if (reached) {
       right = baseline.feasible && (baseline.step_time == *reached ||
                                     (baseline.search && baseline.step_time < *reached));

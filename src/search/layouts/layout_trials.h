@@ -24,32 +24,25 @@ class LayoutTrials {
   // By the layouts of the book.
   LayoutEvaluator& evaluator() { return evaluator_; }
 
-  // Batch norms as the problem has them. What was evaluated before is known: baselines come to the same on devices
-  // that are alike. Errors: those of StateOf and of LayoutEvaluator::Evaluate.
+  // Batch norms as the problem has them. What was evaluated before, and not given up, is known: baselines come to the
+  // same on devices that are alike. Errors: those of StateOf and of LayoutEvaluator::Evaluate.
   Result<Evaluation> Evaluate(const DistributionSpec& spec,
                               Nanos abandon_above = Nanos(kMaxQuantity)) {
     PW_ASSIGN(LayoutState state, StateOf(problem_, spec, book_));
-    for (const Trial& trial : trials_) {
-      const bool holds = !trial.evaluation.abandoned || abandon_above <= trial.abandon_above;
-      if (holds && trial.state == state) return trial.evaluation;
+    for (const auto& [known, evaluation] : known_) {
+      if (known == state) return evaluation;
     }
     PW_ASSIGN(Evaluation evaluation, evaluator_.Evaluate(book_.Of(state), OptionsOf(problem_, state),
                                                          abandon_above));
-    trials_.push_back({std::move(state), abandon_above, evaluation});
+    if (!evaluation.abandoned) known_.emplace_back(std::move(state), evaluation);
     return evaluation;
   }
 
  private:
-  struct Trial {
-    LayoutState state;
-    Nanos abandon_above;
-    Evaluation evaluation;
-  };
-
   const LayoutProblem& problem_;
   LayoutBook book_;
   LayoutEvaluator evaluator_;
-  std::vector<Trial> trials_;
+  std::vector<std::pair<LayoutState, Evaluation>> known_;
 };
 
 // Those that the options bring, of the same problem, or new ones.
