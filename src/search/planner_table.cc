@@ -63,4 +63,20 @@ PlannerTable MakeLayoutPlanners() {
   return table;
 }
 
+PlanSource ConstructivePlans(const PlannerTable& table, const Budget& budget) {
+  return [&table, budget](const Problem& problem, Evaluator& evaluator, const PlanVisitor& visit) {
+    for (const auto& planner : table) {
+      const bool placed = planner->space() == PlanSpace::kPlaced;
+      if (planner->iterative() || !planner->in_auto() || !placed) continue;
+      if (budget.Expired()) return;
+      PlannerOptions options;
+      options.budget = budget;
+      const Result<PlannerResult> planned = planner->Plan(problem, evaluator, options);
+      if (!planned.ok()) continue;
+      const PlannerResult& result = planned.value();
+      if (visit(result.algorithm, result.placement, result.feasible)) return;
+    }
+  };
+}
+
 }  // namespace placewright

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <new>
 #include <optional>
 #include <utility>
@@ -13,13 +12,13 @@
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/layout_trials.h"
+#include "search/plan_history.h"
 #include "search/planner_table.h"
 
 namespace placewright {
 namespace {
 
 constexpr int64_t kLayoutMove = 10;  // as many moves of whole ops take about as long
-constexpr int kOfferMoves = 3;       // of layouts take about as long as offering and a move
 // Of the work of a round, what searches over placements get as long as they may win.
 constexpr double kLeastPlaced = 0.2, kMostPlaced = 0.8;
 constexpr double kFarBehind = 1.5;  // times the best plan
@@ -43,7 +42,7 @@ class Portfolio {
     PW_ASSIGN(const Score score, EvaluateGroups(problem_, groups, evaluator_));
     best_ = MakeResult(problem_, "init", groups, score, options_);
     best_score_ = score;
-    history_ = best_->history;
+    history_.Note(*best_, false);
     plans_.emplace_back(score, best_->placement);
     return Ok();
   }
@@ -63,8 +62,9 @@ class Portfolio {
     best_score_ = evaluation.score();
     specs_.emplace_back(best_score_, spec);
     if (result.feasible) {
-      history_.push_back({0, SecondsSince(options_.started), result.step_time, result.algorithm});
+      result.history = {{0, SecondsSince(options_.started), result.step_time, result.algorithm}};
     }
+    history_.Note(result, false);
     return Ok();
   }
 
@@ -159,7 +159,7 @@ class Portfolio {
       if (joining_ != nullptr) {
         bool goes_on = false;
         Guarded([&] { goes_on = joining_->Advance(until - MovesMade()); });
-        Note(*joining_);
+        history_.Note(*joining_);
         if (!goes_on) Guarded([&] { OfferToOthers(*std::exchange(joining_, nullptr)); });
       } else if (!late_.empty() &&
                  (live_.empty() || PlacedMoves() >= late_.front()->joins_after(problem_))) {
@@ -172,7 +172,7 @@ class Portfolio {
                                            });
         bool goes_on = false;
         Guarded([&] { goes_on = (*next)->Advance(until - MovesMade()); });
-        Note(**next);
+        history_.Note(**next);
         if (runs_.size() > 1) Guarded([&] { OfferToOthers(**next); });
         if (!goes_on || !Limited()) live_.erase(next);
       }
@@ -184,7 +184,7 @@ class Portfolio {
   // A plan that was offered to the search over layouts is that of the one that made it.
   void AddSearches() {
     for (const auto& run : runs_) {
-      Note(*run);
+      history_.Note(*run);
       PlannerResult result = run->result();
       out_of_memory_ = out_of_memory_ || result.out_of_memory;
       const Score score = ScoreOf(result);
@@ -193,7 +193,6 @@ class Portfolio {
     if (layouts_) AddLayouts();
     layouts_ = nullptr;
     runs_.clear();
-    noted_.clear();
   }
 
   // The rest of the budget goes to a search over layouts, from the best plans so far, and, as long as they may
@@ -221,10 +220,8 @@ class Portfolio {
     // It began with the best one, or with the one that was given.
     offered_ = options_.initial ? Score{} : BestPlaced();
     // One move in any case: without any the number of moves would not say that there were starts.
-    const Clock::time_point begin = Clock::now();
     Guarded([&] { layouts_go_on_ = layouts_->Advance(Limited() ? 1 : kMaxQuantity); });
-    offering_ = kOfferMoves * (Clock::now() - begin);
-    Note(*layouts_);
+    history_.Note(*layouts_);
     if (Limited()) ShareOut();
   }
 
@@ -271,10 +268,7 @@ class Portfolio {
     }
     if (!not_run_.empty())
       best_->notes.push_back("not run, as no time or moves were left: " + not_run_);
-    EndHistory();
-    best_->first_feasible_seconds.reset();
-    if (!history_.empty()) best_->first_feasible_seconds = history_.front().seconds;
-    best_->history = std::move(history_);
+    std::move(history_).EndWith(*best_, best_is_searched_, SecondsSince(options_.started));
     best_->iterations = iterations_;
     best_->out_of_memory = out_of_memory_;
     return *std::move(best_);
@@ -332,7 +326,7 @@ class Portfolio {
       return nullptr;
     }
     runs_.push_back(run.Take());
-    Note(*runs_.back());
+    history_.Note(*runs_.back());
     return runs_.back().get();
   }
 
@@ -405,7 +399,7 @@ class Portfolio {
     do {
       goes_on = false;
       Guarded([&] { goes_on = layouts_->Advance(until - layouts_->result().iterations); });
-      Note(*layouts_);
+      history_.Note(*layouts_);
     } while (goes_on && layouts_->result().iterations < until && !options_.budget.Expired());
     return goes_on;
   }
@@ -446,13 +440,9 @@ class Portfolio {
       out_of_memory_ = true;
     }
     const PlannerResult& result = layouts_->result();
-    if (finished.ok()) Note(*layouts_);
+    if (finished.ok()) history_.Note(*layouts_);
     const bool has_plan = finished.ok() && result.layouts;
-    // It led in vain with what did not compile.
-    std::erase_if(history_, [&](const HistoryPoint& point) {
-      return point.algorithm == result.algorithm &&
-             (!has_plan || point.step_time < result.step_time);
-    });
+    history_.Withdraw(result, has_plan);  // what does not compile
     if (has_plan) return Add(result, LayoutScore(), true);
     iterations_ += result.iterations;
     if (!finished.ok()) AddFailure(result.algorithm, finished.error());
@@ -493,40 +483,11 @@ class Portfolio {
     if (search)
       iterations_ += result.iterations;  // what others tried is no move that a budget counts
     for (const std::string& note : result.notes) notes_.push_back(note);
-    if (!search) Note(result, 0, false);
+    if (!search) history_.Note(result, false);
     if (best_ && !(score < best_score_)) return;
     best_ = std::move(result);
     best_score_ = score;
     best_is_searched_ = search;
-  }
-
-  // What a search has found since the last time, which leads if it is better than what all others have by now.
-  void Note(const PlannerRun& run) {
-    size_t& noted = noted_[&run];
-    Note(run.result(), noted, true);
-    noted = run.result().history.size();
-  }
-  void Note(const PlannerResult& result, size_t from, bool search) {
-    for (size_t i = from; i < result.history.size(); ++i) {
-      HistoryPoint point = result.history[i];
-      if (!history_.empty() && point.step_time >= history_.back().step_time) continue;
-      if (!search) point.iterations = 0;
-      // Planners run side by side: one may have ended before another whose plan was taken first.
-      if (!history_.empty()) point.seconds = std::max(point.seconds, history_.back().seconds);
-      history_.push_back(std::move(point));
-    }
-  }
-
-  // It ends with the plan: of two that are equally good the first in the table is handed out.
-  void EndHistory() {
-    if (!best_->feasible) return history_.clear();
-    if (history_.empty() || history_.back().step_time > best_->step_time) {
-      history_.push_back({0, SecondsSince(options_.started), best_->step_time, ""});
-    }
-    if (history_.back().algorithm == best_->algorithm) return;
-    history_.back().algorithm = best_->algorithm;
-    history_.back().iterations =
-        best_is_searched_ && !best_->history.empty() ? best_->history.back().iterations : 0;
   }
 
   static Score ReplicatedScoreOf(const PlannerResult& result) {
@@ -561,8 +522,7 @@ class Portfolio {
   std::vector<std::string> notes_;
   std::string not_run_;      // planners
   std::string constrained_;  // planners that the problem's constraints exclude
-  std::vector<HistoryPoint> history_;
-  std::map<const PlannerRun*, size_t> noted_;  // of the histories of searches
+  PlanHistory history_;
   int64_t iterations_ = 0;
   bool out_of_memory_ = false;
 };
@@ -630,22 +590,6 @@ class AutoPlanner : public Planner {
 
 std::unique_ptr<Planner> MakeAuto(const PlannerTable& table) {
   return std::make_unique<AutoPlanner>(table);
-}
-
-PlanSource ConstructivePlans(const PlannerTable& table, const Budget& budget) {
-  return [&table, budget](const Problem& problem, Evaluator& evaluator, const PlanVisitor& visit) {
-    for (const auto& planner : table) {
-      const bool placed = planner->space() == PlanSpace::kPlaced;
-      if (planner->iterative() || !planner->in_auto() || !placed) continue;
-      if (budget.Expired()) return;
-      PlannerOptions options;
-      options.budget = budget;
-      const Result<PlannerResult> planned = planner->Plan(problem, evaluator, options);
-      if (!planned.ok()) continue;
-      const PlannerResult& result = planned.value();
-      if (visit(result.algorithm, result.placement, result.feasible)) return;
-    }
-  };
 }
 
 }  // namespace placewright

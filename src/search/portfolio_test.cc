@@ -9,6 +9,7 @@
 
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/layout_problem.h"
+#include "search/plan_history.h"
 #include "search/planner_table.h"
 #include "search/test_problems.h"
 
@@ -19,8 +20,8 @@ using ::testing::ElementsAre;
 
 struct Log {
   std::chrono::milliseconds pause{0};  // in every slice
-  std::vector<std::string> slices;  // who advanced, in order
-  std::vector<std::string> offers;  // who was offered a plan
+  std::vector<std::string> slices;     // who advanced, in order
+  std::vector<std::string> offers;     // who was offered a plan
 };
 
 // Ends after `slices` of `moves` each; puts everything on d0. Where there are `steps`, it states these as its step
@@ -249,6 +250,30 @@ TEST_F(Portfolio, TheHistoryEndsWithTheMovesOfThePlanner) {
   EXPECT_EQ(result.history.back().algorithm, "x");
   EXPECT_EQ(result.history.back().step_time, Nanos(700));
   EXPECT_EQ(result.history.back().iterations, 2'000'000);
+}
+
+// A search over layouts led with plans that do not compile: what others found behind them is all that is left.
+TEST(PlanHistory, ForgetsWhatIsWithdrawn) {
+  PlannerResult layouts, placed;
+  layouts.algorithm = "l";
+  layouts.history = {{1, 1, Nanos(130), "l"}, {2, 2, Nanos(120), "l"}, {3, 3, Nanos(115), "l"}};
+  layouts.step_time = Nanos(120);
+  placed.algorithm = "p";
+  placed.history = {{7, 4, Nanos(110), "p"}};
+  placed.feasible = true;
+  placed.step_time = Nanos(110);
+  for (const bool has_plan : {false, true}) {
+    PlanHistory history;
+    history.Note(layouts, true);
+    history.Note(placed, true);
+    history.Withdraw(layouts, has_plan);
+    PlannerResult plan = placed;
+    std::move(history).EndWith(plan, true, 9);
+    std::vector<int64_t> steps;
+    for (const HistoryPoint& point : plan.history) steps.push_back(point.step_time.count);
+    EXPECT_EQ(steps, has_plan ? (std::vector<int64_t>{130, 120, 110}) : std::vector<int64_t>{110});
+    EXPECT_EQ(plan.first_feasible_seconds, has_plan ? 1 : 4);
+  }
 }
 
 // Each point is there when it led, not when its search was done.
