@@ -72,8 +72,9 @@ bool ArrayEmitter::WritesAsBefore() const {
                     same);
 }
 
-std::vector<ArrayVersionId> ArrayEmitter::TailsOf(const std::vector<StorageId>& storages) const {
-  std::vector<ArrayVersionId> tails;
+void ArrayEmitter::SetTails(const std::vector<StorageId>& storages,
+                            std::vector<ArrayVersionId>& tails) const {
+  tails.clear();
   for (const StorageId id : storages) {
     ArrayVersionId version = arrays_.storages[id].first;
     while (version.valid() && arrays_.versions[version].place == place_) {
@@ -81,7 +82,6 @@ std::vector<ArrayVersionId> ArrayEmitter::TailsOf(const std::vector<StorageId>& 
     }
     tails.push_back(version);
   }
-  return tails;
 }
 
 void ArrayEmitter::Begin(int32_t place) {
@@ -91,8 +91,8 @@ void ArrayEmitter::Begin(int32_t place) {
   if (recording_) Keep();
   for (const ArrayVersionId id : block().overwrites) Unlink(id);
   block().overwrites.clear();
-  own_tails_ = TailsOf(block().own.storages);
-  fetched_tails_ = TailsOf(block().fetched.storages);
+  SetTails(block().own.storages, own_tails_);
+  SetTails(block().fetched.storages, fetched_tails_);
   used_ops_ = used_collectives_ = 0;
   used_own_ = used_fetched_ = {};
 }

@@ -129,7 +129,7 @@ class ArrayEmitter : public Emitter {
   void UndoNumbers(const Kept::Counts& counts, ArrayBlock::Numbers& numbers);
   bool IsAsBefore() const;
   bool WritesAsBefore() const;
-  std::vector<ArrayVersionId> TailsOf(const std::vector<StorageId>& storages) const;
+  void SetTails(const std::vector<StorageId>& storages, std::vector<ArrayVersionId>& tails) const;
 
   const Graph& original_;
   const IdVector<OpId, int32_t>& kinds_;

@@ -165,13 +165,11 @@ Status ArrayWriter::WriteInput(TensorId id) {
   return Ok();
 }
 
-// The originals of other blocks' storages that the block writes; none: of something that was fetched.
-std::vector<StorageId> ArrayWriter::OverwrittenBy(int32_t place) const {
-  std::vector<StorageId> storages;
+void ArrayWriter::NoteOverwritten(int32_t place) {
+  overwritten_.clear();
   for (const ArrayVersionId version : emitter_->block(place).overwrites) {
-    storages.push_back(arrays_.storages[arrays_.versions[version].storage].original);
+    overwritten_.push_back(arrays_.storages[arrays_.versions[version].storage].original);
   }
-  return storages;
 }
 
 Status ArrayWriter::WriteOp(OpId op) {
@@ -181,8 +179,8 @@ Status ArrayWriter::WriteOp(OpId op) {
   for (const TensorId output : outputs) {
     states_before_.emplace_back(output, std::exchange(store_->state(output), {}));
   }
-  std::vector<StorageId> overwritten;
-  if (static_cast<size_t>(place) < emitter_->block_count()) overwritten = OverwrittenBy(place);
+  overwritten_.clear();  // a new block had none
+  if (static_cast<size_t>(place) < emitter_->block_count()) NoteOverwritten(place);
   emitter_->Begin(place);
   store_->Begin(place);
   PW_RETURN_IF_ERROR(writer_->WriteOp(op));
@@ -194,8 +192,9 @@ Status ArrayWriter::WriteOp(OpId op) {
     if (!same) MarkReaders(outputs[i], place);
   }
   if (outcome.same_writes) return Ok();
-  MarkOverwritten(overwritten, place);
-  MarkOverwritten(OverwrittenBy(place), place);
+  MarkOverwritten(overwritten_, place);
+  NoteOverwritten(place);
+  MarkOverwritten(overwritten_, place);
   return Ok();
 }
 

@@ -60,7 +60,7 @@ class ArrayWriter {
   Status WriteOp(OpId op);
   void MarkReaders(TensorId id, int32_t behind);
   void MarkOverwritten(const std::vector<StorageId>& storages, int32_t behind);
-  std::vector<StorageId> OverwrittenBy(int32_t place) const;
+  void NoteOverwritten(int32_t place);
 
   const Graph& graph_;
   const NamedAxes& axes_;
@@ -79,6 +79,8 @@ class ArrayWriter {
   IdVector<GroupId, LayoutId>
       before_;  // what was written before that; empty: it is not known any more
   std::vector<std::pair<TensorId, TensorState>> states_before_;
+  // Originals of other blocks' storages that a block writes; none: something that was fetched.
+  std::vector<StorageId> overwritten_;
   std::vector<char> marked_;  // by place
   int32_t blocks_written_ = 0;
   size_t rows_ = 0;              // of reads, when rows were compact

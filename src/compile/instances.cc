@@ -28,12 +28,15 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
       instances_(memory.instances),
       earlier_(memory.earlier),
       partial_(memory.partial),
-      beside_(memory.beside) {
+      beside_(memory.beside),
+      devices_(memory.devices) {
   read_.Begin(op_.inputs.size());
   made_.Begin(op_.outputs.size());
   instances_.clear();
   earlier_.clear();
   partial_.assign(op_.inputs.size(), 0);
+  devices_.clear();
+  for (const Share& share : layout_.shares) devices_.push_back(share.device);
   ChooseSplit();
   ChoosePartialInputs();
 }
@@ -287,11 +290,11 @@ Status InstanceMaker::Prepare(size_t input) {
   if (SplitsInput(input)) {
     return fetcher_.PreparePart(id, version, PlaceIn(rule().inputs[input]), IntervalsOf());
   }
-  PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, DevicesOf()));
+  PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, devices_));
   // A view that looks at a part brings no more than the part.
   const bool all =
       !op_.is_view || graph_.tensor(op_.outputs.front()).bytes >= graph_.tensor(id).bytes;
-  return all ? fetcher_.PrepareCopies(id, version, DevicesOf()) : Ok();
+  return all ? fetcher_.PrepareCopies(id, version, devices_) : Ok();
 }
 
 std::map<DeviceId, Interval> InstanceMaker::IntervalsOf() const {
@@ -300,12 +303,6 @@ std::map<DeviceId, Interval> InstanceMaker::IntervalsOf() const {
     intervals[layout_.shares[i].device] = IntervalOf(i);
   }
   return intervals;
-}
-
-std::vector<DeviceId> InstanceMaker::DevicesOf() const {
-  std::vector<DeviceId> devices;
-  for (const Share& share : layout_.shares) devices.push_back(share.device);
-  return devices;
 }
 
 // One instance for each share.
@@ -334,7 +331,7 @@ Status InstanceMaker::MakeSynchronised() {
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     read.emplace_back(read_[share].begin(), read_[share].end());
   }
-  const OpInParts parts{graph_, id_, DevicesOf(), read, earlier_};
+  const OpInParts parts{graph_, id_, devices_, read, earlier_};
   const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
   PW_ASSIGN(const MadeInParts made, emit(emitter_, parts, call, fetcher_.collectives()));
   instances_ = made.ops;
@@ -448,7 +445,6 @@ Status InstanceMaker::Finish() {
 
 // Of a mean with weights: each device's sum, divided by the weight of all.
 Status InstanceMaker::DivideByWeight() {
-  const std::vector<DeviceId> devices = DevicesOf();
   size_t loss = op_.outputs.size(), weight = op_.outputs.size();
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
     (graph_.tensor(op_.outputs[i]).output_index == 0 ? loss : weight) = i;
@@ -460,14 +456,14 @@ Status InstanceMaker::DivideByWeight() {
   }
   const TensorId id = op_.outputs[weight];
   const int32_t version = graph_.tensor(id).version;
-  PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, devices));
+  PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, devices_));
   TensorState& state = fetcher_.state(op_.outputs[loss]);
-  for (size_t share = 0; share < devices.size(); ++share) {
-    PW_ASSIGN(const TensorId total, fetcher_.Whole(id, version, devices[share]));
+  for (size_t share = 0; share < devices_.size(); ++share) {
+    PW_ASSIGN(const TensorId total, fetcher_.Whole(id, version, devices_[share]));
     const TensorId sum = made_[share][loss];
     PW_ASSIGN(state.pieces[share].tensor,
               emitter_.AddLike("aten.div.Tensor", {sum, total}, References(2), emitter_.shape(sum),
-                               sum, devices[share]));
+                               sum, devices_[share]));
   }
   return Ok();
 }

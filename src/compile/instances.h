@@ -34,6 +34,7 @@ struct InstanceMemory {
   TensorsOfParts read, made;
   std::vector<OpId> instances, earlier;
   std::vector<char> partial, beside;
+  std::vector<DeviceId> devices;
 };
 
 class InstanceMaker {
@@ -61,7 +62,6 @@ class InstanceMaker {
   Result<TensorId> FetchInput(size_t input, size_t share);
   OpSpec SpecOf(size_t share) const;
   Status Prepare(size_t input);
-  std::vector<DeviceId> DevicesOf() const;
   std::map<DeviceId, Interval> IntervalsOf() const;
   void SetPlace(size_t share, OpSpec& spec) const;
   std::vector<OutputSpec> OutputsOf(size_t share) const;
@@ -98,6 +98,7 @@ class InstanceMaker {
   std::vector<char>& partial_;  // by input: taken, and left, as a partial sum
   std::vector<char>&
       beside_;  // by input: each instance reads the piece of the same share, which is there
+  std::vector<DeviceId>& devices_;  // by share
   bool makes_partial_ = false;
   bool own_statistics_ = false;
 };

@@ -69,24 +69,28 @@ PartPrices::PartPrices(const Cluster& cluster, const CostOptions& options, int64
   options_.measured_index = &measured_;
 }
 
-PartTypeId PartPrices::TypeOf(PartType type) {
+PartTypeId PartPrices::TypeOf(DType dtype, const std::vector<int64_t>& shape,
+                              const std::vector<int64_t>& strides, Bytes bytes, Bytes length) {
   scratch_.clear();
-  scratch_.push_back(static_cast<int32_t>(type.dtype));
-  scratch_.push_back(static_cast<int32_t>(type.shape.size()));
-  for (const int64_t size : type.shape) AppendNumber(size, scratch_);
-  for (const int64_t stride : type.strides) AppendNumber(stride, scratch_);
-  AppendNumber(type.length.count, scratch_);
+  scratch_.push_back(static_cast<int32_t>(dtype));
+  scratch_.push_back(static_cast<int32_t>(shape.size()));
+  for (const int64_t size : shape) AppendNumber(size, scratch_);
+  for (const int64_t stride : strides) AppendNumber(stride, scratch_);
+  AppendNumber(length.count, scratch_);
   const auto found = type_ids_.find(std::span<const int32_t>(scratch_));
   if (found != type_ids_.end()) return found->second;
-  return type_ids_.emplace(scratch_, types_.push_back(std::move(type))).first->second;
+  const PartTypeId made = types_.push_back({dtype, shape, strides, bytes, length});
+  return type_ids_.emplace(scratch_, made).first->second;
 }
 
 PartTypeId PartPrices::ContiguousType(DType dtype, const std::vector<int64_t>& shape) {
   const Bytes bytes = BytesOfShape(dtype, shape);
-  return TypeOf({dtype, shape, {}, bytes, bytes});
+  return TypeOf(dtype, shape, {}, bytes, bytes);
 }
 
 int32_t PartPrices::WordOf(std::string_view type) {
+  const auto found = words_.find(type);
+  if (found != words_.end()) return found->second;
   return words_.emplace(std::string(type), static_cast<int32_t>(words_.size())).first->second;
 }
 
@@ -158,7 +162,7 @@ const PartView& PartPrices::ViewOf(PricedPartId id, size_t output, PartTypeId of
     type.length = hull->length;
     if (!IsContiguous(*layout)) type.strides = layout->strides;
   }
-  view.type = TypeOf(std::move(type));
+  view.type = TypeOf(type.dtype, type.shape, type.strides, type.bytes, type.length);
   known.push_back(view);
   return known.back();
 }

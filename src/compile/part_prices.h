@@ -81,7 +81,6 @@ class PartPrices {
   // arguments, so that keys have to have them.
   bool tells_arguments_apart() const { return any_measured_; }
 
-  PartTypeId TypeOf(PartType type);
   PartTypeId ContiguousType(DType dtype, const std::vector<int64_t>& shape);
   const PartType& type(PartTypeId id) const { return types_[id]; }
 
@@ -104,6 +103,9 @@ class PartPrices {
   const PartFlops& flops(PricedPartId id) const { return flops_[id.index()]; }
 
  private:
+  PartTypeId TypeOf(DType dtype, const std::vector<int64_t>& shape,
+                    const std::vector<int64_t>& strides, Bytes bytes, Bytes length);
+
   using Key = std::vector<int32_t>;
   struct HashOfKey {
     using is_transparent = void;
@@ -130,7 +132,11 @@ class PartPrices {
   std::unordered_map<Key, PartTypeId, HashOfKey, SameKey> type_ids_;
   IdVector<PricedPartId, PricedPart> parts_;
   std::unordered_map<Key, PricedPartId, HashOfKey, SameKey> part_ids_;
-  std::unordered_map<std::string, int32_t> words_;
+  struct HashOfWord {
+    using is_transparent = void;
+    size_t operator()(std::string_view word) const { return std::hash<std::string_view>()(word); }
+  };
+  std::unordered_map<std::string, int32_t, HashOfWord, std::equal_to<>> words_;
   std::vector<std::unique_ptr<std::string>> names_;  // back Op::type
   std::vector<PartPrice> prices_;  // rows of `kinds_`, of the parts that have been priced
   std::vector<PartFlops> flops_;   // of the same

@@ -1,6 +1,7 @@
 #include "sim/simulator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/engine/engine.h"
 #include "sim/timeline.h"
@@ -15,6 +16,8 @@ Bytes SimResult::TotalOver() const {
 
 struct Simulator::State {
   explicit State(const SimGraph& graph) : sim_graph(graph), engine(graph) {}
+  State(const SimGraph& graph, PackedStep packed)
+      : sim_graph(graph), engine(graph, std::move(packed)) {}
 
   const SimGraph& sim_graph;
   Engine engine;
@@ -22,10 +25,14 @@ struct Simulator::State {
 };
 
 Simulator::Simulator(const SimGraph& sim_graph) : state_(std::make_unique<State>(sim_graph)) {}
+Simulator::Simulator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Simulator Simulator::OfPackedSteps(const SimGraph& sim_graph) {
+  return Simulator(std::make_unique<State>(sim_graph, PackedStep()));
+}
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 
-void Simulator::Reload() { state_->engine.Reload(); }
+void Simulator::Reload(PackedStep& packed) { state_->engine.Reload(packed); }
 
 const SimResult& Simulator::Run(const Placement& placement, const SimOptions& options) {
   EngineOptions engine_options;

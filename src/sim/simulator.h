@@ -15,6 +15,8 @@
 
 namespace placewright {
 
+struct PackedStep;
+
 struct SimOptions {
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   bool schedule = false;  // record start and end of every op and transfer
@@ -61,10 +63,15 @@ class Simulator {
  public:
   // `sim_graph` must outlive the simulator.
   explicit Simulator(const SimGraph& sim_graph);
+  // For steps that are packed apart. Of the SimGraph their runs need the cluster, `op_of` (each op itself),
+  // `min_time`, `workspace`, collectives, `home_op`, `fixed_home` and `storage_bytes` of what is there before the step,
+  // and, with a limit or by critical path, `topological_order`, `min_path` and `waits_in_place`. They have no schedule
+  // and no feedback. Nothing runs before the first Reload.
+  static Simulator OfPackedSteps(const SimGraph& sim_graph);
   ~Simulator();
   Simulator(Simulator&&) noexcept;
-  // The SimGraph has been filled anew, for the same cluster.
-  void Reload();
+  // Another step for the same cluster is in the SimGraph and in `packed`, which is swapped with the one before.
+  void Reload(PackedStep& packed);
 
   // `placement` covers every op of the graph and every op is supported where it lies, colocation
   // holds, and every pair of devices that must communicate is connected: see CheckPlacementLegal.
@@ -72,6 +79,7 @@ class Simulator {
 
  private:
   struct State;
+  explicit Simulator(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 

@@ -1,5 +1,6 @@
 // Layouts evaluated without a graph, along random walks of a search: step time and memory are those of the
 // compiled graph, to the nanosecond and the byte.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -151,7 +152,17 @@ TEST(LayoutEvaluator, EqualsTheCompiledGraphAlongWalks) {
     SCOPED_TRACE(preset);
     Walk(graph, preset, 1, false).Compare(preset[0] == '4' ? 60 : 30);
   }
-  Walk(graph, "4xP100", 4, false, SchedulingPolicy::kCriticalPath).Compare(20);
+}
+
+// Paths lead through writers in place where readers are beside them, and nowhere else.
+TEST(LayoutEvaluator, EqualsTheCompiledGraphByCriticalPath) {
+  const std::string graph = Example("tiny_transformer_adam.json.gz");
+  for (const char* preset : {"4xP100", "mixed-lab", "dgx-a100"}) {
+    for (const uint64_t seed : {3, 4}) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", preset, seed));
+      Walk(graph, preset, seed, false, SchedulingPolicy::kCriticalPath).Compare(60);
+    }
+  }
 }
 
 TEST(LayoutEvaluator, EqualsTheCompiledGraphWhereAxesAreChosen) {

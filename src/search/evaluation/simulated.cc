@@ -127,26 +127,33 @@ Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& 
   return EvaluateStep(compiled, problem.policy);
 }
 
-Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy) {
-  return GraphEvaluator(compiled.sim_graph).Evaluate(compiled.step.placement, policy);
-}
+namespace {
 
-GraphEvaluator::GraphEvaluator(const SimGraph& graph) : graph_(graph) {}
-GraphEvaluator::~GraphEvaluator() = default;
-
-Evaluation GraphEvaluator::Evaluate(const Placement& placement, SchedulingPolicy policy,
-                                    Nanos abandon_above) {
-  if (simulator_ == nullptr) {
-    simulator_ = std::make_unique<Simulator>(graph_);
-  } else {
-    simulator_->Reload();
-  }
+Evaluation Run(Simulator& simulator, const Placement& placement, SchedulingPolicy policy,
+               Nanos abandon_above) {
   SimOptions options;
   options.policy = policy;
   options.abandon_above = abandon_above;
   Evaluation evaluation;
-  Fill(simulator_->Run(placement, options), &evaluation);
+  Fill(simulator.Run(placement, options), &evaluation);
   return evaluation;
+}
+
+}  // namespace
+
+Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy) {
+  Simulator simulator(compiled.sim_graph);
+  return Run(simulator, compiled.step.placement, policy, Nanos(kMaxQuantity));
+}
+
+PackedEvaluator::PackedEvaluator(const SimGraph& graph)
+    : simulator_(std::make_unique<Simulator>(Simulator::OfPackedSteps(graph))) {}
+PackedEvaluator::~PackedEvaluator() = default;
+
+Evaluation PackedEvaluator::Evaluate(PackedStep& packed, const Placement& placement,
+                                     SchedulingPolicy policy, Nanos abandon_above) {
+  simulator_->Reload(packed);
+  return Run(*simulator_, placement, policy, abandon_above);
 }
 
 }  // namespace placewright

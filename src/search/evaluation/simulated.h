@@ -1,5 +1,5 @@
 // Candidates evaluated by the event simulator (docs/simulator.md): every step time and memory peak
-// is modelled from the problem's costs. The only place in `search` that knows the simulator.
+// is modelled from the problem's costs. Of `search` only this and step_packer.h know the simulator.
 #ifndef PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_H_
 #define PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_H_
 
@@ -15,6 +15,8 @@
 namespace placewright {
 
 class Simulator;
+struct PackedStep;
+struct SimGraph;
 
 // `problem` must outlive it. `threads` share out a batch and never change a result.
 std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads = 1);
@@ -26,19 +28,19 @@ Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& 
 struct CompiledStep;
 Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy);
 
-// Steps for one cluster, which are filled into one SimGraph one after the other.
-class GraphEvaluator {
+// Steps for one cluster, packed one after the other.
+class PackedEvaluator {
  public:
-  // `graph` must outlive it; it is looked at by Evaluate alone.
-  explicit GraphEvaluator(const SimGraph& graph);
-  ~GraphEvaluator();
+  // `graph` must outlive it: what Simulator::OfPackedSteps asks of one.
+  explicit PackedEvaluator(const SimGraph& graph);
+  ~PackedEvaluator();
 
-  // A placement of the graph's ops that CheckPlacementLegal accepts.
-  Evaluation Evaluate(const Placement& placement, SchedulingPolicy policy,
-                      Nanos abandon_above = Nanos(kMaxQuantity));
+  // `packed` is swapped with the step before. `placement`: of its ops, as CheckPlacementLegal would accept it. With a
+  // limit or by critical path the graph has its paths.
+  Evaluation Evaluate(PackedStep& packed, const Placement& placement, SchedulingPolicy policy,
+                      Nanos abandon_above);
 
  private:
-  const SimGraph& graph_;
   std::unique_ptr<Simulator> simulator_;
 };
 

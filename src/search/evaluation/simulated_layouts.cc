@@ -7,7 +7,7 @@
 
 #include "compile/array_passes.h"
 #include "search/evaluation/simulated.h"
-#include "search/layouts/simulated_arrays.h"
+#include "search/evaluation/step_packer.h"
 #include "search/proof/layout_floor.h"
 #include "sharding/separable_results.h"
 
@@ -40,8 +40,8 @@ struct LayoutEvaluator::State {
         suffices(Suffices(of)),
         separable(HasSeparable(of.graph)),
         prices(of.cluster, of.cost_options, of.graph.batch()),
-        sim_graph(of.communication, prices),
-        evaluator(sim_graph.sim_graph()) {}
+        packer(of.communication, prices, of.graph.op_count()),
+        evaluator(packer.sim_graph()) {}
 
   // For one set of options: the writer that was used last comes last.
   struct Writers {
@@ -120,16 +120,16 @@ struct LayoutEvaluator::State {
     prices.PriceNew();
     const bool with_paths =
         abandon_above < Nanos(kMaxQuantity) || problem.policy == SchedulingPolicy::kCriticalPath;
-    PW_RETURN_IF_ERROR(sim_graph.Fill(writer.arrays(), with_paths));
-    return evaluator.Evaluate(sim_graph.placement(), problem.policy, abandon_above);
+    PW_RETURN_IF_ERROR(packer.Pack(writer.arrays(), with_paths));
+    return evaluator.Evaluate(packer.packed(), packer.placement(), problem.policy, abandon_above);
   }
 
   const LayoutProblem& problem;
   const bool suffices, separable;
   PartPrices prices;
   std::vector<Writers> writers;
-  ArraySimGraph sim_graph;
-  GraphEvaluator evaluator;
+  StepPacker packer;
+  PackedEvaluator evaluator;
   std::optional<LayoutFloor> floor;  // where limits are given
 };
 

@@ -9,9 +9,11 @@
 
 namespace placewright {
 
-Engine::Engine(const SimGraph& sim_graph)
+Engine::Engine(const SimGraph& sim_graph) : Engine(sim_graph, PackedStep(sim_graph)) {}
+
+Engine::Engine(const SimGraph& sim_graph, PackedStep packed)
     : p_(sim_graph),
-      packed_(sim_graph),
+      packed_(std::move(packed)),
       run_(sim_graph.devices, sim_graph.links,
            static_cast<int32_t>(sim_graph.collective_time.size())),
       touched_devices_(sim_graph.devices),
@@ -21,8 +23,8 @@ Engine::Engine(const SimGraph& sim_graph)
   MakeRoom();
 }
 
-void Engine::Reload() {
-  packed_.Fill(p_);
+void Engine::Reload(PackedStep& packed) {
+  std::swap(packed_, packed);
   run_.missing.assign(p_.collective_time.size(), 0);
   path_.raw().clear();
   MakeRoom();
@@ -30,9 +32,9 @@ void Engine::Reload() {
 
 void Engine::MakeRoom() {
   run_.ops.resize(p_.ops);
-  run_.held.resize(packed_.edge_slice.size());
+  if (run_.held.size() < packed_.edge_slice.size()) run_.held.resize(packed_.edge_slice.size());
   run_.holdings.resize(packed_.storages + run_.transfers.size());
-  for (StorageId s : p_.storage_ids()) {
+  for (StorageId s : IdRange<StorageId>(static_cast<size_t>(packed_.storages))) {
     run_.holdings[AtHome(s)].bytes = packed_.storage_bytes[s];
   }
 }
@@ -266,9 +268,9 @@ void Engine::PlacePersistent(const Placement& placement) {
 void Engine::PlaceInputs() {
   std::fill(last_input_.begin(), last_input_.end(), StorageId());
   for (SliceId slice : packed_.input_slices) {
-    const StorageId storage = p_.slice_storage[slice];
-    for (ExecOpId reader : p_.slice_readers[slice]) {
-      const DeviceId device = run_.ops[reader].device;
+    const StorageId storage = packed_.slices[slice.index()].storage();
+    for (const PackedReader& reader : packed_.ReadersOf(slice)) {
+      const DeviceId device = run_.ops[reader.op].device;
       if (last_input_[device] == storage) continue;
       last_input_[device] = storage;
       run_.memory[device].now += p_.storage_bytes[storage];
@@ -286,7 +288,9 @@ void Engine::ComputePaths(const Placement& placement, IdVector<ExecOpId, int64_t
   IdVector<ExecOpId, int64_t>& path = *paths;
   FillPaths(p_, paths, [&](ExecOpId op) {
     int64_t longest = 0;
-    for (ExecOpId reader : p_.ReadersOf(op)) longest = std::max(longest, path[reader]);
+    for (const PackedReader& reader : packed_.ReadersOf(op)) {
+      longest = std::max(longest, path[reader.op]);
+    }
     for (ExecOpId waits : packed_.ends[op]) longest = std::max(longest, path[waits]);
     const PackedOp* const row = &packed_.ops[op.index()];
     for (int32_t e = row[0].edge; e < row[1].edge; ++e) {

@@ -64,8 +64,9 @@ class Engine {
   };
 
   explicit Engine(const SimGraph& sim_graph);
-  // The SimGraph has been filled anew, for the same cluster.
-  void Reload();
+  // The step is `packed`; what runs need of the SimGraph is said at Simulator::OfPackedSteps.
+  Engine(const SimGraph& sim_graph, PackedStep packed);
+  void Reload(PackedStep& packed);
 
   // `checkpoints`: where states go, after those already there.
   EngineOutcome Run(const Placement& placement, const EngineOptions& options,

@@ -224,7 +224,7 @@ inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
 template <Service kService, bool kRecord, bool kBound>
 void Engine::PublishInitial(const Placement& placement) {
   for (SliceId slice : packed_.initial_slices) {
-    const StorageId storage = p_.slice_storage[slice];
+    const StorageId storage = packed_.slices[slice.index()].storage();
     const DeviceId home = HomeOf(storage, placement);
     int32_t uses = 0;
     for (int32_t i = packed_.slices[slice.index()].reader;
@@ -347,7 +347,7 @@ void Engine::MakeMemberReady(CollectiveId id) {
   if (links.empty()) return free_collectives_.push_back(id);
   const std::span<const ExecOpId> members = p_.collective_members[id];
   const ExecOpId first = *std::min_element(members.begin(), members.end());
-  const LinkItem item = {SliceId(p_.op_first_slice[first.index()]),
+  const LinkItem item = {SliceId(packed_.ops[first.index()].slice),
                          DeviceId(first.value() - p_.ops), WaitingAs(id)};
   for (LinkId link : links) run_.link_queue[link].Push(run_.now, item);
   touched_links_.Add(links.front());

@@ -27,52 +27,44 @@ void PackedStep::MakeRows(size_t rows, const Pairs<Item>& pairs, Csr<ExecOpId, I
   }
 }
 
-void PackedStep::Fill(const SimGraph& p) {
+PackedStep::PackedStep(const SimGraph& p) {
   op_count = p.ops;
   storages = static_cast<int32_t>(p.storage_class.size());
-  PW_CHECK_LT(p.devices, 1 << 16);
-  PW_CHECK_LT(storages, 1 << (31 - PackedSlice::kFlagBits));
+  CheckSize();
   ops.assign(p.ops + 1, {});
   slices.assign(p.slices + 1, {});
-  AddStorages(p);
-  AddSlices(p);
+  AddSlices(p, AddStorages(p));
   AddOps(p);
   AddNeeds(p);
   AddTimes(p);
   AddRoutes(p);
 }
 
-void PackedStep::AddStorages(const SimGraph& p) {
-  makers_.clear();
-  births_.assign(p.ops, 0);
-  shared_.assign(storages, 0);
-  shared_storages.clear();
-  shared_left.clear();
-  persistent.clear();
-  wide_births.clear();
+void PackedStep::CheckSize() const { PW_CHECK_LT(storages, 1 << (31 - PackedSlice::kFlagBits)); }
+
+IdVector<StorageId, char> PackedStep::AddStorages(const SimGraph& p) {
+  Pairs<StorageId> makers;
+  IdVector<ExecOpId, __int128> births(p.ops, 0);
+  IdVector<StorageId, char> shared(storages, 0);
   storage_bytes.assign(storages, 0);
   for (StorageId s : p.storage_ids()) {
     const std::span<const VersionId> versions = p.storage_versions[s];
     if (p.storage_class[s] == StorageClass::kPersistent) persistent.push_back(s);
     if (p.storage_class[s] != StorageClass::kTransient) continue;
     storage_bytes[s] = p.storage_bytes[s];
-    births_[p.version_writer[versions.front()]] += p.storage_bytes[s];
+    births[p.version_writer[versions.front()]] += p.storage_bytes[s];
     const size_t slices_read = p.version_slices[versions.front()].size();
     if (versions.size() == 1 && slices_read == 1) continue;
     const bool uses_alone = versions.size() == 1 && slices_read > 1;
     shared_storages.push_back(s);
-    shared_[s] = 1;
+    shared[s] = 1;
     shared_left.push_back(uses_alone ? 0 : static_cast<int32_t>(versions.size()));
     if (uses_alone) continue;
-    for (VersionId v : versions) makers_.emplace_back(p.version_writer[v], s);
+    for (VersionId v : versions) makers.emplace_back(p.version_writer[v], s);
   }
-  MakeRows(p.ops, makers_, tokens);
-  constexpr __int128 kNarrow = __int128{1} << 62;
-  for (ExecOpId op : p.exec_ops()) {
-    const bool wide = births_[op] >= kNarrow;
-    ops[op.index()].birth = wide ? -kNarrow : births_[op];
-    if (wide) wide_births.emplace_back(op, births_[op]);
-  }
+  MakeRows(p.ops, makers, tokens);
+  for (ExecOpId op : p.exec_ops()) SetBirth(op, births[op]);
+  return shared;
 }
 
 __int128 PackedStep::WideBirth(ExecOpId op) const {
@@ -80,18 +72,16 @@ __int128 PackedStep::WideBirth(ExecOpId op) const {
       ->second;
 }
 
-void PackedStep::AddSlices(const SimGraph& p) {
+void PackedStep::AddSlices(const SimGraph& p, const IdVector<StorageId, char>& shared) {
   overwriter.assign(p.slices, ExecOpId());
   overwriter_reads.assign(p.slices, 0);
-  input_slices.clear();
-  initial_slices.clear();
   for (SliceId slice : p.slice_ids()) {
     const StorageId s = p.slice_storage[slice];
     PackedSlice& packed = slices[slice.index()];
     packed.length = p.slice_length[slice];
     packed.storage_flags = s.value() << PackedSlice::kFlagBits;
     const bool transient = p.storage_class[s] == StorageClass::kTransient;
-    if (transient && !shared_[s]) packed.storage_flags |= PackedSlice::kAlone;
+    if (transient && !shared[s]) packed.storage_flags |= PackedSlice::kAlone;
     overwriter[slice] = p.version_overwriter[p.slice_version[slice]];
     const std::span<const ExecOpId> row = p.slice_readers[slice];
     if (overwriter[slice].valid()) {
@@ -110,10 +100,8 @@ void PackedStep::AddOps(const SimGraph& p) {
   }
   readers.resize(p.slice_readers.items.size());
   for (size_t i = 0; i < readers.size(); ++i) readers[i] = {p.slice_readers.items[i], -1};
-  next_.resize(slices.size());
-  for (size_t slice = 0; slice < slices.size(); ++slice) next_[slice] = slices[slice].reader;
-  edge_slice.clear();
-  any_workspace = false;
+  std::vector<int32_t> next;  // by slice: position of the next reader to get its edge
+  for (const PackedSlice& slice : slices) next.push_back(slice.reader);
   for (size_t i = 0; i < ops.size(); ++i) {
     ops[i].edge = static_cast<int32_t>(edge_slice.size());
     ops[i].slice = p.op_first_slice[i];
@@ -123,7 +111,7 @@ void PackedStep::AddOps(const SimGraph& p) {
     bool special = !tokens[op].empty();
     for (SliceId slice : p.op_slices[op]) {
       if (p.storage_class[p.slice_storage[slice]] == StorageClass::kInput) continue;
-      PackedReader& reader = readers[next_[slice.index()]++];
+      PackedReader& reader = readers[next[slice.index()]++];
       PW_CHECK_EQ(reader.op.value(), op.value());
       reader.edge = static_cast<int32_t>(edge_slice.size());
       edge_slice.push_back(slice);
@@ -134,35 +122,37 @@ void PackedStep::AddOps(const SimGraph& p) {
 }
 
 void PackedStep::AddNeeds(const SimGraph& p) {
-  waits_.clear();
-  first_ready.clear();
+  Waits waits;
   base_need.assign(p.ops, 0);
   for (ExecOpId op : p.exec_ops()) {
     for (int32_t edge = ops[op.index()].edge; edge < ops[op.index() + 1].edge; ++edge) {
       base_need[op] += p.slice_writer[edge_slice[edge]].valid();
     }
-    for (ExecOpId later : p.explicit_successors[op]) waits_.emplace_back(op, later);
+    for (ExecOpId later : p.explicit_successors[op]) waits.emplace_back(op, later);
   }
   // An in-place writer also waits for the old version as a whole: until then it is not known how
   // many readers and transfers it has to wait for.
   for (VersionId v : p.version_ids()) {
     if (p.version_writer[v].valid() && p.version_overwriter[v].valid()) {
-      waits_.emplace_back(p.version_writer[v], p.version_overwriter[v]);
+      waits.emplace_back(p.version_writer[v], p.version_overwriter[v]);
     }
   }
-  for (const auto& [from, to] : waits_) {
+  AddWaits(waits);
+}
+
+void PackedStep::AddWaits(const Waits& waits) {
+  for (const auto& [from, to] : waits) {
     ++base_need[to];
     ops[from.index()].birth |= PackedOp::kSpecial;
   }
-  MakeRows(p.ops, waits_, ends);
-  for (ExecOpId op : p.exec_ops()) {
+  MakeRows(static_cast<size_t>(op_count), waits, ends);
+  first_ready.clear();
+  for (ExecOpId op : IdRange<ExecOpId>(static_cast<size_t>(op_count))) {
     if (base_need[op] == 0) first_ready.push_back(op);
   }
 }
 
 void PackedStep::AddTimes(const SimGraph& p) {
-  times.clear();
-  time_row.raw().clear();
   if (!p.only.empty()) {
     times = p.time;
     time_row.assign(static_cast<size_t>(p.devices), 0);

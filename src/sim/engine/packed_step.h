@@ -1,12 +1,12 @@
-// A SimGraph as the event loop reads it (internal to the module): what belongs to one op or slice
-// lies in one small record, rows are contiguous in the order in which ops usually run, and what
-// only some ops have is kept apart. A simulated step is bound by memory traffic: about 90 bytes an
-// op.
+// A step as the event loop reads it: what belongs to one op or slice lies in one small record, rows are contiguous in
+// the order in which ops usually run, and what only some ops have is kept apart. A simulated step is bound by memory
+// traffic: about 90 bytes an op.
 #ifndef PLACEWRIGHT_SIM_ENGINE_PACKED_STEP_H_
 #define PLACEWRIGHT_SIM_ENGINE_PACKED_STEP_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -56,10 +56,10 @@ struct PackedRoute {
 };
 
 struct PackedStep {
-  explicit PackedStep(const SimGraph& sim_graph) { Fill(sim_graph); }
-  // Again, of another step, into the same memory.
-  void Fill(const SimGraph& sim_graph);
+  PackedStep() = default;  // nothing, until StepPacker of `search` fills it
+  explicit PackedStep(const SimGraph& sim_graph);
 
+  // Rows end where these say, or a row behind the last does: vectors may be longer than the step.
   int32_t op_count = 0, storages = 0;
   std::vector<PackedOp> ops;              // and one behind the last
   std::vector<PackedSlice> slices;        // and one behind the last
@@ -92,25 +92,45 @@ struct PackedStep {
   std::vector<SliceId> input_slices, initial_slices;  // ascending
   bool any_workspace = false;
 
+  std::span<const PackedReader> ReadersOf(SliceId slice) const {
+    return Readers(slice.index(), slice.index() + 1);
+  }
+  // Of all that it makes.
+  std::span<const PackedReader> ReadersOf(ExecOpId op) const {
+    return Readers(static_cast<size_t>(ops[op.index()].slice),
+                   static_cast<size_t>(ops[op.index() + 1].slice));
+  }
+
+  // Steps of filling that both ways share.
+  using Waits =
+      std::vector<std::pair<ExecOpId, ExecOpId>>;  // the second waits for the end of the first
+  void CheckSize() const;                          // there are not too many storages
+  // Op by op, ascending.
+  void SetBirth(ExecOpId op, __int128 bytes) {
+    constexpr __int128 kNarrow = __int128{1} << 62;
+    const bool wide = bytes >= kNarrow;
+    ops[op.index()].birth = static_cast<int64_t>(wide ? -kNarrow : bytes);
+    if (wide) wide_births.emplace_back(op, bytes);
+  }
+  // Once ops, and needs of what they read, are there.
+  void AddWaits(const Waits& waits);
+  void AddRoutes(const SimGraph& p);
+
  private:
   template <class Item>
   using Pairs = std::vector<std::pair<ExecOpId, Item>>;  // row, item
   template <class Item>
   static void MakeRows(size_t rows, const Pairs<Item>& pairs, Csr<ExecOpId, Item>& csr);
 
+  std::span<const PackedReader> Readers(size_t from, size_t to) const {
+    return {readers.data() + slices[from].reader, readers.data() + slices[to].reader};
+  }
+
   void AddOps(const SimGraph& p);
   void AddTimes(const SimGraph& p);
-  void AddStorages(const SimGraph& p);
-  void AddSlices(const SimGraph& p);
+  IdVector<StorageId, char> AddStorages(const SimGraph& p);  // those whose slices are not alone
+  void AddSlices(const SimGraph& p, const IdVector<StorageId, char>& shared);
   void AddNeeds(const SimGraph& p);
-  void AddRoutes(const SimGraph& p);
-
-  // Scratch.
-  IdVector<ExecOpId, __int128> births_;
-  IdVector<StorageId, char> shared_;
-  Pairs<StorageId> makers_;
-  Pairs<ExecOpId> waits_;
-  std::vector<int32_t> next_;  // by slice: position of the next reader to get its edge
 };
 
 }  // namespace placewright

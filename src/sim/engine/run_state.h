@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cluster/cluster.h"
 #include "sim/engine/event_queue.h"
 #include "sim/engine/ready_queue.h"
 #include "sim/engine/sim_ids.h"
@@ -45,6 +46,7 @@ struct Transfer {
   DeviceId from() const { return DeviceId(int32_t{packed_from}); }
   DeviceId to() const { return DeviceId(int32_t{packed_to}); }
 };
+static_assert(kMaxDevices <= 1 << 16);
 
 struct DeviceOccupancy {
   __int128 now = 0, peak = 0;  // sums of up to 2^60 each may exceed 64 bits
