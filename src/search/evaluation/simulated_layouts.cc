@@ -97,8 +97,11 @@ struct LayoutEvaluator::State {
         PW_ASSIGN(apart, Simulate(layouts, options, abandon_above, writer, changes));
       }
     }
+    // What is longer than a step that fits is not looked at to its end.
+    const bool fits = apart && !apart->abandoned && apart->TotalOver() == Bytes(0);
+    const Nanos limit = fits ? std::min(abandon_above, apart->step_time) : abandon_above;
     ArrayChanges changes(writer);
-    PW_ASSIGN(Evaluation together, Simulate(layouts, options, abandon_above, writer, changes));
+    PW_ASSIGN(Evaluation together, Simulate(layouts, options, limit, writer, changes));
     if (!apart || apart->abandoned) return together;
     return together.abandoned || apart->score() < together.score() ? *std::move(apart)
                                                                    : std::move(together);
