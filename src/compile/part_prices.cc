@@ -69,6 +69,7 @@ PartPrices::PartPrices(const Cluster& cluster, const CostOptions& options, int64
   options_.measured_index = &measured_;
 }
 
+// Bytes follow from the rest.
 PartTypeId PartPrices::TypeOf(DType dtype, const std::vector<int64_t>& shape,
                               const std::vector<int64_t>& strides, Bytes bytes, Bytes length) {
   scratch_.clear();

@@ -217,6 +217,8 @@ Status StepPacker::AddTimes() {
   return Ok();
 }
 
+// Who reads each version, as a list from its last read back, and whether all of them read the same range: how many
+// slices it has is known only then.
 void StepPacker::CollectReads(const StepArrays& arrays) {
   Version* const versions = versions_.raw().data();
   size_t count = 0;
@@ -330,6 +332,7 @@ inline void StepPacker::AddSlicesOf(const StepArrays& arrays, ArrayVersionId id)
   AddSlice(version, arrays.tensors[version.tensor].length.count, version.readers);
 }
 
+// One slice for each range; its reads remember it, since the version alone does not say which it is.
 void StepPacker::AddRanges(const StepArrays& arrays, const Version& version) {
   ranges_.clear();
   for (int32_t at = version.last_read; at >= 0; at = reads_[static_cast<size_t>(at)].before) {
@@ -361,6 +364,8 @@ inline void StepPacker::AddSlice(const Version& version, int64_t length, int32_t
   readers_ += readers;
 }
 
+// A storage of one version and one slice lives by that slice's uses. Of all others uses are counted together, and what
+// is written again, or not read, is kept by its writers as well.
 inline int64_t StepPacker::AddWritten(const StepArrays& arrays, ArrayVersionId id) {
   const int32_t before = slices_;
   AddSlicesOf(arrays, id);
@@ -437,6 +442,7 @@ void StepPacker::AddEdges(const StepArrays& arrays) {
   packed_.ops[ops].edge = edge;
 }
 
+// What waits for the end of another op beside what it reads: by order, or to write over what that has made.
 void StepPacker::AddWaits(const StepArrays& arrays) {
   const size_t ops = static_cast<size_t>(p_.ops);
   p_.explicit_successors.offsets.assign(ops + 1, 0);

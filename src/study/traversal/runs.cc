@@ -183,7 +183,7 @@ std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design) {
       }
     }
   }
-  // Each takes a quarter of an hour: what the study itself asks comes first.
+  // These take longest by far: what the study itself asks comes first.
   for (const TraversalPolicy policy : kPolicies) {
     for (int graph = 0; graph < design.long_graphs; ++graph) {
       for (const GraphFamily family : AllGraphFamilies()) {
