@@ -3,8 +3,10 @@
 #include <new>
 
 #include "cli/program.h"
+#include "torch_api/blas.h"
 
 int main(int argc, char** argv) {
+  placewright::StartAgainForBlasKernels(argv);
   try {
     return placewright::RunProgram(argc, argv, placewright::Clock::now());
   } catch (const std::bad_alloc&) {  // not even room to say so in the usual way

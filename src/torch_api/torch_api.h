@@ -23,7 +23,8 @@ class TorchApi {
   virtual int version() const = 0;
   virtual std::string libtorch_version() const = 0;  // "1.13.1"
   virtual int cuda_devices() const = 0;              // usable by LibTorch
-  // The file that LibTorch's matrix products come from; "" where they are its own.
+  // The file that LibTorch's matrix products come from, and of OpenBLAS in parentheses which kernels it
+  // chose; "" where they are its own.
   virtual std::string blas() const { return ""; }
 
   // nullptr for what the library does not offer. They live as long as the library.

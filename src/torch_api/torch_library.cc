@@ -127,17 +127,4 @@ Result<TorchLibrary> TorchLibrary::Open(Part part) {
   return library;
 }
 
-std::string_view BlasAdvice(const std::string& blas) {
-  // Debian's reference BLAS lies in a folder of that name, OpenBLAS in openblas-openmp, -pthread, -serial.
-  if (blas.find("/blas/libblas") != std::string::npos) {
-    return "The reference BLAS makes learned planners ten times slower: install "
-           "libopenblas0-openmp.";
-  }
-  if (blas.find("openblas-pthread") != std::string::npos) {
-    return "This OpenBLAS computes on all cores whatever a device's share is: install "
-           "libopenblas0-openmp.";
-  }
-  return "";
-}
-
 }  // namespace placewright

@@ -48,10 +48,6 @@ class TorchLibrary {
   std::string path_;
 };
 
-// What to install instead of a BLAS (TorchApi::blas) with which learned planners are slow, or devices of
-// one machine take one another's cores; "" where it is as it should be.
-std::string_view BlasAdvice(const std::string& blas);
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_TORCH_API_TORCH_LIBRARY_H_

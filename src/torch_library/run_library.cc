@@ -8,6 +8,7 @@
 #include "runtime/profiler/rank_profiling.h"
 #include "runtime/service/execution.h"
 #include "runtime/service/processes.h"
+#include "torch_api/blas.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/torch_api.h"
 
@@ -61,7 +62,7 @@ class RunLibraryApi : public TorchApi {
   int version() const override { return kVersion; }
   std::string libtorch_version() const override { return kTorchVersion; }
   int cuda_devices() const override { return CudaDeviceCount(); }
-  std::string blas() const override { return BlasLibrary(); }
+  std::string blas() const override { return WithBlasKernels(BlasLibrary()); }
   const ExecutionService* executions() const override { return &executions_; }
   const ProfilingService* profiling() const override { return &profiling_; }
   const EvaluatorService* evaluators() const override { return &evaluators_; }

@@ -6,6 +6,7 @@
 #include "aten/torch_version.h"
 #include "capture/step/model_step.h"
 #include "capture/zoo/zoo.h"
+#include "torch_api/blas.h"
 #include "torch_api/capture_service.h"
 #include "torch_api/torch_api.h"
 
@@ -32,7 +33,7 @@ class TorchLibraryApi : public TorchApi {
   int version() const override { return kVersion; }
   std::string libtorch_version() const override { return kTorchVersion; }
   int cuda_devices() const override { return static_cast<int>(torch::cuda::device_count()); }
-  std::string blas() const override { return BlasLibrary(); }
+  std::string blas() const override { return WithBlasKernels(BlasLibrary()); }
   const CaptureService* capture() const override { return &capture_; }
 
  private:

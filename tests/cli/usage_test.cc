@@ -1,6 +1,9 @@
 // How the program speaks: help, usage errors, streams, colours.
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "program_runner.h"
 #include "small_graphs.h"
 
@@ -258,6 +261,31 @@ TEST_F(Usage, DoctorSaysWhatIsHere) {
   for (const Json& check : object["checks"]) names.push_back(check["name"]);
   EXPECT_THAT(names, testing::IsSupersetOf({"machine", "folder", "gpus", "libtorch"}));
   EXPECT_THAT(Run({"doctor"}).out, HasSubstr("machine"));
+}
+
+// OpenBLAS before 0.3.25 takes kernels without AVX on a CPU that is newer than itself.
+TEST_F(Usage, BlasKernelsAreThoseOfTheCpuUnlessTheEnvironmentSaysOtherwise) {
+  std::stringstream cpu;
+  cpu << std::ifstream("/proc/cpuinfo").rdbuf();
+  const auto torch = [&](std::vector<std::string> environment) {
+    RunOptions options;
+    options.environment = std::move(environment);
+    const Json object = RunJson({"doctor"}, options).json();
+    for (const Json& check : object["checks"]) {
+      if (check["name"] == "libtorch") return check;
+    }
+    return Json();
+  };
+  const Json stated = torch({"OPENBLAS_CORETYPE=Prescott"});
+  ASSERT_TRUE(stated.contains("detail"));
+  if (stated["detail"].get<std::string>().find("(Prescott)") == std::string::npos ||
+      cpu.str().find(" avx2") == std::string::npos) {
+    GTEST_SKIP() << "no OpenBLAS that chooses kernels, or a CPU without AVX2";
+  }
+  EXPECT_THAT(stated["remedy"].get<std::string>(), HasSubstr("set OPENBLAS_CORETYPE="));
+  const Json chosen = torch({});
+  EXPECT_THAT(chosen["detail"].get<std::string>(), testing::Not(HasSubstr("(Prescott)")));
+  EXPECT_EQ(chosen["remedy"], "");
 }
 
 TEST_F(Usage, DoctorOpensTheTorchLibraryOnlyIfItsInterfaceIsOurs) {

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "cli/commands/command.h"
+#include "torch_api/blas.h"
 #include "torch_api/torch_library.h"
 
 namespace placewright {
@@ -68,7 +69,7 @@ Finding CheckTorch() {
         "libtorch", Health::kOk,
         fmt::format("LibTorch {}, {} CUDA device(s), BLAS {}, {}", api.libtorch_version(),
                     api.cuda_devices(), blas.empty() ? "its own" : blas, library.value().path()),
-        std::string(BlasAdvice(blas))};
+        BlasAdvice(blas)};
   }
   return {"libtorch", Health::kOptional, library.error().message,
           std::string(library.error().Remedy())};

@@ -23,6 +23,7 @@
 #include "cost/transfer_fit.h"
 #include "cost/work.h"
 #include "formats/cost_store/cost_store.h"
+#include "torch_api/blas.h"
 #include "torch_api/execution_setup.h"
 #include "torch_api/profiling_service.h"
 #include "torch_api/torch_library.h"
@@ -167,8 +168,8 @@ class ProfileCommand : public Command {
     }
     outcome.libtorch = library.api().libtorch_version();
     outcome.blas = library.api().blas();
-    if (const std::string_view advice = BlasAdvice(outcome.blas); !advice.empty()) {
-      console.Note(std::string(advice));
+    if (const std::string advice = BlasAdvice(outcome.blas); !advice.empty()) {
+      console.Note(advice);
     }
     ProfilingOptions options;
     options.max_steps = steps_;

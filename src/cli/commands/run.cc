@@ -30,6 +30,7 @@
 #include "sim/device_use.h"
 #include "sim/engine/sim_graph.h"
 #include "sim/simulator.h"
+#include "torch_api/blas.h"
 #include "torch_api/execution_service.h"
 #include "torch_api/execution_setup.h"
 #include "torch_api/step_measurement.h"
@@ -160,8 +161,8 @@ class RunCommand : public Command {
     if (service == nullptr) {
       return MakeError(ErrorCode::kMissingRuntime, library.path() + " executes no plans");
     }
-    if (const std::string_view advice = BlasAdvice(library.api().blas()); !advice.empty()) {
-      context.console.Note(std::string(advice));
+    if (const std::string advice = BlasAdvice(library.api().blas()); !advice.empty()) {
+      context.console.Note(advice);
     }
     JoinRequest join{.facts = RunRanks::FactsOf(loaded),
                      .timeout = timeout,
