@@ -21,7 +21,12 @@ class Resolver {
  public:
   Resolver(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
            const CostTable& costs, const LayoutSpecs& specs)
-      : graph_(graph), axes_(axes), cluster_(cluster), costs_(costs), specs_(specs) {}
+      : graph_(graph),
+        axes_(axes),
+        cluster_(cluster),
+        costs_(costs),
+        specs_(specs),
+        members_(graph.GroupMembers()) {}
 
   Result<Layouts> Resolve() {
     IdVector<GroupId, int64_t> spec_of(graph_.group_count(), -1);
@@ -31,13 +36,11 @@ class Resolver {
     ClaimCounter(spec_of);
     PW_RETURN_IF_ERROR(CheckAllClaimed(spec_of));
     layouts_.of_group = IdVector<GroupId, LayoutId>(graph_.group_count());
-    for (size_t i = 0; i < specs_.size(); ++i) {
-      std::vector<GroupId> groups;
-      for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
-        if (spec_of[group] == static_cast<int64_t>(i)) groups.push_back(group);
-      }
-      PW_RETURN_IF_ERROR(Lay(i, groups));
+    std::vector<std::vector<GroupId>> groups_of(specs_.size());
+    for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+      if (spec_of[group] >= 0) groups_of[static_cast<size_t>(spec_of[group])].push_back(group);
     }
+    for (size_t i = 0; i < specs_.size(); ++i) PW_RETURN_IF_ERROR(Lay(i, groups_of[i]));
     return std::move(layouts_);
   }
 
@@ -153,13 +156,12 @@ class Resolver {
           fmt::format("no axis is called \"{}\"{}", Printable(name, 80), DidYouMean(name, names)),
           Place(index, ".axis"), "`placewright inspect --axes` lists them.");
     }
-    IdVector<GroupId, bool> named(graph_.group_count(), false);
-    for (const GroupId group : groups) named[group] = true;
-    bool splits = groups.empty();
-    for (const OpId op : graph_.ops()) {
-      splits = splits || (named[graph_.group(op)] && axes_.SplitBy(op, axis).valid());
-    }
-    if (splits) return axis;
+    const bool splits = std::any_of(groups.begin(), groups.end(), [&](GroupId group) {
+      const std::span<const OpId> ops = members_[group];
+      return std::any_of(ops.begin(), ops.end(),
+                         [&](OpId op) { return axes_.SplitBy(op, axis).valid(); });
+    });
+    if (splits || groups.empty()) return axis;
     return MakeError(ErrorCode::kField,
                      fmt::format("none of the ops that \"groups\" names can be split by \"{}\"",
                                  Printable(name, 80)),
@@ -328,6 +330,7 @@ class Resolver {
   const Cluster& cluster_;
   const CostTable& costs_;
   const LayoutSpecs& specs_;
+  const Csr<GroupId, OpId> members_;
   Layouts layouts_;
 };
 

@@ -116,7 +116,7 @@ Result<PlannedStep> Search(const Graph& graph, const Cluster& cluster, const Cos
   settings.policy = request.policy;
   settings.threads = std::max(1, request.threads);
   settings.layouts = layouts;
-  const PlannerOptions options = OptionsOf(request, started);
+  PlannerOptions options = OptionsOf(request, started);
   settings.advice = ForAdvice(options.budget, started);
   if (request.stop.StopRequested()) return Cancelled();
   PW_ASSIGN(const std::unique_ptr<PreparedProblem> prepared,
@@ -126,6 +126,7 @@ Result<PlannedStep> Search(const Graph& graph, const Cluster& cluster, const Cos
     PW_RETURN_IF_ERROR(CheckPlacementLegal(problem.sim_graph, graph, cluster, *request.initial));
   }
   if (request.stop.StopRequested()) return Cancelled();
+  options.bound = prepared->search_bound();
   PW_ASSIGN(PlannerResult result, planner->Plan(problem, prepared->evaluator(), options));
   PlannedStep planned;
   if (result.layouts) {

@@ -54,4 +54,8 @@ Result<std::unique_ptr<PreparedProblem>> PreparedProblem::Prepare(const Graph& g
   return prepared;
 }
 
+std::optional<Bound> PreparedProblem::search_bound() const {
+  return bound_.argument == "enumeration" ? std::nullopt : std::optional(bound_);
+}
+
 }  // namespace placewright

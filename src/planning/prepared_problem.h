@@ -42,6 +42,9 @@ class PreparedProblem {
   const Problem& problem() const { return problem_; }
   Evaluator& evaluator() const { return *evaluator_; }
   const Bound& bound() const { return bound_; }
+  // The same for PlannerOptions: none where placements were enumerated, under costs that a planner's evaluator may not
+  // have.
+  std::optional<Bound> search_bound() const;
   // Of plans that may split or copy ops; none where they may not, or nothing is known (replicated_bound.h).
   const std::optional<Bound>& replicated_bound() const { return replicated_bound_; }
   // Plans of the constructive planners, for proofs and advice, until the budget ends.

@@ -15,6 +15,7 @@
 #include "plan/plan.h"
 #include "search/evaluator.h"
 #include "search/problem/problem.h"
+#include "search/proof/bound.h"
 
 namespace placewright {
 
@@ -27,6 +28,8 @@ struct PlannerOptions {
   std::optional<Placement> initial;  // --init: where iterative planners start
   std::optional<Placement> given;    // of the graph's file: a start, and `auto`'s baseline "given"
   std::vector<Placement> starts;     // further plans they may start from, the best first
+  // LowerBound of the problem's placements (proof/bound.h), where it is known: searches end at it.
+  std::optional<Bound> bound{};
   Clock::time_point started;         // process start: seconds in the history count from here
   // Called from the planning thread, at most a few times a second and at every improvement.
   struct Progress {

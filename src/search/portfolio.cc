@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <new>
 #include <optional>
 #include <utility>
@@ -21,6 +22,8 @@ namespace {
 constexpr int64_t kLayoutMove = 10;  // as many moves of whole ops take about as long
 // Of the work of a round, what searches over placements get as long as they may win.
 constexpr double kLeastPlaced = 0.2, kMostPlaced = 0.8;
+// The same while one that joins late has not run to its end.
+constexpr double kJoining = 0.9;
 constexpr double kFarBehind = 1.5;  // times the best plan
 constexpr double kCatchesUp = 10;   // rounds
 constexpr size_t kLayoutStarts = 3;
@@ -136,6 +139,7 @@ class Portfolio {
       if (!best_) Keep(NoPlanInTime("auto"));
       return;
     }
+    if (!options_.bound && !planners.empty()) options_.bound = LowerBound(problem_);
     for (const IterativePlanner* planner : planners) {
       if (planner->joins_after(problem_) > 0) {
         if (Limited()) late_.push_back(planner);
@@ -225,22 +229,48 @@ class Portfolio {
     if (Limited()) ShareOut();
   }
 
+  // `place`, and beside it, where there is more than one thread, what RunReplicated will add: with a third of the
+  // time.
+  void RunBesideReplicated(const std::function<void()>& place,
+                           const std::vector<const Planner*>& planners) {
+    made_ahead_.resize(planners.size());
+    if (options_.threads == 1) return place();
+    PlannerOptions options = options_;
+    options.progress = nullptr;  // the planning thread's
+    if (options.budget.deadline) *options.budget.deadline = Clock::now() + TimeLeft() / 3;
+    const std::unique_ptr<Evaluator> evaluator = evaluator_.ForProblem(problem_, 1);
+    ThreadPool(2).ParallelFor(2, [&](int task) {
+      if (task == 0) return place();
+      for (size_t i = 0; i < planners.size() && !options.budget.Expired(); ++i) {
+        try {
+          made_ahead_[i] = planners[i]->Plan(problem_, *evaluator, options);
+        } catch (const std::bad_alloc&) {  // perhaps there is enough behind the others
+          return;
+        }
+      }
+    });
+  }
+
   // Plans that split or copy ops. One that cannot be made says why in a note.
   void RunReplicated(const std::vector<const Planner*>& planners) {
-    for (const Planner* planner : planners) {
-      if (options_.budget.Expired() && HasPlan()) {
-        AddNotRun(*planner);
+    made_ahead_.resize(planners.size());
+    for (size_t i = 0; i < planners.size(); ++i) {
+      const Planner& planner = *planners[i];
+      std::optional<Result<PlannerResult>> made = std::move(made_ahead_[i]);
+      if (!made && options_.budget.Expired() && HasPlan()) {
+        AddNotRun(planner);
         continue;
       }
       Guarded([&] {
-        Result<PlannerResult> made = planner->Plan(problem_, evaluator_, options_);
-        if (!made.ok() && made.error().code == ErrorCode::kUsage && !problem_.constraints.Empty()) {
-          constrained_ += (constrained_.empty() ? "" : ", ") + std::string(planner->name());
-          return Keep(std::move(made.error()));
+        if (!made) made = planner.Plan(problem_, evaluator_, options_);
+        if (!made->ok() && made->error().code == ErrorCode::kUsage &&
+            !problem_.constraints.Empty()) {
+          constrained_ += (constrained_.empty() ? "" : ", ") + std::string(planner.name());
+          return Keep(std::move(made->error()));
         }
-        if (!made.ok()) return AddFailure(planner->name(), std::move(made.error()));
-        const Score score = ReplicatedScoreOf(made.value());
-        Add(made.Take(), score, false);
+        if (!made->ok()) return AddFailure(planner.name(), std::move(made->error()));
+        const Score score = ReplicatedScoreOf(made->value());
+        Add(made->Take(), score, false);
       });
     }
   }
@@ -335,7 +365,7 @@ class Portfolio {
   // of layouts, behind what placements have found by then.
   void ShareOut() {
     const double round = static_cast<double>(FirstPlacedMoves(problem_));
-    double share = kMostPlaced;
+    double share = Joins() ? kJoining : kMostPlaced;
     double placed_gain = GainOf(first_placed_, BestPlaced());
     bool placed_goes_on = true;
     while (!out_of_memory_ && MovesLeft() > 0 && !options_.budget.Expired()) {
@@ -362,7 +392,7 @@ class Portfolio {
       if (last) return;
       const double gain = GainOf(before, LayoutScore()) / (1 - share);
       share = placed_gain + gain > 0 ? placed_gain / (placed_gain + gain) : 0.5;
-      share = std::clamp(share, Joins() ? kMostPlaced : kLeastPlaced, kMostPlaced);
+      share = Joins() ? kJoining : std::clamp(share, kLeastPlaced, kMostPlaced);
     }
   }
 
@@ -517,7 +547,8 @@ class Portfolio {
   bool best_is_searched_ = false;
   std::optional<Error> error_;  // of the first planner that failed
   std::vector<std::pair<Score, Placement>> plans_;
-  std::vector<std::pair<Score, DistributionSpec>> specs_;  // of plans that split or copy ops
+  std::vector<std::optional<Result<PlannerResult>>> made_ahead_;  // by planner of RunReplicated
+  std::vector<std::pair<Score, DistributionSpec>> specs_;         // of plans that split or copy ops
   std::vector<Baseline> baselines_;
   std::vector<std::string> notes_;
   std::string not_run_;      // planners
@@ -557,11 +588,17 @@ class AutoPlanner : public Planner {
     for (const Planner* planner : constructive_) {
       (planner->RunsLast(problem) ? last : first).push_back(planner);
     }
-    portfolio.RunConstructive(first);
-    portfolio.OfferStarts();
-    portfolio.StartPlaced(iterative_);
+    const auto begin = [&] {
+      portfolio.RunConstructive(first);
+      portfolio.OfferStarts();
+      portfolio.StartPlaced(iterative_);
+    };
     if (problem.layouts != nullptr && layout_search_ != nullptr) {
-      portfolio.AdvancePlaced(FirstPlacedMoves(problem));
+      const auto place = [&] {
+        begin();
+        portfolio.AdvancePlaced(FirstPlacedMoves(problem));
+      };
+      portfolio.RunBesideReplicated(place, replicated_);
       portfolio.LeaveTimeForLayoutSearch();
       portfolio.RunReplicated(replicated_);
       if (!last.empty()) portfolio.LeaveTimeBehindLast();
@@ -571,6 +608,7 @@ class AutoPlanner : public Planner {
       portfolio.AddSearches();
       return std::move(portfolio).Take();
     }
+    begin();
     if (!last.empty()) portfolio.LeaveTimeForLast();
     portfolio.AdvancePlaced(kMaxQuantity);
     portfolio.AddSearches();

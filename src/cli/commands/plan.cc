@@ -143,6 +143,7 @@ class PlanCommand : public Command {
     budget.stop = StopToken(&interrupted);
     LeaveTimeToWrite(planning->loaded, Clock::now(), &budget);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    options.bound = planning->prepared->search_bound();
     if (!space_.layouts.empty()) {
       PW_ASSIGN(PlannerResult given, GivenLayouts(*planning));
       return FinishDistributed(*planning, std::move(given), budget, context);

@@ -24,7 +24,7 @@ ChainRunner::ChainRunner(const Problem& problem, Evaluator& evaluator,
       how_(how),
       count_(static_cast<int>(chains.size())),
       pool_(std::clamp(options.threads, 1, count_)),  // more would have nothing to do
-      bound_(LowerBound(problem)),
+      bound_(options.bound ? *options.bound : LowerBound(problem)),
       record_(problem, options_, how.algorithm) {
   best_ = chains.front().start;
   for (const ChainSpec& chain : chains) {

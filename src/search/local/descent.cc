@@ -58,7 +58,7 @@ class DescentRun : public PlannerRun {
       : local_(std::move(local)),
         evaluator_(evaluator),
         options_(options),
-        bound_(LowerBound(local_->problem)),
+        bound_(options.bound ? *options.bound : LowerBound(local_->problem)),
         modules_(ModuleSets(*local_)),
         record_(local_->problem, options_, "descent"),
         incumbent_(std::move(starts.front())) {
