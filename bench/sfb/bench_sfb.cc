@@ -119,7 +119,8 @@ int Gradients(const Loaded& loaded, int64_t by_cbc) {
       ResolveLayouts(problem.graph, problem.axes, problem.cluster, problem.costs, spec.layouts)
           .Take();
   const CompiledStep compiled = CompileStep(problem, spec).Take();
-  const std::vector<ReplicatedStep> steps = FindReplicatedSteps(problem, layouts, false, compiled);
+  const std::vector<ReplicatedStep> steps =
+      FindReplicatedSteps(problem, layouts, false, InstancesOf(compiled));
   IdVector<OpId, Nanos> op_times;
   for (const OpId op : problem.graph.ops()) {
     op_times.push_back(std::max(Nanos(0), problem.costs.MinTime(op)));

@@ -72,7 +72,8 @@ Result<std::unique_ptr<LayoutProblem>> LayoutsOf(const Graph& graph, const Clust
 Result<PlannedStep> PlannedOf(const PreparedProblem& prepared, const LayoutProblem& layouts,
                               const PlannerResult& result, const PlanRequest& request,
                               Clock::time_point started) {
-  PW_ASSIGN(CompiledStep compiled, CompileStep(layouts, *result.layouts));
+  PW_ASSIGN(CompiledStep compiled,
+            result.compiled ? std::move(*result.compiled) : CompileStep(layouts, *result.layouts));
   DistributedStep& step = compiled.step;
   PW_ASSIGN(SimResult replay, Replay(compiled.sim_graph, step.graph, layouts.cluster,
                                      step.placement, request.policy));

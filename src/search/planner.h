@@ -19,7 +19,8 @@
 
 namespace placewright {
 
-class LayoutTrials;  // layouts/layout_trials.h
+class LayoutTrials;   // layouts/layout_trials.h
+struct CompiledStep;  // layouts/layout_problem.h
 
 struct PlannerOptions {
   Budget budget;  // iterations: moves of the search; `auto` shares them out
@@ -60,6 +61,7 @@ struct PlannerResult {
   std::vector<std::string> notes;   // what a user should know: a limit that was met, say
   // Of a replicated plan, which has no placement: its layouts, how much does not fit, and the devices.
   std::optional<DistributionSpec> layouts{};
+  std::shared_ptr<CompiledStep> compiled{};  // of `layouts`, where a planner has it already
   Bytes over{};
   std::vector<std::string> devices{};
 };

@@ -22,8 +22,8 @@ namespace {
 constexpr int64_t kLayoutMove = 10;  // as many moves of whole ops take about as long
 // Of the work of a round, what searches over placements get as long as they may win.
 constexpr double kLeastPlaced = 0.2, kMostPlaced = 0.8;
-// The same while one that joins late has not run to its end.
-constexpr double kJoining = 0.9;
+// While one that joins late has not run to its end: its share, and as many rounds at a time.
+constexpr double kJoiningShare = 0.9, kJoiningRounds = 3;
 constexpr double kFarBehind = 1.5;  // times the best plan
 constexpr double kCatchesUp = 10;   // rounds
 constexpr size_t kLayoutStarts = 3;
@@ -365,7 +365,7 @@ class Portfolio {
   // of layouts, behind what placements have found by then.
   void ShareOut() {
     const double round = static_cast<double>(FirstPlacedMoves(problem_));
-    double share = Joins() ? kJoining : kMostPlaced;
+    double share = Joins() ? kJoiningShare : kMostPlaced;
     double placed_gain = GainOf(first_placed_, BestPlaced());
     bool placed_goes_on = true;
     while (!out_of_memory_ && MovesLeft() > 0 && !options_.budget.Expired()) {
@@ -377,7 +377,8 @@ class Portfolio {
       const bool places = placed_goes_on && left > 0;
       if (places) {
         const Score before = BestPlaced();
-        const int64_t moves = std::max<int64_t>(1, std::llround(round * share));
+        const double rounds = Joins() ? kJoiningRounds : 1;
+        const int64_t moves = std::max<int64_t>(1, std::llround(rounds * round * share));
         placed_goes_on = AdvancePlaced(std::min(moves, left));
         placed_gain = GainOf(before, BestPlaced()) / share;
       }
@@ -392,7 +393,7 @@ class Portfolio {
       if (last) return;
       const double gain = GainOf(before, LayoutScore()) / (1 - share);
       share = placed_gain + gain > 0 ? placed_gain / (placed_gain + gain) : 0.5;
-      share = Joins() ? kJoining : std::clamp(share, kLeastPlaced, kMostPlaced);
+      share = Joins() ? kJoiningShare : std::clamp(share, kLeastPlaced, kMostPlaced);
     }
   }
 

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cluster/catalogue.h"
 #include "cost/signature.h"
@@ -101,16 +104,19 @@ class Walk {
       if (random_.Below(3) > 0) state = std::move(next->state);
     }
     EXPECT_GT(possible_, moves / 2);
+    EXPECT_GT(known_, 0);
   }
 
  private:
   void CompareOne(const LayoutState& state, int move) {
     const CompileOptions options = OptionsOf(*layouts_, state);
     const Result<Evaluation> fast = evaluator_.Evaluate(book_.Of(state), options);
+    const std::optional<bool> apart = evaluator_.made_apart();
     const Result<Evaluation> compiled = EvaluateLayouts(*layouts_, book_.Of(state), options);
     ASSERT_EQ(fast.ok(), compiled.ok()) << "move " << move;
     if (!fast.ok()) return;
     ++possible_;
+    CompareOneWay(state, apart, compiled.value());
     EXPECT_EQ(fast.value().step_time, compiled.value().step_time) << "move " << move;
     for (const DeviceId device : cluster_.devices()) {
       EXPECT_EQ(fast.value().devices[device.index()].peak,
@@ -118,6 +124,25 @@ class Walk {
           << "move " << move << " device " << device.value();
     }
     CompareWithLimits(state, compiled.value().step_time);
+  }
+
+  // What the evaluator says of gradients spares the compiler one of two ways; and its ops are those compiled.
+  void CompareOneWay(const LayoutState& state, std::optional<bool> apart, const Evaluation& both) {
+    if (!apart) return;
+    known_ += *apart ? 0 : 1;
+    const CompiledStep compiled =
+        CompileStep(*layouts_, book_.Of(state), OptionsOf(*layouts_, state), apart).Take();
+    const Score score = EvaluateStep(compiled, layouts_->policy).score();
+    EXPECT_FALSE(score < both.score() || both.score() < score);
+    if (*apart) return;
+    const auto sorted = [](std::vector<TimedInstance> instances) {
+      std::erase_if(instances, [](const TimedInstance& instance) {
+        return !instance.origin.valid() || instance.time <= Nanos(0);
+      });
+      std::sort(instances.begin(), instances.end());
+      return instances;
+    };
+    EXPECT_TRUE(sorted(evaluator_.Instances()) == sorted(InstancesOf(compiled)));
   }
 
   // Given up where the step is longer, and nowhere else; by an evaluator that has seen few of the steps, too.
@@ -141,7 +166,7 @@ class Walk {
   LayoutEvaluator evaluator_, seldom_;
   LayoutBook book_;
   Random random_;
-  int possible_ = 0;
+  int possible_ = 0, known_ = 0;
 };
 
 std::string Example(const std::string& name) { return PLACEWRIGHT_SOURCE_DIR "/examples/" + name; }

@@ -48,7 +48,7 @@ TEST_F(SfbOfAStep, EveryGradientsCutIsCbcsOptimum) {
         ResolveLayouts(problem_->graph, problem_->axes, cluster_, problem_->costs, spec.layouts)
             .Take();
     const CompiledStep compiled = CompileStep(*problem_, spec).Take();
-    const auto steps = FindReplicatedSteps(*problem_, layouts, false, compiled);
+    const auto steps = FindReplicatedSteps(*problem_, layouts, false, InstancesOf(compiled));
     ASSERT_EQ(steps.size(), 1U);
     EXPECT_EQ(steps[0].gradients.size(), 46U);  // as many as parameters
     GroupPrograms programs(steps[0], grouping.part_of, BottleneckOf(cluster_, steps[0].devices));

@@ -306,7 +306,8 @@ class CompareCommand : public Command {
                                 const std::string& file, Entry& entry,
                                 std::vector<DeviceUse>* devices) {
     PW_ASSIGN(const DistributedInputs distributed,
-              Distribute(planning.inputs, *planning.layouts, *result.layouts).InFile(file));
+              Distribute(planning.inputs, *planning.layouts, *result.layouts, result.compiled.get())
+                  .InFile(file));
     PW_ASSIGN(const SimResult replay, Simulate(distributed));
     const Graph& graph = distributed.inputs.graph.graph;
     entry.feasible = replay.feasible;

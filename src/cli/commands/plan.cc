@@ -311,7 +311,8 @@ class PlanCommand : public Command {
           RecomputeFromFactors(*planning.layouts, sfb_, context.started, result).InFile(file));
     }
     PW_ASSIGN(DistributedInputs distributed,
-              Distribute(planning.inputs, *planning.layouts, *result.layouts).InFile(file));
+              Distribute(planning.inputs, *planning.layouts, *result.layouts, result.compiled.get())
+                  .InFile(file));
     PW_ASSIGN(SimResult replay, Simulate(distributed).InFile(input_.graph));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");

@@ -82,6 +82,7 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
     return Ok();
   }
   result.layouts = std::move(recomputed.spec);
+  result.compiled = nullptr;
   result.feasible = recomputed.after.feasible;
   result.step_time = recomputed.after.step_time;
   result.over = recomputed.after.TotalOver();
@@ -149,8 +150,8 @@ Result<DistributionSpec> ReadGivenLayouts(const SpaceOptions& options,
 }
 
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
-                                     const DistributionSpec& spec) {
-  PW_ASSIGN(CompiledStep compiled, CompileStep(problem, spec));
+                                     const DistributionSpec& spec, CompiledStep* made) {
+  PW_ASSIGN(CompiledStep compiled, made != nullptr ? std::move(*made) : CompileStep(problem, spec));
   DistributedInputs distributed;
   PW_ASSIGN(distributed.step, FormatAtenStep(compiled.step, problem.graph, inputs.cluster.cluster));
   Inputs& of_step = distributed.inputs;

@@ -86,6 +86,7 @@ struct LayoutEvaluator::State {
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above) {
     if (IsAbove(abandon_above, layouts)) return Evaluation{.abandoned = true};
+    made_apart = false;
     ArrayWriter& writer = WriterFor(options, layouts);
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     prices.PriceNew();
@@ -102,9 +103,10 @@ struct LayoutEvaluator::State {
     const Nanos limit = fits ? std::min(abandon_above, apart->step_time) : abandon_above;
     ArrayChanges changes(writer);
     PW_ASSIGN(Evaluation together, Simulate(layouts, options, limit, writer, changes));
-    if (!apart || apart->abandoned) return together;
-    return together.abandoned || apart->score() < together.score() ? *std::move(apart)
-                                                                   : std::move(together);
+    const bool is_apart =
+        apart && !apart->abandoned && (together.abandoned || apart->score() < together.score());
+    if (made_apart) made_apart = is_apart;
+    return is_apart ? *std::move(apart) : std::move(together);
   }
 
   // Whether the work of the layouts' busiest device alone takes longer.
@@ -118,6 +120,7 @@ struct LayoutEvaluator::State {
                               Nanos abandon_above, ArrayWriter& writer, ArrayChanges& changes) {
     const bool fuses = options.fusion > Bytes(0);
     if (fuses && !FuseAllReduces(options.fusion, prices, writer, changes)) {
+      made_apart.reset();
       return EvaluateLayouts(problem, layouts, options);
     }
     prices.PriceNew();
@@ -134,11 +137,16 @@ struct LayoutEvaluator::State {
   StepPacker packer;
   PackedEvaluator evaluator;
   std::optional<LayoutFloor> floor;  // where limits are given
+  std::optional<bool> made_apart;
 };
 
 LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem)
     : state_(std::make_unique<State>(problem)) {}
 LayoutEvaluator::~LayoutEvaluator() = default;
+
+std::optional<bool> LayoutEvaluator::made_apart() const { return state_->made_apart; }
+
+std::vector<TimedInstance> LayoutEvaluator::Instances() const { return state_->packer.Instances(); }
 
 bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
   const Graph& graph = problem.graph;

@@ -3,6 +3,8 @@
 #define PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_LAYOUTS_H_
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "compile/compiler.h"
@@ -26,6 +28,13 @@ class LayoutEvaluator {
   // would lie apart from the parameter that they serve is not refused.
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above = Nanos(kMaxQuantity));
+
+  // Of the last evaluation that was not given up: whether its gradients are made apart, as CompileStep decides;
+  // none where that is left to the compiler.
+  std::optional<bool> made_apart() const;
+
+  // Where that is false, the ops of that step, but for views.
+  std::vector<TimedInstance> Instances() const;
 
   // Whether that can be done without a graph; else Evaluate compiles. Costs by name,
   // orders that the graph states, views that an op hands out beside what it makes, and sizes that only

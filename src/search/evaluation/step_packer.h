@@ -11,6 +11,7 @@
 #include "compile/step_arrays.h"
 #include "cost/communication.h"
 #include "plan/placement.h"
+#include "search/layouts/layout_problem.h"
 #include "sim/engine/packed_step.h"
 #include "sim/engine/sim_graph.h"
 
@@ -33,6 +34,8 @@ class StepPacker {
   const SimGraph& sim_graph() const { return p_; }
   PackedStep& packed() { return packed_; }  // the caller may swap it with another one
   const Placement& placement() const { return placement_; }
+  // The same ops, until the next step.
+  std::vector<TimedInstance> Instances() const;
 
  private:
   // An op that is no view.

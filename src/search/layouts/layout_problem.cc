@@ -67,21 +67,32 @@ bool MakesResultsApart(const DistributedStep& step, const Graph& original) {
 
 }  // namespace
 
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec) {
+std::vector<TimedInstance> InstancesOf(const CompiledStep& compiled) {
+  std::vector<TimedInstance> instances;
+  const DistributedStep& step = compiled.step;
+  for (const OpId op : step.graph.ops()) {
+    const DeviceId device = step.placement[op];
+    instances.push_back({step.origin[op], device, compiled.costs.time(op, device)});
+  }
+  return instances;
+}
+
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec,
+                                 std::optional<bool> apart) {
   PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,
                                                   problem.costs, spec.layouts));
   CompileOptions options;
   options.batch_norm_local = spec.local_batch_norm;
   options.fusion = spec.fusion;
   options.broadcasts = spec.broadcasts;
-  return CompileStep(problem, layouts, options);
+  return CompileStep(problem, layouts, options, apart);
 }
 
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
-                                 CompileOptions options) {
-  options.separate_gradients = true;
+                                 CompileOptions options, std::optional<bool> known) {
+  options.separate_gradients = known.value_or(true);
   PW_ASSIGN(CompiledStep apart, CompileWith(problem, layouts, options));
-  if (!MakesResultsApart(apart.step, problem.graph)) return apart;
+  if (known || !MakesResultsApart(apart.step, problem.graph)) return apart;
   // What is ready earlier may come before something that more waits for.
   options.separate_gradients = false;
   PW_ASSIGN(CompiledStep together, CompileWith(problem, layouts, options));

@@ -3,6 +3,8 @@
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_PROBLEM_H_
 
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "base/result.h"
 #include "compile/compiler.h"
@@ -56,13 +58,24 @@ struct CompiledStep {
   SimGraph sim_graph;
 };
 
+// An op of a distributed step, and of which op of the original it is an instance, if of any.
+struct TimedInstance {
+  OpId origin;
+  DeviceId device;
+  Nanos time;
+  friend auto operator<=>(const TimedInstance&, const TimedInstance&) = default;
+};
+std::vector<TimedInstance> InstancesOf(const CompiledStep& compiled);
+
 // Gradients are made apart (compile/rewrites/separate_gradients.h) where the step is faster for it, or needs
-// less memory that there is not; a step that has some is simulated both ways. Errors: those of
-// ResolveLayouts, Compile, CostsOfStep; kUnreachable where devices that have to exchange something cannot.
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec);
+// less memory that there is not; a step that has some is compiled and simulated both ways, unless `apart` says
+// which is the better one (LayoutEvaluator::made_apart). Errors: those of ResolveLayouts, Compile, CostsOfStep;
+// kUnreachable where devices that have to exchange something cannot.
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec,
+                                 std::optional<bool> apart = std::nullopt);
 // The same of layouts that are resolved. `options.separate_gradients` is not looked at.
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
-                                 CompileOptions options);
+                                 CompileOptions options, std::optional<bool> apart = std::nullopt);
 
 }  // namespace placewright
 

@@ -12,6 +12,7 @@
 #include "base/elementary.h"
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated.h"
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/feeders.h"
 #include "search/layouts/gradient_sums.h"
@@ -157,8 +158,10 @@ class LayoutRun : public PlannerRun {
     if (!best_ || NoTimeForStarts()) return;
     const auto splits = [this](LayoutId id) { return SplitsSamples(id); };
     if (std::none_of(best_->of_group.begin(), best_->of_group.end(), splits)) return;
-    const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *best_));
-    if (!specs.ok()) return;  // a start that does not compile
+    const auto instances = InstancesOfState(*best_);
+    if (!instances.ok()) return;  // a start that does not compile
+    const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *best_), instances.value());
+    if (!specs.ok()) return;
     for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
   }
 
@@ -194,6 +197,22 @@ class LayoutRun : public PlannerRun {
     EvaluateWithin(std::move(state));
   }
 
+  // Whether gradients are made apart, where that need not be compiled to be known.
+  std::optional<bool> MadeApart(const LayoutState& state) {
+    Slot& slot = slots_.front();
+    book_.Give(state, slot.layouts);
+    const auto evaluation = slot.evaluator.Evaluate(slot.layouts, OptionsOf(problem_, state));
+    return evaluation.ok() ? slot.evaluator.made_apart() : std::nullopt;
+  }
+
+  Result<std::vector<TimedInstance>> InstancesOfState(const LayoutState& state) {
+    const std::optional<bool> apart = MadeApart(state);
+    if (apart == false) return slots_.front().evaluator.Instances();
+    PW_ASSIGN(const CompiledStep compiled,
+              CompileStep(problem_, book_.Of(state), OptionsOf(problem_, state), apart));
+    return InstancesOf(compiled);
+  }
+
   // What is handed out may be another plan than the last best one, which did not compile.
   void EndHistory() {
     std::vector<HistoryPoint>& points = result_.history;
@@ -207,7 +226,11 @@ class LayoutRun : public PlannerRun {
   Status TakePlan(const LayoutState& state) {
     DistributionSpec spec = SpecOf(problem_, book_, state);
     PW_ASSIGN(const LayoutState stated, StateOf(problem_, spec, book_));
-    PW_ASSIGN(const Evaluation evaluation, EvaluateState(problem_, book_, stated));
+    const std::optional<bool> apart = MadeApart(stated);
+    PW_ASSIGN(CompiledStep compiled,
+              CompileStep(problem_, book_.Of(stated), OptionsOf(problem_, stated), apart));
+    const Evaluation evaluation = EvaluateStep(compiled, problem_.policy);
+    result_.compiled = std::make_shared<CompiledStep>(std::move(compiled));
     result_.feasible = evaluation.feasible;
     result_.step_time = evaluation.step_time;
     result_.over = evaluation.TotalOver();

@@ -209,7 +209,8 @@ TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
       shares_differ += by_speed[0] != by_speed[1] ? 1 : 0;
       EXPECT_LE(found, of_speed.value().step_time) << seed;
     }
-    const auto candidates = SfbCandidates(*tiny.layouts, even);
+    const auto candidates =
+        SfbCandidates(*tiny.layouts, even, InstancesOf(CompileStep(*tiny.layouts, even).Take()));
     for (const DistributionSpec& spec : candidates.value()) {
       ++factors;
       EXPECT_LE(found, EvaluateLayouts(*tiny.layouts, spec).Take().step_time) << seed;

@@ -12,7 +12,7 @@ namespace {
 class ReplicationFinder {
  public:
   ReplicationFinder(const LayoutProblem& problem, const Layouts& layouts, const Layout& split,
-                    bool local_batch_norm, const CompiledStep& compiled)
+                    bool local_batch_norm, std::span<const TimedInstance> instances)
       : problem_(problem),
         graph_(problem.graph),
         axes_(problem.axes),
@@ -20,7 +20,7 @@ class ReplicationFinder {
         split_(split),
         axis_(problem.axes.Find(split.axis)),
         local_batch_norm_(local_batch_norm),
-        compiled_(compiled),
+        instances_(instances),
         inside_(graph_.group_count(), false),
         state_(graph_.tensor_count(), State::kWhole),
         work_(graph_.op_count(), Work::kWhole) {}
@@ -123,14 +123,10 @@ class ReplicationFinder {
     const auto add = [](Nanos& sum, Nanos time) {
       sum = Nanos(SaturatingAdd(sum.count, std::max<int64_t>(0, time.count)));
     };
-    const DistributedStep& step = compiled_.step;
-    for (const OpId op : step.graph.ops()) {
-      const OpId origin = step.origin[op];
+    for (const auto& [origin, device, time] : instances_) {
       const int32_t node = origin.valid() ? step_.node_of[graph_.group(origin)] : -1;
-      const DeviceId device = step.placement[op];
       if (node < 0 || slot[device] < 0) continue;
-      add(part[static_cast<size_t>(node) * devices + static_cast<size_t>(slot[device])],
-          compiled_.costs.time(op, device));
+      add(part[static_cast<size_t>(node) * devices + static_cast<size_t>(slot[device])], time);
     }
     for (const OpId op : graph_.ops()) {
       const int32_t node = step_.node_of[graph_.group(op)];
@@ -240,7 +236,7 @@ class ReplicationFinder {
   const Layout& split_;
   const AxisId axis_;
   const bool local_batch_norm_;
-  const CompiledStep& compiled_;
+  const std::span<const TimedInstance> instances_;
   IdVector<GroupId, bool> inside_;
   IdVector<TensorId, State> state_;
   IdVector<OpId, Work> work_;
@@ -253,7 +249,7 @@ class ReplicationFinder {
 
 std::vector<ReplicatedStep> FindReplicatedSteps(const LayoutProblem& problem,
                                                 const Layouts& layouts, bool local_batch_norm,
-                                                const CompiledStep& compiled) {
+                                                std::span<const TimedInstance> instances) {
   std::vector<ReplicatedStep> steps;
   std::vector<const Layout*> seen;
   if (!problem.axes.batch().valid()) return steps;
@@ -265,7 +261,8 @@ std::vector<ReplicatedStep> FindReplicatedSteps(const LayoutProblem& problem,
                                    [&](const Layout* other) { return *other == layout; });
     if (known) continue;
     seen.push_back(&layout);
-    steps.push_back(ReplicationFinder(problem, layouts, layout, local_batch_norm, compiled).Find());
+    steps.push_back(
+        ReplicationFinder(problem, layouts, layout, local_batch_norm, instances).Find());
   }
   return steps;
 }

@@ -11,6 +11,7 @@
 #define PLACEWRIGHT_SEARCH_SFB_REPLICATED_STEP_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "plan/layout.h"
@@ -49,11 +50,11 @@ struct ReplicatedStep {
   bool servers = false;           // some of those parameters are on one device each
 };
 
-// One for each set of shares of the batch over two devices or more, in the order of the layouts. `compiled`: the
-// problem's step by `layouts`, which are resolved.
+// One for each set of shares of the batch over two devices or more, in the order of the layouts. `instances`: of
+// the problem's step by `layouts`, which are resolved.
 std::vector<ReplicatedStep> FindReplicatedSteps(const LayoutProblem& problem,
                                                 const Layouts& layouts, bool local_batch_norm,
-                                                const CompiledStep& compiled);
+                                                std::span<const TimedInstance> instances);
 
 }  // namespace placewright
 

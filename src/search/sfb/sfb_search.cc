@@ -34,7 +34,8 @@ class SfbSearch {
 
   Result<SfbResult> Search(SfbMode mode) {
     {
-      PW_ASSIGN(const CompiledStep compiled, FindSteps());
+      PW_ASSIGN(const CompiledStep compiled, CompileStep(problem_, spec_));
+      PW_RETURN_IF_ERROR(FindSteps(InstancesOf(compiled)));
       result_.before = result_.after = EvaluateStep(compiled, problem_.policy);
     }
     result_.spec = spec_;
@@ -46,9 +47,8 @@ class SfbSearch {
     return std::move(result_);
   }
 
-  Result<std::vector<DistributionSpec>> Candidates() {
-    PW_ASSIGN(const CompiledStep compiled, FindSteps());
-    static_cast<void>(compiled);
+  Result<std::vector<DistributionSpec>> Candidates(std::span<const TimedInstance> instances) {
+    PW_RETURN_IF_ERROR(FindSteps(instances));
     std::vector<DistributionSpec> specs;
     PW_ASSIGN(const std::vector<SfbPieces> sets, SetsInQuestion());
     for (const SfbPieces& pieces : sets) {
@@ -61,13 +61,12 @@ class SfbSearch {
  private:
   using SfbPieces = std::vector<SfbPiece>;
 
-  Result<CompiledStep> FindSteps() {
+  Status FindSteps(std::span<const TimedInstance> instances) {
     FindClaims();
     PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem_.graph, problem_.axes, problem_.cluster,
                                                     problem_.costs, spec_.layouts));
-    PW_ASSIGN(CompiledStep compiled, CompileStep(problem_, spec_));
-    steps_ = FindReplicatedSteps(problem_, layouts, spec_.local_batch_norm, compiled);
-    return compiled;
+    steps_ = FindReplicatedSteps(problem_, layouts, spec_.local_batch_norm, instances);
+    return Ok();
   }
 
   // What the programs of all gradients duplicate, one piece for each replicated step.
@@ -308,8 +307,9 @@ std::string SfbResult::Note() const {
 }
 
 Result<std::vector<DistributionSpec>> SfbCandidates(const LayoutProblem& problem,
-                                                    const DistributionSpec& spec) {
-  return SfbSearch(problem, spec).Candidates();
+                                                    const DistributionSpec& spec,
+                                                    std::span<const TimedInstance> instances) {
+  return SfbSearch(problem, spec).Candidates(instances);
 }
 
 Result<SfbResult> ApplySfb(const LayoutProblem& problem, const DistributionSpec& spec,

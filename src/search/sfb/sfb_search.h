@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,9 +53,10 @@ Result<SfbResult> ApplySfb(const LayoutProblem& problem, const DistributionSpec&
                            SfbMode mode);
 
 // What `cut` begins with, as it is: the layouts with the cut at each of its prices, and with the paper's set, those
-// that duplicate something. Errors: those of CompileStep.
+// that duplicate something. `instances`: of the step by `spec`. Errors: those of ResolveLayouts.
 Result<std::vector<DistributionSpec>> SfbCandidates(const LayoutProblem& problem,
-                                                    const DistributionSpec& spec);
+                                                    const DistributionSpec& spec,
+                                                    std::span<const TimedInstance> instances);
 
 }  // namespace placewright
 

@@ -85,7 +85,8 @@ class SfbSearchTest : public ::testing::Test {
     const Layouts layouts =
         ResolveLayouts(graph_, problem_->axes, *cluster_, problem_->costs, spec_.layouts).Take();
     const CompiledStep compiled = CompileStep(*problem_, spec_).Take();
-    std::vector<ReplicatedStep> steps = FindReplicatedSteps(*problem_, layouts, false, compiled);
+    std::vector<ReplicatedStep> steps =
+        FindReplicatedSteps(*problem_, layouts, false, InstancesOf(compiled));
     EXPECT_EQ(steps.size(), 1U);
     return std::move(steps[0]);
   }
