@@ -6,8 +6,8 @@
 #include "torch_api/blas.h"
 
 int main(int argc, char** argv) {
-  placewright::StartAgainForBlasKernels(argv);
   try {
+    placewright::StartAgainForBlasKernels(argv);
     return placewright::RunProgram(argc, argv, placewright::Clock::now());
   } catch (const std::bad_alloc&) {  // not even room to say so in the usual way
     for (int i = 1; i < argc; ++i) {

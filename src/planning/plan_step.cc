@@ -70,10 +70,10 @@ Result<std::unique_ptr<LayoutProblem>> LayoutsOf(const Graph& graph, const Clust
 
 // A plan that splits or copies ops is its compiled step, from here on.
 Result<PlannedStep> PlannedOf(const PreparedProblem& prepared, const LayoutProblem& layouts,
-                              const PlannerResult& result, const PlanRequest& request,
+                              PlannerResult& result, const PlanRequest& request,
                               Clock::time_point started) {
-  PW_ASSIGN(CompiledStep compiled,
-            result.compiled ? std::move(*result.compiled) : CompileStep(layouts, *result.layouts));
+  const std::shared_ptr<CompiledStep> made = std::exchange(result.compiled, nullptr);
+  PW_ASSIGN(CompiledStep compiled, made ? std::move(*made) : CompileStep(layouts, *result.layouts));
   DistributedStep& step = compiled.step;
   PW_ASSIGN(SimResult replay, Replay(compiled.sim_graph, step.graph, layouts.cluster,
                                      step.placement, request.policy));

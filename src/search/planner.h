@@ -61,7 +61,8 @@ struct PlannerResult {
   std::vector<std::string> notes;   // what a user should know: a limit that was met, say
   // Of a replicated plan, which has no placement: its layouts, how much does not fit, and the devices.
   std::optional<DistributionSpec> layouts{};
-  std::shared_ptr<CompiledStep> compiled{};  // of `layouts`, where a planner has it already
+  // Of `layouts`, where a planner has it already. Shared by copies of the result: who takes it sets it to none.
+  std::shared_ptr<CompiledStep> compiled{};
   Bytes over{};
   std::vector<std::string> devices{};
 };

@@ -30,7 +30,8 @@ PlannerTable MakeLayoutPlanners();
 // `auto` over a table, which must outlive it: runs the constructive planners, then shares the
 // budget out among the iterative ones, slice by slice: each time to that with the fewest moves, the
 // first of equals. The budget's iterations are theirs together. Planners with another in_auto() are
-// left out, those that split or copy ops run last, where the problem allows it. Its result is at most every entry of its own baselines.
+// left out, those that split or copy ops run beside and behind them,
+// where the problem allows it. Its result is at most every entry of its own baselines.
 std::unique_ptr<Planner> MakeAuto(const PlannerTable& table);
 
 // The plans of the constructive planners of a table that `auto` would run, for proofs. The table

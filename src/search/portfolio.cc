@@ -1,4 +1,5 @@
-// auto: every planner of a table, and the best of their plans.
+// auto: every planner of a table, and the best of their plans. One long file: one class, all of whose parts change
+// the same plan, budget and baselines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +23,8 @@ namespace {
 constexpr int64_t kLayoutMove = 10;  // as many moves of whole ops take about as long
 // Of the work of a round, what searches over placements get as long as they may win.
 constexpr double kLeastPlaced = 0.2, kMostPlaced = 0.8;
-// While one that joins late has not run to its end: its share, and as many rounds at a time.
+// While one that joins late has not run to its end: the share of placements, and of how many rounds it is that they
+// get before the next moves of layouts.
 constexpr double kJoiningShare = 0.9, kJoiningRounds = 3;
 constexpr double kFarBehind = 1.5;  // times the best plan
 constexpr double kCatchesUp = 10;   // rounds
@@ -139,7 +141,9 @@ class Portfolio {
       if (!best_) Keep(NoPlanInTime("auto"));
       return;
     }
-    if (!options_.bound && !planners.empty()) options_.bound = LowerBound(problem_);
+    if (!options_.bound && !planners.empty()) {
+      Guarded([&] { options_.bound = LowerBound(problem_); });
+    }
     for (const IterativePlanner* planner : planners) {
       if (planner->joins_after(problem_) > 0) {
         if (Limited()) late_.push_back(planner);
@@ -229,8 +233,8 @@ class Portfolio {
     if (Limited()) ShareOut();
   }
 
-  // `place`, and beside it, where there is more than one thread, what RunReplicated will add: with a third of the
-  // time.
+  // `place`, and beside it, where there is more than one thread, on another one what RunReplicated will add: with a
+  // third of the time. That is one thread more than the options say for as long as both take.
   void RunBesideReplicated(const std::function<void()>& place,
                            const std::vector<const Planner*>& planners) {
     made_ahead_.resize(planners.size());
@@ -239,16 +243,24 @@ class Portfolio {
     options.progress = nullptr;  // the planning thread's
     if (options.budget.deadline) *options.budget.deadline = Clock::now() + TimeLeft() / 3;
     const std::unique_ptr<Evaluator> evaluator = evaluator_.ForProblem(problem_, 1);
+    std::atomic<bool> no_memory = false;
+    // Trials are for one thread.
+    const std::shared_ptr<LayoutTrials> trials = std::exchange(options_.layout_trials, nullptr);
     ThreadPool(2).ParallelFor(2, [&](int task) {
       if (task == 0) return place();
-      for (size_t i = 0; i < planners.size() && !options.budget.Expired(); ++i) {
+      for (size_t i = 0; i < planners.size(); ++i) {
+        if (options.budget.Expired() || out_of_memory_) return;
         try {
           made_ahead_[i] = planners[i]->Plan(problem_, *evaluator, options);
-        } catch (const std::bad_alloc&) {  // perhaps there is enough behind the others
+        } catch (const std::bad_alloc&) {
+          no_memory = true;
           return;
         }
       }
     });
+    options_.layout_trials = trials;
+    if (no_memory && !HasPlan()) throw std::bad_alloc();  // nothing to save
+    out_of_memory_ = out_of_memory_ || no_memory;
   }
 
   // Plans that split or copy ops. One that cannot be made says why in a note.
@@ -256,22 +268,13 @@ class Portfolio {
     made_ahead_.resize(planners.size());
     for (size_t i = 0; i < planners.size(); ++i) {
       const Planner& planner = *planners[i];
-      std::optional<Result<PlannerResult>> made = std::move(made_ahead_[i]);
-      if (!made && options_.budget.Expired() && HasPlan()) {
+      if (std::optional<Result<PlannerResult>> made = std::move(made_ahead_[i])) {
+        GuardedAlways([&] { AddReplicated(planner, *std::move(made)); });
+      } else if (options_.budget.Expired() && HasPlan()) {
         AddNotRun(planner);
-        continue;
+      } else {
+        Guarded([&] { AddReplicated(planner, planner.Plan(problem_, evaluator_, options_)); });
       }
-      Guarded([&] {
-        if (!made) made = planner.Plan(problem_, evaluator_, options_);
-        if (!made->ok() && made->error().code == ErrorCode::kUsage &&
-            !problem_.constraints.Empty()) {
-          constrained_ += (constrained_.empty() ? "" : ", ") + std::string(planner.name());
-          return Keep(std::move(made->error()));
-        }
-        if (!made->ok()) return AddFailure(planner.name(), std::move(made->error()));
-        const Score score = ReplicatedScoreOf(made->value());
-        Add(made->Take(), score, false);
-      });
     }
   }
 
@@ -336,10 +339,24 @@ class Portfolio {
     if (!error_) error_ = std::move(error);
   }
 
+  void AddReplicated(const Planner& planner, Result<PlannerResult> made) {
+    if (!made.ok() && made.error().code == ErrorCode::kUsage && !problem_.constraints.Empty()) {
+      constrained_ += (constrained_.empty() ? "" : ", ") + std::string(planner.name());
+      return Keep(std::move(made.error()));
+    }
+    if (!made.ok()) return AddFailure(planner.name(), std::move(made.error()));
+    const Score score = ReplicatedScoreOf(made.value());
+    Add(made.Take(), score, false);
+  }
+
   // Memory that runs out ends the portfolio with what it has.
   template <class Body>
   void Guarded(const Body& body) {
-    if (out_of_memory_) return;
+    if (!out_of_memory_) GuardedAlways(body);
+  }
+  // What was made before it ran out counts all the same.
+  template <class Body>
+  void GuardedAlways(const Body& body) {
     try {
       body();
     } catch (const std::bad_alloc&) {
@@ -380,7 +397,7 @@ class Portfolio {
         const double rounds = Joins() ? kJoiningRounds : 1;
         const int64_t moves = std::max<int64_t>(1, std::llround(rounds * round * share));
         placed_goes_on = AdvancePlaced(std::min(moves, left));
-        placed_gain = GainOf(before, BestPlaced()) / share;
+        placed_gain = GainOf(before, BestPlaced()) / (rounds * share);
       }
       if (!layouts_go_on_) continue;
       // What is offered is always followed by a move, so that the number of moves says that it was.
@@ -556,7 +573,7 @@ class Portfolio {
   std::string constrained_;  // planners that the problem's constraints exclude
   PlanHistory history_;
   int64_t iterations_ = 0;
-  bool out_of_memory_ = false;
+  std::atomic<bool> out_of_memory_ = false;
 };
 
 class AutoPlanner : public Planner {

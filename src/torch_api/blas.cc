@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,9 +17,9 @@ namespace {
 constexpr const char* kVariable = "OPENBLAS_CORETYPE";
 
 // What OpenBLAS has for x86 without AVX.
-constexpr std::array<std::string_view, 15> kOldKernels = {
+constexpr std::array<std::string_view, 16> kOldKernels = {
     "generic", "katmai",     "coppermine", "northwood", "prescott", "banias",    "atom", "core2",
-    "penryn",  "dunnington", "nehalem",    "athlon",    "opteron",  "barcelona", "nano"};
+    "penryn",  "dunnington", "nehalem",    "athlon",    "opteron",  "barcelona", "nano", "bobcat"};
 
 bool IsOld(std::string_view chosen) {
   std::string name(chosen);
@@ -61,13 +62,15 @@ std::string_view BetterBlasKernels(std::string_view chosen, const CpuInstruction
 }
 
 void StartAgainForBlasKernels(char** argv) {
-  if (std::getenv(kVariable) != nullptr) return;
+  // Started by way of the dynamic loader, the program is the loader.
+  if (std::getenv(kVariable) != nullptr || getauxval(AT_BASE) == 0) return;
   const std::string better(BetterBlasKernels(BlasKernels(), CpuInstructions::OfThis()));
   if (better.empty()) return;
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error || setenv(kVariable, better.c_str(), /*overwrite=*/0) != 0) return;
   execv(program.c_str(), argv);
+  unsetenv(kVariable);  // that of children would be another
 }
 
 std::string BlasAdvice(const std::string& blas, const CpuInstructions& cpu) {
@@ -85,6 +88,13 @@ std::string BlasAdvice(const std::string& blas, const CpuInstructions& cpu) {
   const std::string chosen = blas.substr(open + 2, blas.rfind(')') - open - 2);
   const std::string_view better = BetterBlasKernels(chosen, cpu);
   if (better.empty()) return "";
+  const char* const stated = std::getenv(kVariable);
+  if (stated != nullptr && stated == better) {
+    return fmt::format(
+        "This OpenBLAS has {} kernels alone, which make learned planners half as fast: install "
+        "libopenblas0-openmp.",
+        chosen);
+  }
   return fmt::format(
       "OpenBLAS takes {} kernels on this CPU, which make learned planners half as "
       "fast: set {}={} in the environment.",

@@ -18,7 +18,8 @@ struct CpuInstructions {
   static CpuInstructions OfThis();
 };
 
-// The kernels that the loaded OpenBLAS chose, as it names them ("Haswell"); "" where none is loaded.
+// The kernels that the OpenBLAS that the program is linked to (Clp brings LAPACK along) chose, as it names them
+// ("Haswell"); "" where there is none. Debian's LibTorch takes the same one.
 std::string BlasKernels();
 
 // "FILE (KERNELS)" where the file is an OpenBLAS; the file otherwise.

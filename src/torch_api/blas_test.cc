@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 namespace placewright {
 namespace {
 
@@ -28,6 +30,9 @@ TEST(BlasAdvice, NamesWhatIsSlow) {
   const std::string openmp = folder + "openblas-openmp/libopenblasp-r0.3.21.so";
   EXPECT_THAT(BlasAdvice(openmp + " (Prescott)", kAvx512), HasSubstr("OPENBLAS_CORETYPE=SKYLAKEX"));
   EXPECT_THAT(BlasAdvice(openmp + " (Prescott)", kAvx2), HasSubstr("OPENBLAS_CORETYPE=HASWELL"));
+  ASSERT_EQ(setenv("OPENBLAS_CORETYPE", "HASWELL", 1), 0);  // and it changed nothing
+  EXPECT_THAT(BlasAdvice(openmp + " (Prescott)", kAvx2), HasSubstr("install libopenblas0-openmp"));
+  unsetenv("OPENBLAS_CORETYPE");
   EXPECT_EQ(BlasAdvice(openmp + " (Prescott)", kOld), "");
   EXPECT_EQ(BlasAdvice(openmp + " (SkylakeX)", kAvx512), "");
   EXPECT_EQ(BlasAdvice(openmp, kAvx512), "");

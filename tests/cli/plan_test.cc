@@ -107,6 +107,25 @@ TEST_F(PlanCommand, SameSeedAndIterationsGiveTheSamePlanForAnyThreads) {
   }
 }
 
+// With more than one, baselines of layouts are made beside the first placements.
+TEST_F(PlanCommand, LayoutsAreTheSameForAnyThreads) {
+  const std::string graph = PLACEWRIGHT_SOURCE_DIR "/examples/tiny_transformer_adam.json.gz";
+  std::vector<std::string> first;
+  for (const char* threads : {"1", "2", "2"}) {
+    ASSERT_EQ(Run({"plan", graph, "-c", "4xP100", "--iterations", "3000", "--threads", threads,
+                   "-o", "net.plan.json"})
+                  .status,
+              0);
+    const Json plan = Json::parse(Read("net.plan.json"));
+    EXPECT_EQ(plan["space"], "replicated");
+    const std::vector<std::string> files = {WithoutTimes(plan).dump(), plan["baselines"].dump(),
+                                            Read("net.plan.costs.json"),
+                                            Read("net.plan.schedule.json")};
+    if (first.empty()) first = files;
+    EXPECT_EQ(files, first) << threads << " threads";
+  }
+}
+
 TEST_F(PlanCommand, AutoIsNeverWorseThanItsBaselines) {
   Write("net.json", BroadGraph(6, 5, 24000).dump());
   const Json plan = RunJson({"plan", "net.json", "--iterations", "200"}).json();

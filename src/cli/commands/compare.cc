@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/out_of_memory.h"
@@ -271,11 +272,12 @@ class CompareCommand : public Command {
     PW_ASSIGN(Budget budget, MakeBudget(search_, start));
     budget.stop = StopToken(&interrupted);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    options.bound = planning.prepared->search_bound();
     options.started = start;
     options.given = GivenPlacement(planning.inputs, planning.problem().sim_graph);
     Result<PlannerResult> planned =
         planner.Plan(planning.problem(), planning.prepared->evaluator(), options);
-    PW_ASSIGN(const PlannerResult result, std::move(planned).InFile(input_.graph));
+    PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
     if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
     for (const std::string& note : result.notes) context.console.Note(note);
     if (result.layouts) {
@@ -302,11 +304,12 @@ class CompareCommand : public Command {
   }
 
   // What a plan that splits or copies ops comes to.
-  static Status FillDistributed(const Planning& planning, const PlannerResult& result,
+  static Status FillDistributed(const Planning& planning, PlannerResult& result,
                                 const std::string& file, Entry& entry,
                                 std::vector<DeviceUse>* devices) {
     PW_ASSIGN(const DistributedInputs distributed,
-              Distribute(planning.inputs, *planning.layouts, *result.layouts, result.compiled.get())
+              Distribute(planning.inputs, *planning.layouts, *result.layouts,
+                         std::exchange(result.compiled, nullptr))
                   .InFile(file));
     PW_ASSIGN(const SimResult replay, Simulate(distributed));
     const Graph& graph = distributed.inputs.graph.graph;

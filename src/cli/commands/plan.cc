@@ -311,7 +311,8 @@ class PlanCommand : public Command {
           RecomputeFromFactors(*planning.layouts, sfb_, context.started, result).InFile(file));
     }
     PW_ASSIGN(DistributedInputs distributed,
-              Distribute(planning.inputs, *planning.layouts, *result.layouts, result.compiled.get())
+              Distribute(planning.inputs, *planning.layouts, *result.layouts,
+                         std::exchange(result.compiled, nullptr))
                   .InFile(file));
     PW_ASSIGN(SimResult replay, Simulate(distributed).InFile(input_.graph));
     const double seconds = SecondsSince(context.started);

@@ -35,7 +35,7 @@ Result<std::vector<MeasuredCollectives>> ReadMeasuredCollectives(const std::stri
 // returns which (SetMeasuredLinks). Errors: those of CostStore.
 Result<std::vector<LinkId>> UseMeasuredLinks(const std::string& path, Cluster& cluster);
 
-// "EPYC (1 core), LibTorch 1.13.0, libopenblas.so.0, others at work"
+// "EPYC (1 core), LibTorch 1.13.0, libopenblas.so.0 (Haswell), others at work"
 std::string Describe(const MeasuredOn& on);
 // Which times came from where, and which ops were not measured; "" without any.
 std::string DescribeMeasured(const MeasuredUse& use, size_t links, const std::string& path);

@@ -150,7 +150,8 @@ Result<DistributionSpec> ReadGivenLayouts(const SpaceOptions& options,
 }
 
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
-                                     const DistributionSpec& spec, CompiledStep* made) {
+                                     const DistributionSpec& spec,
+                                     std::shared_ptr<CompiledStep> made) {
   PW_ASSIGN(CompiledStep compiled, made != nullptr ? std::move(*made) : CompileStep(problem, spec));
   DistributedInputs distributed;
   PW_ASSIGN(distributed.step, FormatAtenStep(compiled.step, problem.graph, inputs.cluster.cluster));

@@ -66,10 +66,10 @@ struct DistributedInputs {
   std::string step;               // the file of the compiled step
   IdVector<OpId, OpId> origin{};  // as in DistributedStep, of LayoutProblem::graph
 };
-// `compiled`: the step of `spec`, if there is one already; nothing is left of it. Errors: those of CompileStep.
+// `made`: the step of `spec`, if there is one already; nothing is left of it. Errors: those of CompileStep.
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
                                      const DistributionSpec& spec,
-                                     CompiledStep* compiled = nullptr);
+                                     std::shared_ptr<CompiledStep> made = nullptr);
 // Simulated with schedule and feedback. Errors: kTooLarge.
 Result<SimResult> Simulate(const DistributedInputs& distributed);
 

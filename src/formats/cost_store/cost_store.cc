@@ -328,6 +328,17 @@ Status CostStore::PutCollectives(const std::vector<MeasuredCollectives>& collect
   });
 }
 
+namespace {
+
+// Whether they are the same but for kernels ("FILE (KERNELS)") that one of them, of an older program, does not name.
+bool AreAlike(const std::string& blas, const std::string& other) {
+  const std::string& longer = blas.size() < other.size() ? other : blas;
+  const std::string& shorter = blas.size() < other.size() ? blas : other;
+  return longer == shorter || longer.starts_with(shorter + " (");
+}
+
+}  // namespace
+
 Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int64_t cores) const {
   std::vector<MeasuredDevice> devices;
   if (database_->empty) return devices;
@@ -347,7 +358,7 @@ Result<std::vector<MeasuredDevice>> CostStore::Read(const std::string& kind, int
     device.on = {kind, cores, environments.Int(1) != 0, environments.Text(2), environments.Text(3)};
     if (!device.on.imported()) {
       if (!own) own = device.on;
-      if (device.on.libtorch != own->libtorch || device.on.blas != own->blas) continue;
+      if (device.on.libtorch != own->libtorch || !AreAlike(device.on.blas, own->blas)) continue;
     }
     int row = ops.Run(environments.Int(0));
     for (; row == SQLITE_ROW; row = ops.Next()) {

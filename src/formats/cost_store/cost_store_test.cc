@@ -1,6 +1,6 @@
 #include "formats/cost_store/cost_store.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
 
@@ -50,6 +50,21 @@ MeasuredOp StoredOp(std::string signature, int64_t time) {
           7,
           Bytes(64),
           {Nanos(11), Nanos(22), Nanos(33)}};
+}
+
+// Programs before kernels were named wrote the file alone: their rows count beside those of any kernels.
+TEST_F(CostStoreFile, KernelsThatAreNotNamedAreAnys) {
+  MeasuredOn before = On(), now = On(true), others = On(true, "1.13.0");
+  now.blas += " (SkylakeX)";
+  others.blas += " (Prescott)";
+  CostStore store = Open().Take();
+  for (const MeasuredOn& on : {others, before, now}) {
+    ASSERT_TRUE(store.Put({{on, {StoredOp("neg(f32[4])", 100)}}}, {}).ok());
+  }
+  std::vector<std::string> read;
+  for (const MeasuredDevice& device : store.Read("worker", 1).Take())
+    read.push_back(device.on.blas);
+  EXPECT_THAT(read, testing::UnorderedElementsAre(before.blas, now.blas));
 }
 
 TEST_F(CostStoreFile, KeepsWhatWasMeasured) {

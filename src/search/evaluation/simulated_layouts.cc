@@ -85,8 +85,9 @@ struct LayoutEvaluator::State {
 
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above) {
+    made_apart.reset();
     if (IsAbove(abandon_above, layouts)) return Evaluation{.abandoned = true};
-    made_apart = false;
+    by_compiler = false;
     ArrayWriter& writer = WriterFor(options, layouts);
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     prices.PriceNew();
@@ -105,7 +106,7 @@ struct LayoutEvaluator::State {
     PW_ASSIGN(Evaluation together, Simulate(layouts, options, limit, writer, changes));
     const bool is_apart =
         apart && !apart->abandoned && (together.abandoned || apart->score() < together.score());
-    if (made_apart) made_apart = is_apart;
+    if (!by_compiler && (is_apart || !together.abandoned)) made_apart = is_apart;
     return is_apart ? *std::move(apart) : std::move(together);
   }
 
@@ -120,7 +121,7 @@ struct LayoutEvaluator::State {
                               Nanos abandon_above, ArrayWriter& writer, ArrayChanges& changes) {
     const bool fuses = options.fusion > Bytes(0);
     if (fuses && !FuseAllReduces(options.fusion, prices, writer, changes)) {
-      made_apart.reset();
+      by_compiler = true;
       return EvaluateLayouts(problem, layouts, options);
     }
     prices.PriceNew();
@@ -138,6 +139,7 @@ struct LayoutEvaluator::State {
   PackedEvaluator evaluator;
   std::optional<LayoutFloor> floor;  // where limits are given
   std::optional<bool> made_apart;
+  bool by_compiler = false;  // one of the two ways of this evaluation
 };
 
 LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem)

@@ -29,8 +29,8 @@ class LayoutEvaluator {
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above = Nanos(kMaxQuantity));
 
-  // Of the last evaluation that was not given up: whether its gradients are made apart, as CompileStep decides;
-  // none where that is left to the compiler.
+  // Of the last evaluation: whether its gradients are made apart, as CompileStep decides; none where it was given up
+  // or failed, or that is left to the compiler.
   std::optional<bool> made_apart() const;
 
   // Where that is false, the ops of that step, but for views.

@@ -34,7 +34,7 @@ class StepPacker {
   const SimGraph& sim_graph() const { return p_; }
   PackedStep& packed() { return packed_; }  // the caller may swap it with another one
   const Placement& placement() const { return placement_; }
-  // The same ops, until the next step.
+  // The same ops.
   std::vector<TimedInstance> Instances() const;
 
  private:

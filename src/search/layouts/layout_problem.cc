@@ -78,21 +78,21 @@ std::vector<TimedInstance> InstancesOf(const CompiledStep& compiled) {
 }
 
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec,
-                                 std::optional<bool> apart) {
+                                 std::optional<bool> made_apart) {
   PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,
                                                   problem.costs, spec.layouts));
   CompileOptions options;
   options.batch_norm_local = spec.local_batch_norm;
   options.fusion = spec.fusion;
   options.broadcasts = spec.broadcasts;
-  return CompileStep(problem, layouts, options, apart);
+  return CompileStep(problem, layouts, options, made_apart);
 }
 
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
-                                 CompileOptions options, std::optional<bool> known) {
-  options.separate_gradients = known.value_or(true);
+                                 CompileOptions options, std::optional<bool> made_apart) {
+  options.separate_gradients = made_apart.value_or(true);
   PW_ASSIGN(CompiledStep apart, CompileWith(problem, layouts, options));
-  if (known || !MakesResultsApart(apart.step, problem.graph)) return apart;
+  if (made_apart || !MakesResultsApart(apart.step, problem.graph)) return apart;
   // What is ready earlier may come before something that more waits for.
   options.separate_gradients = false;
   PW_ASSIGN(CompiledStep together, CompileWith(problem, layouts, options));

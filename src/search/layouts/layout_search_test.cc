@@ -184,6 +184,8 @@ TEST(LayoutSearch, IsNeverWorseThanItsStarts) {
       EXPECT_LE(found.step_time, start);
       // What is reported is what the stated layouts take.
       EXPECT_EQ(EvaluateLayouts(*tiny.layouts, *found.layouts).Take().step_time, found.step_time);
+      ASSERT_NE(found.compiled, nullptr);
+      EXPECT_EQ(EvaluateStep(*found.compiled, tiny.layouts->policy).step_time, found.step_time);
     }
   }
 }
