@@ -61,9 +61,9 @@ TEST_F(CostStoreFile, KernelsThatAreNotNamedAreAnys) {
   for (const MeasuredOn& on : {others, before, now}) {
     ASSERT_TRUE(store.Put({{on, {StoredOp("neg(f32[4])", 100)}}}, {}).ok());
   }
+  const std::vector<MeasuredDevice> devices = store.Read("worker", 1).Take();
   std::vector<std::string> read;
-  for (const MeasuredDevice& device : store.Read("worker", 1).Take())
-    read.push_back(device.on.blas);
+  for (const MeasuredDevice& device : devices) read.push_back(device.on.blas);
   EXPECT_THAT(read, testing::UnorderedElementsAre(before.blas, now.blas));
 }
 
