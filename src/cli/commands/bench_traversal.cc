@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "cli/bench/study_files.h"
@@ -52,10 +53,11 @@ class BenchTraversalCommand : public Command {
         .TypeName("FOLDER")
         .Group("Output");
     app.Footer(
-        "A chunk of runs (a graph on so many devices under one policy: six orders, five repeats)\n"
-        "takes 15 s to minutes on one core, all of them hours: give --time. What a chunk had begun\n"
-        "when it was ended is lost, the others are kept. Wins stand beside the published ones of\n"
-        "32 graphs.\n"
+        "A block of runs (a graph on so many devices under one policy in one order: five repeats)\n"
+        "takes 3 s to ten minutes on one core, all of them hours: give --time. What a block had "
+        "begun\n"
+        "when it was ended is lost, the others are kept. A chunk is the blocks of all six orders.\n"
+        "Wins stand beside the published ones of 32 graphs.\n"
         "Examples:\n"
         "  placewright bench traversal --no-runs\n"
         "  placewright bench traversal --time 30m --threads 2 -o traversal.md");
@@ -105,34 +107,36 @@ class BenchTraversalCommand : public Command {
  private:
   Status MakeChunks(const std::vector<TraversalChunk>& wanted, const Budget& budget,
                     TraversalStore& store, Console& console) const {
-    std::vector<TraversalChunk> missing;
+    std::vector<std::pair<TraversalChunk, TraversalOrder>> missing;
     for (const TraversalChunk& chunk : wanted) {
-      if (store.Find(chunk) == nullptr) missing.push_back(chunk);
+      for (const TraversalOrder order : AllTraversalOrders()) {
+        if (!store.Has(chunk, order)) missing.emplace_back(chunk, order);
+      }
     }
-    const size_t had = wanted.size() - missing.size();
+    const size_t all = wanted.size() * AllTraversalOrders().size(), had = all - missing.size();
     std::mutex mutex;
     std::optional<Error> failed;
     size_t made = 0;
     ThreadPool pool(threads_);
     pool.ParallelFor(static_cast<int>(missing.size()), [&](int i) {
       if (budget.Expired()) return;
-      const TraversalChunk& chunk = missing[static_cast<size_t>(i)];
-      Result<TraversalTimes> times = MakeChunk(chunk, real_, budget);
+      const auto& [chunk, order] = missing[static_cast<size_t>(i)];
+      Result<TimesOfOrder> times = MakeRuns(chunk, order, real_, budget);
       const std::scoped_lock lock(mutex);
       if (failed) return;
       if (!times.ok()) {
         if (times.error().code != ErrorCode::kCancelled) failed = times.error();
         return;
       }
-      const Status added = store.Add(chunk, std::move(times).Take());
+      const Status added = store.Add(chunk, order, std::move(times).Take());
       if (!added.ok()) failed = added.error();
       ++made;
-      console.Progress(fmt::format("{} of {} chunks: {} graph {} on {} devices, {}", had + made,
-                                   wanted.size(), ToString(chunk.family), chunk.graph,
-                                   chunk.devices, ToString(chunk.policy)));
+      console.Progress(fmt::format("{} of {} blocks of runs: {} graph {} on {} devices, {}, {}",
+                                   had + made, all, ToString(chunk.family), chunk.graph,
+                                   chunk.devices, ToString(chunk.policy), ToString(order)));
     });
     if (!failed && made == 0 && !missing.empty()) {
-      console.Note("the time ended before a chunk did: nothing was kept");
+      console.Note("the time ended before a block of runs did: nothing was kept");
     }
     return failed ? Status(*failed) : Ok();
   }

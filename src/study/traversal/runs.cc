@@ -68,7 +68,7 @@ std::vector<int64_t> RunAgent(PlacetoAgent& agent, const std::vector<int64_t>& c
   return times;
 }
 
-Json ToJson(const TraversalChunk& chunk, const TraversalTimes& times) {
+Json ToJson(const TraversalChunk& chunk, TraversalOrder order, const TimesOfOrder& times) {
   Json json;
   json["family"] = std::string(ToString(chunk.family));
   json["graph"] = chunk.graph;
@@ -76,6 +76,7 @@ Json ToJson(const TraversalChunk& chunk, const TraversalTimes& times) {
   json["policy"] = std::string(ToString(chunk.policy));
   json["first_repeat"] = chunk.first_repeat;
   json["episodes"] = chunk.episodes;
+  json["order"] = std::string(ToString(order));
   json["times_ns"] = times;
   return json;
 }
@@ -89,24 +90,20 @@ Result<Enum> ValueNamed(const std::string& name, std::span<const Enum> all,
   return MakeError(ErrorCode::kField, "\"" + name + "\" is unknown", place);
 }
 
-Result<TraversalTimes> ReadTimes(const Json& json, const TraversalChunk& chunk,
-                                 const std::string& place) {
+Result<TimesOfOrder> ReadTimes(const Json& json, const TraversalChunk& chunk,
+                               const std::string& place) {
   const auto wrong = [&] {
-    return MakeError(ErrorCode::kField, "must be a list of times for each order and repeat", place);
+    return MakeError(ErrorCode::kField, "must be lists of times, one for each repeat", place);
   };
   const size_t checkpoints = TraversalCheckpoints(chunk.episodes).size();
-  TraversalTimes times;
-  if (!json.is_array() || json.size() != AllTraversalOrders().size()) return wrong();
-  for (const Json& of_order : json) {
-    auto& repeats = times.emplace_back();
-    if (!of_order.is_array() || of_order.size() != TraversalChunk::kRepeats) return wrong();
-    for (const Json& of_repeat : of_order) {
-      auto& values = repeats.emplace_back();
-      if (!of_repeat.is_array() || of_repeat.size() != checkpoints) return wrong();
-      for (const Json& value : of_repeat) {
-        PW_ASSIGN(const int64_t time, AsInt(value, place, 1, kMaxQuantity));
-        values.push_back(time);
-      }
+  TimesOfOrder times;
+  if (!json.is_array() || json.size() != TraversalChunk::kRepeats) return wrong();
+  for (const Json& of_repeat : json) {
+    auto& values = times.emplace_back();
+    if (!of_repeat.is_array() || of_repeat.size() != checkpoints) return wrong();
+    for (const Json& value : of_repeat) {
+      PW_ASSIGN(const int64_t time, AsInt(value, place, 1, kMaxQuantity));
+      values.push_back(time);
     }
   }
   return times;
@@ -128,8 +125,8 @@ std::vector<int64_t> TraversalCheckpoints(int64_t episodes) {
   return checkpoints;
 }
 
-Result<TraversalTimes> MakeChunk(const TraversalChunk& chunk, const std::string& folder,
-                                 const Budget& budget) {
+Result<TimesOfOrder> MakeRuns(const TraversalChunk& chunk, TraversalOrder order,
+                              const std::string& folder, const Budget& budget) {
   PW_ASSIGN(const CostGraph made,
             chunk.family == GraphFamily::kReal
                 ? LoadRealGraph(folder, chunk.graph, chunk.devices)
@@ -143,27 +140,24 @@ Result<TraversalTimes> MakeChunk(const TraversalChunk& chunk, const std::string&
   const std::vector<int64_t> checkpoints = TraversalCheckpoints(chunk.episodes);
   std::vector<int32_t> devices;
   for (int32_t device = 0; device < chunk.devices; ++device) devices.push_back(device);
-  TraversalTimes times;
-  for (const TraversalOrder order : AllTraversalOrders()) {
-    auto& of_order = times.emplace_back();
-    for (int repeat = 0; repeat < TraversalChunk::kRepeats; ++repeat) {
-      // The same first network and draws for every order and policy, others for every graph.
-      const Random random = Random(static_cast<uint64_t>(chunk.first_repeat + repeat))
-                                .Fork(static_cast<uint64_t>(chunk.family))
-                                .Fork(static_cast<uint64_t>(chunk.graph))
-                                .Fork(static_cast<uint64_t>(chunk.devices));
-      const uint64_t seed = Random(random).Next();
-      FamilyEnvironment environment(problem, units);
-      PlacetoTask task{&placeto, &environment, {}, UnitsInOrder(problem, units, order)};
-      task.allowed.assign(units.groups.size(), devices);
-      PW_ASSIGN(std::shared_ptr<PlacetoLearner> learner,
-                MakePlacetoLearner(settings, devices.size(), seed, nullptr));
-      PlacetoAgent agent(task, PlacetoOptionsOf(settings), std::move(learner), random.Fork(1),
-                         std::vector<int32_t>(units.groups.size(), 0));
-      of_order.push_back(RunAgent(agent, checkpoints, budget));
-      if (of_order.back().size() < checkpoints.size()) {
-        return MakeError(ErrorCode::kCancelled, "the budget ended before the runs were done");
-      }
+  TimesOfOrder times;
+  for (int repeat = 0; repeat < TraversalChunk::kRepeats; ++repeat) {
+    // The same first network and draws for every order and policy, others for every graph.
+    const Random random = Random(static_cast<uint64_t>(chunk.first_repeat + repeat))
+                              .Fork(static_cast<uint64_t>(chunk.family))
+                              .Fork(static_cast<uint64_t>(chunk.graph))
+                              .Fork(static_cast<uint64_t>(chunk.devices));
+    const uint64_t seed = Random(random).Next();
+    FamilyEnvironment environment(problem, units);
+    PlacetoTask task{&placeto, &environment, {}, UnitsInOrder(problem, units, order)};
+    task.allowed.assign(units.groups.size(), devices);
+    PW_ASSIGN(std::shared_ptr<PlacetoLearner> learner,
+              MakePlacetoLearner(settings, devices.size(), seed, nullptr));
+    PlacetoAgent agent(task, PlacetoOptionsOf(settings), std::move(learner), random.Fork(1),
+                       std::vector<int32_t>(units.groups.size(), 0));
+    times.push_back(RunAgent(agent, checkpoints, budget));
+    if (times.back().size() < checkpoints.size()) {
+      return MakeError(ErrorCode::kCancelled, "the budget ended before the runs were done");
     }
   }
   return times;
@@ -219,7 +213,21 @@ Result<TraversalStore> TraversalStore::Load(const std::string& path) {
     chunk.devices = static_cast<int>(devices);
     chunk.first_repeat = static_cast<int>(first);
     PW_ASSIGN(const Json* times, GetArray(json, "times_ns", place));
-    PW_ASSIGN(store.chunks_[chunk], ReadTimes(*times, chunk, place + ".times_ns"));
+    const std::span<const TraversalOrder> orders = AllTraversalOrders();
+    if (json.contains("order")) {
+      PW_ASSIGN(const std::string name, GetString(json, "order", place));
+      PW_ASSIGN(const TraversalOrder order, ValueNamed(name, orders, place + ".order"));
+      PW_ASSIGN(TimesOfOrder of_order, ReadTimes(*times, chunk, place + ".times_ns"));
+      store.Keep(chunk, order, std::move(of_order));
+      return Ok();
+    }
+    if (times->size() != orders.size()) {
+      return MakeError(ErrorCode::kField, "must have times of every order", place + ".times_ns");
+    }
+    for (size_t i = 0; i < orders.size(); ++i) {
+      PW_ASSIGN(TimesOfOrder of_order, ReadTimes((*times)[i], chunk, place + ".times_ns"));
+      store.Keep(chunk, orders[i], std::move(of_order));
+    }
     return Ok();
   }));
   return store;
@@ -230,9 +238,24 @@ const TraversalTimes* TraversalStore::Find(const TraversalChunk& chunk) const {
   return found == chunks_.end() ? nullptr : &found->second;
 }
 
-Status TraversalStore::Add(const TraversalChunk& chunk, TraversalTimes times) {
-  const Json json = ToJson(chunk, times);
-  chunks_[chunk] = std::move(times);
+bool TraversalStore::Has(const TraversalChunk& chunk, TraversalOrder order) const {
+  const auto found = begun_.find(chunk);
+  return Find(chunk) != nullptr || (found != begun_.end() && found->second.contains(order));
+}
+
+void TraversalStore::Keep(const TraversalChunk& chunk, TraversalOrder order, TimesOfOrder times) {
+  std::map<TraversalOrder, TimesOfOrder>& orders = begun_[chunk];
+  orders[order] = std::move(times);
+  if (orders.size() < AllTraversalOrders().size()) return;
+  TraversalTimes& all = chunks_[chunk];
+  all.clear();
+  for (const TraversalOrder one : AllTraversalOrders()) all.push_back(std::move(orders[one]));
+  begun_.erase(chunk);
+}
+
+Status TraversalStore::Add(const TraversalChunk& chunk, TraversalOrder order, TimesOfOrder times) {
+  const Json json = ToJson(chunk, order, times);
+  Keep(chunk, order, std::move(times));
   return AppendLine(path_, json);
 }
 

@@ -1,8 +1,8 @@
 // The runs of the traversal-order study (Wang et al., sec. IV): Placeto's agent on graphs of the
 // families, in each of the six orders and with several seeds, as far as episodes go.
 //
-// They are made and kept by chunks, each a graph on so many devices under one policy, with all orders
-// and a block of repeats; chunks are independent of each other, and equal whatever the number of threads.
+// They are made in chunks, each a graph on so many devices under one policy, with all orders and a block of
+// repeats, and kept order by order; all are independent of each other, and equal whatever the number of threads.
 #ifndef PLACEWRIGHT_STUDY_TRAVERSAL_RUNS_H_
 #define PLACEWRIGHT_STUDY_TRAVERSAL_RUNS_H_
 
@@ -46,12 +46,13 @@ std::vector<int64_t> TraversalCheckpoints(int64_t episodes);
 
 // Nanoseconds of the best step so far, [order][repeat][checkpoint], orders as AllTraversalOrders has
 // them; rounded from Placeto's doubles.
-using TraversalTimes = std::vector<std::vector<std::vector<int64_t>>>;
+using TimesOfOrder = std::vector<std::vector<int64_t>>;
+using TraversalTimes = std::vector<TimesOfOrder>;
 
-// `folder` has the files of real graphs. Errors: kCancelled (the budget ended before it was done); those
-// of LoadRealGraph.
-Result<TraversalTimes> MakeChunk(const TraversalChunk& chunk, const std::string& folder,
-                                 const Budget& budget);
+// The chunk's runs in one order. `folder` has the files of real graphs. Errors: kCancelled (the budget ended before
+// they were done); those of LoadRealGraph.
+Result<TimesOfOrder> MakeRuns(const TraversalChunk& chunk, TraversalOrder order,
+                              const std::string& folder, const Budget& budget);
 
 // The study's designs, in the order in which they are made.
 struct TraversalDesign {
@@ -62,20 +63,26 @@ struct TraversalDesign {
 };
 std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design);
 
-// Chunks in a text file, a line of JSON each.
+// Chunks in a text file, a line of JSON for each or for each of its orders.
 class TraversalStore {
  public:
   // Those of the file; none where there is no file. Errors: kSyntax, kField, kFileUnreadable.
   static Result<TraversalStore> Load(const std::string& path);
+  // Where all its orders are there.
   const TraversalTimes* Find(const TraversalChunk& chunk) const;
+  bool Has(const TraversalChunk& chunk, TraversalOrder order) const;
   // Appends, to what the file holds by then: other processes may add to it at the same time. Errors:
   // kFileUnwritable, kFileUnreadable.
-  Status Add(const TraversalChunk& chunk, TraversalTimes times);
+  Status Add(const TraversalChunk& chunk, TraversalOrder order, TimesOfOrder times);
+  // Those of which all orders are there.
   const std::map<TraversalChunk, TraversalTimes>& chunks() const { return chunks_; }
 
  private:
+  void Keep(const TraversalChunk& chunk, TraversalOrder order, TimesOfOrder times);
+
   std::string path_;
   std::map<TraversalChunk, TraversalTimes> chunks_;
+  std::map<TraversalChunk, std::map<TraversalOrder, TimesOfOrder>> begun_;
 };
 
 }  // namespace placewright

@@ -14,6 +14,24 @@
 namespace placewright {
 namespace {
 
+Result<TraversalTimes> MakeAll(const TraversalChunk& chunk, const std::string& folder,
+                               const Budget& budget) {
+  TraversalTimes times;
+  for (const TraversalOrder order : AllTraversalOrders()) {
+    PW_ASSIGN(TimesOfOrder of_order, MakeRuns(chunk, order, folder, budget));
+    times.push_back(std::move(of_order));
+  }
+  return times;
+}
+
+bool AddAll(const TraversalChunk& chunk, const TraversalTimes& times, TraversalStore& store) {
+  bool added = true;
+  for (size_t i = 0; i < times.size(); ++i) {
+    added = added && store.Add(chunk, AllTraversalOrders()[i], times[i]).ok();
+  }
+  return added;
+}
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -81,7 +99,7 @@ class TraversalFile : public testing::Test {
 // A smaller run of the study: one graph, all orders, a few episodes.
 TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   TraversalChunk chunk{GraphFamily::kNmt, 0, 3, TraversalPolicy::kImprovement, 0, 5};
-  const TraversalTimes times = MakeChunk(chunk, "", {}).Take();
+  const TraversalTimes times = MakeAll(chunk, "", {}).Take();
   EXPECT_EQ(times.size(), kTraversalOrders);
   EXPECT_EQ(times[0].size(), static_cast<size_t>(TraversalChunk::kRepeats));
   EXPECT_EQ(times[0][0].size(), 3U);  // after 1, 2 and 5 episodes
@@ -95,7 +113,7 @@ TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   EXPECT_TRUE(differ);
   // The other controls draw alike until something is learned: after two episodes, no later.
   chunk.policy = TraversalPolicy::kUntrained;
-  const TraversalTimes untrained = MakeChunk(chunk, "", {}).Take();
+  const TraversalTimes untrained = MakeAll(chunk, "", {}).Take();
   bool learns = false;
   for (size_t order = 0; order < kTraversalOrders; ++order) {
     for (size_t repeat = 0; repeat < times[order].size(); ++repeat) {
@@ -105,22 +123,31 @@ TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   }
   EXPECT_TRUE(learns);
   chunk.policy = TraversalPolicy::kUniform;
-  const TraversalTimes control = MakeChunk(chunk, "", {}).Take();
-  EXPECT_EQ(control, MakeChunk(chunk, "", {}).Take());
+  const TraversalTimes control = MakeAll(chunk, "", {}).Take();
+  EXPECT_EQ(control, MakeAll(chunk, "", {}).Take());
   EXPECT_NE(control, times);
   TraversalStore store = TraversalStore::Load(path_).Take();
   EXPECT_EQ(store.Find(chunk), nullptr);
-  ASSERT_TRUE(store.Add(chunk, control).ok());
+  ASSERT_TRUE(AddAll(chunk, control, store));
   const TraversalStore again = TraversalStore::Load(path_).Take();
   ASSERT_NE(again.Find(chunk), nullptr);
   EXPECT_EQ(*again.Find(chunk), control);
+  // An order by itself is kept, and no chunk.
+  chunk.graph = 1;
+  const TraversalOrder first = AllTraversalOrders()[0];
+  ASSERT_TRUE(store.Add(chunk, first, control[0]).ok());
+  const TraversalStore begun = TraversalStore::Load(path_).Take();
+  EXPECT_TRUE(begun.Has(chunk, first));
+  EXPECT_FALSE(begun.Has(chunk, AllTraversalOrders()[1]));
+  EXPECT_EQ(begun.Find(chunk), nullptr);
+  EXPECT_EQ(begun.chunks().size(), 1U);
   chunk.devices = 5;
   EXPECT_EQ(again.Find(chunk), nullptr);
   StopSource stop;
   stop.RequestStop();
   Budget budget;
   budget.stop = stop.token();
-  EXPECT_EQ(MakeChunk(chunk, "", budget).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(MakeAll(chunk, "", budget).error().code, ErrorCode::kCancelled);
 }
 
 // Recorded steps run as the families do; their nodes are colocation groups.
@@ -143,8 +170,8 @@ TEST(RealGraphs, AreStudiedWhereTheyAre) {
     EXPECT_GT(work, 100'000);  // a tenth of a millisecond
   }
   const TraversalChunk chunk{GraphFamily::kReal, 0, 3, TraversalPolicy::kUniform, 0, 1};
-  EXPECT_EQ(MakeChunk(chunk, folder, {}).Take().size(), kTraversalOrders);
-  EXPECT_EQ(MakeChunk(chunk, "/nowhere", {}).error().code, ErrorCode::kFileUnreadable);
+  EXPECT_EQ(MakeAll(chunk, folder, {}).Take().size(), kTraversalOrders);
+  EXPECT_EQ(MakeAll(chunk, "/nowhere", {}).error().code, ErrorCode::kFileUnreadable);
   EXPECT_EQ(ChunksOf({2, 5, 0, true}).size() - ChunksOf({2, 5, 0, false}).size(),
             RealGraphFiles().size() * 3 * 4);
 }
@@ -159,7 +186,11 @@ TEST_F(TraversalFile, LinesThatAreWrongAreNamed) {
   EXPECT_THAT(error("[]\n"), HasSubstr("must be an object"));
   const std::string begin = R"({"family":"nmt","graph":0,"devices":3,"policy":"uniform",)";
   EXPECT_THAT(error(begin + R"("first_repeat":0,"episodes":1,"times_ns":[]})"),
-              HasSubstr("for each order and repeat"));
+              HasSubstr("of every order"));
+  EXPECT_THAT(error(begin + R"("first_repeat":0,"episodes":1,"order":"topo","times_ns":[[1]]})"),
+              HasSubstr("one for each repeat"));
+  EXPECT_THAT(error(begin + R"("first_repeat":0,"episodes":1,"order":"otpo","times_ns":[]})"),
+              HasSubstr("\"otpo\" is unknown"));
   EXPECT_THAT(error(R"({"family":"mnt","graph":0,"devices":3,"policy":"uniform"})"),
               HasSubstr("\"mnt\" is unknown"));
 }
@@ -229,7 +260,7 @@ TraversalStore MadeUpStore(const std::string& path) {
                                                                      : 3000;
       times[order].assign(5, std::vector<int64_t>(TraversalCheckpoints(50).size(), time));
     }
-    EXPECT_TRUE(store.Add(chunk, times).ok());
+    EXPECT_TRUE(AddAll(chunk, times, store));
   }
   return store;
 }
