@@ -54,7 +54,8 @@ class BenchTraversalCommand : public Command {
         .Group("Output");
     app.Footer(
         "A block of runs (a graph on so many devices under one policy in one order: five repeats)\n"
-        "takes 3 s to ten minutes on one core, all of them hours: give --time. What a block had "
+        "takes seconds to ten minutes on one core, all of them hours: give --time. What a block "
+        "had "
         "begun\n"
         "when it was ended is lost, the others are kept. A chunk is the blocks of all six orders.\n"
         "Wins stand beside the published ones of 32 graphs.\n"

@@ -23,6 +23,11 @@
 namespace placewright {
 namespace {
 
+Result<Evaluation> EvaluateState(const LayoutProblem& problem, LayoutBook& book,
+                                 const LayoutState& state) {
+  return EvaluateLayouts(problem, book.Of(state), OptionsOf(problem, state));
+}
+
 constexpr int64_t kSamples = 8;
 
 // Some layers (0: one or two), each with a product, an activation, the weight's gradient as a sum over the samples,

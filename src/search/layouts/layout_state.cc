@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "compile/layout_specs.h"
-#include "search/evaluation/simulated.h"
 #include "search/layouts/wanted_layouts.h"
 
 namespace placewright {
@@ -109,11 +108,6 @@ CompileOptions OptionsOf(const LayoutProblem& problem, const LayoutState& state)
   options.fusion = state.fusion;
   options.broadcasts = state.broadcasts;
   return options;
-}
-
-Result<Evaluation> EvaluateState(const LayoutProblem& problem, LayoutBook& book,
-                                 const LayoutState& state) {
-  return EvaluateLayouts(problem, book.Of(state), OptionsOf(problem, state));
 }
 
 }  // namespace placewright

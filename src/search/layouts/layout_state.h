@@ -11,7 +11,6 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "plan/layout.h"
-#include "search/evaluator.h"
 #include "search/layouts/layout_problem.h"
 
 namespace placewright {
@@ -58,10 +57,6 @@ DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
                         const LayoutState& state);
 
 CompileOptions OptionsOf(const LayoutProblem& problem, const LayoutState& state);
-
-// A step compiled by a state. Errors: those of CompileStep.
-Result<Evaluation> EvaluateState(const LayoutProblem& problem, LayoutBook& book,
-                                 const LayoutState& state);
 
 }  // namespace placewright
 

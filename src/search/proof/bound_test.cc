@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/random.h"
 #include "search/evaluation/group_placement.h"
 #include "search/problem/problem.h"
 #include "search/proof/infeasibility.h"
-#include "search/proof/work_bound.h"
 #include "search/test_problems.h"
 
 namespace placewright {
@@ -139,23 +137,6 @@ TEST(LowerBound, MemoryForcesACrossing) {
   EXPECT_EQ(bound.value, Nanos(130));
   EXPECT_EQ(bound.argument, "memory spread");
   EXPECT_EQ(BestThatFits(test->problem), 130);
-}
-
-// In 64 bits where products fit, else in 128: 2^34 times as long is the same bound but for rounding up.
-TEST(WorkBound, LongTimesAreThatOfShortOnes) {
-  Random random(7);
-  for (int problem = 0; problem < 50; ++problem) {
-    std::vector<int64_t> times, longer;
-    for (int i = 0; i < 40 * 3; ++i) {
-      times.push_back(static_cast<int64_t>(random.Below(1'000'000)) -
-                      (random.Below(9) == 0 ? 1'000'000 : 0));
-      longer.push_back(times.back() < 0 ? times.back() : times.back() << 34);
-    }
-    const int64_t bound = WorkBound(times, 3), of_longer = WorkBound(longer, 3);
-    EXPECT_GT(bound, 1'000'000);
-    EXPECT_LE(of_longer >> 34, bound);
-    EXPECT_GT((of_longer >> 34) + 1, bound - 1);
-  }
 }
 
 }  // namespace
