@@ -1,11 +1,12 @@
 // How many layouts of a recorded step are evaluated in a second, along a walk from data parallelism over all GPUs:
 //
-//   bench_layout_moves GRAPH CLUSTER BATCH MOVES [CHECK [SEED]]
+//   bench_layout_moves GRAPH CLUSTER BATCH MOVES [CHECK [SEED [GRAIN]]]
 //
 // The walk is that of local-search, one move after the other: a neighbour that is not worse is taken, a worse one
 // with a chance, and every hundred moves it goes back to the best. An evaluation ends where the step is known to be
 // too long to be taken. CHECK: of so many of its layouts, evenly chosen, step time and memory are compared with
-// those of the compiled graph, and what was given up, too.
+// those of the compiled graph, and what was given up, too. GRAIN: of the moves those of units (of which there are at most
+// 60) or those of single groups are left out (groups, units), or none (both).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -101,6 +102,10 @@ size_t KindsOfDevices(const LayoutBook& book, const LayoutState& state, size_t d
   return static_cast<size_t>(std::unique(has.begin(), has.end()) - has.begin());
 }
 
+void LeaveOut(MoveKind first, MoveKind last, MoveChances::Weights& weights) {
+  for (auto k = static_cast<size_t>(first); k <= static_cast<size_t>(last); ++k) weights[k] = 0;
+}
+
 // The process ends where there is none.
 template <class T>
 T Must(Result<T> result) {
@@ -111,7 +116,8 @@ T Must(Result<T> result) {
 
 int Run(int argc, char** argv) {
   if (argc < 5) {
-    fmt::print(stderr, "usage: bench_layout_moves GRAPH CLUSTER BATCH MOVES [CHECK [SEED]]\n");
+    fmt::print(stderr,
+               "usage: bench_layout_moves GRAPH CLUSTER BATCH MOVES [CHECK [SEED [GRAIN]]]\n");
     return 2;
   }
   GraphInputOptions input;
@@ -128,7 +134,11 @@ int Run(int argc, char** argv) {
   const int64_t checks = argc > 5 ? std::atoll(argv[5]) : 0;
   Random random(argc > 6 ? static_cast<uint64_t>(std::atoll(argv[6])) : 0);
 
-  MoveChances chances = MoveChances::Learned(LayoutMoves::kAll);
+  MoveChances::Weights weights = LayoutMoves::kAll;
+  const std::string grain = argc > 7 ? argv[7] : "both";
+  if (grain == "groups") LeaveOut(MoveKind::kUnitToDevice, MoveKind::kUnitToOther, weights);
+  if (grain == "units") LeaveOut(MoveKind::kGroupToDevice, MoveKind::kGroupToOther, weights);
+  MoveChances chances = MoveChances::Learned(weights);
   LayoutBook book;
   LayoutMoves neighbours = Must(LayoutMoves::Make(problem, book));
   DistributionSpec data_parallel;

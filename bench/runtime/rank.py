@@ -51,7 +51,7 @@ def main():
         if status == 0 and made["feasible"]:
             plans[name] = (path, made["step_time_ns"])
 
-    plan("found", "--cost-store", store, "--iterations", str(given.iterations))
+    plan("found", "--space", "placed", "--cost-store", store, "--iterations", str(given.iterations))
     for planner in PLANNERS:
         plan(planner, "--algo", planner, "--cost-store", store, "--iterations", "1000")
     seed = 0

@@ -21,9 +21,9 @@
 #include "capture/step/tiny_models.h"
 #include "check_plan/distributed/interpreter.h"
 #include "cluster/catalogue.h"
-#include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
 #include "compile/counter_draws.h"
+#include "compile/drawn_layouts.h"
 #include "compile/layout_specs.h"
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
@@ -50,39 +50,12 @@ int LayoutsOfEach() {
   return stated == nullptr ? 5 : std::atoi(stated);
 }
 
-Cluster Devices(size_t count) {
-  ClusterBuilder builder("devices");
-  const int32_t kind = builder.AddKind({.name = "K", .memory = Bytes(int64_t{1} << 40)}).Take();
-  for (size_t i = 0; i < count; ++i) {
-    (void)builder
-        .AddDevice(
-            {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
-        .Take();
-  }
-  return std::move(builder).Build().Take();
-}
-
 std::vector<std::unique_ptr<RuntimeDevice>> SimulatedDevices(size_t count) {
   std::vector<std::unique_ptr<RuntimeDevice>> devices;
   for (size_t i = 0; i < count; ++i) {
     devices.push_back(MakeSimulatedDevice({"d" + std::to_string(i), 1, 0}));
   }
   return devices;
-}
-
-// A share of `size` for each device, of random lengths.
-std::vector<Share> RandomShares(Random& random, const std::vector<DeviceId>& devices,
-                                int64_t size) {
-  std::vector<Share> shares;
-  int64_t from = 0;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const int64_t left = size - from - static_cast<int64_t>(devices.size() - 1 - i);
-    const int64_t length =
-        i + 1 == devices.size() ? left : 1 + static_cast<int64_t>(random.Below(left));
-    shares.push_back({devices[i], from, from + length});
-    from += length;
-  }
-  return shares;
 }
 
 // A recorded step and what it does on one device, found once for all tests of a model.
@@ -210,34 +183,8 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     }
   }
 
-  Layouts RandomLayouts(Random& random, size_t devices) const {
-    Layouts layouts;
-    for (size_t group = 0; group < graph().group_count(); ++group) {
-      std::vector<DeviceId> some;
-      for (size_t d = 0; d < devices; ++d) {
-        if (random.Below(3) > 0) some.push_back(DeviceId(d));
-      }
-      if (some.empty()) some.push_back(DeviceId(random.Below(devices)));
-      Layout layout;
-      AxisId axis =
-          random.Below(2) == 0 ? axes_->batch() : AxisId(random.Below(axes_->axis_count()));
-      const bool split =
-          random.Below(4) > 0 && axes_->axis(axis).size >= static_cast<int64_t>(some.size());
-      if (split) layout.axis = axes_->axis(axis).name;
-      if (split) layout.shares = RandomShares(random, some, axes_->axis(axis).size);
-      for (size_t i = 0; !split && i < some.size(); ++i) layout.shares.push_back({some[i], 0, 0});
-      layouts.of_group.push_back(LayoutId(layouts.layouts.size()));
-      layouts.layouts.push_back(std::move(layout));
-    }
-    return layouts;
-  }
-
-  // Every group split by the batch, or else everywhere.
   Layouts DataParallel(const std::vector<Share>& shares) const {
-    Layouts layouts;
-    layouts.layouts.push_back({"batch", shares});
-    layouts.of_group = IdVector<GroupId, LayoutId>(graph().group_count(), LayoutId(0));
-    return layouts;
+    return DataParallelLayouts(graph(), shares);
   }
 
   // Samples of all devices; each parameter and its update on one of them in turn, or in uneven parts of an
@@ -297,7 +244,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
   // `through_file`: what is executed has been written and read.
   void RunLayouts(const Layouts& layouts, size_t devices, const CompileOptions& options = {},
                   bool through_file = false) {
-    const Cluster cluster = Devices(devices);
+    const Cluster cluster = DevicesAlike(devices);
     Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
     DistributedStep step = compiled.Take();
@@ -437,7 +384,7 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
       for (const OpId op : graph().ops()) {
         if (axes_->SplitBy(op, axis).valid()) layouts.of_group[graph().group(op)] = LayoutId(1);
       }
-      const Cluster cluster = Devices(devices);
+      const Cluster cluster = DevicesAlike(devices);
       const DistributedStep step = Compile(graph(), *axes_, layouts, cluster).Take();
       size_t parts = 0;
       for (const OpId op : step.graph.ops()) {
@@ -455,7 +402,7 @@ TEST_P(ExecutedLayouts, SoDoRandomLayouts) {
   for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
     const size_t devices = 2 + random.Below(3);
     SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
-    RunLayouts(RandomLayouts(random, devices), devices);
+    RunLayouts(RandomLayouts(random, graph(), *axes_, devices), devices);
   }
 }
 
@@ -501,7 +448,7 @@ TEST_P(ExecutedLayoutsInFloat, LayoutsGiveTheStep) {
   for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
     const size_t devices = 2 + random.Below(3);
     SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
-    RunLayouts(RandomLayouts(random, devices), devices);
+    RunLayouts(RandomLayouts(random, graph(), *axes_, devices), devices);
   }
 }
 

@@ -85,6 +85,22 @@ class Walk {
       EXPECT_FALSE(split == plain);
       CompareOne(split, static_cast<int>(choice));
     }
+    // Or one group of one layer.
+    int drawn = 0;
+    for (int i = 0; i < 20; ++i) {
+      const std::optional<LayoutState> one = moves.Draw(plain, MoveKind::kGroupAxis, random_);
+      if (!one) continue;
+      ++drawn;
+      int changed = 0;
+      for (const GroupId group : IdRange<GroupId>(plain.of_group.size())) {
+        if (one->of_group[group] == plain.of_group[group]) continue;
+        ++changed;
+        EXPECT_GT(book_[one->of_group[group]].shares.size(), 1U);
+      }
+      EXPECT_EQ(changed, 1);
+      CompareOne(*one, i);
+    }
+    EXPECT_GT(drawn, 5);
   }
 
   // Some moves are taken, others are tried and left. Every one is compared.

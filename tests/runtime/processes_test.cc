@@ -1,6 +1,6 @@
-// Steps over real processes, with Gloo between them. Each process is this executable again, with the variables
-// of torchrun, or started by mpirun: it executes its part (PartOfARank) and says on standard output how that
-// ended.
+// Steps over real processes, with Gloo between them: made ones, and models of the zoo compiled by drawn layouts. Each
+// process is this executable again, with the variables of torchrun, or started by mpirun: it executes its part
+// (PartOfARank) and says on standard output how that ended.
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -17,10 +17,11 @@
 #include <thread>
 
 #include "base/stop.h"
+#include "layouts_over_ranks.h"
 #include "runtime/executor/made_step.h"
 #include "runtime/process/crossing_order.h"
-#include "torch_api/process_environment.h"
 #include "runtime/process/rendezvous.h"
+#include "torch_api/process_environment.h"
 
 namespace placewright {
 namespace {
@@ -188,16 +189,26 @@ Status RunLayout(uint64_t seed, Rendezvous& ranks) {
   return Ok();
 }
 
+// Of each model.
+int LayoutsOfEach() {
+  const std::string stated = Variable("PLACEWRIGHT_LAYOUTS");
+  return stated.empty() ? 2 : std::stoi(stated);
+}
+
 Status RunTask(const std::string& task) {
   PW_ASSIGN(const auto environment, ReadProcessEnvironment(ThisEnvironment()));
   if (!environment) return MakeError(ErrorCode::kUsage, "no environment");
   const bool faulty = environment->rank == 1;
   RendezvousOptions options;
   options.start = std::chrono::milliseconds(task == "port" ? 2000 : 20'000);
-  options.silence = std::chrono::milliseconds(3000);
+  options.silence = std::chrono::milliseconds(task == "compiled" ? 20'000 : 3000);
   if (task == "hang") options.messages.timeout = std::chrono::milliseconds(2000);
   options.facts = {{"the version", "1"}, {"the plan", task == "plan" && faulty ? "b" : "a"}};
   PW_ASSIGN(const auto ranks, Rendezvous::Join(*environment, options));
+  if (task == "compiled") {
+    const Status ran = RunDrawnLayouts(*ranks, LayoutsOfEach());
+    return ran.ok() ? ranks->Finish() : ranks->Fail(ran.error());
+  }
   for (uint64_t seed = 0; task != "layouts" || seed < kLayouts; ++seed) {
     if (faulty && seed == 3 && task == "kill") raise(SIGKILL);
     if (faulty && seed == 3 && task == "stop") raise(SIGSTOP);
@@ -220,8 +231,11 @@ TEST(DISABLED_Processes, PartOfARank) {
 
 Clock::time_point In(int seconds) { return Clock::now() + std::chrono::seconds(seconds); }
 
+// That ranks without a fault may take.
+int Seconds() { return 120 * std::max(1, LayoutsOfEach() / 2); }
+
 void ExpectAllEndWell(std::vector<std::unique_ptr<Process>>& ranks) {
-  const Clock::time_point end = In(120);
+  const Clock::time_point end = In(Seconds());
   for (const auto& rank : ranks) {
     EXPECT_TRUE(rank->EndsBy(end));
     EXPECT_EQ(EndOf(rank->Output()), "well");
@@ -244,31 +258,61 @@ void ExpectAllEnd(std::vector<std::unique_ptr<Process>>& ranks, size_t but,
 
 constexpr size_t kNone = 99;
 
-TEST(Processes, LayoutsOfTwoRanksGiveTheBitsOfOneProcess) {
-  auto ranks = StartRanks(2, FreePort(false).number, "layouts");
-  ExpectAllEndWell(ranks);
+size_t CountOf(const std::string& part, const std::string& text) {
+  size_t count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
 }
 
-TEST(Processes, LayoutsOfFourRanksGiveTheBitsOfOneProcess) {
-  auto ranks = StartRanks(4, FreePort(false).number, "layouts");
+// Made layouts, and models compiled by drawn ones: the bits of one process.
+struct Start {
+  const char* task;
+  int ranks;
+};
+
+class LayoutsOverRanks : public testing::TestWithParam<Start> {
+ protected:
+  // On all ranks.
+  void ExpectCompared(const std::string& output) {
+    if (GetParam().task != std::string("compiled")) return;
+    const std::string line = "layouts compared: ";
+    EXPECT_EQ(CountOf(line, output), static_cast<size_t>(GetParam().ranks)) << output;
+    const size_t at = output.find(line);
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_GE(std::atoi(&output[at + line.size()]), kLayouts);
+  }
+};
+
+TEST_P(LayoutsOverRanks, GiveTheBitsOfOneProcess) {
+  auto ranks = StartRanks(GetParam().ranks, FreePort(false).number, GetParam().task);
   ExpectAllEndWell(ranks);
+  std::string output;
+  for (const auto& rank : ranks) output += rank->Output();
+  ExpectCompared(output);
 }
 
-TEST(Processes, MpirunStartsThem) {
+TEST_P(LayoutsOverRanks, AndSoStartedByMpirun) {
   if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "no mpirun";
-  std::vector<std::string> command = {"mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2"};
+  std::vector<std::string> command = {
+      "mpirun", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(GetParam().ranks)};
   for (const std::string& word : RankCommand()) command.push_back(word);
   Process mpirun(command, {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                            {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
                            {"MASTER_PORT", std::to_string(FreePort(false).number)},
                            {"OMP_NUM_THREADS", "1"},
-                           {"PLACEWRIGHT_TEST_TASK", "layouts"}});
-  ASSERT_TRUE(mpirun.EndsBy(In(120)));
+                           {"PLACEWRIGHT_TEST_TASK", GetParam().task}});
+  ASSERT_TRUE(mpirun.EndsBy(In(Seconds())));
   const std::string output = mpirun.Output();
-  size_t well = 0;
-  for (size_t at = 0; (at = output.find("ended: well", at)) != std::string::npos; ++at) ++well;
-  EXPECT_EQ(well, 2U) << output;
+  EXPECT_EQ(CountOf("ended: well", output), static_cast<size_t>(GetParam().ranks)) << output;
+  ExpectCompared(output);
 }
+
+INSTANTIATE_TEST_SUITE_P(Processes, LayoutsOverRanks,
+                         testing::Values(Start{"layouts", 2}, Start{"layouts", 4},
+                                         Start{"compiled", 2}, Start{"compiled", 4}),
+                         [](const auto& test) {
+                           return test.param.task + std::to_string(test.param.ranks);
+                         });
 
 TEST(Processes, AKilledRankEndsTheOthers) {
   auto ranks = StartRanks(3, FreePort(false).number, "kill");

@@ -250,7 +250,7 @@ class PlanCommand : public Command {
     }
     const bool distributes =
         replicates || initial || space == PlanSpace::kReplicated || !space_.layouts.empty();
-    for (const char* option : {"--batch-norm", "--sfb"}) {
+    for (const char* option : {"--batch-norm", "--sfb", "--units"}) {
       if (distributes || SearchesAnything() || !app_.Given(option)) continue;
       return MakeError(ErrorCode::kUsage, fmt::format("{} is of plans that split ops", option), "",
                        "Give --space replicated or --layouts with it.");

@@ -47,6 +47,11 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search) {
          "Of batch norms that are split: synchronised (default), or local, of each part alone")
       .TypeName("NAME")
       .Group("Search");
+  app.AddOption("--units", options->units,
+                "Parts of the step that a search over layouts moves as one, at most (default 60)")
+      .TypeName("N")
+      .Check(IntegerWithin(1, kMaxTagParts))
+      .Group("Search");
 }
 
 void AddSfbOption(CommandLine app, SpaceOptions* options) {
@@ -138,6 +143,7 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
                                 inputs.policy));
 
   problem->local_batch_norm = local && problem->HasBatchNorms();
+  problem->units = options.units;
   return problem;
 }
 

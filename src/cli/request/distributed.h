@@ -11,6 +11,7 @@
 #include "cli/terminal/options.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/json.h"
+#include "graph/partition/tag_groups.h"
 #include "plan/plan.h"
 #include "plan/plan_space.h"
 #include "search/layouts/layout_problem.h"
@@ -25,10 +26,11 @@ struct SpaceOptions {
   std::string batch_norm = "synchronised";
   std::string layouts;  // a file, or empty
   std::string sfb = "none";
+  int units = kTagParts;
   // Nothing was asked for: ops may be split where the batch is proven to follow.
   bool where_proven = false;
 };
-// --layouts and, with `search`, --space and --batch-norm.
+// --layouts and, with `search`, --space, --batch-norm and --units.
 void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search);
 // --sfb.
 void AddSfbOption(CommandLine app, SpaceOptions* options);

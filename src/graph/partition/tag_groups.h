@@ -25,6 +25,7 @@
 namespace placewright {
 
 inline constexpr int kTagParts = 60;
+inline constexpr int kMaxTagParts = 1024;
 
 struct TagGrouping {
   IdVector<GroupId, int32_t> part_of;  // of every colocation group
@@ -32,7 +33,7 @@ struct TagGrouping {
   int64_t dropped = 0;                 // ops, views not counted
 };
 
-// Parts are numbered by their first group. `time`: of every op, at least 0; `parts`: 1 .. 1024.
+// Parts are numbered by their first group. `time`: of every op, at least 0; `parts`: 1 .. kMaxTagParts.
 // Errors: kInternal (METIS failed). Complexity: O(inputs log inputs) and METIS's.
 Result<TagGrouping> TagGroups(const Graph& graph, const IdVector<OpId, Nanos>& time,
                               int parts = kTagParts);

@@ -23,11 +23,11 @@ constexpr uint64_t kRarer = 4;
 }  // namespace
 
 // By kind, in the order of MoveKind.
-const MoveChances::Weights LayoutMoves::kAll = {10, 4, 4, 10, 4,  2,  2,  4,  4,
-                                                2,  2, 2, 10, 15, 20, 10, 15, 5};
+const MoveChances::Weights LayoutMoves::kAll = {10, 4, 4,  10, 4,  2,  2,  4,  4, 2,
+                                                2,  2, 10, 0,  15, 20, 10, 15, 5};
 // Most layouts are of one device, as in FlexFlow's uniform draws.
-const MoveChances::Weights LayoutMoves::kOfSingleGroups = {0, 0, 0, 0, 20, 5,  5,  20, 0,
-                                                           0, 0, 0, 0, 10, 10, 10, 15, 5};
+const MoveChances::Weights LayoutMoves::kOfSingleGroups = {0, 0, 0, 0,  20, 5, 5, 20, 0, 0,
+                                                           0, 0, 0, 10, 0,  0, 0, 0,  0};
 
 LayoutMoves::LayoutMoves(const Problem& problem, LayoutBook& book)
     : problem_(problem), layouts_(*problem.layouts), book_(book) {}
@@ -76,7 +76,7 @@ Status LayoutMoves::FindUnits() {
   for (const OpId op : layouts_.graph.ops()) {
     times.push_back(std::max(Nanos(0), layouts_.costs.MinTime(op)));
   }
-  PW_ASSIGN(const TagGrouping grouping, TagGroups(layouts_.graph, times));
+  PW_ASSIGN(const TagGrouping grouping, TagGroups(layouts_.graph, times, layouts_.units));
   units_.resize(static_cast<size_t>(grouping.parts));
   // Groups that are joined lie together: in the unit of the first.
   for (const std::vector<GroupId>& members : singles_) {
@@ -362,6 +362,18 @@ bool LayoutMoves::SplitByAxis(LayoutState& state, Random& random) {
   return true;
 }
 
+// A group of one layer.
+bool LayoutMoves::SplitGroupByAxis(LayoutState& state, Random& random) const {
+  if (model_axes_.empty()) return false;
+  const std::vector<ModelAxis>& alike = model_axes_[random.Below(model_axes_.size())];
+  const ModelAxis& axis = alike[random.Below(alike.size())];
+  const GroupId group = axis.groups[random.Below(axis.groups.size())];
+  const LayoutId layout = axis.layouts[random.Below(axis.layouts.size())];
+  if (!MayBe(group, layout)) return false;
+  state.of_group[group] = layout;
+  return true;
+}
+
 // Of those in use; invalid where none is.
 LayoutId LayoutMoves::DrawSplit(const LayoutState& state, Random& random) const {
   std::vector<LayoutId> splits;
@@ -512,6 +524,7 @@ bool LayoutMoves::Change(MoveKind kind, LayoutState& state, Random& random) {
     case MoveKind::kAlikeToParts:
     case MoveKind::kAlikeToOther: return MoveOne(alike_, way, state, random);
     case MoveKind::kAxis: return SplitByAxis(state, random);
+    case MoveKind::kGroupAxis: return SplitGroupByAxis(state, random);
     case MoveKind::kServers: return ServeUnit(state, random);
     case MoveKind::kServersAlike: return ServeAlike(state, random);
     case MoveKind::kLayout: return Replace(state, random);
@@ -534,7 +547,9 @@ std::optional<LayoutMoves::Neighbour> LayoutMoves::Draw(const LayoutState& state
   const MoveKind kind = chances.Draw(random);
   std::optional<LayoutState> next = Draw(state, kind, random);
   if (!next) return std::nullopt;
-  if (random.Below(5) > 0) return Neighbour{*std::move(next), {kind}};
+  if (chances.one_at_a_time() || random.Below(5) > 0) {
+    return Neighbour{*std::move(next), {kind}};
+  }
   const MoveKind other = chances.Draw(random);
   std::optional<LayoutState> second = Draw(*next, other, random);
   if (second) return Neighbour{*std::move(second), {kind, other}};

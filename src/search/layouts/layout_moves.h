@@ -6,7 +6,9 @@
 //                           evenly or by speed (parts), or the layout of a group beside, or any in use (other).
 //                           Devices that are alike are many layouts; ways of their own keep them from crowding
 //                           out the others, or others them, where a search learns which are worth drawing
-//   kAxis                   what an axis of the model's layers splits (model_structure.h) is split by it
+//   kAxis                   what an axis of the model's layers splits (model_structure.h) is split by it, of one
+//                           layer or of all that are alike
+//   kGroupAxis              the same of one colocation group
 //   kServers                the parameters of a unit or of the step, with their state and update, each on one
 //                           device in turn, or back
 //   kServersAlike           the same of parameters that are alike
@@ -16,8 +18,8 @@
 //
 // A unit is several colocation groups that TAG's grouping takes for one (sec. 4.1.1). Groups are alike whose ops
 // are of the same types and make results of the same sizes, in the same order: those of equal layers, say.
-// FlexFlow's moves (sec. 6.1), which give one op another device and degree of parallelism, are those of single
-// groups.
+// FlexFlow's moves (sec. 6.2), which give one op another device and degree of parallelism, are those of single
+// groups (kGroup...), by samples, parameters and placement.
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 
@@ -42,7 +44,7 @@ class LayoutMoves {
 
   // Whether every group may be where the state has it: by what devices support, --pin, --forbid and --colocate.
   bool MayBe(const LayoutState& state) const;
-  // The kinds and how often they are drawn at first; those that look at one group each alone.
+  // The kinds and how often they are drawn at first; those that change one group alone.
   static const MoveChances::Weights kAll, kOfSingleGroups;
   // A neighbour of `state`, that may be; none where what was drawn changes nothing or may not be.
   std::optional<LayoutState> Draw(const LayoutState& state, MoveKind kind, Random& random);
@@ -51,7 +53,7 @@ class LayoutMoves {
     LayoutState state;
     std::vector<MoveKind> kinds;
   };
-  // One move, in one of five cases two. None where the first changes nothing or may not be.
+  // One move, in one of five cases two unless `chances` are for one at a time. None where the first changes nothing or may not be.
   std::optional<Neighbour> Draw(const LayoutState& state, const MoveChances& chances,
                                 Random& random);
   // Everything on the first device where it may be, and the samples shared out among every set of devices in
@@ -88,6 +90,7 @@ class LayoutMoves {
   bool MoveOne(const std::vector<std::vector<GroupId>>& of, Way way, LayoutState& state,
                Random& random);
   bool SplitByAxis(LayoutState& state, Random& random);
+  bool SplitGroupByAxis(LayoutState& state, Random& random) const;
   bool ServeUnit(LayoutState& state, Random& random);
   bool ServeAlike(LayoutState& state, Random& random);
   LayoutId DrawSplit(const LayoutState& state, Random& random) const;

@@ -10,6 +10,7 @@
 #include "compile/compiler.h"
 #include "cost/communication.h"
 #include "cost/cost_model.h"
+#include "graph/partition/tag_groups.h"
 #include "plan/layout_spec.h"
 #include "plan/schedule.h"
 #include "sharding/named_axes.h"
@@ -43,7 +44,9 @@ struct LayoutProblem {
   const SchedulingPolicy policy;
   const NamedAxes axes;
   const Communication communication;
-  bool local_batch_norm = false;  // what planners ask for
+  // What planners ask for.
+  bool local_batch_norm = false;
+  int units = kTagParts;  // that a search moves as one, at most
 
  private:
   LayoutProblem(const Graph& step, std::unique_ptr<const Graph> counted, const Cluster& machines,

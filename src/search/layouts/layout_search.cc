@@ -391,7 +391,7 @@ class LayoutRun : public PlannerRun {
     switch (rule) {
       case LayoutRule::kLocalSearch: return MoveChances::Learned(LayoutMoves::kAll);
       case LayoutRule::kAnnealing: return MoveChances::Fixed(LayoutMoves::kAll);
-      case LayoutRule::kMcmc: return MoveChances::Fixed(LayoutMoves::kOfSingleGroups);
+      case LayoutRule::kMcmc: return MoveChances::OneAtATime(LayoutMoves::kOfSingleGroups);
     }
     return MoveChances::Fixed(LayoutMoves::kAll);
   }

@@ -414,6 +414,64 @@ TEST(LayoutMoves, MovesGroupsThatAreAlikeTogether) {
   }
 }
 
+size_t GroupsChanged(const LayoutState& from, const LayoutState& to) {
+  size_t changed = 0;
+  for (const GroupId group : IdRange<GroupId>(from.of_group.size())) {
+    changed += from.of_group[group] != to.of_group[group] ? 1 : 0;
+  }
+  return changed;
+}
+
+// FlexFlow's, sec. 6.2: one op at a time.
+TEST(LayoutMoves, OfSingleGroupsChangeOneAndNothingElse) {
+  const MoveChances chances = MoveChances::OneAtATime(LayoutMoves::kOfSingleGroups);
+  std::set<MoveKind> kinds;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const TinyProblem tiny(seed);
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    Random random(seed);
+    LayoutState state = moves.PlainStates().back();
+    for (int i = 0; i < 100; ++i) {
+      std::optional<LayoutMoves::Neighbour> next = moves.Draw(state, chances, random);
+      if (!next) continue;
+      EXPECT_EQ(GroupsChanged(state, next->state), 1U);
+      EXPECT_EQ(next->state.fusion, state.fusion);
+      EXPECT_EQ(next->state.broadcasts, state.broadcasts);
+      ASSERT_EQ(next->kinds.size(), 1U);
+      kinds.insert(next->kinds.front());
+      state = std::move(next->state);
+    }
+  }
+  // Without layers that kGroupAxis would know (tests/planners/layout_evaluator_test.cc).
+  EXPECT_EQ(kinds, (std::set{MoveKind::kGroupToDevice, MoveKind::kGroupToCopies,
+                             MoveKind::kGroupToParts, MoveKind::kGroupToOther}));
+}
+
+// A step of one unit moves as one.
+TEST(LayoutMoves, HaveAsManyUnitsAsAskedFor) {
+  TinyProblem tiny(11);
+  size_t smallest = tiny.layouts->graph.group_count();
+  for (const int units : {1, kTagParts}) {
+    tiny.layouts->units = units;
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    Random random(1);
+    const LayoutState state = moves.PlainStates().front();
+    for (int i = 0; i < 50; ++i) {
+      const std::optional<LayoutState> next = moves.Draw(state, MoveKind::kUnitToCopies, random);
+      if (!next) continue;
+      const size_t changed = GroupsChanged(state, *next);
+      if (units == 1) {
+        EXPECT_EQ(changed, state.of_group.size());
+      } else {
+        smallest = std::min(smallest, changed);
+      }
+    }
+  }
+  EXPECT_LT(smallest, tiny.layouts->graph.group_count());
+}
+
 std::vector<int> Drawn(const MoveChances& chances, int draws) {
   std::vector<int> counts(MoveChances::kKinds, 0);
   Random random(1);

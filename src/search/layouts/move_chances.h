@@ -25,6 +25,7 @@ enum class MoveKind : uint8_t {
   kAlikeToParts,
   kAlikeToOther,
   kAxis,
+  kGroupAxis,
   kServers,
   kServersAlike,
   kLayout,
@@ -39,10 +40,17 @@ class MoveChances {
 
   // In proportion to the weights, throughout.
   static MoveChances Fixed(const Weights& weights) { return MoveChances(weights, false); }
+  // The same, and never two moves at once.
+  static MoveChances OneAtATime(const Weights& weights) {
+    MoveChances chances(weights, false);
+    chances.one_at_a_time_ = true;
+    return chances;
+  }
   // Three tenths in proportion to the weights, the rest in proportion to how often a move of the kind has found
   // a better step, at first taken to be one in twenty.
   static MoveChances Learned(const Weights& weights) { return MoveChances(weights, true); }
 
+  bool one_at_a_time() const { return one_at_a_time_; }
   // What was counted before decides. A kind of weight zero is never drawn.
   MoveKind Draw(Random& random) const;
   // One move of the kind that was tried.
@@ -51,6 +59,7 @@ class MoveChances {
  private:
   MoveChances(const Weights& weights, bool learns);
 
+  bool one_at_a_time_ = false;
   const bool learns_;
   Weights fixed_;  // they sum to one
   Weights tried_{}, better_{};

@@ -9,14 +9,12 @@
 namespace placewright {
 namespace {
 
-std::set<AxisId> AxesOf(const LayoutProblem& problem, GroupId group, bool batch_alone) {
+std::set<AxisId> AxesOf(const LayoutProblem& problem, GroupId group) {
   std::set<AxisId> axes;
   for (const OpId op : problem.graph.ops()) {
     if (problem.graph.group(op) != group) continue;
     for (const AxisId axis : problem.axes.axes()) {
-      const bool wanted = !batch_alone || axis == problem.axes.batch();
-      const bool splits = problem.axes.axis(axis).size > 1 && problem.axes.Touches(op, axis);
-      if (wanted && splits) axes.insert(axis);
+      if (problem.axes.axis(axis).size > 1 && problem.axes.Touches(op, axis)) axes.insert(axis);
     }
   }
   return axes;
@@ -42,8 +40,7 @@ void AddShares(const std::string& axis, int64_t size, const std::vector<DeviceId
 
 }  // namespace
 
-std::vector<Layout> LayoutsOf(const LayoutProblem& problem, GroupId group, TriedLayouts tried) {
-  const bool batch = tried == TriedLayouts::kBatchInOrder;
+std::vector<Layout> LayoutsOf(const LayoutProblem& problem, GroupId group) {
   std::vector<Layout> layouts;
   const size_t devices = problem.cluster.device_count();
   for (uint32_t bits = 1; bits < 1U << devices; ++bits) {
@@ -55,27 +52,26 @@ std::vector<Layout> LayoutsOf(const LayoutProblem& problem, GroupId group, Tried
     for (const DeviceId device : set) everywhere.shares.push_back({device, 0, 0});
     layouts.push_back(everywhere);
     if (set.size() == 1) continue;
-    for (const AxisId axis : AxesOf(problem, group, batch)) {
+    for (const AxisId axis : AxesOf(problem, group)) {
       const NamedAxis& named = problem.axes.axis(axis);
       if (named.size < static_cast<int64_t>(set.size())) continue;
       std::vector<DeviceId> order = set;
       do {
         AddShares(named.name, named.size, order, {}, layouts);
-      } while (!batch && std::next_permutation(order.begin(), order.end()));
+      } while (std::next_permutation(order.begin(), order.end()));
     }
   }
   return layouts;
 }
 
-std::optional<LayoutOptimum> BestOfLayouts(const LayoutProblem& problem, TriedLayouts which,
-                                           int64_t limit) {
+std::optional<LayoutOptimum> BestOfLayouts(const LayoutProblem& problem, int64_t limit) {
   const size_t groups = problem.graph.group_count();
   Layouts tried;
   std::vector<size_t> first, digits(groups, 0);
   LayoutOptimum optimum;
   optimum.combinations = 1;
   for (size_t g = 0; g < groups; ++g) {
-    const std::vector<Layout> choices = LayoutsOf(problem, GroupId(g), which);
+    const std::vector<Layout> choices = LayoutsOf(problem, GroupId(g));
     first.push_back(tried.layouts.size());
     tried.layouts.insert(tried.layouts.end(), choices.begin(), choices.end());
     optimum.combinations *= static_cast<int64_t>(choices.size());

@@ -12,21 +12,16 @@
 
 namespace placewright {
 
-enum class TriedLayouts {
-  // Each device; everything on every set of devices; every named axis that the group's ops or tensors have, in
-  // all shares on all sets of devices in all orders. Others come to the same.
-  kAll,
-  kBatchInOrder  // of the axes the batch alone, of the orders the cluster's
-};
-std::vector<Layout> LayoutsOf(const LayoutProblem& problem, GroupId group, TriedLayouts tried);
+// Each device; everything on every set of devices; every named axis that the group's ops or tensors have, in all
+// shares on all sets of devices in all orders. Others come to the same.
+std::vector<Layout> LayoutsOf(const LayoutProblem& problem, GroupId group);
 
 struct LayoutOptimum {
   int64_t combinations = 0;
   std::optional<Score> best;  // over all combinations that can be compiled; none: there are none
 };
 // Over all combinations of LayoutsOf, with Broadcast and without; nothing where there are more than `limit`.
-std::optional<LayoutOptimum> BestOfLayouts(const LayoutProblem& problem, TriedLayouts tried,
-                                           int64_t limit);
+std::optional<LayoutOptimum> BestOfLayouts(const LayoutProblem& problem, int64_t limit);
 
 }  // namespace placewright
 

@@ -243,7 +243,7 @@ void DrawnProblem::Measure() {
   }
   std::vector<std::vector<Layout>> choices;
   for (size_t g = 0; g < graph->group_count(); ++g) {
-    choices.push_back(LayoutsOf(*layouts, GroupId(g), TriedLayouts::kAll));
+    choices.push_back(LayoutsOf(*layouts, GroupId(g)));
   }
   std::map<std::pair<std::string, int32_t>, bool> seen;
   for (int i = 0; i < 20; ++i) {

@@ -30,7 +30,7 @@ TEST(LayoutFloor, IsNeverAboveDrawnSteps) {
     for (int i = 0; i < 20; ++i) {
       layouts.of_group.raw().clear();
       for (size_t g = 0; g < tiny.graph->group_count(); ++g) {
-        const std::vector<Layout> choice = LayoutsOf(*tiny.layouts, GroupId(g), TriedLayouts::kAll);
+        const std::vector<Layout> choice = LayoutsOf(*tiny.layouts, GroupId(g));
         layouts.of_group.push_back(LayoutId(layouts.layouts.size()));
         layouts.layouts.push_back(choice[tiny.random.Below(choice.size())]);
       }

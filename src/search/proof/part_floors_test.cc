@@ -58,7 +58,7 @@ int CompareDrawnSteps(uint64_t seeds, bool measured) {
     const LayoutProblem& problem = *tiny.layouts;
     std::vector<std::vector<Layout>> choices;
     for (size_t g = 0; g < problem.graph.group_count(); ++g) {
-      choices.push_back(LayoutsOf(problem, GroupId(g), TriedLayouts::kAll));
+      choices.push_back(LayoutsOf(problem, GroupId(g)));
     }
     for (int i = 0; i < 20; ++i) {
       Layouts layouts;

@@ -29,8 +29,7 @@ TEST(ReplicatedLowerBound, IsNeverAboveTheBestOfAllLayouts) {
   double left = 0;
   for (uint64_t seed = 0; drawn < wanted; ++seed) {
     const DrawnProblem tiny(seed);
-    const auto optimum =
-        BestOfLayouts(*tiny.layouts, TriedLayouts::kAll, DrawsMany() ? 20000 : 1000);
+    const auto optimum = BestOfLayouts(*tiny.layouts, DrawsMany() ? 20000 : 1000);
     if (!optimum) continue;
     ++drawn;
     ASSERT_TRUE(optimum->best);
@@ -46,22 +45,29 @@ TEST(ReplicatedLowerBound, IsNeverAboveTheBestOfAllLayouts) {
   EXPECT_LT(left / static_cast<double>(drawn), 0.35);
 }
 
-// Brute force over all layouts: every axis, all shares, all sets and orders of devices.
+// Brute force over all layouts: every axis, all shares, all sets and orders of devices. Where many are drawn, half of
+// them have more layouts than the search has moves.
 TEST(LayoutSearch, MostlyReachesTheBestOfItsLayouts) {
+  constexpr int64_t kMoves = 5000;
   const int64_t wanted = DrawnProblems(25);
-  int64_t drawn = 0, reached = 0;
+  int64_t drawn = 0, large = 0, reached = 0;
   for (uint64_t seed = 0; drawn < wanted; ++seed) {
     const DrawnProblem tiny(seed);
-    const auto optimum = BestOfLayouts(*tiny.layouts, TriedLayouts::kAll, 2000);
+    const auto optimum = BestOfLayouts(*tiny.layouts, DrawsMany() ? 4 * kMoves : 2000);
     if (!optimum) continue;
+    const bool is_large = optimum->combinations > kMoves;
+    if (DrawsMany() && !is_large && drawn - large >= wanted / 2) continue;
     ++drawn;
+    large += is_large ? 1 : 0;
     PlannerOptions options;
-    options.budget.iterations = 5000;
+    options.budget.iterations = kMoves;
     const PlannerResult found =
         SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "layout-search", {}).Take();
     reached += found.step_time.count <= optimum->best->step_time;
     EXPECT_GE(found.step_time, ReplicatedLowerBound(tiny.problem)->value) << "seed " << seed;
   }
+  RecordProperty("large", std::to_string(large));
+  RecordProperty("reached", std::to_string(reached));
   EXPECT_GE(reached, drawn - std::max<int64_t>(1, drawn * 2 / 100));
 }
 
@@ -109,8 +115,7 @@ TEST(ReplicatedLowerBound, IsNeverAboveTheBestUnderMeasuredTimes) {
   for (uint64_t seed = 0; drawn < wanted; ++seed) {
     DrawnProblem tiny(seed);
     tiny.Measure();
-    const auto optimum =
-        BestOfLayouts(*tiny.layouts, TriedLayouts::kAll, DrawsMany() ? 20000 : 1000);
+    const auto optimum = BestOfLayouts(*tiny.layouts, DrawsMany() ? 20000 : 1000);
     if (!optimum) continue;
     ++drawn;
     ASSERT_TRUE(optimum->best);

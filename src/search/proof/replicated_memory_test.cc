@@ -21,7 +21,7 @@ TEST(CheckNotProvenInfeasibleInParts, ProvesNothingOfWhatFits) {
   int fitting = 0, proven = 0, neither = 0;
   for (uint64_t seed = 0; fitting + proven + neither < 60; ++seed) {
     const DrawnProblem tiny(seed, true, true);
-    const auto optimum = BestOfLayouts(*tiny.layouts, TriedLayouts::kAll, 400);
+    const auto optimum = BestOfLayouts(*tiny.layouts, 400);
     if (!optimum) continue;
     const bool fits = optimum->best && optimum->best->feasible;
     const bool excluded = !CheckNotProvenInfeasibleInParts(tiny.problem).ok();
