@@ -444,9 +444,8 @@ StudyTable GdpAblation() {
   return table;
 }
 
-// What the policy that comes with the program is trained on, and how. Of the constructive planners,
-// m-etf is the best on 14 of the zoo's models and 2, 4 and 8 P100: its steps are 1.47 times those of
-// auto's 10 s (geometric mean), METIS's 1.57, layered's 2.2.
+// What the policy that comes with the program is trained on, and how. Of the constructive planners m-etf is the best
+// there, by 1% before METIS (bench/learn/constructive.py).
 std::vector<StudyModel> ShippedModels() {
   std::vector<StudyModel> models = BatchModels();
   const auto add = [&](const char* graph, std::vector<int> gpus, const char* family) {

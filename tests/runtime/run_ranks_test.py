@@ -3,6 +3,7 @@
 PLACEWRIGHT_PROGRAM names the program; ranks are started with the variables of torchrun, or by mpirun.
 """
 
+import gzip
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import resource
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,17 +21,36 @@ import unittest
 PROGRAM = os.environ["PLACEWRIGHT_PROGRAM"]
 # A program that joins as a rank and states another version.
 OTHER_VERSION = os.environ["PLACEWRIGHT_OTHER_VERSION"]
-# A transformer of one layer, which draws random numbers, and a dense network, which splits on the batch.
+# A transformer of one layer, which draws random numbers.
+TRANSFORMER = ["--param", "layers=1", "--param", "sequence=8", "--param", "heads=2",
+               "--param", "vocabulary=50"]
 MODELS = {
-    "gpt": ["gpt-2", "--batch", "2", "--one-batch", "--param", "layers=1", "--param", "sequence=8",
-            "--param", "hidden=16", "--param", "heads=2", "--param", "vocabulary=50"],
+    "gpt": ["gpt-2", "--batch", "2", "--one-batch", *TRANSFORMER, "--param", "hidden=16"],
+    # Ops of the same names on other shapes.
+    "wide": ["gpt-2", "--batch", "2", "--one-batch", *TRANSFORMER, "--param", "hidden=32"],
+    # Proven to follow its batch, so that it can be split.
+    "batched": ["gpt-2", "--batch", "4", *TRANSFORMER, "--param", "hidden=16"],
     "mlp": ["mlp", "--batch", "32"],
 }
 PLANS = {
     "spread": ["gpt", "--algo", "random", "--seed", "3"],
     "other": ["gpt", "--algo", "random", "--seed", "4"],
-    "parallel": ["mlp", "--algo", "data-parallel"],
+    "parallel": ["batched", "--algo", "data-parallel"],
+    "mixed": ["batched", "--layouts", "layouts.json"],
 }
+# Split by three axes in equal and other parts, copied and placed, over devices in no order; each of four ranks has
+# parts of ops.
+LAYOUTS = {"layouts": [
+    {"groups": "*", "axis": "batch", "devices": [{"name": "host0/gpu2", "from": 0, "to": 1},
+                                                 {"name": "host0/gpu0", "from": 1, "to": 4}]},
+    {"groups": "wte", "axis": "param:wte.weight[0]", "devices": ["host0/gpu*"]},
+    {"groups": "wpe", "option": "place", "devices": ["host0/gpu3"]},
+    {"groups": "h0.attn*", "axis": "batch", "option": "parameter-server", "devices": ["host0/gpu*"]},
+    {"groups": "h0.mlp.c_fc", "axis": "param:h0.mlp.c_fc.weight[1]",
+     "devices": ["host0/cpu1", "host0/gpu3", "host0/gpu1"]},
+    {"groups": "h0.mlp.dropout", "option": "place", "devices": ["host0/cpu0"]},
+    {"groups": "ln_f", "option": "duplicate", "devices": ["host0/gpu1", "host0/cpu1"]},
+]}
 # A core for each rank, on machines of their own by this description; the link's figures are no machine's.
 MACHINES = """
 name: machines
@@ -86,7 +107,11 @@ class Ranks:
                 process.kill()
                 process.communicate()
                 continue
-            out, err = process.communicate(timeout=within)
+            try:
+                out, err = process.communicate(timeout=within)
+            except subprocess.TimeoutExpired:
+                self.stop()
+                raise
             found.append((process.returncode, out, err))
         return found
 
@@ -100,7 +125,8 @@ class RunRanks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
-        cls.plans = {}
+        cls.plans, cls.wholes = {}, {}
+        (cls.folder / "layouts.json").write_text(json.dumps(LAYOUTS))
         for name, words in MODELS.items():
             cls.call("capture", *words, "-o", cls.folder / f"{name}.json.gz")
         for name, (model, *words) in PLANS.items():
@@ -108,10 +134,10 @@ class RunRanks(unittest.TestCase):
             cls.call("plan", cls.folder / f"{model}.json.gz", "-c", "4xP100", *words, "-o",
                      cls.plans[name])
 
-    @staticmethod
-    def call(*words):
+    @classmethod
+    def call(cls, *words):
         subprocess.run([PROGRAM, *map(str, words), "--quiet"], env=clean_environment(), check=True,
-                       capture_output=True)
+                       capture_output=True, cwd=cls.folder)
 
     @staticmethod
     def call_json(*words):
@@ -138,41 +164,75 @@ class RunRanks(unittest.TestCase):
             self.assertEqual(out, "")
         return ended[0][1]
 
+    STEPS = ("--steps", 4, "--batches", 3)
+
+    def whole(self, plan):
+        """STEPS by one process: its checkpoint's bytes, and what it printed."""
+        if plan not in self.wholes:
+            saved = self.folder / f"{plan}-whole.safetensors"
+            out = self.alone(plan, *self.STEPS, "--save", saved, "--json").stdout
+            self.wholes[plan] = (saved.read_bytes(), json.loads(out))
+        return self.wholes[plan]
+
+    def wait_for(self, saved):
+        deadline = time.monotonic() + 60
+        while not saved.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertTrue(saved.exists())
+
+    def test_the_plans_split_ops_that_draw(self):
+        devices = ["cpu0", "cpu1", "gpu0", "gpu1", "gpu2", "gpu3"]
+        # Of four dropouts one is placed by LAYOUTS.
+        for plan, used, split_draws in (("parallel", devices[2:], 4), ("mixed", devices, 3)):
+            document = json.loads(self.plans[plan].read_text())
+            split = {layout["axis"] for layout in document["layouts"] if len(layout["devices"]) > 1}
+            self.assertIn("batch", split)
+            if plan == "mixed":
+                self.assertEqual(split, {"batch", None, "param:wte.weight[0]",
+                                         "param:h0.mlp.c_fc.weight[1]"})
+            with gzip.open(self.folder / f"{plan}.plan.compiled.json.gz") as file:
+                ops = json.load(file)["ops"]
+            self.assertEqual(sorted({op["device"] for op in ops}),
+                             [f"host0/{device}" for device in used])
+            drawing = {}
+            for op in ops:
+                if "bernoulli" in op["target"]:
+                    drawing.setdefault(op["of"], set()).add(op["device"])
+            self.assertEqual(sum(len(parts) > 1 for parts in drawing.values()), split_draws)
+            self.assertEqual(len(drawing), 4)
+
     def test_ranks_have_the_bits_of_one_process(self):
-        for plan in ("spread", "parallel"):
-            expected = self.folder / f"{plan}-alone.safetensors"
-            one = json.loads(self.alone(plan, "--steps", 3, "--batches", 2, "--save", expected,
-                                        "--json").stdout)
-            for count in (2, 4):
-                saved = self.folder / f"{plan}-{count}.safetensors"
-                out = json.loads(self.run_ranks(count, plan, "--steps", 3, "--batches", 2, "--save",
-                                                saved, "--json"))
-                self.assertEqual(out["loss"], one["loss"])
-                self.assertEqual(saved.read_bytes(), expected.read_bytes())
-                self.assertEqual(len(out["devices"]), len(one["devices"]))
-                for device, of_one in zip(out["devices"], one["devices"]):
-                    self.assertEqual(device["peak_memory_bytes"] > 0,
-                                     of_one["peak_memory_bytes"] > 0)
+        # Where a run is resumed, each plan is executed by 2 and by 4 ranks, too.
+        for plan, count in (("spread", 3), ("parallel", 2), ("mixed", 4)):
+            expected, one = self.whole(plan)
+            saved = self.folder / f"{plan}-{count}.safetensors"
+            out = json.loads(self.run_ranks(count, plan, *self.STEPS, "--save", saved, "--json"))
+            self.assertEqual(out["loss"], one["loss"])
+            self.assertEqual(saved.read_bytes(), expected)
+            self.assertEqual(len(out["devices"]), len(one["devices"]))
+            for device, of_one in zip(out["devices"], one["devices"]):
+                self.assertEqual(device["peak_memory_bytes"] > 0, of_one["peak_memory_bytes"] > 0)
 
     def test_mpirun_starts_them(self):
         if shutil.which("mpirun") is None:
             self.skipTest("no mpirun")
-        expected, saved = self.folder / "mpi-alone", self.folder / "mpi"
-        self.alone("spread", "--steps", 2, "--save", expected)
-        words = self.words("spread", "--steps", 2, "--save", saved)
-        subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", PROGRAM,
-                        *map(str, words)], check=True, timeout=120, capture_output=True,
-                       env={**clean_environment(), "MASTER_PORT": str(free_port()),
-                            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
-        self.assertEqual(saved.read_bytes(), expected.read_bytes())
+        for plan, count in (("spread", 2), ("parallel", 4)):
+            saved = self.folder / f"mpi-{count}"
+            words = self.words(plan, *self.STEPS, "--save", saved)
+            subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(count), PROGRAM,
+                            *map(str, words)], check=True, timeout=120, capture_output=True,
+                           env={**clean_environment(), "MASTER_PORT": str(free_port()),
+                                "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+            self.assertEqual(saved.read_bytes(), self.whole(plan)[0])
 
     def test_resume_goes_on_bit_for_bit(self):
-        whole, half, resumed = (self.folder / name for name in ("whole", "half", "resumed"))
-        self.alone("spread", "--steps", 4, "--batches", 3, "--save", whole)
-        self.run_ranks(2, "spread", "--steps", 2, "--batches", 3, "--save", half)
-        self.run_ranks(4, "spread", "--steps", 4, "--batches", 3, "--resume", half, "--save",
-                       resumed)
-        self.assertEqual(resumed.read_bytes(), whole.read_bytes())
+        for plan, before, after in (("spread", 2, 4), ("parallel", 2, 4), ("mixed", 4, 2)):
+            half, resumed = self.folder / f"{plan}-half", self.folder / f"{plan}-resumed"
+            self.run_ranks(before, plan, "--steps", 2, "--batches", 3, "--save", half)
+            self.run_ranks(after, plan, *self.STEPS, "--resume", half, "--save", resumed)
+            self.assertEqual(resumed.read_bytes(), self.whole(plan)[0], plan)
+        half = self.folder / "spread-half"
         ended = Ranks(2, lambda rank: self.words("spread", "--steps", 2, "--resume", half)).ends()
         for status, _, err in ended:
             self.assertEqual(status, 2)
@@ -183,10 +243,7 @@ class RunRanks(unittest.TestCase):
             saved = self.folder / f"killed-{number}"
             ranks = Ranks(3, lambda rank: self.words("spread", "--steps", 100000, "--save", saved,
                                                      "--save-every", 1))
-            deadline = time.monotonic() + 60
-            while not saved.exists() and time.monotonic() < deadline:
-                time.sleep(0.05)
-            self.assertTrue(saved.exists())
+            self.wait_for(saved)
             ranks.processes[1].send_signal(number)
             began = time.monotonic()
             try:
@@ -197,6 +254,31 @@ class RunRanks(unittest.TestCase):
             for _, err in ended:
                 self.assertIn("rank 1", err)
             self.alone("spread", "--steps", 1, "--load", saved)
+
+    def test_a_stopped_rank_ends_the_others_with_the_default_timeouts(self):
+        # Of one run rank 1 is stopped, and while it waits, of another rank 0, which holds what all ask.
+        runs = []
+        try:
+            for stopped, count in ((1, 3), (0, 2)):
+                saved = self.folder / f"stopped-{stopped}"
+                words = ["run", self.plans["spread"], "--simulate-devices", "--steps", 100000, "--save",
+                         saved, "--save-every", 1]
+                ranks = Ranks(count, lambda rank: words)
+                runs.append([stopped, ranks, None])
+                self.wait_for(saved)
+                ranks.processes[stopped].send_signal(signal.SIGSTOP)
+                runs[-1][2] = time.monotonic() + ENDS_WITHIN
+            for stopped, ranks, deadline in runs:
+                silent = "not answered" if stopped == 0 else "not been heard of"
+                for rank, process in enumerate(ranks.processes):
+                    if rank == stopped:
+                        continue
+                    out, err = process.communicate(timeout=max(deadline - time.monotonic(), 0.1))
+                    self.assertNotEqual(process.returncode, 0, out + err)
+                    self.assertRegex(err, rf"rank {stopped} on \S+ has {silent} for 20 s")
+        finally:
+            for _, ranks, _ in runs:
+                ranks.stop()
 
     def expect_all(self, ended, *parts):
         for status, out, err in ended:
@@ -211,6 +293,61 @@ class RunRanks(unittest.TestCase):
         seeds = (0, 0, 1)
         self.expect_all(Ranks(3, lambda rank: self.words("spread", "--seed", seeds[rank])).ends(
             within=ENDS_WITHIN), "the ranks differ in the options", "--seed 1", "rank 2")
+
+    def test_another_graph_does_not_begin(self):
+        other = (self.folder / "wide.json.gz").read_bytes()
+        # A copy of the plan, beside another graph of the same name.
+        for plan, model, differs in (("spread", "gpt", 1), ("parallel", "batched", 0)):
+            elsewhere = self.folder / f"{plan}-elsewhere"
+            elsewhere.mkdir()
+            for file in self.folder.glob(f"{plan}.plan.*"):
+                shutil.copy(file, elsewhere)
+            graph = elsewhere / f"{model}.json.gz"
+            graph.write_bytes(other)
+            words = ["run", elsewhere / f"{plan}.plan.json", *self.words(plan)[2:]]
+            ended = Ranks(2, lambda rank: words if rank == differs else self.words(plan)).ends(
+                within=ENDS_WITHIN)
+            self.expect_all(ended, "plan-mismatch", str(graph))
+            self.assertIn(f"rank {differs} on ", ended[1 - differs][2])
+        # Without a plan, which has its graph's hash, nothing but the others says that it is another.
+        placements = []
+        for plan in ("spread", "other"):
+            placements.append(self.folder / f"{plan}.placement.json")
+            placements[-1].write_text(json.dumps(json.loads(self.plans[plan].read_text())["placement"]))
+
+        def placed(model, placement):
+            return ["run", self.folder / f"{model}.json.gz", "-c", "4xP100", "--placement", placement,
+                    "--simulate-devices", "--rank-timeout", "5"]
+        models = ("gpt", "wide")
+        self.expect_all(Ranks(2, lambda rank: placed(models[rank], placements[0])).ends(
+            within=ENDS_WITHIN), "plan-mismatch", "the ranks differ in the graph", "rank 1")
+        self.expect_all(Ranks(2, lambda rank: placed("gpt", placements[rank])).ends(
+            within=ENDS_WITHIN), "plan-mismatch", "the ranks differ in the placement", "rank 1")
+
+    def test_another_cluster_or_other_inputs_do_not_begin(self):
+        placement = self.folder / "of-two.json"
+        graph = self.folder / "gpt.json.gz"
+        machines = [self.folder / "as-described.yaml", self.folder / "swapped.yaml"]
+        machines[0].write_text(MACHINES)
+        machines[1].write_text(MACHINES.replace("host: 0", "host: 2").replace("host: 1", "host: 0"))
+        plan = self.folder / "of-two.plan.json"
+        self.call("plan", graph, "-c", machines[0], "--algo", "random", "--seed", "1", "-o", plan)
+        placement.write_text(json.dumps(json.loads(plan.read_text())["placement"]))
+
+        def placed(cluster, *others):
+            return ["run", graph, "-c", cluster, "--placement", placement, "--simulate-devices",
+                    "--rank-timeout", "5", *others]
+        self.expect_all(Ranks(2, lambda rank: placed(machines[rank])).ends(within=ENDS_WITHIN),
+                        "plan-mismatch", "the ranks differ in the cluster", "rank 1")
+        files = []
+        for value in (1, 2):
+            header = json.dumps({"ids": {"dtype": "I64", "shape": [2, 8], "data_offsets": [0, 128]}}).encode()
+            files.append(self.folder / f"inputs-{value}")
+            files[-1].write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<q", value) * 16)
+        for given, differs in (([["--inputs", files[0]], ["--inputs", files[1]]], "what --inputs gives"),
+                               ([["--inputs", files[0]], []], "the options")):
+            self.expect_all(Ranks(2, lambda rank: placed(machines[0], *given[rank])).ends(
+                within=ENDS_WITHIN), "plan-mismatch", f"the ranks differ in {differs}", "rank 1")
 
     def test_another_version_does_not_begin(self):
         for other in (0, 1):
@@ -256,9 +393,7 @@ class RunRanks(unittest.TestCase):
         saved = self.folder / "interrupted"
         ranks = Ranks(2, lambda rank: self.words("spread", "--steps", 1000000, "--save", saved,
                                                  "--save-every", 1))
-        deadline = time.monotonic() + 60
-        while not saved.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        self.wait_for(saved)
         ranks.processes[1].send_signal(signal.SIGINT)
         ended = ranks.ends(within=ENDS_WITHIN)
         for status, out, err in ended:
@@ -279,9 +414,7 @@ class RunRanks(unittest.TestCase):
                                        "--save", saved, "--save-every", 1, "--rank-timeout", 60,
                                        "--message-timeout", 3])
         try:
-            deadline = time.monotonic() + 60
-            while not saved.exists() and time.monotonic() < deadline:
-                time.sleep(0.05)
+            self.wait_for(saved)
             # Long before its silence counts.
             ranks.processes[1].send_signal(signal.SIGSTOP)
             began = time.monotonic()
@@ -387,6 +520,30 @@ class RunRanks(unittest.TestCase):
                       lambda rank: limit if rank == 0 else None)
         self.expect_all(ranks.ends(within=ENDS_WITHIN), "file-unwritable")
         self.assertEqual(saved.read_bytes(), before)
+
+    def test_a_file_system_without_space_ends_all_and_leaves_what_was_saved(self):
+        before, _ = self.whole("spread")
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if shutil.which("mount") is None:
+            self.skipTest("no mount, for a small file system")
+        # For one checkpoint and a half.
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={len(before) * 3 // 2}", "tmpfs",
+                                  disk], capture_output=True, text=True)
+        if mounted.returncode != 0:
+            reason, _, _ = mounted.stderr.partition("\n")
+            self.skipTest(f"cannot mount a small file system here: {reason}")
+        self.addCleanup(subprocess.run, ["umount", "--lazy", disk], check=True)
+        saved = disk / "saved"
+        saved.write_bytes(before)
+        # In the middle of the run, and at its end.
+        for others in (("--steps", 100000, "--save-every", 1), ("--steps", 1)):
+            ended = Ranks(2, lambda rank: self.words("spread", "--save", saved, *others)).ends(
+                within=ENDS_WITHIN)
+            self.expect_all(ended, "file-unwritable", "No space left on device", str(saved))
+            self.assertIn("rank 0 on ", ended[1][2])
+            self.assertEqual(saved.read_bytes(), before)
+            self.assertEqual(os.listdir(disk), ["saved"])
 
     def test_a_port_in_use_is_named(self):
         with socket.socket() as taken:

@@ -169,6 +169,9 @@ class RunCommand : public Command {
                      .message_timeout = std::chrono::seconds(message_timeout_),
                      .interrupted = &interrupted};
     join.facts.emplace_back("the options", RankOptions());
+    if (subject.inputs && RunRanks::StartedAsRank()) {
+      join.facts.emplace_back("what --inputs gives", subject.inputs->Digest());
+    }
     PW_ASSIGN(RunRanks ranks, RunRanks::Join(*service, loaded.cluster.cluster, std::move(join)));
     if (!ranks.leads()) {
       // Errors go to standard error; standard output is rank 0's.
@@ -184,6 +187,7 @@ class RunCommand : public Command {
     PlanInputs loaded;
     Placement placement;
     std::optional<OriginalStep> original;
+    std::optional<InputFile> inputs;
   };
 
   Result<Subject> ReadSubject() const {
@@ -197,20 +201,24 @@ class RunCommand : public Command {
     if (read.loaded.plan.distribution) {
       PW_ASSIGN(read.original, LoadOriginal(read.loaded, plan_, input_));
     }
+    if (!inputs_.empty()) {
+      PW_ASSIGN(read.inputs, InputFile::Open(inputs_, graph));
+    }
     return read;
   }
 
   // What all ranks must have been given alike.
   std::string RankOptions() const {
-    return fmt::format("--steps {} --seed {} --batches {} --save-every {}{}{}{}{}{}", steps_, seed_,
-                       batches_, save_every_, simulate_ ? " --simulate-devices" : "",
-                       deterministic_ ? " --deterministic" : "", load_.empty() ? "" : " --load",
-                       resume_.empty() ? "" : " --resume", save_.empty() ? "" : " --save");
+    return fmt::format("--steps {} --seed {} --batches {} --save-every {}{}{}{}{}{}{}", steps_,
+                       seed_, batches_, save_every_, simulate_ ? " --simulate-devices" : "",
+                       deterministic_ ? " --deterministic" : "", inputs_.empty() ? "" : " --inputs",
+                       load_.empty() ? "" : " --load", resume_.empty() ? "" : " --resume",
+                       save_.empty() ? "" : " --save");
   }
 
   Result<int> Execute(Context& context, const Subject& subject, const TorchLibrary& library,
                       const RunRanks& ranks, const std::atomic<bool>& interrupted) {
-    const auto& [loaded, placement, original] = subject;
+    const auto& [loaded, placement, original, inputs] = subject;
     const Graph& graph = loaded.graph.graph;
     const Cluster& cluster = loaded.cluster.cluster;
     if (ranks.leads()) PW_RETURN_IF_ERROR(ProbeOutput());
@@ -251,10 +259,6 @@ class RunCommand : public Command {
                          fmt::format("{} has {} steps behind it, and --steps says {}", resume_,
                                      state.steps, steps_),
                          "", "Give more --steps: they count from the training's first.");
-      }
-      std::optional<InputFile> inputs;
-      if (!inputs_.empty()) {
-        PW_ASSIGN(inputs, InputFile::Open(inputs_, graph));
       }
       StepMeasurementOptions options;
       options.steps = resume_.empty() ? steps_ : steps_ - state.steps;

@@ -1,5 +1,7 @@
 #include "cli/request/ranks.h"
 
+#include <fmt/format.h>
+
 #include "formats/text/file.h"
 #include "torch_api/process_environment.h"
 #include "torch_api/torch_library.h"
@@ -16,15 +18,26 @@ std::string DigestOf(const PlanInputs& loaded) {
 std::vector<std::pair<std::string, std::string>> RunRanks::FactsOf(const PlanInputs& loaded) {
   std::string placement;
   for (const auto& [op, device] : loaded.plan.placement) placement += op + "\n" + device + "\n";
+  for (size_t d = 0; d < loaded.sequences.size(); ++d) {
+    if (!loaded.sequences[DeviceId(d)]) continue;
+    placement += fmt::format("sequence of {}\n", d);
+    for (const OpId op : *loaded.sequences[DeviceId(d)])
+      placement += fmt::format("{}\n", op.value());
+  }
   return {{"the graph", loaded.graph.sha256},
+          {"the cluster", loaded.cluster.sha256},
           {"the plan", DigestOf(loaded)},
           {"the placement", Sha256(placement)}};
 }
 
+bool RunRanks::StartedAsRank() {
+  const auto environment = ReadProcessEnvironment(ThisEnvironment());
+  return environment.ok() && environment.value();
+}
+
 Error RunRanks::Refuse(const Error& error, std::chrono::milliseconds timeout,
                        const std::atomic<bool>& interrupted) {
-  const auto environment = ReadProcessEnvironment(ThisEnvironment());
-  if (!environment.ok() || !environment.value()) return error;
+  if (!StartedAsRank()) return error;
   const Result<TorchLibrary> library = TorchLibrary::Open(TorchLibrary::Part::kRun);
   if (!library.ok() || library.value().api().executions() == nullptr) return error;
   JoinRequest request;

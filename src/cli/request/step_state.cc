@@ -154,6 +154,8 @@ Result<LoadedState> LoadStateOf(const std::string& bytes, const std::string& pat
   return load().InFile(path);
 }
 
+std::string InputFile::Digest() const { return Sha256(bytes_); }
+
 Result<InputFile> InputFile::Open(const std::string& path, const Graph& graph) {
   InputFile made;
   made.path_ = path;

@@ -46,6 +46,7 @@ class InputFile {
  public:
   // Errors: as LoadState.
   static Result<InputFile> Open(const std::string& path, const Graph& graph);
+  std::string Digest() const;  // of all that it holds
   // Before step `step`, counted from the training's first; batches begin again behind the last one.
   // `first` of this execution: what is the same in every step is set, too.
   Status Set(int64_t step, bool first, Execution& execution) const;
