@@ -1,5 +1,6 @@
 // The guard on real steps: training graphs of the data folder on presets. By default every graph meets
 // some presets under either policy, and every preset some graphs; PLACEWRIGHT_MATRIX=all: each meets each.
+// And small steps whose ops may be split or copied.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,9 +13,11 @@
 #include "cost/cost_model.h"
 #include "formats/input.h"
 #include "search/evaluation/simulated.h"
+#include "search/layouts/layout_problem.h"
 #include "search/planner_table.h"
 #include "search/proof/bound.h"
 #include "search/proof/infeasibility.h"
+#include "search/proof/replicated_bound.h"
 #include "simulated_plan.h"
 
 namespace placewright::tests {
@@ -84,6 +87,77 @@ TEST(PlannerMatrix, StepsOnPresets) {
     PlanOnPresets(graph.value(), i, SchedulingPolicy::kFifo);
     PlanOnPresets(graph.value(), i, SchedulingPolicy::kCriticalPath);
   }
+}
+
+// With constraints, which hold; a plan that splits ops is the compiled step, to the nanosecond and the byte.
+void PlanLayouts(const LoadedGraph& graph, const Cluster& cluster, const Constraints& constraints,
+                 bool& splits) {
+  const auto layouts =
+      LayoutProblem::Make(graph.graph, cluster, {}, SchedulingPolicy::kFifo).Take();
+  const CostTable costs = ModelCosts(graph.graph, cluster, {}).Take();
+  Problem problem =
+      BuildProblem(graph.graph, cluster, costs, constraints, SchedulingPolicy::kFifo).Take();
+  problem.layouts = layouts.get();
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(problem, 2);
+  PlannerOptions options;
+  options.budget.iterations = 400;
+  options.threads = 2;
+  options.started = Clock::now();
+  PlannerTable table = MakeSearchPlanners();
+  PlannerTable of_layouts = MakeLayoutPlanners();
+  for (auto& planner : of_layouts) table.push_back(std::move(planner));
+  const PlannerResult result = MakeAuto(table)->Plan(problem, *evaluator, options).Take();
+  EXPECT_TRUE(result.feasible);
+  EXPECT_LE(ReplicatedLowerBound(problem).value().value.count, result.step_time.count);
+  int replicated = 0;
+  for (const Baseline& baseline : result.baselines) {
+    replicated += baseline.algorithm.starts_with("data-parallel");
+    if (baseline.feasible) {
+      EXPECT_LE(result.step_time.count, baseline.step_time.count) << baseline.algorithm;
+    }
+  }
+  // Without a batch there are no samples to share out, and data parallelism is over all GPUs.
+  if (layouts->axes.batch().valid() && constraints.Empty()) {
+    EXPECT_GT(replicated, 0);
+  }
+  options.threads = 1;
+  const PlannerResult alone = MakeAuto(table)->Plan(problem, *evaluator, options).Take();
+  EXPECT_EQ(alone.step_time, result.step_time);
+  EXPECT_EQ(alone.algorithm, result.algorithm);
+  if (!result.layouts) return;
+  splits = true;
+  const CompiledStep compiled = CompileStep(*layouts, *result.layouts).Take();
+  const Evaluation evaluation = EvaluateStep(compiled, SchedulingPolicy::kFifo);
+  EXPECT_EQ(evaluation.step_time, result.step_time);
+  EXPECT_EQ(evaluation.feasible, result.feasible);
+  for (const OpId op : compiled.step.graph.ops()) {
+    const OpId origin = compiled.step.origin[op];
+    if (!origin.valid() || origin.index() >= problem.group_of.size()) continue;
+    const std::vector<DeviceId>& allowed = problem.groups[problem.group_of[origin]].allowed;
+    EXPECT_TRUE(std::binary_search(allowed.begin(), allowed.end(), compiled.step.placement[op]))
+        << compiled.step.graph.op(op).name;
+  }
+}
+
+TEST(PlannerMatrix, StepsWhoseOpsMayBeSplit) {
+  std::vector<std::string> paths = {PLACEWRIGHT_SOURCE_DIR
+                                    "/examples/tiny_transformer_adam.json.gz"};
+  for (const char* const name : {"vgg19_b96_sgd", "nn_transformer_base_b32_s64_adam"}) {
+    const std::string path = std::string(PLACEWRIGHT_SHARED_DATA "/fx/") + name + ".json.gz";
+    if (std::filesystem::exists(path)) paths.push_back(path);
+  }
+  bool splits = false;
+  for (const std::string& path : paths) {
+    const LoadedGraph graph = LoadGraph(path).Take();
+    for (const char* const preset : {"4xP100", "mixed-lab", "tag-testbed", "dgx-a100"}) {
+      SCOPED_TRACE(path + " on " + preset);
+      const Cluster cluster = MakePreset(preset).Take();
+      Constraints constraints;
+      if (preset[0] == 'm') constraints.forbids.push_back({"*", cluster.device(DeviceId(1)).name});
+      PlanLayouts(graph, cluster, constraints, splits);
+    }
+  }
+  EXPECT_EQ(splits, paths.size() > 1);
 }
 
 }  // namespace

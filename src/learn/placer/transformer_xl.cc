@@ -137,8 +137,9 @@ at::Tensor TransformerXlPlacer::Scores(const PlacerInputs& inputs) const {
   std::vector<Memory> memory(layers_.size());
   Memory of_conditioning;
   std::vector<at::Tensor> outputs;
-  for (int64_t begin = 0; begin < units; begin += length) {
-    at::Tensor x = input_(inputs.embeddings.narrow(1, begin, std::min(length, units - begin)));
+  // One split, not a part of each segment: the gradient of such a part is as long as the whole.
+  for (const at::Tensor& segment : inputs.embeddings.split(length, 1)) {
+    at::Tensor x = input_(segment);
     at::Tensor conditioning;
     if (options_.superposition) {
       conditioning = RunLayer(conditioning_.front(), x, {}, of_conditioning);

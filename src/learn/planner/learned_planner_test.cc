@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 
@@ -54,8 +55,20 @@ TestSpec TwoStrands() {
   return spec;
 }
 
-// A policy that was trained on three devices, for a graph and a cluster that it has not seen: nine ops
-// each as large as a third of one of four devices.
+// A chain of nine ops, each as large as a third of one of four devices.
+TestSpec NineThirdsOfADevice() {
+  TestSpec spec;
+  spec.capacity = {15000, 15000, 15000, 15000};
+  for (int i = 0; i < 9; ++i) {
+    const std::string n = std::to_string(i);
+    spec.inputs.push_back({"w" + n, 4096});
+    spec.ops.push_back({"op" + n, {10, 10, 10, 10}, {"w" + n}, {8}});
+    if (i > 0) spec.ops.back().reads.push_back("op" + std::to_string(i - 1));
+  }
+  return spec;
+}
+
+// A policy that was trained on three devices, for a graph and a cluster that it has not seen.
 TEST(ZeroShot, FitsAnotherCluster) {
   const auto trained = MakeTestProblem(TwoStrands());
   const LearnedAlgorithm& gdp = *FindLearnedAlgorithm("gdp");
@@ -66,15 +79,7 @@ TEST(ZeroShot, FitsAnotherCluster) {
   const auto training = SharedTraining::Start(settings, request).Take();
   while (training->Advance()) {
   }
-  TestSpec spec;
-  spec.capacity = {15000, 15000, 15000, 15000};
-  for (int i = 0; i < 9; ++i) {
-    const std::string n = std::to_string(i);
-    spec.inputs.push_back({"w" + n, 4096});
-    spec.ops.push_back({"op" + n, {10, 10, 10, 10}, {"w" + n}, {8}});
-    if (i > 0) spec.ops.back().reads.push_back("op" + std::to_string(i - 1));
-  }
-  const auto test = MakeTestProblem(spec);
+  const auto test = MakeTestProblem(NineThirdsOfADevice());
   const auto plan = [&](std::vector<std::string> more, const PlannerOptions& options) {
     const AgentSettings of_policy = AgentSettings::OfPolicy(gdp, training->stored(), more).Take();
     const auto run =
@@ -90,6 +95,36 @@ TEST(ZeroShot, FitsAnotherCluster) {
   const PlannerResult parts = plan({"parts=2"}, Options(10));
   EXPECT_TRUE(parts.feasible);
   EXPECT_LE(plan({"parts=2"}, Options(1)).step_time, zero.step_time);
+}
+
+// A policy of weights 0 scores all devices alike and puts everything on the first, which holds three of
+// nine ops: six have to go.
+TEST(ZeroShot, WhatDoesNotFitIsMadeToFit) {
+  const LearnedAlgorithm& gdp = *FindLearnedAlgorithm("gdp");
+  std::vector<std::string> changes = Narrow(gdp);
+  changes.emplace_back("plans=unseen");
+  const auto test = MakeTestProblem(NineThirdsOfADevice());
+  TrainingRequest request;
+  request.problems = {{&test->problem, test->evaluator.get()}};
+  request.options.budget.iterations = 10;
+  const auto training =
+      SharedTraining::Start(AgentSettings::Parse(gdp, changes).Take(), request).Take();
+  ASSERT_TRUE(training->Advance());
+  StoredPolicy zeros = training->stored();
+  for (auto& [name, tensor] : zeros.parameters) tensor.bytes.assign(tensor.bytes.size(), '\0');
+  const auto plan = [&](const std::vector<std::string>& more) {
+    const AgentSettings settings = AgentSettings::OfPolicy(gdp, zeros, more).Take();
+    return LearnedRun::Start(settings, test->problem, *test->evaluator, Options(0), &zeros)
+        .Take()
+        ->result();
+  };
+  const PlannerResult own = plan({"repair=off"}), repaired = plan({});
+  EXPECT_FALSE(own.feasible);
+  EXPECT_EQ(own.placement, Placement(9, DeviceId(0)));
+  EXPECT_TRUE(repaired.feasible);
+  EXPECT_TRUE(test->evaluator->EvaluateOne(repaired.placement).feasible);
+  EXPECT_EQ(std::count(repaired.placement.begin(), repaired.placement.end(), DeviceId(0)), 3);
+  EXPECT_THAT(repaired.notes, testing::Contains(testing::HasSubstr("6 of 9 groups moved")));
 }
 
 // Notes what is handed in.

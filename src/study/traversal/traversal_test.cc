@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <set>
 
+#include "base/thread_pool.h"
 #include "study/traversal/advice.h"
 #include "study/traversal/guidelines.h"
 #include "study/traversal/report.h"
@@ -148,6 +151,78 @@ TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   Budget budget;
   budget.stop = stop.token();
   EXPECT_EQ(MakeAll(chunk, "", budget).error().code, ErrorCode::kCancelled);
+}
+
+std::vector<std::string> SortedLines(const std::string& path) {
+  std::vector<std::string> lines;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+// Makes what the store lacks, as `bench traversal` does; is interrupted after so many more.
+void MakeMissing(const std::vector<TraversalChunk>& chunks, const std::string& path, int threads,
+                 int interrupted_after) {
+  TraversalStore store = TraversalStore::Load(path).Take();
+  std::vector<std::pair<TraversalChunk, TraversalOrder>> missing;
+  for (const TraversalChunk& chunk : chunks) {
+    for (const TraversalOrder order : AllTraversalOrders()) {
+      if (!store.Has(chunk, order)) missing.emplace_back(chunk, order);
+    }
+  }
+  StopSource stop;
+  Budget budget;
+  budget.stop = stop.token();
+  std::mutex mutex;
+  int made = 0;
+  ThreadPool(threads).ParallelFor(static_cast<int>(missing.size()), [&](int i) {
+    const auto& [chunk, order] = missing[static_cast<size_t>(i)];
+    Result<TimesOfOrder> times = MakeRuns(chunk, order, "", budget);
+    const std::scoped_lock lock(mutex);
+    if (!times.ok()) {
+      EXPECT_EQ(times.error().code, ErrorCode::kCancelled);
+      return;
+    }
+    EXPECT_TRUE(store.Add(chunk, order, std::move(times).Take()).ok());
+    if (++made == interrupted_after) stop.RequestStop();
+  });
+}
+
+// Twelve blocks of runs: on one thread; on two; on two, interrupted within a chunk, and then the rest on one.
+TEST_F(TraversalFile, ThreadsAndInterruptionsLeaveTheSameLines) {
+  const std::vector<TraversalChunk> chunks = {
+      {GraphFamily::kNmt, 1, 3, TraversalPolicy::kUniform, 0, 2},
+      {GraphFamily::kNmt, 1, 3, TraversalPolicy::kImprovement, 5, 1}};
+  MakeMissing(chunks, path_, 1, -1);
+  const std::vector<std::string> lines = SortedLines(path_);
+  EXPECT_EQ(lines.size(), 2 * kTraversalOrders);
+  const auto whole = TraversalStore::Load(path_).Take().chunks();
+  EXPECT_EQ(whole.size(), 2U);
+  TearDown();
+  MakeMissing(chunks, path_, 2, -1);
+  EXPECT_EQ(SortedLines(path_), lines);
+  EXPECT_EQ(TraversalStore::Load(path_).Take().chunks(), whole);
+  TearDown();
+  MakeMissing(chunks, path_, 2, 4);
+  const std::vector<std::string> begun = SortedLines(path_);
+  EXPECT_GE(begun.size(), 4U);
+  EXPECT_LE(begun.size(), 5U);  // the other thread may have been done by then
+  EXPECT_TRUE(std::includes(lines.begin(), lines.end(), begun.begin(), begun.end()));
+  EXPECT_TRUE(TraversalStore::Load(path_).Take().chunks().empty());
+  MakeMissing(chunks, path_, 1, -1);
+  EXPECT_EQ(SortedLines(path_), lines);
+  EXPECT_EQ(TraversalStore::Load(path_).Take().chunks(), whole);
+}
+
+TEST(TraversalRuns, BlocksOfRepeatsAreOthers) {
+  TraversalChunk chunk{GraphFamily::kNmt, 1, 3, TraversalPolicy::kUniform, 0, 1};
+  const TimesOfOrder first = MakeRuns(chunk, TraversalOrder::kTopo, "", {}).Take();
+  chunk.first_repeat = TraversalChunk::kRepeats;
+  const TimesOfOrder second = MakeRuns(chunk, TraversalOrder::kTopo, "", {}).Take();
+  std::set<std::vector<int64_t>> distinct(first.begin(), first.end());
+  distinct.insert(second.begin(), second.end());
+  EXPECT_EQ(distinct.size(), 2U * TraversalChunk::kRepeats);
 }
 
 // Recorded steps run as the families do; their nodes are colocation groups.
