@@ -192,7 +192,7 @@ Status RunLayout(uint64_t seed, Rendezvous& ranks) {
 // Of each model.
 int LayoutsOfEach() {
   const std::string stated = Variable("PLACEWRIGHT_LAYOUTS");
-  return stated.empty() ? 2 : std::stoi(stated);
+  return stated.empty() ? 3 : std::stoi(stated);
 }
 
 Status RunTask(const std::string& task) {
@@ -232,7 +232,7 @@ TEST(DISABLED_Processes, PartOfARank) {
 Clock::time_point In(int seconds) { return Clock::now() + std::chrono::seconds(seconds); }
 
 // That ranks without a fault may take.
-int Seconds() { return 120 * std::max(1, LayoutsOfEach() / 2); }
+int Seconds() { return 120 * std::max(1, LayoutsOfEach() / 3); }
 
 void ExpectAllEndWell(std::vector<std::unique_ptr<Process>>& ranks) {
   const Clock::time_point end = In(Seconds());
