@@ -381,7 +381,7 @@ StudyTable Gdp2() {
     table.models[i].published = std::string("GDP-batch faster by ") + published[i];
   }
   table.methods = {GdpBatch("GDP-batch", std::vector(table.models.size(), GraphsOf(table.models))),
-                   Gdp("GDP-one")};
+                   Gdp("GDP-one"), HdpOf256()};
   table.claims = {{"GDP-batch beats GDP-one", Numbers(table.models.size()), 0, 1}};
   return table;
 }
@@ -433,7 +433,7 @@ StudyTable GdpAblation() {
   const std::vector batch(table.models.size(), GraphsOf(table.models));
   table.methods = {GdpBatch("GDP-batch", batch),
                    GdpBatch("without attention", batch, {"attention=off"}),
-                   GdpBatch("without superposition", batch, {"superposition=off"})};
+                   GdpBatch("without superposition", batch, {"superposition=off"}), HdpOf256()};
   const std::vector<size_t> all = Numbers(table.models.size());
   table.claims = {{"attention helps (paper: 18%)", all, 0, 1},
                   {"superposition helps (paper: 6.5%)", all, 0, 2},
