@@ -5,8 +5,9 @@
 // The walk is that of local-search, one move after the other: a neighbour that is not worse is taken, a worse one
 // with a chance, and every hundred moves it goes back to the best. An evaluation ends where the step is known to be
 // too long to be taken. CHECK: of so many of its layouts, evenly chosen, step time and memory are compared with
-// those of the compiled graph, and what was given up, too. GRAIN: of the moves those of units (of which there are at most
-// 60) or those of single groups are left out (groups, units), or none (both).
+// those of the compiled graph, and what was given up, too. GRAIN: of the moves those of units (of which there are at
+// most 60) or those of single groups are left out (groups, units), or none (both); those of groups that are alike, of
+// axes, servers, layouts and shares stay.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -136,6 +137,10 @@ int Run(int argc, char** argv) {
 
   MoveChances::Weights weights = LayoutMoves::kAll;
   const std::string grain = argc > 7 ? argv[7] : "both";
+  if (grain != "both" && grain != "groups" && grain != "units") {
+    fmt::print(stderr, "GRAIN is both, groups or units, not {}\n", grain);
+    return 2;
+  }
   if (grain == "groups") LeaveOut(MoveKind::kUnitToDevice, MoveKind::kUnitToOther, weights);
   if (grain == "units") LeaveOut(MoveKind::kGroupToDevice, MoveKind::kGroupToOther, weights);
   MoveChances chances = MoveChances::Learned(weights);

@@ -38,12 +38,13 @@ def trained_on():
 
 
 def mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
 
 
 def main():
     program = sys.argv[1]
     folder = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
 
     def step(graph, gpus, planner):
         path = folder / f"{graph}.json.gz"
@@ -51,6 +52,8 @@ def main():
             subprocess.run([program, "capture", graph, "-o", path, "--quiet"], check=True, stdout=subprocess.DEVNULL)
         made = subprocess.run([program, "plan", path, "-c", CLUSTERS[gpus], "--algo", planner, "--space", "placed",
                                "--no-store", "--json", "-o", folder / "plan.json"], capture_output=True, text=True)
+        if not made.stdout:
+            sys.exit(made.stderr)
         plan = json.loads(made.stdout)
         return plan["step_time_ns"] if plan.get("feasible") else None
 

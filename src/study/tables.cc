@@ -445,7 +445,7 @@ StudyTable GdpAblation() {
 }
 
 // What the policy that comes with the program is trained on, and how. Of the constructive planners m-etf is the best
-// there, by 1% before METIS (bench/learn/constructive.py).
+// there, by 1% before METIS, and level with `expert`, which does not fit everywhere (bench/learn/constructive.py).
 std::vector<StudyModel> ShippedModels() {
   std::vector<StudyModel> models = BatchModels();
   const auto add = [&](const char* graph, std::vector<int> gpus, const char* family) {

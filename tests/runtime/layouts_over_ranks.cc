@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>

@@ -256,8 +256,9 @@ class PlanCommand : public Command {
                        "Give --space replicated or --layouts with it.");
     }
     if (!space_.layouts.empty()) {
-      for (const char* option : {"--algo", "--init", "--expert", "--policy", "--set", "--pin",
-                                 "--forbid", "--colocate", "--colocate-each", "--measured"}) {
+      for (const char* option :
+           {"--algo", "--init", "--expert", "--policy", "--set", "--pin", "--forbid", "--colocate",
+            "--colocate-each", "--measured", "--units"}) {
         if (!app_.Given(option)) continue;
         return MakeError(
             ErrorCode::kUsage,

@@ -53,7 +53,8 @@ class LayoutMoves {
     LayoutState state;
     std::vector<MoveKind> kinds;
   };
-  // One move, in one of five cases two unless `chances` are for one at a time. None where the first changes nothing or may not be.
+  // One move, in one of five cases two unless `chances` are for one at a time. None where the first changes nothing
+  // or may not be.
   std::optional<Neighbour> Draw(const LayoutState& state, const MoveChances& chances,
                                 Random& random);
   // Everything on the first device where it may be, and the samples shared out among every set of devices in

@@ -382,7 +382,7 @@ class LayoutRun : public PlannerRun {
     switch (rule_) {
       case LayoutRule::kLocalSearch: return scale * 0.003 * (1 - through);
       case LayoutRule::kAnnealing: return scale * 0.1 * PortableExp(through * PortableLog(0.01));
-      case LayoutRule::kMcmc: return scale * 0.01;
+      case LayoutRule::kMcmc: return scale * 0.002;
     }
     return 0;
   }

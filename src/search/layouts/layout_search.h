@@ -6,7 +6,7 @@
 //   annealing     simulated annealing (Kirkpatrick et al., Science 220, 1983): temperatures from 10% of the
 //                 step time of the start to 0.1% within 1,000 moves, then again from the best plan
 //   mcmc          Metropolis-Hastings over single groups (Jia et al., FlexFlow, MLSys 2019, sec. 6.2): a step
-//                 that is 1% longer is taken with probability e^-1
+//                 that is 0.2% longer is taken with probability e^-1
 //
 // Starts: plans that are handed in, data parallelism in its plain forms, splits by hand, and everything on one
 // device. A plan that does not fit is worse than any that does; of such plans the one with less beyond what
