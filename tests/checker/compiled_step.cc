@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "check_plan/distributed/distribution_check.h"
-#include "cluster/cluster_builder.h"
 #include "formats/input.h"
 #include "graph/graph_builder.h"
 #include "norm_step.h"
@@ -216,7 +215,7 @@ LayoutSpec SpecOf(GroupId group, const Layout& layout, const Cluster& cluster) {
 
 StatedLayouts Stated(const Graph& graph, Layouts layouts, size_t devices) {
   StatedLayouts stated{std::move(layouts), {}};
-  const Cluster cluster = Devices(devices);
+  const Cluster cluster = DevicesAlike(devices);
   for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
     stated.spec.layouts.push_back(SpecOf(group, stated.layouts.Of(group), cluster));
   }
@@ -271,18 +270,6 @@ std::vector<RecordedStep> RecordedSteps() {
     steps.push_back(WithAxes(path, std::move(LoadGraph(path).Take().graph)));
   }
   return steps;
-}
-
-Cluster Devices(size_t count) {
-  ClusterBuilder builder("devices");
-  const int32_t kind = builder.AddKind({.name = "K", .memory = Bytes(int64_t{1} << 40)}).Take();
-  for (size_t i = 0; i < count; ++i) {
-    (void)builder
-        .AddDevice(
-            {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
-        .Take();
-  }
-  return std::move(builder).Build().Take();
 }
 
 StatedLayouts ForAll(const RecordedStep& step, const std::string& axis,

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "cluster/cluster.h"
+#include "compile/drawn_layouts.h"
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
 #include "plan/layout.h"
@@ -27,9 +28,6 @@ struct RecordedStep {
 // mean, a loss with weights, a sum whose bias enters once, and updates, made by hand, as are one with batch norms
 // and one of two convolutions.
 std::vector<RecordedStep> RecordedSteps();
-
-// Devices d0, d1, ...
-Cluster Devices(size_t count);
 
 // Layouts, and as a plan states them.
 struct StatedLayouts {

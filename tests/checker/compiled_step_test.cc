@@ -13,7 +13,7 @@ constexpr int kRandomLayouts = 100;  // of each step
 
 void ExpectHolds(const RecordedStep& step, const StatedLayouts& stated, size_t devices,
                  bool collectives) {
-  const Cluster cluster = Devices(devices);
+  const Cluster cluster = DevicesAlike(devices);
   const auto compiled =
       Compile(*step.graph, *step.axes, stated.layouts, cluster, {.collectives = collectives});
   // A write through a view that the layout does not split is refused.

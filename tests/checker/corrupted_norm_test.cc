@@ -58,7 +58,7 @@ class CorruptedNorms : public ::testing::Test {
     EXPECT_NE(message.find(where), std::string::npos) << message;
   }
 
-  const Cluster cluster_ = Devices(3);
+  const Cluster cluster_ = DevicesAlike(3);
   RecordedStep original_;
   DistributionSpec spec_;
   DistributedStep step_;

@@ -349,7 +349,7 @@ StatedLayouts SomeLayouts(const RecordedStep& step, Random& random) {
 
 TEST(CorruptedSteps, AreNamed) {
   const std::vector<RecordedStep> steps = RecordedSteps();
-  const Cluster cluster = Devices(kDevices);
+  const Cluster cluster = DevicesAlike(kDevices);
   Random random(11);
   std::map<std::string, int> done;
   int count = 0;
@@ -382,7 +382,7 @@ TEST(CorruptedSteps, AreNamed) {
 
 // The editor itself changes nothing.
 TEST(CorruptedSteps, HoldWithoutCorruption) {
-  const Cluster cluster = Devices(kDevices);
+  const Cluster cluster = DevicesAlike(kDevices);
   for (const RecordedStep& original : RecordedSteps()) {
     Random random(2);
     const StatedLayouts stated = AtRandom(original, kDevices, random);

@@ -55,6 +55,17 @@ class ProgramTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
+// Of commands that need LibTorch: skipped where the program was built without it.
+class TorchProgramTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+#ifndef PLACEWRIGHT_HAS_TORCH
+    GTEST_SKIP() << "built without LibTorch";
+#endif
+  }
+};
+
 // The text of golden/NAME.txt beside this file. PLACEWRIGHT_UPDATE_GOLDENS=1 in the environment of
 // the test makes it `actual`.
 std::string Golden(const std::string& name, const std::string& actual);

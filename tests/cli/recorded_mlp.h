@@ -7,7 +7,7 @@
 namespace placewright {
 
 // In a folder with mlp.json.gz and two.yaml, whose kind of CPU is called worker and states one core.
-class RecordedMlp : public ProgramTest {
+class RecordedMlp : public TorchProgramTest {
  protected:
   static constexpr const char* kWorkers = R"(
 name: two
@@ -22,10 +22,8 @@ links:
 )";
 
   void SetUp() override {
-    ProgramTest::SetUp();
-#ifndef PLACEWRIGHT_HAS_TORCH
-    GTEST_SKIP() << "built without LibTorch";
-#endif
+    TorchProgramTest::SetUp();
+    if (IsSkipped()) return;
     Write("two.yaml", kWorkers);
     ASSERT_EQ(
         Run({"capture", "mlp", "--batch", "8", "--param", "hidden=32", "-o", "mlp.json.gz"}).status,

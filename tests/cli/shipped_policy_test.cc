@@ -13,15 +13,7 @@ const std::string kPolicy = PLACEWRIGHT_SOURCE_DIR "/policies/gdp.policy";
 const std::string kTinyTransformer =
     PLACEWRIGHT_SOURCE_DIR "/examples/tiny_transformer_adam.json.gz";
 
-class ShippedPolicy : public ProgramTest {
- protected:
-  void SetUp() override {
-    ProgramTest::SetUp();
-#ifndef PLACEWRIGHT_HAS_TORCH
-    GTEST_SKIP() << "built without LibTorch";
-#endif
-  }
-};
+using ShippedPolicy = TorchProgramTest;
 
 TEST_F(ShippedPolicy, PlansForAnyNumberOfGpus) {
   for (const std::string cluster : {"2xP100-16GB", "4xP100-16GB", "8xP100"}) {

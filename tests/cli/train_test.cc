@@ -12,13 +12,11 @@ namespace {
 
 using testing::HasSubstr;
 
-class Train : public ProgramTest {
+class Train : public TorchProgramTest {
  protected:
   void SetUp() override {
-    ProgramTest::SetUp();
-#ifndef PLACEWRIGHT_HAS_TORCH
-    GTEST_SKIP() << "built without LibTorch";
-#endif
+    TorchProgramTest::SetUp();
+    if (IsSkipped()) return;
     Write("net.json", BroadGraph(4, 6, 1 << 20).dump());
   }
   // `train mars` on the small graph with narrow layers.
