@@ -101,6 +101,33 @@ class Walk {
       CompareOne(*one, i);
     }
     EXPECT_GT(drawn, 5);
+    CompareAlike(moves, plain);
+  }
+
+  // Or that group of all layers that are alike, over the same devices.
+  void CompareAlike(LayoutMoves& moves, const LayoutState& plain) {
+    int drawn = 0;
+    size_t most = 0;
+    for (int i = 0; i < 20; ++i) {
+      const std::optional<LayoutState> all = moves.Draw(plain, MoveKind::kAlikeAxis, random_);
+      if (!all) continue;
+      ++drawn;
+      std::set<std::vector<DeviceId>> devices;
+      size_t changed = 0;
+      for (const GroupId group : IdRange<GroupId>(plain.of_group.size())) {
+        const LayoutId id = all->of_group[group];
+        if (id == plain.of_group[group]) continue;
+        ++changed;
+        std::vector<DeviceId> split_over;
+        for (const Share& share : book_[id].shares) split_over.push_back(share.device);
+        devices.insert(std::move(split_over));
+      }
+      EXPECT_EQ(devices.size(), 1U);
+      most = std::max(most, changed);
+      CompareOne(*all, i);
+    }
+    EXPECT_GT(drawn, 5);
+    EXPECT_GT(most, 1U);
   }
 
   // Some moves are taken, others are tried and left. Every one is compared.

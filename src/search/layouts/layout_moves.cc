@@ -23,11 +23,11 @@ constexpr uint64_t kRarer = 4;
 }  // namespace
 
 // By kind, in the order of MoveKind.
-const MoveChances::Weights LayoutMoves::kAll = {10, 4, 4,  10, 4,  2,  2,  4,  4, 2,
-                                                2,  2, 10, 0,  15, 20, 10, 15, 5};
+const MoveChances::Weights LayoutMoves::kAll = {10, 4, 4, 10, 4, 2,  2,  4,  4,  2,
+                                                2,  2, 4, 4,  4, 15, 20, 10, 15, 5};
 // Most layouts are of one device, as in FlexFlow's uniform draws.
 const MoveChances::Weights LayoutMoves::kOfSingleGroups = {0, 0, 0, 0,  20, 5, 5, 20, 0, 0,
-                                                           0, 0, 0, 10, 0,  0, 0, 0,  0};
+                                                           0, 0, 0, 10, 0,  0, 0, 0,  0, 0};
 
 LayoutMoves::LayoutMoves(const Problem& problem, LayoutBook& book)
     : problem_(problem), layouts_(*problem.layouts), book_(book) {}
@@ -125,6 +125,18 @@ void LayoutMoves::FindAlike() {
     }
     key += '\n';
   }
+  IdVector<GroupId, Bytes> bytes(graph.group_count());
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    const OpId home = graph.home_op(tensor.storage);
+    if (home.valid()) bytes[graph.group(home)] += tensor.bytes;
+  }
+  const auto bytes_of = [&](const std::vector<GroupId>& of) {
+    Bytes sum(0);
+    for (const GroupId group : of) sum += bytes[group];
+    return sum;
+  };
   const std::set<GroupId> hold_parameters(parameters_.begin(), parameters_.end());
   std::map<std::string, std::vector<GroupId>> groups, parameters;
   for (const GroupId group : IdRange<GroupId>(keys.size())) {
@@ -135,6 +147,8 @@ void LayoutMoves::FindAlike() {
     if (of.size() > 1) alike_.push_back(std::move(of));
   }
   for (auto& [key, of] : parameters) alike_parameters_.push_back(std::move(of));
+  std::stable_sort(alike_parameters_.begin(), alike_parameters_.end(),
+                   [&](const auto& a, const auto& b) { return bytes_of(a) > bytes_of(b); });
 }
 
 void LayoutMoves::FindDeviceSets(const std::vector<DeviceId>& devices) {
@@ -336,15 +350,31 @@ LayoutId LayoutMoves::DrawBeside(const std::vector<GroupId>& groups, const Layou
   return DrawUsed(state, random);
 }
 
+LayoutId LayoutMoves::DrawLayout(Way way, const std::vector<GroupId>& groups,
+                                 const LayoutState& state, Random& random) const {
+  return way == Way::kOther ? DrawBeside(groups, state, random) : DrawCandidate(way, random);
+}
+
 bool LayoutMoves::MoveOne(const std::vector<std::vector<GroupId>>& of, Way way, LayoutState& state,
                           Random& random) {
   if (of.empty()) return false;
   const std::vector<GroupId>& groups = of[random.Below(of.size())];
   if (groups.empty()) return false;
-  const LayoutId layout =
-      way == Way::kOther ? DrawBeside(groups, state, random) : DrawCandidate(way, random);
+  const LayoutId layout = DrawLayout(way, groups, state, random);
   if (layout.valid()) Set(groups, layout, state);
   return layout.valid();
+}
+
+LayoutState LayoutMoves::Perturbed(const LayoutState& state, Random& random) const {
+  LayoutState perturbed = state;
+  const uint64_t one_of = 1 + random.Below(4);
+  for (const std::vector<GroupId>& groups : singles_) {
+    if (groups.empty() || random.Below(one_of) > 0) continue;
+    const Way way = static_cast<Way>(random.Below(kWays));
+    const LayoutId layout = DrawLayout(way, groups, perturbed, random);
+    if (layout.valid()) Set(groups, layout, perturbed);
+  }
+  return perturbed;
 }
 
 // One layer, or all that are alike.
@@ -362,15 +392,18 @@ bool LayoutMoves::SplitByAxis(LayoutState& state, Random& random) {
   return true;
 }
 
-// A group of one layer.
-bool LayoutMoves::SplitGroupByAxis(LayoutState& state, Random& random) const {
+// A group of one layer, or that group everywhere.
+bool LayoutMoves::SplitGroupByAxis(bool everywhere, LayoutState& state, Random& random) const {
   if (model_axes_.empty()) return false;
   const std::vector<ModelAxis>& alike = model_axes_[random.Below(model_axes_.size())];
-  const ModelAxis& axis = alike[random.Below(alike.size())];
-  const GroupId group = axis.groups[random.Below(axis.groups.size())];
-  const LayoutId layout = axis.layouts[random.Below(axis.layouts.size())];
-  if (!MayBe(group, layout)) return false;
-  state.of_group[group] = layout;
+  const ModelAxis& drawn = alike[random.Below(alike.size())];
+  const size_t group = random.Below(drawn.groups.size());
+  const size_t layout = random.Below(drawn.layouts.size());
+  for (const ModelAxis& axis : alike) {
+    const bool same = everywhere && axis.groups.size() == drawn.groups.size() &&
+                      axis.layouts.size() == drawn.layouts.size();
+    if (same || &axis == &drawn) Set({axis.groups[group]}, axis.layouts[layout], state);
+  }
   return true;
 }
 
@@ -418,6 +451,16 @@ bool LayoutMoves::ServeAlike(LayoutState& state, Random& random) {
     Set({group}, back ? split : ServedBy(split, turn++), state);
   }
   return true;
+}
+
+LayoutState LayoutMoves::WithServerChoice(const LayoutState& state, size_t choice) {
+  LayoutState served = state;
+  size_t turn = 0;
+  for (const GroupId group : alike_parameters_[choice]) {
+    const LayoutId split = state.of_group[group];
+    if (book_[split].shares.size() > 1) Set({group}, ServedBy(split, turn++), served);
+  }
+  return served;
 }
 
 bool LayoutMoves::Replace(LayoutState& state, Random& random) {
@@ -524,7 +567,8 @@ bool LayoutMoves::Change(MoveKind kind, LayoutState& state, Random& random) {
     case MoveKind::kAlikeToParts:
     case MoveKind::kAlikeToOther: return MoveOne(alike_, way, state, random);
     case MoveKind::kAxis: return SplitByAxis(state, random);
-    case MoveKind::kGroupAxis: return SplitGroupByAxis(state, random);
+    case MoveKind::kGroupAxis: return SplitGroupByAxis(/*everywhere=*/false, state, random);
+    case MoveKind::kAlikeAxis: return SplitGroupByAxis(/*everywhere=*/true, state, random);
     case MoveKind::kServers: return ServeUnit(state, random);
     case MoveKind::kServersAlike: return ServeAlike(state, random);
     case MoveKind::kLayout: return Replace(state, random);

@@ -9,6 +9,7 @@
 //   kAxis                   what an axis of the model's layers splits (model_structure.h) is split by it, of one
 //                           layer or of all that are alike
 //   kGroupAxis              the same of one colocation group
+//   kAlikeAxis              the same of this group of each layer that is alike
 //   kServers                the parameters of a unit or of the step, with their state and update, each on one
 //                           device in turn, or back
 //   kServersAlike           the same of parameters that are alike
@@ -57,6 +58,8 @@ class LayoutMoves {
   // or may not be.
   std::optional<Neighbour> Draw(const LayoutState& state, const MoveChances& chances,
                                 Random& random);
+  // All groups, or about half, a third or a quarter of them, with layouts drawn anew: for when neighbours are known.
+  LayoutState Perturbed(const LayoutState& state, Random& random) const;
   // Everything on the first device where it may be, and the samples shared out among every set of devices in
   // question, evenly and by speed: where there are no better starts.
   std::vector<LayoutState> PlainStates();
@@ -66,6 +69,10 @@ class LayoutMoves {
   // them, or one of a few. `choice`: below axis_choices().
   LayoutState WithAxisChoice(const LayoutState& state, size_t choice) const;
   size_t axis_choices() const { return axis_choices_.size(); }
+  // With parameters that are alike and lie on several devices each on one of these in turn, with their state and
+  // update. `choice`: below server_choices(), of which the first have the most bytes.
+  LayoutState WithServerChoice(const LayoutState& state, size_t choice);
+  size_t server_choices() const { return alike_parameters_.size(); }
   // The same layouts with AllReduce in buckets or not, with Broadcast or without.
   static std::vector<LayoutState> OtherWaysOf(const LayoutState& state);
 
@@ -91,7 +98,7 @@ class LayoutMoves {
   bool MoveOne(const std::vector<std::vector<GroupId>>& of, Way way, LayoutState& state,
                Random& random);
   bool SplitByAxis(LayoutState& state, Random& random);
-  bool SplitGroupByAxis(LayoutState& state, Random& random) const;
+  bool SplitGroupByAxis(bool everywhere, LayoutState& state, Random& random) const;
   bool ServeUnit(LayoutState& state, Random& random);
   bool ServeAlike(LayoutState& state, Random& random);
   LayoutId DrawSplit(const LayoutState& state, Random& random) const;
@@ -99,6 +106,8 @@ class LayoutMoves {
   bool Replace(LayoutState& state, Random& random);
   bool ShiftShares(LayoutState& state, Random& random);
   bool ChangeHow(LayoutState& state, Random& random) const;
+  LayoutId DrawLayout(Way way, const std::vector<GroupId>& groups, const LayoutState& state,
+                      Random& random) const;
   LayoutId DrawCandidate(Way way, Random& random) const;
   static LayoutId DrawUsed(const LayoutState& state, Random& random);
   LayoutId DrawBeside(const std::vector<GroupId>& groups, const LayoutState& state,
@@ -114,7 +123,8 @@ class LayoutMoves {
   IdVector<GroupId, bool> whole_;                   // joined with others: on one device
   std::vector<GroupId> parameters_;                 // groups that hold some, in their order
   IdVector<GroupId, std::vector<GroupId>> beside_;  // ascending: what reads or is read by one
-  std::vector<std::vector<GroupId>> alike_, alike_parameters_;
+  std::vector<std::vector<GroupId>> alike_;
+  std::vector<std::vector<GroupId>> alike_parameters_;  // the most bytes first
   std::vector<std::vector<DeviceId>> sets_;
   std::vector<LayoutId> candidates_;
   std::array<std::vector<LayoutId>, kWays - 1> ways_;  // of the candidates

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,8 @@ namespace placewright {
 namespace {
 
 constexpr int64_t kReturnAfter = 100, kCoolingMoves = 1000;
+// Moves without a better plan after which local search perturbs the best one: some, and so many for each group.
+constexpr int64_t kStaleAfter = 100, kStalePerGroup = 20;
 
 class LayoutRun : public PlannerRun {
  public:
@@ -62,7 +65,10 @@ class LayoutRun : public PlannerRun {
     const int64_t count = std::min({kAhead, max_moves, left, Period() - in_period});
     if (count <= 0) return false;
     if (rule_ != LayoutRule::kMcmc && done > 0 && in_period == 0) GoBack();
-    const std::vector<Proposal> proposals = DrawAhead(done, count);
+    const bool stale = rule_ == LayoutRule::kLocalSearch && done > 0 && in_period == 0 && IsStale();
+    std::vector<Proposal> proposals;
+    if (stale) proposals = Perturb();
+    if (proposals.empty()) proposals = DrawAhead(done, count);
     TryInTurn(proposals);
     return !proposals.empty();  // else there is nothing to choose
   }
@@ -100,7 +106,9 @@ class LayoutRun : public PlannerRun {
 
  private:
   static constexpr int64_t kDrawsInVain = 1000;
+  static constexpr int64_t kDrawsAnew = 100;  // of what was tried
   static constexpr size_t kMaxSummands = 64, kMaxSummandTries = 8, kMaxFeeders = 8;
+  static constexpr size_t kMaxServed = 16;
 
   Status TryStarts(const Placement& placed) {
     for (const DistributionSpec& spec : options_.layout_starts) TrySpec(spec);
@@ -113,6 +121,7 @@ class LayoutRun : public PlannerRun {
     TryAxes();
     TryShares();
     TryFactors();
+    TryServers();
     TrySummands();
     TryFeeders();
     if (best_) {
@@ -163,6 +172,15 @@ class LayoutRun : public PlannerRun {
     const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *best_), instances.value());
     if (!specs.ok()) return;
     for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
+  }
+
+  // The best start with parameters that are alike on one device each, each on top of those that helped.
+  void TryServers() {
+    if (!best_) return;
+    for (size_t choice = 0; choice < std::min(kMaxServed, moves_->server_choices()); ++choice) {
+      if (NoTimeForStarts()) return;
+      EvaluateWithin(moves_->WithServerChoice(*best_, choice));
+    }
   }
 
   // The best start with summands of gradients computed by all devices, each on top of those that helped: of a thousand
@@ -326,6 +344,7 @@ class LayoutRun : public PlannerRun {
     if (bests_.size() > kBests) bests_.erase(bests_.begin());
     best_ = std::move(state);
     best_score_ = score;
+    best_at_ = result_.iterations;
     result_.feasible = score.feasible;
     result_.step_time = Nanos(score.step_time);
     result_.over = Bytes(score.over);
@@ -347,6 +366,7 @@ class LayoutRun : public PlannerRun {
   // A neighbour of the current plan, and how long its step may be.
   struct Proposal {
     LayoutMoves::Neighbour to;
+    uint64_t hash;
     Nanos longest;
     Random after;  // the draws go on from here
   };
@@ -358,20 +378,41 @@ class LayoutRun : public PlannerRun {
     std::vector<Proposal> proposals;
     Random random = random_;
     for (; count > 0; --count, ++move) {
-      std::optional<LayoutMoves::Neighbour> next = DrawNext(random);
+      std::optional<LayoutMoves::Neighbour> next = DrawNext(proposals, random);
       if (!next) break;
       const Nanos longest = LongestTaken(TemperatureAt(move), random);
-      proposals.push_back({*std::move(next), longest, random});
+      const uint64_t hash = HashOf(next->state);
+      proposals.push_back({*std::move(next), hash, longest, random});
     }
     return proposals;
   }
 
-  std::optional<LayoutMoves::Neighbour> DrawNext(Random& random) {
+  // Local search draws again where it comes to what was tried, or is to be before it.
+  std::optional<LayoutMoves::Neighbour> DrawNext(const std::vector<Proposal>& before,
+                                                 Random& random) {
     for (int64_t vain = 0; vain < kDrawsInVain; ++vain) {
       std::optional<LayoutMoves::Neighbour> next = moves_->Draw(current_, chances_, random);
-      if (next) return next;
+      if (!next) continue;
+      if (rule_ != LayoutRule::kLocalSearch || vain >= kDrawsAnew) return next;
+      const uint64_t hash = HashOf(next->state);
+      const bool ahead = std::any_of(before.begin(), before.end(),
+                                     [&](const Proposal& other) { return other.hash == hash; });
+      if (!ahead && !tried_.contains(hash)) return next;
     }
     return std::nullopt;
+  }
+
+  bool IsStale() const {
+    const auto groups = static_cast<int64_t>(current_.of_group.size());
+    return result_.iterations - best_at_ > kStaleAfter + kStalePerGroup * groups;
+  }
+
+  // Taken however long its step is; none where it may not be.
+  std::vector<Proposal> Perturb() {
+    LayoutState perturbed = moves_->Perturbed(*best_, random_);
+    if (!moves_->MayBe(perturbed)) return {};
+    const uint64_t hash = HashOf(perturbed);
+    return {{{std::move(perturbed), {}}, hash, Nanos(kMaxQuantity), random_}};
   }
 
   int64_t Period() const { return rule_ == LayoutRule::kAnnealing ? kCoolingMoves : kReturnAfter; }
@@ -380,7 +421,7 @@ class LayoutRun : public PlannerRun {
     const double scale = static_cast<double>(best_score_.step_time);
     const double through = static_cast<double>(move % Period()) / static_cast<double>(Period());
     switch (rule_) {
-      case LayoutRule::kLocalSearch: return scale * 0.003 * (1 - through);
+      case LayoutRule::kLocalSearch: return scale * 0.001 * (1 - through);
       case LayoutRule::kAnnealing: return scale * 0.1 * PortableExp(through * PortableLog(0.01));
       case LayoutRule::kMcmc: return scale * 0.002;
     }
@@ -423,6 +464,7 @@ class LayoutRun : public PlannerRun {
       for (size_t i = 0; i < count; ++i) {
         ++result_.iterations;
         random_ = proposals[from + i].after;
+        if (rule_ == LayoutRule::kLocalSearch) tried_.insert(proposals[from + i].hash);
         const bool better = scores[i] && *scores[i] < current_score_;
         for (const MoveKind kind : proposals[from + i].to.kinds) chances_.Count(kind, better);
         if (scores[i] && Takes(proposals[from + i], *scores[i])) return;
@@ -461,10 +503,12 @@ class LayoutRun : public PlannerRun {
   Random random_;
   LayoutState current_;
   Score current_score_;
+  std::unordered_set<uint64_t> tried_;  // by local search
   std::optional<LayoutState> best_;
   static constexpr size_t kBests = 8;
   std::vector<LayoutState> bests_;  // the last ones, in case that one does not compile
   Score best_score_;
+  int64_t best_at_ = 0;         // its move
   std::optional<Error> error_;  // of the first state that could not be compiled
   PlannerResult result_;
 };

@@ -2,7 +2,10 @@
 // simulated (evaluation/simulated_layouts.h).
 //
 //   local-search  a neighbour that is not worse is taken, and a little worse one at times; back to the best
-//                 plan every 100 moves
+//                 plan every 100 moves. What was tried is not tried again (Glover's tabu search, ORSA Journal on
+//                 Computing 1, 1989, with all there was as its list), and where nothing better was found for long,
+//                 the best plan is perturbed before the next 100 (iterated local search: Lourenco, Martin and
+//                 Stuetzle, Handbook of Metaheuristics, 2003)
 //   annealing     simulated annealing (Kirkpatrick et al., Science 220, 1983): temperatures from 10% of the
 //                 step time of the start to 0.1% within 1,000 moves, then again from the best plan
 //   mcmc          Metropolis-Hastings over single groups (Jia et al., FlexFlow, MLSys 2019, sec. 6.2): a step

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,8 @@
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_moves.h"
 #include "search/layouts/layout_trials.h"
+#include "search/layouts/test_layout_optimum.h"
+#include "search/layouts/test_steps.h"
 #include "search/local/descent.h"
 #include "search/sfb/sfb_search.h"
 
@@ -284,14 +288,46 @@ TEST(LayoutSearch, PutsWhatItSplitsIntoPlacementsThatAreOffered) {
   EXPECT_GT(improved, 3);
 }
 
+// Long enough for best plans to be perturbed.
 TEST(LayoutSearch, RepeatsItself) {
+  constexpr int64_t kMoves = 500;
   const TinyProblem tiny(3);
   for (const LayoutRule rule :
        {LayoutRule::kLocalSearch, LayoutRule::kAnnealing, LayoutRule::kMcmc}) {
-    const PlannerResult one = tiny.Search(rule, 200, 7, 1), other = tiny.Search(rule, 200, 7, 2);
+    const PlannerResult one = tiny.Search(rule, kMoves, 7, 1);
+    const PlannerResult other = tiny.Search(rule, kMoves, 7, 2);
     EXPECT_EQ(one.layouts, other.layouts);
-    EXPECT_EQ(one.iterations, 200);
+    EXPECT_EQ(one.iterations, kMoves);
   }
+}
+
+// Problems at whose best plans no neighbour is better, though there are better plans.
+TEST(LayoutSearch, LeavesPlansWhoseNeighboursAreNotBetter) {
+  for (const uint64_t seed : {120, 146}) {
+    const DrawnProblem tiny(seed);
+    PlannerOptions options;
+    options.budget.iterations = 5000;
+    const PlannerResult found =
+        SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "x", {}).Take();
+    EXPECT_LE(found.step_time.count, BestOfLayouts(*tiny.layouts, 2000)->best->step_time) << seed;
+  }
+}
+
+TEST(LayoutState, OtherStatesHaveOtherHashes) {
+  const TinyProblem tiny(11);
+  LayoutBook book;
+  LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+  Random random(1);
+  LayoutState state = moves.PlainStates().front();
+  std::map<uint64_t, LayoutState> seen = {{HashOf(state), state}};
+  for (int i = 0; i < 2000; ++i) {
+    state = moves.Perturbed(state, random);
+    for (LayoutState& other : LayoutMoves::OtherWaysOf(state)) {
+      const auto [found, fresh] = seen.emplace(HashOf(other), other);
+      EXPECT_EQ(found->second, other);
+    }
+  }
+  EXPECT_GT(seen.size(), 1000u);
 }
 
 // Beside searches over layouts, on steps of more than 5,000 ops.
@@ -446,6 +482,43 @@ TEST(LayoutMoves, OfSingleGroupsChangeOneAndNothingElse) {
   // Without layers that kGroupAxis would know (tests/planners/layout_evaluator_test.cc).
   EXPECT_EQ(kinds, (std::set{MoveKind::kGroupToDevice, MoveKind::kGroupToCopies,
                              MoveKind::kGroupToParts, MoveKind::kGroupToOther}));
+}
+
+// Two layers of equal sizes have one choice, of both; others one each, the larger first.
+TEST(LayoutMoves, ServeParametersThatAreAlikeInTurn) {
+  int of_both = 0, of_one = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const TinyProblem tiny(seed, {}, /*layers=*/2);
+    const Graph& graph = tiny.layouts->graph;
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
+    std::vector<int64_t> bytes;
+    for (size_t choice = 0; choice < moves.server_choices(); ++choice) {
+      const LayoutState served = moves.WithServerChoice(even, choice);
+      int64_t& sum = bytes.emplace_back(0);
+      std::vector<DeviceId> devices;
+      for (const TensorId id : graph.tensors()) {
+        const Tensor& tensor = graph.tensor(id);
+        if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+        const GroupId group = graph.group(graph.home_op(tensor.storage));
+        if (served.of_group[group] == even.of_group[group]) continue;
+        sum += tensor.bytes.count;
+        ASSERT_EQ(book[served.of_group[group]].shares.size(), 1U);
+        devices.push_back(book[served.of_group[group]].shares.front().device);
+      }
+      EXPECT_EQ(GroupsChanged(even, served), devices.size());
+      ASSERT_GE(devices.size(), 1U);
+      EXPECT_EQ(devices.front(), DeviceId(0));
+      if (devices.size() == 2) {
+        EXPECT_EQ(devices.back(), DeviceId(1));
+      }
+      (devices.size() == 2 ? of_both : of_one) += 1;
+    }
+    EXPECT_TRUE(std::is_sorted(bytes.rbegin(), bytes.rend()));
+  }
+  EXPECT_GT(of_both, 0);
+  EXPECT_GT(of_one, 20);
 }
 
 // A step of one unit moves as one.

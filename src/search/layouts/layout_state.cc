@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "compile/layout_specs.h"
 #include "search/layouts/wanted_layouts.h"
 
@@ -44,6 +45,15 @@ IdVector<GroupId, bool> SplitGroupsOf(const LayoutProblem& problem, const Layout
 }
 
 }  // namespace
+
+uint64_t HashOf(const LayoutState& state) {
+  uint64_t hash = 0;
+  const auto mix = [&](uint64_t number) { hash = Random(hash ^ number).Next(); };
+  mix(static_cast<uint64_t>(state.fusion.count));
+  mix(state.broadcasts ? 1 : 0);
+  for (const LayoutId id : state.of_group) mix(id.index());
+  return hash;
+}
 
 LayoutId LayoutBook::Add(Layout layout) {
   Key key{layout.axis, {}};

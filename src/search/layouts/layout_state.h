@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_STATE_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_STATE_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -21,6 +22,9 @@ struct LayoutState {
   bool broadcasts = true;
   friend bool operator==(const LayoutState&, const LayoutState&) = default;
 };
+
+// Of states whose layouts are of one book. Equal on every platform.
+uint64_t HashOf(const LayoutState& state);
 
 // Layouts by number: equal ones have one.
 class LayoutBook {

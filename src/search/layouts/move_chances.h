@@ -26,6 +26,7 @@ enum class MoveKind : uint8_t {
   kAlikeToOther,
   kAxis,
   kGroupAxis,
+  kAlikeAxis,
   kServers,
   kServersAlike,
   kLayout,

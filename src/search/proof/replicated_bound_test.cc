@@ -68,8 +68,7 @@ TEST(LayoutSearch, MostlyReachesTheBestOfItsLayouts) {
   EXPECT_GE(reached, drawn - std::max<int64_t>(1, drawn * 2 / 100));
 }
 
-// Where there are more layouts than moves it misses more: of 60 problems, half of them such, 53 were reached.
-TEST(LayoutSearch, OftenReachesTheBestOfMoreLayoutsThanMoves) {
+TEST(LayoutSearch, MostlyReachesTheBestOfMoreLayoutsThanMoves) {
   if (!DrawsMany()) GTEST_SKIP() << "takes minutes: ./test --long";
   constexpr int64_t kMoves = 5000, kWanted = 30;
   int64_t drawn = 0, reached = 0;
@@ -80,7 +79,7 @@ TEST(LayoutSearch, OftenReachesTheBestOfMoreLayoutsThanMoves) {
     ++drawn;
     reached += Reached(tiny, *optimum, kMoves);
   }
-  EXPECT_GE(3 * reached, 2 * drawn);
+  EXPECT_GE(reached, drawn - std::max<int64_t>(1, drawn * 2 / 100));
 }
 
 // Two equal devices of 100 GFLOP/s: a product of 64 x 64 by 64 x 64 is 524,288 flops. Which of its three axes is
