@@ -179,7 +179,8 @@ class LayoutRun : public PlannerRun {
     if (!best_) return;
     for (size_t choice = 0; choice < std::min(kMaxServed, moves_->server_choices()); ++choice) {
       if (NoTimeForStarts()) return;
-      EvaluateWithin(moves_->WithServerChoice(*best_, choice));
+      LayoutState served = moves_->WithServerChoice(*best_, choice);
+      if (!(served == *best_)) EvaluateWithin(std::move(served));
     }
   }
 
