@@ -85,16 +85,25 @@ Status LayoutMoves::FindUnits() {
     unit.insert(unit.end(), members.begin(), members.end());
   }
   std::erase_if(units_, [](const auto& unit) { return unit.empty(); });
-  IdVector<GroupId, bool> done(layouts_.graph.group_count(), false);
-  for (const TensorId id : layouts_.graph.tensors()) {
-    const Tensor& tensor = layouts_.graph.tensor(id);
-    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
-    const OpId home = layouts_.graph.home_op(tensor.storage);
-    if (!home.valid() || done[layouts_.graph.group(home)]) continue;
-    done[layouts_.graph.group(home)] = true;
-    parameters_.push_back(layouts_.graph.group(home));
-  }
   return Ok();
+}
+
+// Their bytes, by group.
+IdVector<GroupId, Bytes> LayoutMoves::FindParameters() {
+  const Graph& graph = layouts_.graph;
+  IdVector<GroupId, Bytes> bytes(graph.group_count());
+  IdVector<GroupId, bool> found(graph.group_count(), false);
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    const OpId home = graph.home_op(tensor.storage);
+    if (!home.valid()) continue;
+    const GroupId group = graph.group(home);
+    bytes[group] += tensor.bytes;
+    if (!found[group]) parameters_.push_back(group);
+    found[group] = true;
+  }
+  return bytes;
 }
 
 void LayoutMoves::FindBeside() {
@@ -125,13 +134,7 @@ void LayoutMoves::FindAlike() {
     }
     key += '\n';
   }
-  IdVector<GroupId, Bytes> bytes(graph.group_count());
-  for (const TensorId id : graph.tensors()) {
-    const Tensor& tensor = graph.tensor(id);
-    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
-    const OpId home = graph.home_op(tensor.storage);
-    if (home.valid()) bytes[graph.group(home)] += tensor.bytes;
-  }
+  const IdVector<GroupId, Bytes> bytes = FindParameters();
   const auto bytes_of = [&](const std::vector<GroupId>& of) {
     Bytes sum(0);
     for (const GroupId group : of) sum += bytes[group];
@@ -350,19 +353,19 @@ LayoutId LayoutMoves::DrawBeside(const std::vector<GroupId>& groups, const Layou
   return DrawUsed(state, random);
 }
 
-LayoutId LayoutMoves::DrawLayout(Way way, const std::vector<GroupId>& groups,
-                                 const LayoutState& state, Random& random) const {
-  return way == Way::kOther ? DrawBeside(groups, state, random) : DrawCandidate(way, random);
+bool LayoutMoves::Move(const std::vector<GroupId>& groups, Way way, LayoutState& state,
+                       Random& random) const {
+  const LayoutId layout =
+      way == Way::kOther ? DrawBeside(groups, state, random) : DrawCandidate(way, random);
+  if (layout.valid()) Set(groups, layout, state);
+  return layout.valid();
 }
 
 bool LayoutMoves::MoveOne(const std::vector<std::vector<GroupId>>& of, Way way, LayoutState& state,
                           Random& random) {
   if (of.empty()) return false;
   const std::vector<GroupId>& groups = of[random.Below(of.size())];
-  if (groups.empty()) return false;
-  const LayoutId layout = DrawLayout(way, groups, state, random);
-  if (layout.valid()) Set(groups, layout, state);
-  return layout.valid();
+  return !groups.empty() && Move(groups, way, state, random);
 }
 
 LayoutState LayoutMoves::Perturbed(const LayoutState& state, Random& random) const {
@@ -370,9 +373,7 @@ LayoutState LayoutMoves::Perturbed(const LayoutState& state, Random& random) con
   const uint64_t one_of = 1 + random.Below(4);
   for (const std::vector<GroupId>& groups : singles_) {
     if (groups.empty() || random.Below(one_of) > 0) continue;
-    const Way way = static_cast<Way>(random.Below(kWays));
-    const LayoutId layout = DrawLayout(way, groups, perturbed, random);
-    if (layout.valid()) Set(groups, layout, perturbed);
+    Move(groups, static_cast<Way>(random.Below(kWays)), perturbed, random);
   }
   return perturbed;
 }

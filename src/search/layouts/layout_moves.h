@@ -79,6 +79,7 @@ class LayoutMoves {
  private:
   LayoutMoves(const Problem& problem, LayoutBook& book);
   Status FindUnits();
+  IdVector<GroupId, Bytes> FindParameters();
   void FindBeside();
   void FindAlike();
   Status FindLayouts();
@@ -95,6 +96,7 @@ class LayoutMoves {
   enum class Way : uint8_t { kDevice, kCopies, kParts, kOther };
   static constexpr size_t kWays = 4;
 
+  bool Move(const std::vector<GroupId>& groups, Way way, LayoutState& state, Random& random) const;
   bool MoveOne(const std::vector<std::vector<GroupId>>& of, Way way, LayoutState& state,
                Random& random);
   bool SplitByAxis(LayoutState& state, Random& random);
@@ -106,8 +108,6 @@ class LayoutMoves {
   bool Replace(LayoutState& state, Random& random);
   bool ShiftShares(LayoutState& state, Random& random);
   bool ChangeHow(LayoutState& state, Random& random) const;
-  LayoutId DrawLayout(Way way, const std::vector<GroupId>& groups, const LayoutState& state,
-                      Random& random) const;
   LayoutId DrawCandidate(Way way, Random& random) const;
   static LayoutId DrawUsed(const LayoutState& state, Random& random);
   LayoutId DrawBeside(const std::vector<GroupId>& groups, const LayoutState& state,

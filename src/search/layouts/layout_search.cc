@@ -379,26 +379,26 @@ class LayoutRun : public PlannerRun {
     std::vector<Proposal> proposals;
     Random random = random_;
     for (; count > 0; --count, ++move) {
-      std::optional<LayoutMoves::Neighbour> next = DrawNext(proposals, random);
+      std::optional<Proposal> next = DrawNext(proposals, random);
       if (!next) break;
-      const Nanos longest = LongestTaken(TemperatureAt(move), random);
-      const uint64_t hash = HashOf(next->state);
-      proposals.push_back({*std::move(next), hash, longest, random});
+      next->longest = LongestTaken(TemperatureAt(move), random);
+      next->after = random;
+      proposals.push_back(*std::move(next));
     }
     return proposals;
   }
 
   // Local search draws again where it comes to what was tried, or is to be before it.
-  std::optional<LayoutMoves::Neighbour> DrawNext(const std::vector<Proposal>& before,
-                                                 Random& random) {
+  std::optional<Proposal> DrawNext(const std::vector<Proposal>& before, Random& random) {
     for (int64_t vain = 0; vain < kDrawsInVain; ++vain) {
       std::optional<LayoutMoves::Neighbour> next = moves_->Draw(current_, chances_, random);
       if (!next) continue;
-      if (rule_ != LayoutRule::kLocalSearch || vain >= kDrawsAnew) return next;
       const uint64_t hash = HashOf(next->state);
+      const bool anew = rule_ == LayoutRule::kLocalSearch && vain < kDrawsAnew;
       const bool ahead = std::any_of(before.begin(), before.end(),
                                      [&](const Proposal& other) { return other.hash == hash; });
-      if (!ahead && !tried_.contains(hash)) return next;
+      if (anew && (ahead || tried_.contains(hash))) continue;
+      return Proposal{*std::move(next), hash, Nanos(0), random};
     }
     return std::nullopt;
   }
