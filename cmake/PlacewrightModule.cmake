@@ -80,8 +80,8 @@ function(placewright_test target)
 endfunction()
 
 # placewright_tool(TARGET [TORCH]): a program or a library of the repository's own that is no module (a
-# benchmark, the checker, a helper of tests). TORCH: its sources include LibTorch, and what it spends its
-# time in lies in the libraries.
+# benchmark, the checker, a helper of tests). TORCH: its sources include LibTorch. What it spends its time in
+# lies in the libraries.
 function(placewright_tool target)
   cmake_parse_arguments(ARG "TORCH" "" "" ${ARGN})
   # As the objects of the libraries, whose precompiled headers it takes (-fPIE of a program would not do).
@@ -90,7 +90,7 @@ function(placewright_tool target)
   if(ARG_TORCH)
     placewright_precompile(${target} torch)
   else()
-    placewright_precompile(${target} hot)
+    placewright_precompile(${target} cold)
   endif()
 endfunction()
 
