@@ -5,7 +5,7 @@
 A page is read from its top in an empty folder in which `placewright`, `./run`, `python/` and
 `examples/` are those of the repository; so a command sees what the commands before it wrote, the
 files that a page shows (see markdown.py), and the reader's own of fixtures.py. Only time is
-changed: a search ends after BUDGET, or MOVES, and a training after half of its placements. What
+changed: a search ends after BUDGET, or MOVES, and a training after a quarter of its placements. What
 stands for something in a usage (GRAPH) is not run, but its command and options must exist.
 Commands that cannot be run are in NOT_RUN.
 """
@@ -120,7 +120,7 @@ def shortened(command):
     """The command with a small budget where it searches, trains or scores anew."""
     if re.search(r"(placewright|\./run) train ", command):
         return re.sub(r" --iterations (\d+)",
-                      lambda m: f" --iterations {int(m.group(1)) // 2}", command)
+                      lambda m: f" --iterations {int(m.group(1)) // 4}", command)
     command = re.sub(r" --rescore \d+", f" --rescore {RESCORED}", command)
     for path in ("plan", "compare", "bench seeds", "bench traversal"):
         if not re.search(rf"(placewright|\./run) {path} ", command):

@@ -114,15 +114,18 @@ def _shared_graph(path):
 def _placement(path):
     """The map of a plan of model.json.gz."""
     plan = path.with_name("of-model.plan.json")
-    _plan(plan)
+    _plan_of([ROOT / "examples/tiny_transformer_adam.json.gz", "-c", "4xP100"], plan)
     path.write_text(json.dumps(json.loads(plan.read_text())["placement"]))
 
 
 def _plan(path):
-    """A plan of a graph that a page shows, or of the example's, with its ops whole."""
+    """A plan of a graph that a page shows, or of the zoo's smallest model."""
     graph = path.with_name(path.name.replace(".plan.", "."))
-    words = [graph] if graph.exists() else [ROOT / "examples/tiny_transformer_adam.json.gz",
-                                            "-c", "4xP100"]
+    _plan_of([graph] if graph.exists() else ["mlp", "-c", "4xP100"], path)
+
+
+def _plan_of(words, path):
+    """Its ops whole."""
     subprocess.run([os.environ["PLACEWRIGHT_PROGRAM"], "plan", *map(str, words), "--space",
                     "placed", "--iterations", "10", "-o", str(path)], check=True, capture_output=True)
 

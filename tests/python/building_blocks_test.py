@@ -3,6 +3,7 @@ refused with a reason."""
 
 from support import ExportTest  # first: skips without PyTorch
 
+import os
 import unittest
 import warnings
 
@@ -16,7 +17,9 @@ class Blocks(ExportTest):
         warnings.simplefilter("ignore")  # of PyTorch, about what it will rename
 
     def test_every_block_is_recorded_and_follows_its_batch(self):
-        for name, build in BLOCKS.items():
+        some = list(BLOCKS.items())[::1 if os.environ.get("PLACEWRIGHT_LONG") else 3]
+        self.assertGreater(len(some), 20)
+        for name, build in some:
             with self.subTest(name):
                 if name in FIXED:
                     graph = self.exported(**build(4), batch=4)
