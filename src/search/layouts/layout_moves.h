@@ -24,16 +24,15 @@
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "base/result.h"
 #include "search/layouts/layout_state.h"
 #include "search/layouts/move_chances.h"
+#include "search/layouts/move_targets.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -68,34 +67,21 @@ class LayoutMoves {
   // With layers that are alike split by their axis over as many devices as there are in question, evenly: all of
   // them, or one of a few. `choice`: below axis_choices().
   LayoutState WithAxisChoice(const LayoutState& state, size_t choice) const;
-  size_t axis_choices() const { return axis_choices_.size(); }
+  size_t axis_choices() const { return targets_.axis_choices.size(); }
   // With parameters that are alike and lie on several devices each on one of these in turn, with their state and
   // update. `choice`: below server_choices(), of which the first have the most bytes.
   LayoutState WithServerChoice(const LayoutState& state, size_t choice);
-  size_t server_choices() const { return alike_parameters_.size(); }
+  size_t server_choices() const { return targets_.alike_parameters.size(); }
   // The same layouts with AllReduce in buckets or not, with Broadcast or without.
   static std::vector<LayoutState> OtherWaysOf(const LayoutState& state);
 
  private:
-  LayoutMoves(const Problem& problem, LayoutBook& book);
-  Status FindUnits();
-  IdVector<GroupId, Bytes> FindParameters();
-  void FindBeside();
-  void FindAlike();
-  Status FindLayouts();
-  void FindDeviceSets(const std::vector<DeviceId>& devices);
-  void FindAllowed();
-  void AddSplits(AxisId axis);
-  void AddModelAxes();
-  void AddAxisChoices();
+  LayoutMoves(const Problem& problem, LayoutBook& book, MoveTargets targets);
 
   bool MayBe(GroupId group, LayoutId layout) const;
   void Set(const std::vector<GroupId>& groups, LayoutId layout, LayoutState& state) const;
   bool Change(MoveKind kind, LayoutState& state, Random& random);
-  // Where a move leads.
-  enum class Way : uint8_t { kDevice, kCopies, kParts, kOther };
-  static constexpr size_t kWays = 4;
-
+  using Way = MoveTargets::Way;
   bool Move(const std::vector<GroupId>& groups, Way way, LayoutState& state, Random& random) const;
   bool MoveOne(const std::vector<std::vector<GroupId>>& of, Way way, LayoutState& state,
                Random& random);
@@ -113,30 +99,9 @@ class LayoutMoves {
   LayoutId DrawBeside(const std::vector<GroupId>& groups, const LayoutState& state,
                       Random& random) const;
 
-  const Problem& problem_;
   const LayoutProblem& layouts_;
   LayoutBook& book_;
-  std::vector<std::vector<GroupId>> units_;         // coarse
-  std::vector<std::vector<GroupId>> singles_;       // one each, or those that --colocate joins
-  std::vector<size_t> confined_;                    // of these, those that may not be everywhere
-  IdVector<GroupId, std::vector<bool>> allowed_;    // by device; empty: everywhere
-  IdVector<GroupId, bool> whole_;                   // joined with others: on one device
-  std::vector<GroupId> parameters_;                 // groups that hold some, in their order
-  IdVector<GroupId, std::vector<GroupId>> beside_;  // ascending: what reads or is read by one
-  std::vector<std::vector<GroupId>> alike_;
-  std::vector<std::vector<GroupId>> alike_parameters_;  // the most bytes first
-  std::vector<std::vector<DeviceId>> sets_;
-  std::vector<LayoutId> candidates_;
-  std::array<std::vector<LayoutId>, kWays - 1> ways_;  // of the candidates
-  bool equal_ = false;                                 // the devices to split over
-  // Of an axis of the model's layers: the layouts that split it, and the groups with an op that they split.
-  struct ModelAxis {
-    std::vector<LayoutId> layouts;
-    std::vector<GroupId> groups;
-  };
-  std::vector<std::vector<ModelAxis>> model_axes_;  // of layers that are alike
-  // Of which layers, and which of these: none of them: all.
-  std::vector<std::pair<size_t, std::optional<size_t>>> axis_choices_;
+  MoveTargets targets_;
 };
 
 }  // namespace placewright

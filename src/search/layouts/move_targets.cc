@@ -1,0 +1,304 @@
+#include "search/layouts/move_targets.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "compile/layout_specs.h"
+#include "graph/partition/tag_groups.h"
+#include "search/layouts/layout_devices.h"
+#include "search/layouts/model_structure.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kAllAxes = 16;    // steps with as few axes are split by each
+constexpr size_t kAllSubsets = 4;  // up to so many devices every set of them is in question
+
+class TargetFinder {
+ public:
+  TargetFinder(const Problem& problem, LayoutBook& book)
+      : problem_(problem), layouts_(*problem.layouts), book_(book) {}
+
+  Result<MoveTargets> Find() {
+    FindAllowed();
+    PW_RETURN_IF_ERROR(FindUnits());
+    FindBeside();
+    FindAlike();
+    PW_RETURN_IF_ERROR(FindLayouts());
+    return std::move(found_);
+  }
+
+ private:
+  using Way = MoveTargets::Way;
+
+  void FindAllowed();
+  Status FindUnits();
+  IdVector<GroupId, Bytes> FindParameters();
+  void FindBeside();
+  void FindAlike();
+  Status FindLayouts();
+  void FindDeviceSets(const std::vector<DeviceId>& devices);
+  void AddSplits(AxisId axis);
+  void AddModelAxes();
+  void AddAxisChoices();
+
+  const Problem& problem_;
+  const LayoutProblem& layouts_;
+  LayoutBook& book_;
+  std::vector<std::vector<DeviceId>> sets_;  // of several devices
+  MoveTargets found_;
+};
+
+// The step whose draws count may have one op more than the problem's; it has a group of its own.
+void TargetFinder::FindAllowed() {
+  const size_t groups = layouts_.graph.group_count();
+  found_.allowed = IdVector<GroupId, std::vector<bool>>(groups);
+  found_.whole = IdVector<GroupId, bool>(groups, false);
+  IdVector<GroupId, bool> seen(groups, false);
+  for (const ColocationGroupId id : problem_.group_ids()) {
+    const ColocationGroup& joined = problem_.groups[id];
+    std::vector<GroupId> members;
+    for (const OpId op : joined.ops) {
+      const GroupId group = layouts_.graph.group(op);
+      if (seen[group]) continue;
+      seen[group] = true;
+      members.push_back(group);
+    }
+    for (const GroupId group : members) {
+      found_.whole[group] = members.size() > 1;
+      if (joined.allowed.size() == layouts_.cluster.device_count()) continue;
+      found_.allowed[group].assign(layouts_.cluster.device_count(), false);
+      for (const DeviceId device : joined.allowed) found_.allowed[group][device.index()] = true;
+    }
+    const bool confined =
+        members.size() > 1 || std::any_of(members.begin(), members.end(), [&](GroupId group) {
+          return !found_.allowed[group].empty();
+        });
+    if (confined) found_.confined.push_back(found_.singles.size());
+    found_.singles.push_back(std::move(members));
+  }
+}
+
+Status TargetFinder::FindUnits() {
+  IdVector<OpId, Nanos> times;
+  for (const OpId op : layouts_.graph.ops()) {
+    times.push_back(std::max(Nanos(0), layouts_.costs.MinTime(op)));
+  }
+  PW_ASSIGN(const TagGrouping grouping, TagGroups(layouts_.graph, times, layouts_.units));
+  found_.units.resize(static_cast<size_t>(grouping.parts));
+  // Groups that are joined lie together: in the unit of the first.
+  for (const std::vector<GroupId>& members : found_.singles) {
+    if (members.empty()) continue;
+    std::vector<GroupId>& unit =
+        found_.units[static_cast<size_t>(grouping.part_of[members.front()])];
+    unit.insert(unit.end(), members.begin(), members.end());
+  }
+  std::erase_if(found_.units, [](const auto& unit) { return unit.empty(); });
+  return Ok();
+}
+
+// Their bytes, by group.
+IdVector<GroupId, Bytes> TargetFinder::FindParameters() {
+  const Graph& graph = layouts_.graph;
+  IdVector<GroupId, Bytes> bytes(graph.group_count());
+  IdVector<GroupId, bool> found(graph.group_count(), false);
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    const OpId home = graph.home_op(tensor.storage);
+    if (!home.valid()) continue;
+    const GroupId group = graph.group(home);
+    bytes[group] += tensor.bytes;
+    if (!found[group]) found_.parameters.push_back(group);
+    found[group] = true;
+  }
+  return bytes;
+}
+
+void TargetFinder::FindBeside() {
+  const Graph& graph = layouts_.graph;
+  found_.beside = IdVector<GroupId, std::vector<GroupId>>(graph.group_count());
+  for (const OpId op : graph.ops()) {
+    for (const OpId producer : graph.producers(op)) {
+      const GroupId from = graph.group(producer), to = graph.group(op);
+      if (from == to) continue;
+      found_.beside[from].push_back(to);
+      found_.beside[to].push_back(from);
+    }
+  }
+  for (std::vector<GroupId>& groups : found_.beside) {
+    std::sort(groups.begin(), groups.end());
+    groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  }
+}
+
+void TargetFinder::FindAlike() {
+  const Graph& graph = layouts_.graph;
+  IdVector<GroupId, std::string> keys(graph.group_count());
+  for (const OpId id : graph.ops()) {
+    std::string& key = keys[graph.group(id)];
+    key += graph.op(id).type;
+    for (const TensorId result : graph.op(id).outputs) {
+      key += ' ' + std::to_string(graph.tensor(result).bytes.count);
+    }
+    key += '\n';
+  }
+  const IdVector<GroupId, Bytes> bytes = FindParameters();
+  const auto bytes_of = [&](const std::vector<GroupId>& of) {
+    Bytes sum(0);
+    for (const GroupId group : of) sum += bytes[group];
+    return sum;
+  };
+  const std::set<GroupId> hold_parameters(found_.parameters.begin(), found_.parameters.end());
+  std::map<std::string, std::vector<GroupId>> groups, parameters;
+  for (const GroupId group : IdRange<GroupId>(keys.size())) {
+    groups[keys[group]].push_back(group);
+    if (hold_parameters.contains(group)) parameters[keys[group]].push_back(group);
+  }
+  for (auto& [key, of] : groups) {
+    if (of.size() > 1) found_.alike.push_back(std::move(of));
+  }
+  for (auto& [key, of] : parameters) found_.alike_parameters.push_back(std::move(of));
+  std::stable_sort(found_.alike_parameters.begin(), found_.alike_parameters.end(),
+                   [&](const auto& a, const auto& b) { return bytes_of(a) > bytes_of(b); });
+}
+
+void TargetFinder::FindDeviceSets(const std::vector<DeviceId>& devices) {
+  std::set<std::vector<DeviceId>> sets = {devices};
+  for (const DeviceGroup& group : layouts_.cluster.groups()) {
+    std::vector<DeviceId> usable;
+    for (const DeviceId device : group.devices) {
+      const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();
+      if (is) usable.push_back(device);
+    }
+    std::sort(usable.begin(), usable.end());
+    sets.insert(std::move(usable));
+  }
+  for (uint32_t bits = 1; devices.size() <= kAllSubsets && bits < 1U << devices.size(); ++bits) {
+    std::vector<DeviceId> subset;
+    for (size_t i = 0; i < devices.size(); ++i) {
+      if ((bits >> i & 1U) != 0) subset.push_back(devices[i]);
+    }
+    sets.insert(std::move(subset));
+  }
+  for (const std::vector<DeviceId>& set : sets) {
+    if (set.size() > 1) sets_.push_back(set);
+  }
+}
+
+// Shared out evenly, and by speed.
+void TargetFinder::AddSplits(AxisId axis) {
+  const DeviceTimes times = TimesOf(layouts_);
+  const NamedAxis& split = layouts_.axes.axis(axis);
+  std::vector<std::vector<DeviceId>> sets = sets_;
+  // Which part is whose makes a difference where few have one.
+  for (std::vector<DeviceId> order : sets_) {
+    const bool small = layouts_.axes.axis_count() <= kAllAxes && order.size() <= 3;
+    while (small && std::next_permutation(order.begin(), order.end())) sets.push_back(order);
+  }
+  for (const std::vector<DeviceId>& set : sets) {
+    if (split.size < static_cast<int64_t>(set.size())) continue;
+    for (const bool by_speed : {false, true}) {
+      std::vector<double> weights;
+      for (const DeviceId device : set) {
+        weights.push_back(by_speed ? 1 / std::max(1.0, times.Total(device)) : 1);
+      }
+      const std::vector<int64_t> lengths = SharesInProportion(split.size, weights);
+      Layout layout{split.name, {}};
+      int64_t from = 0;
+      for (size_t i = 0; i < set.size(); ++i) {
+        layout.shares.push_back({set[i], from, from + lengths[i]});
+        from += lengths[i];
+      }
+      const LayoutId id = book_.Add(std::move(layout));
+      const bool known = std::find(found_.candidates.begin(), found_.candidates.end(), id) !=
+                         found_.candidates.end();
+      if (!known) found_.candidates.push_back(id);
+    }
+  }
+}
+
+Status TargetFinder::FindLayouts() {
+  PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(layouts_, TimesOf(layouts_)));
+  FindDeviceSets(devices);
+  found_.equal = std::all_of(devices.begin(), devices.end(), [&](DeviceId device) {
+    return layouts_.cluster.device(device).kind == layouts_.cluster.device(devices.front()).kind;
+  });
+  std::set<DeviceId> places(devices.begin(), devices.end());
+  for (const std::vector<GroupId>& members : found_.singles) {  // --pin may ask for any
+    for (const GroupId group : members) {
+      for (size_t d = 0; d < found_.allowed[group].size(); ++d) {
+        if (found_.allowed[group][d]) places.insert(DeviceId(d));
+      }
+    }
+  }
+  for (const DeviceId device : places) {
+    found_.candidates.push_back(book_.Add({"", {{device, 0, 0}}}));
+  }
+  if (layouts_.axes.batch().valid()) AddSplits(layouts_.axes.batch());
+  // Of small steps every axis is in question.
+  for (const AxisId axis : layouts_.axes.axes()) {
+    const bool small = layouts_.axes.axis_count() <= kAllAxes;
+    if (small && axis != layouts_.axes.batch()) AddSplits(axis);
+  }
+  for (const std::vector<DeviceId>& set : sets_) {
+    Layout everywhere;
+    for (const DeviceId device : set) everywhere.shares.push_back({device, 0, 0});
+    found_.candidates.push_back(book_.Add(std::move(everywhere)));
+  }
+  AddModelAxes();
+  AddAxisChoices();
+  for (const LayoutId id : found_.candidates) {
+    const Layout& layout = book_[id];
+    const Way way = layout.shares.size() == 1 ? Way::kDevice
+                    : layout.axis.empty()     ? Way::kCopies
+                                              : Way::kParts;
+    found_.ways[static_cast<size_t>(way)].push_back(id);
+  }
+  return Ok();
+}
+
+void TargetFinder::AddModelAxes() {
+  const ModelStructure found = StructureOf(layouts_.graph, layouts_.axes);
+  for (const auto* axes :
+       {&found.experts, &found.heads, &found.widths, &found.words, &found.outputs}) {
+    std::vector<MoveTargets::ModelAxis> alike;
+    for (const AxisId axis : *axes) {
+      MoveTargets::ModelAxis of;
+      const size_t before = found_.candidates.size();
+      AddSplits(axis);
+      // Of single groups they are drawn with their axis, not by chance.
+      of.layouts.assign(found_.candidates.begin() + static_cast<std::ptrdiff_t>(before),
+                        found_.candidates.end());
+      found_.candidates.resize(before);
+      std::set<GroupId> groups;
+      for (const OpId op : layouts_.graph.ops()) {
+        if (layouts_.axes.SplitBy(op, axis).valid()) groups.insert(layouts_.graph.group(op));
+      }
+      of.groups.assign(groups.begin(), groups.end());
+      if (!of.layouts.empty() && !of.groups.empty()) alike.push_back(std::move(of));
+    }
+    if (!alike.empty()) found_.model_axes.push_back(std::move(alike));
+  }
+}
+
+void TargetFinder::AddAxisChoices() {
+  constexpr size_t kFew = 4;
+  for (size_t of = 0; of < found_.model_axes.size(); ++of) {
+    found_.axis_choices.emplace_back(of, std::nullopt);
+    const size_t layers = found_.model_axes[of].size();
+    for (size_t one = 0; layers > 1 && layers <= kFew && one < layers; ++one) {
+      found_.axis_choices.emplace_back(of, one);
+    }
+  }
+}
+
+}  // namespace
+
+Result<MoveTargets> FindMoveTargets(const Problem& problem, LayoutBook& book) {
+  return TargetFinder(problem, book).Find();
+}
+
+}  // namespace placewright
