@@ -46,6 +46,9 @@ struct StudyMethod {
   int64_t samples_before = 0;
   Shows shows = Shows::kBest;
   int64_t own_samples = 0;  // after that, or without it, on the model; 0: the model's number
+  // kBest: the placement that the policy of the training before finds likeliest counts, too, as for `plan`, which tries
+  // it first.
+  bool likeliest_first = false;
   int seeds = 0;            // 0: the model's number
   double seconds = 0;       // of kPlanner: its time; 0: it ends by itself
 

@@ -287,6 +287,17 @@ Result<StudyRun> LikeliestOf(const WantedRun& wanted, const StoredPolicy& policy
   return run;
 }
 
+// `run`, with what the policy that it began from does first.
+void BeginWith(const StudyRun& likeliest, StudyRun& run) {
+  const std::optional<double> first = likeliest.BestWithin(0);
+  run.seconds += likeliest.seconds;
+  if (!first) return;
+  const std::optional<double> sampled = run.BestWithin(run.samples);
+  if (!sampled || *first <= *sampled) run.placement = likeliest.placement;
+  for (CurvePoint& point : run.curve) point.best = std::min(point.best.value_or(*first), *first);
+  run.curve.insert(run.curve.begin(), likeliest.curve.front());
+}
+
 std::string LabelOf(const WantedRun& wanted) {
   return fmt::format("{} {} seed {}", wanted.key.graph, wanted.method->label, wanted.key.seed);
 }
@@ -369,6 +380,7 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
     case StudyMethod::Shows::kBest:
       if (of_method.own_samples > 0) wanted.samples = of_method.own_samples;
       wanted.judged = std::min(wanted.judged, wanted.samples);
+      if (of_method.likeliest_first) wanted.key.source += ", likeliest";
       wanted.key.source += fmt::format(", then {} here", wanted.samples);
       break;
   }
@@ -541,7 +553,12 @@ Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Bud
   KeptTraining training({wanted.key}, wanted.samples, wanted.judged, LabelOf(wanted), base);
   PW_ASSIGN(const bool whole, training.Train(start ? &*start : nullptr, budget, console));
   if (!whole) return false;
-  PW_RETURN_IF_ERROR(AddRun(std::move(training.TakeRuns().front()), store));
+  StudyRun run = std::move(training.TakeRuns().front());
+  if (start && wanted.method->likeliest_first) {
+    PW_ASSIGN(const StudyRun likeliest, LikeliestOf(wanted, *start));
+    BeginWith(likeliest, run);
+  }
+  PW_RETURN_IF_ERROR(AddRun(std::move(run), store));
   training.Forget();
   return true;
 }

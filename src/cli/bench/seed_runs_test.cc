@@ -130,6 +130,20 @@ TEST_F(SeedRuns, RunsBeginFromAPolicyTrainedBefore) {
   EXPECT_TRUE(store.runs()[0].BestWithin(0));
   EXPECT_EQ(store.runs()[1].samples, 6);
   EXPECT_EQ(store.runs()[1].key.graph, small_);
+  EXPECT_FALSE(store.runs()[1].BestWithin(0));
+
+  method_.likeliest_first = true;
+  WantedRun both = Wanted(StudyMethod::Shows::kBest, 6);
+  both.key.source += ", likeliest";
+  ASSERT_TRUE(Make(both, store));
+  const StudyRun& likeliest = store.runs()[0];
+  const StudyRun& sampled = store.runs()[1];
+  const StudyRun& run = store.runs()[2];
+  EXPECT_EQ(run.samples, 6);
+  EXPECT_EQ(run.BestWithin(0), likeliest.BestWithin(0));
+  EXPECT_EQ(run.BestWithin(6), std::min(likeliest.BestWithin(0), sampled.BestWithin(6)));
+  const bool first = likeliest.BestWithin(0) <= sampled.BestWithin(6);
+  EXPECT_EQ(run.placement, (first ? likeliest : sampled).placement);
 }
 
 }  // namespace
