@@ -29,12 +29,13 @@ std::string OursText(const StudyMethod& method, const CellResult& cell) {
   const std::string best = cell.mean ? SecondsText(*cell.mean) : "OOM";
   if (method.kind != StudyMethod::Kind::kLearned) return best;
   const bool interval = cell.mean && cell.best.size() > 1;
-  return fmt::format("{}{} (n={}{}{})", best,
-                     interval ? fmt::format(" [{}, {}]", SecondsText(cell.low), SecondsText(cell.high)) : "", cell.best.size(),
-                     cell.complete ? "" : fmt::format(" of {}", cell.runs.size()),
-                     method.before.empty() || method.shows == StudyMethod::Shows::kBefore
-                         ? ""
-                         : fmt::format(", {} placements", cell.samples + 1));
+  return fmt::format(
+      "{}{} (n={}{}{})", best,
+      interval ? fmt::format(" [{}, {}]", SecondsText(cell.low), SecondsText(cell.high)) : "",
+      cell.best.size(), cell.complete ? "" : fmt::format(" of {}", cell.runs.size()),
+      method.before.empty() || method.shows == StudyMethod::Shows::kBefore
+          ? ""
+          : fmt::format(", {} placements", cell.samples + 1 + (method.likeliest_first ? 1 : 0)));
 }
 
 // Hours of a run of a cell on average: what its samples would take on real machines, and what its planner took here.

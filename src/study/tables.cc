@@ -474,7 +474,8 @@ const std::vector<std::string> kShippedSettings = {
     "parts=0",  "lessons=100",  "draw=100",           "update=100",
     "epochs=2", "draws=single", "learning-rate=0.002"};
 constexpr int64_t kShippedSamples = 100;
-constexpr int64_t kShippedTuning = 600;  // six updates, each of two gradient steps
+constexpr int64_t kShippedTuning =
+    600;  // six updates of four gradient steps: twice, in two minibatches
 
 // The six graphs of Fig. 2, and four of other families. "Fewer than 50 steps" are gradient steps here:
 // six updates of eight.

@@ -46,8 +46,8 @@ struct StudyMethod {
   int64_t samples_before = 0;
   Shows shows = Shows::kBest;
   int64_t own_samples = 0;  // after that, or without it, on the model; 0: the model's number
-  // kBest: the placement that the policy of the training before finds likeliest counts, too, as for `plan`, which tries
-  // it first.
+  // kBest: the placement that the policy of the training before finds likeliest for every group counts, too, as for
+  // `plan`, which tries it first. What it finds likeliest for the units that it samples always counts.
   bool likeliest_first = false;
   int seeds = 0;            // 0: the model's number
   double seconds = 0;       // of kPlanner: its time; 0: it ends by itself

@@ -5,8 +5,8 @@
 A page is read from its top in an empty folder in which `placewright`, `./run`, `python/` and
 `examples/` are those of the repository; so a command sees what the commands before it wrote, the
 files that a page shows (see markdown.py), and the reader's own of fixtures.py. Only time is
-changed: a search ends after BUDGET, or MOVES, and a training after a quarter of its placements. What
-stands for something in a usage (GRAPH) is not run, but its command and options must exist.
+changed: a search ends after BUDGET, or MOVES, a training after a quarter of its placements, and what
+is scored anew is so RESCORED times. What stands for something in a usage (GRAPH) is not run, but its command and options must exist.
 Commands that cannot be run are in NOT_RUN.
 """
 

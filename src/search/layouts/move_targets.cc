@@ -47,10 +47,13 @@ class TargetFinder {
   const Problem& problem_;
   const LayoutProblem& layouts_;
   LayoutBook& book_;
-  std::vector<std::vector<DeviceId>> sets_;  // of several devices
+  std::vector<std::vector<DeviceId>>
+      sets_;  // of several devices: those that something may be split or copied over
   MoveTargets found_;
 };
 
+// Groups that --colocate joins move as one and stay whole; what no constraint names is not kept, so that
+// whether a state may be is asked of few groups.
 // The step whose draws count may have one op more than the problem's; it has a group of its own.
 void TargetFinder::FindAllowed() {
   const size_t groups = layouts_.graph.group_count();
@@ -81,6 +84,7 @@ void TargetFinder::FindAllowed() {
   }
 }
 
+// By each op's time where it is quickest: what has no kernel anywhere (a negative time) weighs nothing.
 Status TargetFinder::FindUnits() {
   IdVector<OpId, Nanos> times;
   for (const OpId op : layouts_.graph.ops()) {
@@ -117,6 +121,7 @@ IdVector<GroupId, Bytes> TargetFinder::FindParameters() {
   return bytes;
 }
 
+// What a group reads or is read by: there, an equal layout saves a transfer.
 void TargetFinder::FindBeside() {
   const Graph& graph = layouts_.graph;
   found_.beside = IdVector<GroupId, std::vector<GroupId>>(graph.group_count());
@@ -134,6 +139,8 @@ void TargetFinder::FindBeside() {
   }
 }
 
+// By types and result sizes of all ops, in their order, and not by names: layers of any model. Parameters with the
+// most bytes come first, as they are tried in this order and time may end before all were.
 void TargetFinder::FindAlike() {
   const Graph& graph = layouts_.graph;
   IdVector<GroupId, std::string> keys(graph.group_count());
@@ -165,6 +172,7 @@ void TargetFinder::FindAlike() {
                    [&](const auto& a, const auto& b) { return bytes_of(a) > bytes_of(b); });
 }
 
+// All devices, the cluster's groups of them (a machine, an NVLink island), and of few devices every set.
 void TargetFinder::FindDeviceSets(const std::vector<DeviceId>& devices) {
   std::set<std::vector<DeviceId>> sets = {devices};
   for (const DeviceGroup& group : layouts_.cluster.groups()) {
@@ -260,6 +268,7 @@ Status TargetFinder::FindLayouts() {
   return Ok();
 }
 
+// The axes of layers that are alike belong together: a move splits one of them or all.
 void TargetFinder::AddModelAxes() {
   const ModelStructure found = StructureOf(layouts_.graph, layouts_.axes);
   for (const auto* axes :
@@ -284,6 +293,7 @@ void TargetFinder::AddModelAxes() {
   }
 }
 
+// All layers of a kind, and one by one where they are few (a model's one output layer, the embedding beside it).
 void TargetFinder::AddAxisChoices() {
   constexpr size_t kFew = 4;
   for (size_t of = 0; of < found_.model_axes.size(); ++of) {
