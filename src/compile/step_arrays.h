@@ -25,7 +25,7 @@ struct ArrayRow {
 // Of an op whose gradients are made by two: which of these it is.
 enum class ArrayHalf : uint8_t { kNone, kFirst, kSecond };
 
-struct ArrayOp {
+struct alignas(64) ArrayOp {
   ArrayRow reads, made, written;
   DeviceId device;
   OpId origin;  // of which it is an instance, or none

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "cost/slowest.h"
 
 namespace placewright {
@@ -28,6 +29,9 @@ Nanos TimeOfHalf(ArrayHalf half, double share, Nanos whole) {
 std::pair<int64_t, int64_t> RangeOf(const ArrayTensor& tensor) {
   return {tensor.offset.count, tensor.length.count};
 }
+
+// How many ops earlier what lies anywhere in its pool is asked for.
+constexpr size_t kAhead = 16;
 
 // Memory that is filled anew for each step only grows: what lies behind a step's end is of no meaning.
 template <class Items>
@@ -67,7 +71,6 @@ Status StepPacker::Pack(const StepArrays& arrays, bool with_paths) {
   PW_RETURN_IF_ERROR(CollectOps(arrays));
   PW_RETURN_IF_ERROR(AddTimes());
   CollectReads(arrays);
-  PW_RETURN_IF_ERROR(FindHomesOfInputs(arrays));
   AddSlices(arrays);
   AddEdges(arrays);
   AddWaits(arrays);
@@ -89,7 +92,6 @@ void StepPacker::AddStorages(const StepArrays& arrays) {
   Room(versions_, arrays.versions.size());
   Room(slice_of_, arrays.versions.size());
   p_.home_op.assign(inputs, OpId());
-  first_reader_.assign(inputs, DeviceId());
   for (size_t i = 0; i < inputs; ++i) {
     const StorageId number(i);
     const ArrayStorage& storage = arrays.storages[arrays.inputs[i]];
@@ -111,22 +113,30 @@ Status StepPacker::CollectOps(const StepArrays& arrays) {
   StorageId* const numbers = number_of_.raw().data();
   placement_.resize(arrays.order.size());
   DeviceId* const placement = placement_.raw().data();
-  touch_inputs_.clear();
   p_.exec_of.assign(arrays.ops.size(), ExecOpId());
   std::fill(gpus_of_.begin(), gpus_of_.end(), 0);
   std::fill(seen_.begin(), seen_.end(), 0);
   size_t ops = 0, storage_count = arrays.inputs.size();
-  for (const OpId id : arrays.order) {
+  for (size_t i = 0; i < arrays.order.size(); ++i) {
+    if (i + kAhead < arrays.order.size()) Prefetch(&arrays.ops[arrays.order[i + kAhead]]);
+    const OpId id = arrays.order[i];
     const ArrayOp& op = arrays.ops[id];
-    if (op.apart) {
-      return MakeError(ErrorCode::kPlanInvalid, "ops on two devices share a storage",
-                       cluster_.device(op.device).name, "Give both one layout.");
+    if (op.apart) return Apart(op);
+    if (op.is_view) {
+      if (op.touches_input) PW_RETURN_IF_ERROR(Touch(arrays, op));
+      continue;
     }
-    if (op.touches_input) touch_inputs_.push_back(id);
-    if (op.is_view) continue;
     const ExecOpId at(ops);
     p_.exec_of[id] = at;
-    exec[ops] = {op.reads, op.written, op.origin, op.part, op.half, op.share};
+    // Member by member, here and below: an aggregate would be put together on the stack first, and copied by loads
+    // that wait for its stores.
+    ExecOp& row = exec[ops];
+    row.reads = op.reads;
+    row.written = op.written;
+    row.origin = op.origin;
+    row.part = op.part;
+    row.half = op.half;
+    row.share = op.share;
     placement[ops] = op.device;
     ++ops;
     if (op.origin.valid() && is_gpu_[op.device.index()]) CountDevice(op.origin, op.device);
@@ -139,15 +149,16 @@ Status StepPacker::CollectOps(const StepArrays& arrays) {
         const int64_t bytes = RoundUpToGranule(storage.bytes).count;
         packed_.storage_bytes[number] = bytes;
         p_.fixed_home[number] = storage.device;
-        storages[number.index()] = {version, 1, /*made=*/true};
+        storages[number.index()].Begin(version);
       } else {
         Storage& of = storages[number.index()];
         versions[of.last.index()].overwriter = at;
         ++of.versions;
         of.last = version;
       }
-      versions[version.index()] = {at, ExecOpId(), number};
+      versions[version.index()].Begin(at, number);
     }
+    if (op.touches_input) PW_RETURN_IF_ERROR(Touch(arrays, op));
   }
   p_.ops = static_cast<int32_t>(ops);
   for (size_t i = p_.op_of.size(); i < ops; ++i) p_.op_of.push_back(OpId(i));
@@ -157,6 +168,24 @@ Status StepPacker::CollectOps(const StepArrays& arrays) {
   packed_.storages = static_cast<int32_t>(storage_count);
   packed_.CheckSize();
   return Ok();
+}
+
+// Home of what no op makes is where the first op is that views or writes it, or else the first that reads it.
+Status StepPacker::Touch(const StepArrays& arrays, const ArrayOp& op) {
+  bool apart = false;
+  const auto touch = [&](StorageId storage) {
+    DeviceId& home = p_.fixed_home[number_of_[storage]];
+    if (!home.valid()) home = op.device;
+    apart = apart || home != op.device;
+  };
+  for (const ArrayVersionId version : arrays.WrittenBy(op)) touch(arrays.versions[version].storage);
+  for (const TensorId made : arrays.MadeBy(op)) touch(arrays.tensors[made].storage);
+  return apart ? Apart(op) : Ok();
+}
+
+Status StepPacker::Apart(const ArrayOp& op) const {
+  return MakeError(ErrorCode::kPlanInvalid, "ops on two devices share a storage",
+                   cluster_.device(op.device).name, "Give both one layout.");
 }
 
 // How many GPUs of each kind have an instance of each op.
@@ -240,8 +269,8 @@ void StepPacker::CollectReads(const StepArrays& arrays) {
       version.last_read = static_cast<int32_t>(count++);
       if (!version.tensor.valid()) {
         version.tensor = read.tensor;
-        if (!version.writer.valid()) {
-          first_reader_[version.storage.index()] = placement_.raw()[i];
+        if (!version.writer.valid() && !p_.fixed_home[version.storage].valid()) {
+          p_.fixed_home[version.storage] = placement_.raw()[i];
         }
       } else if (version.tensor != read.tensor && !version.ranges) {
         version.ranges =
@@ -252,30 +281,6 @@ void StepPacker::CollectReads(const StepArrays& arrays) {
     }
   }
   read_count_ = count;
-}
-
-// Home is where the first op is that views or writes it, or else the first that reads it.
-Status StepPacker::FindHomesOfInputs(const StepArrays& arrays) {
-  for (const OpId id : touch_inputs_) {
-    const ArrayOp& op = arrays.ops[id];
-    bool apart = false;
-    const auto touch = [&](StorageId storage) {
-      DeviceId& home = p_.fixed_home[number_of_[storage]];
-      if (!home.valid()) home = op.device;
-      apart = apart || home != op.device;
-    };
-    for (const ArrayVersionId version : arrays.WrittenBy(op)) {
-      touch(arrays.versions[version].storage);
-    }
-    for (const TensorId made : arrays.MadeBy(op)) touch(arrays.tensors[made].storage);
-    if (!apart) continue;
-    return MakeError(ErrorCode::kPlanInvalid, "ops on two devices share a storage",
-                     cluster_.device(op.device).name, "Give both one layout.");
-  }
-  for (const StorageId id : IdRange<StorageId>(arrays.inputs.size())) {
-    if (!p_.fixed_home[id].valid()) p_.fixed_home[id] = first_reader_[id.index()];
-  }
-  return Ok();
 }
 
 // Content from before the step first, then by writer.
@@ -294,7 +299,15 @@ void StepPacker::AddSlices(const StepArrays& arrays) {
   PackedOp* const rows = Room(packed_.ops, ops + 1);
   int32_t* const tokens = Room(packed_.tokens.offsets, ops + 1);
   tokens[0] = 0;
+  const auto first_written = [&](size_t op) -> const Version* {
+    const ArrayRow row = op < ops ? exec_[op].written : ArrayRow();
+    if (row.begin == row.end) return nullptr;
+    return &versions_[arrays.written[static_cast<size_t>(row.begin)]];
+  };
   for (size_t i = 0; i < ops; ++i) {
+    if (const Version* later = first_written(i + 2 * kAhead)) Prefetch(later);
+    const Version* later = first_written(i + kAhead);
+    if (later != nullptr && later->readers > 0) Prefetch(&arrays.tensors[later->tensor].length);
     rows[i].slice = slices_;
     const std::span<const ArrayVersionId> row = WrittenBy(arrays, exec_[i]);
     __int128 birth = 0;

@@ -55,6 +55,16 @@ class StepPacker {
     int32_t readers = 0;
     int32_t last_read = -1;  // in reads_
     bool ranges = false;     // readers read several
+    void Begin(ExecOpId by, StorageId of) {
+      writer = by;
+      overwriter = ExecOpId();
+      storage = of;
+      tensor = TensorId();
+      last_reader = ExecOpId();
+      readers = 0;
+      last_read = -1;
+      ranges = false;
+    }
   };
   struct Storage {
     ArrayVersionId last;  // version
@@ -62,6 +72,12 @@ class StepPacker {
     bool made = false, input = false;
     bool born = false;    // its first version has its slices
     bool tokens = false;  // each of its writers keeps it
+    void Begin(ArrayVersionId version) {  // that an op makes
+      last = version;
+      versions = 1;
+      made = true;
+      input = born = tokens = false;
+    }
   };
   // One op reads a version through a tensor.
   struct Read {
@@ -79,11 +95,12 @@ class StepPacker {
   void AddCluster();
   void AddStorages(const StepArrays& arrays);
   Status CollectOps(const StepArrays& arrays);
+  Status Touch(const StepArrays& arrays, const ArrayOp& op);
+  Status Apart(const ArrayOp& op) const;  // the error
   void CountDevice(OpId origin, DeviceId device);
   double SlowerOf(OpId origin, int32_t kind);
   Status AddTimes();
   void CollectReads(const StepArrays& arrays);
-  Status FindHomesOfInputs(const StepArrays& arrays);
   void AddSlices(const StepArrays& arrays);
   void AddInitialSlices(const StepArrays& arrays);
   void AddSlicesOf(const StepArrays& arrays, ArrayVersionId id);
@@ -115,9 +132,7 @@ class StepPacker {
   std::vector<int32_t> kind_of_;  // by device
   std::vector<char> is_gpu_;
   // Rows behind the end of the step are of no meaning, here and in what is packed.
-  std::vector<ExecOp> exec_;  // by exec op
-  std::vector<OpId>
-      touch_inputs_;  // ops that view or write storages that no op makes, in their order
+  std::vector<ExecOp> exec_;        // by exec op
   std::vector<int32_t> gpus_of_;    // by op of the original and kind: how many have an instance
   std::vector<char> seen_;          // by op of the original and device
   std::vector<double> slowest_of_;  // by number of devices
@@ -128,8 +143,6 @@ class StepPacker {
   static constexpr SliceId kRanges = SliceId(-2);
   std::vector<Read> reads_;  // in the order of the readers
   size_t read_count_ = 0;
-  std::vector<DeviceId>
-      first_reader_;  // by storage that no op makes: the device of its first reader
   int32_t slices_ = 0, readers_ = 0;    // so far
   std::vector<char> is_input_;          // by slice of what no op makes: the first ones
   std::vector<int32_t> next_reader_;    // by slice: where its next reader goes

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "sim/engine/engine.h"
 
 namespace placewright {
@@ -21,13 +22,6 @@ namespace placewright {
 namespace {
 
 int64_t Later(int64_t now, int64_t duration) { return std::min(now + duration, kMaxQuantity); }
-
-// A hint and nothing more.
-inline void Prefetch([[maybe_unused]] const void* address) {
-#if defined(__GNUC__)
-  __builtin_prefetch(address);
-#endif
-}
 
 }  // namespace
 
