@@ -1,8 +1,11 @@
 #include "search/layouts/layout_moves.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
+
+#include "compile/layout_specs.h"
 
 namespace placewright {
 namespace {
@@ -171,7 +174,34 @@ LayoutId LayoutMoves::ServedBy(LayoutId split, size_t turn) {
   return book_.Add({"", {{shares[turn % shares.size()].device, 0, 0}}});
 }
 
-// On the devices of a layout that splits something, or back to such a layout.
+// By its parameter's axis, evenly over the devices of a layout; what has no such axis stays.
+void LayoutMoves::SplitUpdate(GroupId group, LayoutId over, LayoutState& state) {
+  const AxisId axis = targets_.parameter_axis[group];
+  if (!axis.valid()) return;
+  const NamedAxis& named = layouts_.axes.axis(axis);
+  Layout layout{named.name, book_[over].shares};
+  if (named.size < static_cast<int64_t>(layout.shares.size())) return;
+  const std::vector<double> even(layout.shares.size(), 1);
+  const std::vector<int64_t> lengths = SharesInProportion(named.size, even);
+  int64_t from = 0;
+  for (size_t i = 0; i < layout.shares.size(); ++i) {
+    layout.shares[i].from = std::exchange(from, from + lengths[i]);
+    layout.shares[i].to = from;
+  }
+  Set({group}, book_.Add(std::move(layout)), state);
+}
+
+// Where a parameter goes with its update: one device of a layout that splits something, parts on all of its devices, or
+// as that layout has it.
+void LayoutMoves::PutUpdate(GroupId group, Update way, LayoutId split, size_t turn,
+                            LayoutState& state) {
+  switch (way) {
+    case Update::kServed: return Set({group}, ServedBy(split, turn), state);
+    case Update::kSplit: return SplitUpdate(group, split, state);
+    case Update::kBack: return Set({group}, split, state);
+  }
+}
+
 bool LayoutMoves::ServeUnit(LayoutState& state, Random& random) {
   const LayoutId split = DrawSplit(state, random);
   if (!split.valid() || targets_.parameters.empty()) return false;
@@ -181,11 +211,11 @@ bool LayoutMoves::ServeUnit(LayoutState& state, Random& random) {
     const std::vector<GroupId>& unit = units[random.Below(units.size())];
     some.insert(unit.begin(), unit.end());
   }
-  const bool back = random.Below(2) == 0;
+  const auto way = static_cast<Update>(random.Below(kUpdates));
   size_t turn = 0;
   for (const GroupId group : targets_.parameters) {
-    const LayoutId served = ServedBy(split, turn++);
-    if (some.empty() || some.contains(group)) Set({group}, back ? split : served, state);
+    if (some.empty() || some.contains(group)) PutUpdate(group, way, split, turn, state);
+    ++turn;
   }
   return true;
 }
@@ -195,15 +225,13 @@ bool LayoutMoves::ServeAlike(LayoutState& state, Random& random) {
   if (!split.valid() || targets_.alike_parameters.empty()) return false;
   const std::vector<GroupId>& alike =
       targets_.alike_parameters[random.Below(targets_.alike_parameters.size())];
-  const bool back = random.Below(3) == 0;
+  const auto way = static_cast<Update>(random.Below(kUpdates));
   size_t turn = random.Below(book_[split].shares.size());
-  for (const GroupId group : alike) {
-    Set({group}, back ? split : ServedBy(split, turn++), state);
-  }
+  for (const GroupId group : alike) PutUpdate(group, way, split, turn++, state);
   return true;
 }
 
-LayoutState LayoutMoves::WithServerChoice(const LayoutState& state, size_t choice) {
+LayoutState LayoutMoves::WithServers(const LayoutState& state, size_t choice) {
   LayoutState served = state;
   size_t turn = 0;
   for (const GroupId group : targets_.alike_parameters[choice]) {
@@ -211,6 +239,19 @@ LayoutState LayoutMoves::WithServerChoice(const LayoutState& state, size_t choic
     if (book_[split].shares.size() > 1) Set({group}, ServedBy(split, turn++), served);
   }
   return served;
+}
+
+LayoutState LayoutMoves::WithSplitUpdates(const LayoutState& state, size_t choice) {
+  std::map<LayoutId, size_t> groups_of;
+  for (const LayoutId id : state.of_group) ++groups_of[id];
+  const auto most =
+      std::max_element(groups_of.begin(), groups_of.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  LayoutState split = state;
+  for (const GroupId group : targets_.alike_parameters[choice]) {
+    SplitUpdate(group, most->first, split);
+  }
+  return split;
 }
 
 bool LayoutMoves::Replace(LayoutState& state, Random& random) {

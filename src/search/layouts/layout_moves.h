@@ -69,9 +69,13 @@ class LayoutMoves {
   LayoutState WithAxisChoice(const LayoutState& state, size_t choice) const;
   size_t axis_choices() const { return targets_.axis_choices.size(); }
   // With parameters that are alike and lie on several devices each on one of these in turn, with their state and
-  // update. `choice`: below server_choices(), of which the first have the most bytes.
-  LayoutState WithServerChoice(const LayoutState& state, size_t choice);
-  size_t server_choices() const { return targets_.alike_parameters.size(); }
+  // update. `choice`: below update_choices(), of which the first have the most bytes.
+  LayoutState WithServers(const LayoutState& state, size_t choice);
+  // With their updates split instead: each device sums a part of the gradient, and makes that part of the new parameter
+  // (Xu et al., arXiv:2004.13336). Evenly over the devices of the layout that most groups have, by the first axis of
+  // each parameter that splits its update; where there is none, or it is too short, all stays. `choice`: as above.
+  LayoutState WithSplitUpdates(const LayoutState& state, size_t choice);
+  size_t update_choices() const { return targets_.alike_parameters.size(); }
   // The same layouts with AllReduce in buckets or not, with Broadcast or without.
   static std::vector<LayoutState> OtherWaysOf(const LayoutState& state);
 
@@ -91,6 +95,10 @@ class LayoutMoves {
   bool ServeAlike(LayoutState& state, Random& random);
   LayoutId DrawSplit(const LayoutState& state, Random& random) const;
   LayoutId ServedBy(LayoutId split, size_t turn);
+  void SplitUpdate(GroupId group, LayoutId over, LayoutState& state);
+  enum class Update : uint8_t { kServed, kSplit, kBack };
+  static constexpr uint64_t kUpdates = 3;
+  void PutUpdate(GroupId group, Update way, LayoutId split, size_t turn, LayoutState& state);
   bool Replace(LayoutState& state, Random& random);
   bool ShiftShares(LayoutState& state, Random& random);
   bool ChangeHow(LayoutState& state, Random& random) const;

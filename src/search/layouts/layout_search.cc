@@ -108,7 +108,7 @@ class LayoutRun : public PlannerRun {
   static constexpr int64_t kDrawsInVain = 1000;
   static constexpr int64_t kDrawsAnew = 100;  // of what was tried
   static constexpr size_t kMaxSummands = 64, kMaxSummandTries = 8, kMaxFeeders = 8;
-  static constexpr size_t kMaxServed = 16;
+  static constexpr size_t kMaxUpdates = 64;
 
   Status TryStarts(const Placement& placed) {
     for (const DistributionSpec& spec : options_.layout_starts) TrySpec(spec);
@@ -121,7 +121,7 @@ class LayoutRun : public PlannerRun {
     TryAxes();
     TryShares();
     TryFactors();
-    TryServers();
+    TryUpdates();
     TrySummands();
     TryFeeders();
     if (best_) {
@@ -174,13 +174,17 @@ class LayoutRun : public PlannerRun {
     for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
   }
 
-  // The best start with parameters that are alike on one device each, each on top of those that helped.
-  void TryServers() {
+  // The best start with parameters that are alike on one device each, or with their updates split, each on top of
+  // those that helped.
+  void TryUpdates() {
     if (!best_) return;
-    for (size_t choice = 0; choice < std::min(kMaxServed, moves_->server_choices()); ++choice) {
-      if (NoTimeForStarts()) return;
-      LayoutState served = moves_->WithServerChoice(*best_, choice);
-      if (!(served == *best_)) EvaluateWithin(std::move(served));
+    for (size_t choice = 0; choice < std::min(kMaxUpdates, moves_->update_choices()); ++choice) {
+      for (const bool served : {true, false}) {
+        if (NoTimeForStarts()) return;
+        LayoutState other =
+            served ? moves_->WithServers(*best_, choice) : moves_->WithSplitUpdates(*best_, choice);
+        if (!(other == *best_)) EvaluateWithin(std::move(other));
+      }
     }
   }
 

@@ -494,8 +494,8 @@ TEST(LayoutMoves, ServeParametersThatAreAlikeInTurn) {
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
     const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
     std::vector<int64_t> bytes;
-    for (size_t choice = 0; choice < moves.server_choices(); ++choice) {
-      const LayoutState served = moves.WithServerChoice(even, choice);
+    for (size_t choice = 0; choice < moves.update_choices(); ++choice) {
+      const LayoutState served = moves.WithServers(even, choice);
       int64_t& sum = bytes.emplace_back(0);
       std::vector<DeviceId> devices;
       for (const TensorId id : graph.tensors()) {
@@ -519,6 +519,53 @@ TEST(LayoutMoves, ServeParametersThatAreAlikeInTurn) {
   }
   EXPECT_GT(of_both, 0);
   EXPECT_GT(of_one, 20);
+}
+
+// Each parameter by an axis of its own, evenly, on the devices that the others are on; what it makes is a step.
+TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
+  int split_groups = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const TinyProblem tiny(seed, {}, /*layers=*/2);
+    const Graph& graph = tiny.layouts->graph;
+    const NamedAxes& axes = tiny.layouts->axes;
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
+    const std::vector<Share> samples = book[even.of_group[GroupId(0)]].shares;
+    for (size_t choice = 0; choice < moves.update_choices(); ++choice) {
+      const LayoutState split = moves.WithSplitUpdates(even, choice);
+      size_t found = 0;
+      for (const TensorId id : graph.tensors()) {
+        const Tensor& tensor = graph.tensor(id);
+        if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+        const GroupId group = graph.group(graph.home_op(tensor.storage));
+        if (split.of_group[group] == even.of_group[group]) continue;
+        ++found;
+        const Layout& layout = book[split.of_group[group]];
+        const AxisId axis = axes.Find(layout.axis);
+        ASSERT_TRUE(axis.valid());
+        EXPECT_NE(axis, axes.batch());
+        EXPECT_TRUE(axes.Holds(id, axis));
+        ASSERT_EQ(layout.shares.size(), samples.size());
+        int64_t from = 0;
+        for (size_t i = 0; i < samples.size(); ++i) {
+          const Share& share = layout.shares[i];
+          EXPECT_EQ(share.device, samples[i].device);
+          EXPECT_EQ(share.from, from);
+          const int64_t part = axes.axis(axis).size / static_cast<int64_t>(samples.size());
+          EXPECT_GE(share.to - share.from, part);
+          EXPECT_LE(share.to - share.from, part + 1);
+          from = share.to;
+        }
+        EXPECT_EQ(from, axes.axis(axis).size);
+      }
+      EXPECT_EQ(GroupsChanged(even, split), found);
+      split_groups += static_cast<int>(found);
+      const DistributionSpec spec = SpecOf(*tiny.layouts, book, split);
+      EXPECT_TRUE(CompileStep(*tiny.layouts, spec).ok());
+    }
+  }
+  EXPECT_GT(split_groups, 60);
 }
 
 // A step of one unit moves as one.

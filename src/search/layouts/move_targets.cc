@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 
 #include "compile/layout_specs.h"
@@ -36,6 +37,7 @@ class TargetFinder {
   void FindAllowed();
   Status FindUnits();
   IdVector<GroupId, Bytes> FindParameters();
+  AxisId AxisOfUpdate(TensorId parameter, std::span<const OpId> ops) const;
   void FindBeside();
   void FindAlike();
   Status FindLayouts();
@@ -103,11 +105,13 @@ Status TargetFinder::FindUnits() {
   return Ok();
 }
 
-// Their bytes, by group.
+// Returns their bytes, by group.
 IdVector<GroupId, Bytes> TargetFinder::FindParameters() {
   const Graph& graph = layouts_.graph;
-  IdVector<GroupId, Bytes> bytes(graph.group_count());
+  const Csr<GroupId, OpId> members = graph.GroupMembers();
+  IdVector<GroupId, Bytes> bytes(graph.group_count()), largest(graph.group_count());
   IdVector<GroupId, bool> found(graph.group_count(), false);
+  found_.parameter_axis = IdVector<GroupId, AxisId>(graph.group_count());
   for (const TensorId id : graph.tensors()) {
     const Tensor& tensor = graph.tensor(id);
     if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
@@ -117,8 +121,25 @@ IdVector<GroupId, Bytes> TargetFinder::FindParameters() {
     bytes[group] += tensor.bytes;
     if (!found[group]) found_.parameters.push_back(group);
     found[group] = true;
+    if (tensor.bytes <= largest[group]) continue;
+    largest[group] = tensor.bytes;
+    found_.parameter_axis[group] = AxisOfUpdate(id, members[group]);
   }
   return bytes;
+}
+
+// The first of the parameter's axes that splits all that has it among the ops of its group.
+AxisId TargetFinder::AxisOfUpdate(TensorId parameter, std::span<const OpId> ops) const {
+  const NamedAxes& axes = layouts_.axes;
+  for (size_t d = 0; d < layouts_.graph.tensor(parameter).shape.size(); ++d) {
+    for (const AxisId axis : axes.factors(parameter, d)) {
+      const bool splits = std::all_of(ops.begin(), ops.end(), [&](OpId op) {
+        return !axes.Touches(op, axis) || axes.SplitBy(op, axis).valid();
+      });
+      if (splits) return axis;
+    }
+  }
+  return AxisId();
 }
 
 // What a group reads or is read by: there, an equal layout saves a transfer.
