@@ -109,6 +109,7 @@ class LayoutRun : public PlannerRun {
   static constexpr int64_t kDrawsAnew = 100;  // of what was tried
   static constexpr size_t kMaxSummands = 64, kMaxSummandTries = 8, kMaxFeeders = 8;
   static constexpr size_t kMaxUpdates = 64;
+  static constexpr int64_t kNearPart = 7;  // a step that is a seventh longer is near
 
   Status TryStarts(const Placement& placed) {
     for (const DistributionSpec& spec : options_.layout_starts) TrySpec(spec);
@@ -118,14 +119,14 @@ class LayoutRun : public PlannerRun {
       const Result<HybridLayouts> hybrid = LayOutAsExperts(problem_);
       if (hybrid.ok()) TrySpec(hybrid.value().spec);
     }
-    TryAxes();
-    TryShares();
-    TryFactors();
-    TryUpdates();
-    TrySummands();
-    TryFeeders();
     if (best_) {
-      for (LayoutState& state : LayoutMoves::OtherWaysOf(*best_)) Try(std::move(state));
+      // Where it splits nothing, the best of those that do may come to less.
+      const LayoutState best = *best_;
+      const bool other =
+          IsPlaced(best) && split_start_ && split_score_.over <= best_score_.over &&
+          split_score_.step_time <= best_score_.step_time / kNearPart * (kNearPart + 1);
+      Improve(best, best_score_);
+      if (other) Improve(*std::exchange(split_start_, std::nullopt), split_score_);
       return Ok();
     }
     if (error_) return *std::move(error_);
@@ -133,12 +134,26 @@ class LayoutRun : public PlannerRun {
                      "Loosen --pin, --forbid or --colocate.");
   }
 
-  // The best start with layers split by their axis, one choice after the other, where it splits nothing itself:
+  // A start with what moves would come to late, each on top of those that helped.
+  void Improve(LayoutState start, Score score) {
+    base_ = std::move(start);
+    base_score_ = score;
+    TryAxes();
+    TryShares();
+    TryFactors();
+    TrySummands();
+    TryFeeders();
+    TryUpdates();
+    for (LayoutState& state : LayoutMoves::OtherWaysOf(*base_)) Try(std::move(state));
+    base_.reset();
+  }
+
+  // With layers split by their axis, one choice after the other, where it splits nothing itself:
   // of one that does, moves make more than of what these choices lead to.
   void TryAxes() {
-    if (!best_ || !IsPlaced(*best_)) return;
+    if (!IsPlaced(*base_)) return;
     for (size_t choice = 0; choice < moves_->axis_choices(); ++choice) {
-      Try(moves_->WithAxisChoice(*best_, choice));
+      Try(moves_->WithAxisChoice(*base_, choice));
     }
   }
 
@@ -154,68 +169,64 @@ class LayoutRun : public PlannerRun {
            layout.axis == axes.axis(axes.batch()).name;
   }
 
-  // The best start with its parts shared out otherwise.
+  // With its parts shared out otherwise.
   void TryShares() {
-    if (!best_) return;
-    for (const LayoutId id : std::set<LayoutId>(best_->of_group.begin(), best_->of_group.end())) {
-      for (LayoutState& state : moves_->OtherSharesOf(*best_, id)) Try(std::move(state));
+    for (const LayoutId id : std::set<LayoutId>(base_->of_group.begin(), base_->of_group.end())) {
+      for (LayoutState& state : moves_->OtherSharesOf(*base_, id)) Try(std::move(state));
     }
   }
 
-  // The best start with gradients recomputed from factors: what moves would come to one gradient at a time.
+  // With gradients recomputed from factors: what moves would come to one gradient at a time.
   void TryFactors() {
-    if (!best_ || NoTimeForStarts()) return;
+    if (NoTimeForStarts()) return;
     const auto splits = [this](LayoutId id) { return SplitsSamples(id); };
-    if (std::none_of(best_->of_group.begin(), best_->of_group.end(), splits)) return;
-    const auto instances = InstancesOfState(*best_);
+    if (std::none_of(base_->of_group.begin(), base_->of_group.end(), splits)) return;
+    const auto instances = InstancesOfState(*base_);
     if (!instances.ok()) return;  // a start that does not compile
-    const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *best_), instances.value());
+    const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *base_), instances.value());
     if (!specs.ok()) return;
     for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
   }
 
-  // The best start with parameters that are alike on one device each, or with their updates split, each on top of
-  // those that helped.
+  // With parameters that are alike on one device each, or with their updates split.
   void TryUpdates() {
-    if (!best_) return;
     for (size_t choice = 0; choice < std::min(kMaxUpdates, moves_->update_choices()); ++choice) {
       for (const bool served : {true, false}) {
         if (NoTimeForStarts()) return;
         LayoutState other =
-            served ? moves_->WithServers(*best_, choice) : moves_->WithSplitUpdates(*best_, choice);
-        if (!(other == *best_)) EvaluateWithin(std::move(other));
+            served ? moves_->WithServers(*base_, choice) : moves_->WithSplitUpdates(*base_, choice);
+        if (!(other == *base_)) EvaluateWithin(std::move(other));
       }
     }
   }
 
-  // The best start with summands of gradients computed by all devices, each on top of those that helped: of a thousand
-  // groups moves seldom come to these.
+  // With summands of gradients computed by all devices: of a thousand groups moves seldom come to these.
   void TrySummands() {
-    if (!best_ || NoTimeForStarts()) return;
+    if (NoTimeForStarts()) return;
     size_t tried = 0;
     for (const GroupId group : GroupsOfSummands(problem_, kMaxSummands)) {
-      const LayoutId split = best_->of_group[group];
+      const LayoutId split = base_->of_group[group];
       if (!SplitsSamples(split)) continue;
       TryCopies(group, split);
       if (++tried == kMaxSummandTries || NoTimeForStarts()) break;
     }
   }
 
-  // The best start with what is read on several devices computed there, each on top of those that helped.
+  // With what is read on several devices computed there.
   void TryFeeders() {
-    if (!best_ || NoTimeForStarts()) return;
-    for (const Feeder& feeder : FeedersOf(problem_, book_, *best_, kMaxFeeders)) {
+    if (NoTimeForStarts()) return;
+    for (const Feeder& feeder : FeedersOf(problem_, book_, *base_, kMaxFeeders)) {
       TryCopies(feeder.group, feeder.read_by);
       if (NoTimeForStarts()) break;
     }
   }
 
-  // The best plan with a group computed by every device of a layout.
+  // With a group computed by every device of a layout.
   void TryCopies(GroupId group, LayoutId layout) {
     Layout copies = book_[layout];
     copies.axis.clear();
     for (Share& share : copies.shares) share.from = share.to = 0;
-    LayoutState state = *best_;
+    LayoutState state = *base_;
     state.of_group[group] = book_.Add(std::move(copies));
     EvaluateWithin(std::move(state));
   }
@@ -317,18 +328,23 @@ class LayoutRun : public PlannerRun {
     const Result<Evaluation> evaluation =
         slots_.front().evaluator.Evaluate(slots_.front().layouts, OptionsOf(problem_, state));
     if (evaluation.ok()) {
-      Keep(std::move(state), evaluation.value().score());
+      const Score score = evaluation.value().score();
+      if (!base_ && !IsPlaced(state) && (!split_start_ || score < split_score_)) {
+        split_start_ = state;
+        split_score_ = score;
+      }
+      Keep(std::move(state), score);
     } else if (!error_) {
       error_ = evaluation.error();
     }
   }
 
-  // Of what takes longer than the best plan no more is found out.
+  // Of what takes longer than the start that is improved, or the best plan, no more is found out.
   void EvaluateWithin(LayoutState state) {
     if (!moves_->MayBe(state)) return;
     book_.Give(state, slots_.front().layouts);
-    const bool fits = best_score_.over == 0;
-    const Nanos limit(fits ? best_score_.step_time : kMaxQuantity);
+    const Score& shortest = base_ ? base_score_ : best_score_;
+    const Nanos limit(shortest.over == 0 ? shortest.step_time : kMaxQuantity);
     const std::optional<Score> score = ScoreIn(slots_.front(), state, limit);
     if (score) Keep(std::move(state), *score);
   }
@@ -342,8 +358,12 @@ class LayoutRun : public PlannerRun {
     return evaluation.value().score();
   }
 
-  // The state, if it is the best so far.
+  // The state, if it is the best so far, or of those that come of a start.
   void Keep(LayoutState state, const Score& score) {
+    if (base_ && score < base_score_) {
+      base_ = state;
+      base_score_ = score;
+    }
     if (best_ && !(score < best_score_)) return;
     bests_.push_back(state);
     if (bests_.size() > kBests) bests_.erase(bests_.begin());
@@ -509,6 +529,9 @@ class LayoutRun : public PlannerRun {
   LayoutState current_;
   Score current_score_;
   std::unordered_set<uint64_t> tried_;  // by local search
+  // While starts are tried: the best of those that split something; the one that is improved.
+  std::optional<LayoutState> split_start_, base_;
+  Score split_score_, base_score_;
   std::optional<LayoutState> best_;
   static constexpr size_t kBests = 8;
   std::vector<LayoutState> bests_;  // the last ones, in case that one does not compile
