@@ -25,6 +25,7 @@ struct ArrayRow {
 // Of an op whose gradients are made by two: which of these it is.
 enum class ArrayHalf : uint8_t { kNone, kFirst, kSecond };
 
+// In one cache line: packing reads them in no order.
 struct alignas(64) ArrayOp {
   ArrayRow reads, made, written;
   DeviceId device;

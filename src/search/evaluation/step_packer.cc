@@ -30,7 +30,7 @@ std::pair<int64_t, int64_t> RangeOf(const ArrayTensor& tensor) {
   return {tensor.offset.count, tensor.length.count};
 }
 
-// How many ops earlier what lies anywhere in its pool is asked for.
+// How many ops earlier what lies anywhere in its pool is asked for; what says where that is, twice as many.
 constexpr size_t kAhead = 16;
 
 // Memory that is filled anew for each step only grows: what lies behind a step's end is of no meaning.

@@ -177,7 +177,7 @@ LayoutId LayoutMoves::ServedBy(LayoutId split, size_t turn) {
 // By its parameter's axis, evenly over the devices of a layout; what has no such axis stays.
 void LayoutMoves::SplitUpdate(GroupId group, LayoutId over, LayoutState& state) {
   const AxisId axis = targets_.parameter_axis[group];
-  if (!axis.valid()) return;
+  if (!axis.valid() || book_[over].shares.size() < 2) return;
   const NamedAxis& named = layouts_.axes.axis(axis);
   Layout layout{named.name, book_[over].shares};
   if (named.size < static_cast<int64_t>(layout.shares.size())) return;

@@ -11,7 +11,7 @@
 //   kGroupAxis              the same of one colocation group
 //   kAlikeAxis              the same of this group of each layer that is alike
 //   kServers                the parameters of a unit or of the step, with their state and update, each on one
-//                           device in turn, or back
+//                           device in turn, or split by an axis of their own, or back
 //   kServersAlike           the same of parameters that are alike
 //   kLayout                 all groups of one layout get another
 //   kShares                 of a layout some samples go from one device to another
@@ -73,7 +73,7 @@ class LayoutMoves {
   LayoutState WithServers(const LayoutState& state, size_t choice);
   // With their updates split instead: each device sums a part of the gradient, and makes that part of the new parameter
   // (Xu et al., arXiv:2004.13336). Evenly over the devices of the layout that most groups have, by the first axis of
-  // each parameter that splits its update; where there is none, or it is too short, all stays. `choice`: as above.
+  // each parameter that splits its update; where there is none, it is too short, or that layout is of one device, all stays. `choice`: as above.
   LayoutState WithSplitUpdates(const LayoutState& state, size_t choice);
   size_t update_choices() const { return targets_.alike_parameters.size(); }
   // The same layouts with AllReduce in buckets or not, with Broadcast or without.

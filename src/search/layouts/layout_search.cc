@@ -126,7 +126,8 @@ class LayoutRun : public PlannerRun {
           IsPlaced(best) && split_start_ && split_score_.over <= best_score_.over &&
           split_score_.step_time <= best_score_.step_time / kNearPart * (kNearPart + 1);
       Improve(best, best_score_);
-      if (other) Improve(*std::exchange(split_start_, std::nullopt), split_score_);
+      if (other) Improve(*split_start_, split_score_);
+      split_start_.reset();
       return Ok();
     }
     if (error_) return *std::move(error_);
@@ -134,7 +135,7 @@ class LayoutRun : public PlannerRun {
                      "Loosen --pin, --forbid or --colocate.");
   }
 
-  // A start with what moves would come to late, each on top of those that helped.
+  // A start with what moves would come to late, most of it on top of what helped before.
   void Improve(LayoutState start, Score score) {
     base_ = std::move(start);
     base_score_ = score;

@@ -105,7 +105,7 @@ Status TargetFinder::FindUnits() {
   return Ok();
 }
 
-// Returns their bytes, by group.
+// Fills `parameters` and their axes; returns their bytes, by group.
 IdVector<GroupId, Bytes> TargetFinder::FindParameters() {
   const Graph& graph = layouts_.graph;
   const Csr<GroupId, OpId> members = graph.GroupMembers();
