@@ -532,8 +532,10 @@ TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
     const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
     const std::vector<Share> samples = book[even.of_group[GroupId(0)]].shares;
+    const LayoutState placed = moves.PlainStates().front();
     for (size_t choice = 0; choice < moves.update_choices(); ++choice) {
       const LayoutState split = moves.WithSplitUpdates(even, choice);
+      EXPECT_EQ(moves.WithSplitUpdates(placed, choice), placed);
       size_t found = 0;
       for (const TensorId id : graph.tensors()) {
         const Tensor& tensor = graph.tensor(id);
