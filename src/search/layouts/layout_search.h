@@ -11,9 +11,10 @@
 //   mcmc          Metropolis-Hastings over single groups (Jia et al., FlexFlow, MLSys 2019, sec. 6.2): a step
 //                 that is 0.2% longer is taken with probability e^-1
 //
-// Starts: plans that are handed in, data parallelism in its plain forms, splits by hand, and everything on one
-// device. A plan that does not fit is worse than any that does; of such plans the one with less beyond what
-// there is, is better.
+// Starts: plans that are handed in, or else data parallelism in its plain forms, splits by hand, and everything on one
+// device. The best of them, and where that splits nothing the best near it that does, is improved by what moves would
+// come to late (docs/algorithms/layout-search.md). A plan that does not fit is worse than any that does; of such plans
+// the one with less beyond what there is, is better.
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SEARCH_H_
 
@@ -26,7 +27,7 @@
 namespace placewright {
 
 // Goes on for up to four moves a slice. `name`: of the algorithm, in the result. `placed`: a plan of whole ops to
-// start from, too, or empty. Starts are no moves and count as none; there is one of each, whatever the budget.
+// start from, too, or empty. Starts are no moves and count as none; they end with the time, but for the first.
 // Constraints hold. Errors: those of LayoutMoves::Make; of the starts the first one's where none can be compiled;
 // kUsage (the problem has no layouts).
 Result<std::unique_ptr<PlannerRun>> StartLayoutSearch(const Problem& problem,
