@@ -29,6 +29,8 @@ constexpr double kJoiningShare = 0.9, kJoiningRounds = 3;
 constexpr double kFarBehind = 1.5;  // times the best plan
 constexpr double kCatchesUp = 10;   // rounds
 constexpr size_t kLayoutStarts = 3;
+// Of 27 steps and clusters (docs/algorithms/auto.md) one has a better candidate after more than two that are not.
+constexpr int64_t kPatience = 16;
 constexpr std::chrono::seconds kForLast(2);  // less is in vain for a planner that needs seconds
 
 // The best plan so far, and what everybody reached.
@@ -39,6 +41,7 @@ class Portfolio {
         evaluator_(evaluator),
         options_(options),
         deadline_(options.budget.deadline) {
+    options_.patience = kPatience;
     if (problem.layouts) options_.layout_trials = std::make_shared<LayoutTrials>(*problem.layouts);
   }
 

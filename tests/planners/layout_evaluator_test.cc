@@ -177,7 +177,6 @@ class Walk {
         CompileStep(*layouts_, book_.Of(state), OptionsOf(*layouts_, state), apart).Take();
     const Score score = EvaluateStep(compiled, layouts_->policy).score();
     EXPECT_FALSE(score < both.score() || both.score() < score);
-    if (*apart) return;
     const auto sorted = [](std::vector<TimedInstance> instances) {
       std::erase_if(instances, [](const TimedInstance& instance) {
         return !instance.origin.valid() || instance.time <= Nanos(0);

@@ -89,6 +89,8 @@ struct LayoutEvaluator::State {
     if (IsAbove(abandon_above, layouts)) return Evaluation{.abandoned = true};
     by_compiler = false;
     ArrayWriter& writer = WriterFor(options, layouts);
+    last = &writer;
+    fusion = options.fusion;
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     prices.PriceNew();
     // Both ways, as CompileStep has it.
@@ -108,6 +110,17 @@ struct LayoutEvaluator::State {
         apart && !apart->abandoned && (together.abandoned || apart->score() < together.score());
     if (!by_compiler && (is_apart || !together.abandoned)) made_apart = is_apart;
     return is_apart ? *std::move(apart) : std::move(together);
+  }
+
+  // The last step is packed again as it was made: both ways were.
+  std::vector<TimedInstance> Instances() {
+    PW_CHECK(made_apart.has_value());
+    ArrayChanges changes(*last);
+    if (*made_apart) SeparateGradients(prices, *last, changes);
+    if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, *last, changes);
+    prices.PriceNew();
+    PW_CHECK(packer.Pack(last->arrays(), /*with_paths=*/false).ok());
+    return packer.Instances();
   }
 
   // Whether the work of the layouts' busiest device alone takes longer.
@@ -138,6 +151,8 @@ struct LayoutEvaluator::State {
   StepPacker packer;
   PackedEvaluator evaluator;
   std::optional<LayoutFloor> floor;  // where limits are given
+  ArrayWriter* last = nullptr;       // of the last evaluation, with its buckets
+  Bytes fusion;
   std::optional<bool> made_apart;
   bool by_compiler = false;  // one of the two ways of this evaluation
 };
@@ -148,7 +163,7 @@ LayoutEvaluator::~LayoutEvaluator() = default;
 
 std::optional<bool> LayoutEvaluator::made_apart() const { return state_->made_apart; }
 
-std::vector<TimedInstance> LayoutEvaluator::Instances() const { return state_->packer.Instances(); }
+std::vector<TimedInstance> LayoutEvaluator::Instances() { return state_->Instances(); }
 
 bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
   const Graph& graph = problem.graph;

@@ -33,8 +33,8 @@ class LayoutEvaluator {
   // or failed, or that is left to the compiler.
   std::optional<bool> made_apart() const;
 
-  // Where that is false, the ops of that step, but for views.
-  std::vector<TimedInstance> Instances() const;
+  // Where that is known, the ops of that step, but for views.
+  std::vector<TimedInstance> Instances();
 
   // Whether that can be done without a graph; else Evaluate compiles. Costs by name,
   // orders that the graph states, views that an op hands out beside what it makes, and sizes that only

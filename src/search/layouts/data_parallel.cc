@@ -14,6 +14,8 @@
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_problem.h"
+#include "search/layouts/layout_scorer.h"
+#include "search/layouts/layout_state.h"
 #include "search/layouts/layout_trials.h"
 
 namespace placewright {
@@ -210,30 +212,35 @@ class DataParallel {
   }
 
   Status Try(const Candidate& candidate, DistributionSpec spec) {
-    const Nanos longest = result_.feasible ? result_.step_time : Nanos(kMaxQuantity);
-    PW_ASSIGN(const Evaluation evaluation, trials_->Evaluate(spec, longest));
+    PW_ASSIGN(const Evaluation evaluation, trials_->Evaluate(spec, Longest()));
+    std::optional<Score> score;
+    if (!evaluation.abandoned) score = evaluation.score();
+    Keep(candidate, std::move(spec), score);
+    return Ok();
+  }
+
+  Nanos Longest() const { return result_.feasible ? result_.step_time : Nanos(kMaxQuantity); }
+
+  // None: it takes longer than the best. Whether it is the best one now.
+  bool Keep(const Candidate& candidate, DistributionSpec spec, const std::optional<Score>& score) {
     ++result_.iterations;
-    if (evaluation.abandoned) {
-      Report();
-      return Ok();
-    }
-    const Score score = evaluation.score();
-    if (!result_.layouts || score < best_) {
-      best_ = score;
+    const bool better = score && (!result_.layouts || *score < best_);
+    if (better) {
+      best_ = *score;
       best_candidate_ = candidate;
       result_.layouts = std::move(spec);
-      result_.feasible = evaluation.feasible;
-      result_.step_time = evaluation.step_time;
-      result_.over = evaluation.TotalOver();
+      result_.feasible = score->feasible;
+      result_.step_time = Nanos(score->step_time);
+      result_.over = Bytes(score->over);
       note_ = candidate.note;
       result_.devices.clear();
       for (const DeviceId device : candidate.devices) {
         result_.devices.push_back(problem_.cluster.device(device).name);
       }
-      if (evaluation.feasible) Found();
+      if (score->feasible) Found();
     }
     Report();
-    return Ok();
+    return better;
   }
 
   void Found() {
@@ -325,20 +332,53 @@ class DataParallel {
     }
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const auto& a, const auto& b) { return a.expected < b.expected; });
-    for (const Candidate& candidate : candidates) {
-      const bool hopeless =
-          result_.feasible && candidate.at_least >= static_cast<double>(best_.step_time);
-      if (hopeless) continue;
-      if (result_.layouts && options_.budget.Expired()) {
-        result_.cut_short = true;
-        NoteOnce(fmt::format("{} was ended after {} of {} candidates", name_, result_.iterations,
-                             candidates.size()));
-        break;
-      }
-      PW_RETURN_IF_ERROR(Try(candidate, SpecOf(candidate)));
-    }
+    PW_RETURN_IF_ERROR(TryAhead(candidates));
     PW_RETURN_IF_ERROR(TryTransfers());
     return Take();
+  }
+
+  // In turn, taken together as if none were better: what follows on one that is, is looked at again.
+  Status TryAhead(const std::vector<Candidate>& candidates) {
+    LayoutScorer scorer(problem_, *trials_, options_.budget, options_.threads);
+    const int64_t patience = options_.patience.value_or(kMaxQuantity);
+    int64_t in_vain = 0;
+    std::optional<Error> error;
+    bool in_time = true;
+    for (size_t next = 0; next < candidates.size() && in_time && in_vain < patience && !error;) {
+      std::vector<const Candidate*> chosen;
+      std::vector<LayoutState> states;
+      for (; next < candidates.size() && chosen.size() < size_t{LayoutScorer::kAhead}; ++next) {
+        const Candidate& candidate = candidates[next];
+        const bool hopeless =
+            result_.feasible && candidate.at_least >= static_cast<double>(best_.step_time);
+        if (hopeless) continue;
+        PW_ASSIGN(LayoutState state, StateOf(problem_, SpecOf(candidate), trials_->book()));
+        states.push_back(std::move(state));
+        chosen.push_back(&candidate);
+      }
+      std::vector<LayoutScorer::Trial> trials;
+      for (const LayoutState& state : states) trials.push_back({&state, Longest()});
+      in_time = scorer.ScoreInTurn(trials, [&](size_t i, const LayoutScorer::Scored& scored) {
+        if (!scored.ok()) {
+          error = scored.error();
+          return true;
+        }
+        const bool better = Keep(*chosen[i], SpecOf(*chosen[i]), scored.value());
+        in_vain = better ? 0 : in_vain + 1;
+        if (better) next = static_cast<size_t>(chosen[i] - candidates.data()) + 1;
+        return better || in_vain == patience;
+      });
+      in_time =
+          in_time && !(result_.layouts && next < candidates.size() && options_.budget.Expired());
+    }
+    if (error) return *std::move(error);
+    result_.cut_short = !in_time;
+    if (!in_time || in_vain >= patience) {
+      NoteOnce(fmt::format("{} was ended after {} of {} candidates{}", name_, result_.iterations,
+                           candidates.size(),
+                           in_time ? fmt::format(", {} in a row not better", in_vain) : ""));
+    }
+    return Ok();
   }
 
   PlannerResult Take() {

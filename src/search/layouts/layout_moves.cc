@@ -174,13 +174,16 @@ LayoutId LayoutMoves::ServedBy(LayoutId split, size_t turn) {
   return book_.Add({"", {{shares[turn % shares.size()].device, 0, 0}}});
 }
 
-// By its parameter's axis, evenly over the devices of a layout; what has no such axis stays.
+// By the first of its parameter's axes that has a part for each, evenly over the devices of a layout; what has no such
+// axis stays.
 void LayoutMoves::SplitUpdate(GroupId group, LayoutId over, LayoutState& state) {
-  const AxisId axis = targets_.parameter_axis[group];
-  if (!axis.valid() || book_[over].shares.size() < 2) return;
-  const NamedAxis& named = layouts_.axes.axis(axis);
+  const auto devices = static_cast<int64_t>(book_[over].shares.size());
+  const std::vector<AxisId>& axes = targets_.parameter_axes[group];
+  const auto axis = std::find_if(axes.begin(), axes.end(),
+                                 [&](AxisId id) { return layouts_.axes.axis(id).size >= devices; });
+  if (axis == axes.end() || devices < 2) return;
+  const NamedAxis& named = layouts_.axes.axis(*axis);
   Layout layout{named.name, book_[over].shares};
-  if (named.size < static_cast<int64_t>(layout.shares.size())) return;
   const std::vector<double> even(layout.shares.size(), 1);
   const std::vector<int64_t> lengths = SharesInProportion(named.size, even);
   int64_t from = 0;
@@ -200,6 +203,12 @@ void LayoutMoves::PutUpdate(GroupId group, Update way, LayoutId split, size_t tu
     case Update::kSplit: return SplitUpdate(group, split, state);
     case Update::kBack: return Set({group}, split, state);
   }
+}
+
+std::vector<GroupId> LayoutMoves::SomeOf(const std::vector<GroupId>& groups, Some some) {
+  std::vector<GroupId> chosen;
+  for (size_t i = some.from; i < groups.size(); i += some.every) chosen.push_back(groups[i]);
+  return chosen;
 }
 
 bool LayoutMoves::ServeUnit(LayoutState& state, Random& random) {
@@ -226,8 +235,11 @@ bool LayoutMoves::ServeAlike(LayoutState& state, Random& random) {
   const std::vector<GroupId>& alike =
       targets_.alike_parameters[random.Below(targets_.alike_parameters.size())];
   const auto way = static_cast<Update>(random.Below(kUpdates));
+  Some some;
+  if (random.Below(2) == 0) some.every = 2 + random.Below(3);
+  some.from = random.Below(some.every);
   size_t turn = random.Below(book_[split].shares.size());
-  for (const GroupId group : alike) PutUpdate(group, way, split, turn++, state);
+  for (const GroupId group : SomeOf(alike, some)) PutUpdate(group, way, split, turn++, state);
   return true;
 }
 
@@ -241,14 +253,14 @@ LayoutState LayoutMoves::WithServers(const LayoutState& state, size_t choice) {
   return served;
 }
 
-LayoutState LayoutMoves::WithSplitUpdates(const LayoutState& state, size_t choice) {
+LayoutState LayoutMoves::WithSplitUpdates(const LayoutState& state, size_t choice, Some some) {
   std::map<LayoutId, size_t> groups_of;
   for (const LayoutId id : state.of_group) ++groups_of[id];
   const auto most =
       std::max_element(groups_of.begin(), groups_of.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   LayoutState split = state;
-  for (const GroupId group : targets_.alike_parameters[choice]) {
+  for (const GroupId group : SomeOf(targets_.alike_parameters[choice], some)) {
     SplitUpdate(group, most->first, split);
   }
   return split;

@@ -12,7 +12,7 @@
 //   kAlikeAxis              the same of this group of each layer that is alike
 //   kServers                the parameters of a unit or of the step, with their state and update, each on one
 //                           device in turn, or split by an axis of their own, or back
-//   kServersAlike           the same of parameters that are alike
+//   kServersAlike           the same of parameters that are alike, or of every second, third or fourth of them
 //   kLayout                 all groups of one layout get another
 //   kShares                 of a layout some samples go from one device to another
 //   kHow                    buckets for AllReduce, or Broadcast, or neither
@@ -71,10 +71,15 @@ class LayoutMoves {
   // With parameters that are alike and lie on several devices each on one of these in turn, with their state and
   // update. `choice`: below update_choices(), of which the first have the most bytes.
   LayoutState WithServers(const LayoutState& state, size_t choice);
-  // With their updates split instead: each device sums a part of the gradient, and makes that part of the new parameter
+  // Of several, in their order: one in `every`, from number `from` on.
+  struct Some {
+    size_t every = 1, from = 0;
+  };
+  // With the updates of `some` of them split instead: each device sums a part of the gradient, and makes that part of the new parameter
   // (Xu et al., arXiv:2004.13336). Evenly over the devices of the layout that most groups have, by the first axis of
-  // each parameter that splits its update; where there is none, it is too short, or that layout is of one device, all stays. `choice`: as above.
-  LayoutState WithSplitUpdates(const LayoutState& state, size_t choice);
+  // each parameter that splits its update and has a part for each device; where there is none, or that layout is of one
+  // device, all stays. `choice`: as above.
+  LayoutState WithSplitUpdates(const LayoutState& state, size_t choice, Some some);
   size_t update_choices() const { return targets_.alike_parameters.size(); }
   // The same layouts with AllReduce in buckets or not, with Broadcast or without.
   static std::vector<LayoutState> OtherWaysOf(const LayoutState& state);
@@ -94,6 +99,7 @@ class LayoutMoves {
   bool ServeUnit(LayoutState& state, Random& random);
   bool ServeAlike(LayoutState& state, Random& random);
   LayoutId DrawSplit(const LayoutState& state, Random& random) const;
+  static std::vector<GroupId> SomeOf(const std::vector<GroupId>& groups, Some some);
   LayoutId ServedBy(LayoutId split, size_t turn);
   void SplitUpdate(GroupId group, LayoutId over, LayoutState& state);
   enum class Update : uint8_t { kServed, kSplit, kBack };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,8 @@
 
 #include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
+#include "search/evaluation/simulated_layouts.h"
+#include "search/layouts/layout_state.h"
 #include "search/layouts/test_clusters.h"
 
 namespace placewright {
@@ -62,10 +65,8 @@ Graph GradientsOfConvolution() {
   return std::move(builder).Build().Take();
 }
 
-// Split by the samples.
-CompiledStep CompiledOver(const Graph& graph, const Cluster& cluster) {
-  const auto problem =
-      LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+// By the samples.
+DistributionSpec Split() {
   DistributionSpec spec;
   LayoutSpec all;
   all.groups = "*";
@@ -73,7 +74,13 @@ CompiledStep CompiledOver(const Graph& graph, const Cluster& cluster) {
   all.devices = {{"a", {}, {}}, {"b", {}, {}}};
   all.option = LayoutOption::kAllReduce;
   spec.layouts = {all};
-  return CompileStep(*problem, spec).Take();
+  return spec;
+}
+
+CompiledStep CompiledOver(const Graph& graph, const Cluster& cluster) {
+  const auto problem =
+      LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+  return CompileStep(*problem, Split()).Take();
 }
 
 // Over slow links the step waits for the weight's gradient, which is sooner there if it is made first.
@@ -92,6 +99,33 @@ TEST(CompileStep, MakesThemTogetherWhereItIsNot) {
   const Graph graph = GradientsOfConvolution();
   const Cluster fast = TwoDevices(BytesPerSecond(int64_t{1} << 40));
   EXPECT_TRUE(CompiledOver(graph, fast).step.graph.FindOp("back@a").valid());
+}
+
+// However they are made, and also after another step was evaluated, which is longer than it may be.
+TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
+  const Graph graph = GradientsOfConvolution();
+  for (const bool apart : {true, false}) {
+    const Cluster cluster = TwoDevices(BytesPerSecond(int64_t{1} << (apart ? 20 : 40)));
+    const auto problem =
+        LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+    LayoutBook book;
+    const LayoutState state = StateOf(*problem, Split(), book).Take();
+    LayoutEvaluator evaluator(*problem);
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(evaluator.Evaluate(book.Of(state), OptionsOf(*problem, state)).ok());
+      ASSERT_EQ(evaluator.made_apart(), apart);
+      std::vector<TimedInstance> expected = InstancesOf(CompileStep(*problem, Split()).Take());
+      std::vector<TimedInstance> instances = evaluator.Instances();
+      for (std::vector<TimedInstance>* of : {&expected, &instances}) {
+        std::erase_if(*of, [](const TimedInstance& one) { return !one.origin.valid(); });
+        std::sort(of->begin(), of->end());
+      }
+      EXPECT_TRUE(instances == expected);
+      EXPECT_EQ(instances.size(), apart ? 46U : 44U);
+      ASSERT_TRUE(evaluator.Evaluate(book.Of(state), OptionsOf(*problem, state), Nanos(1)).ok());
+      EXPECT_FALSE(evaluator.made_apart().has_value());
+    }
+  }
 }
 
 }  // namespace

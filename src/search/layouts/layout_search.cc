@@ -1,7 +1,6 @@
 #include "search/layouts/layout_search.h"
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,15 +10,13 @@
 #include <vector>
 
 #include "base/elementary.h"
-#include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/expert_hybrid.h"
-#include "search/layouts/feeders.h"
-#include "search/layouts/gradient_sums.h"
 #include "search/layouts/layout_moves.h"
+#include "search/layouts/layout_scorer.h"
 #include "search/layouts/layout_trials.h"
-#include "search/sfb/sfb_search.h"
+#include "search/layouts/start_improvement.h"
 
 namespace placewright {
 namespace {
@@ -38,13 +35,9 @@ class LayoutRun : public PlannerRun {
         name_(name),
         trials_(TrialsOf(options_, *problem.layouts)),
         book_(trials_->book()),
-        pool_(static_cast<int>(std::clamp<int64_t>(options.threads, 1, kAhead))),
+        scorer_(problem_, *trials_, options_.budget, options.threads),
         chances_(ChancesOf(rule)),
         random_(options.seed) {
-    slots_.emplace_back(trials_->evaluator());
-    for (int i = 1; i < pool_.threads(); ++i) {
-      slots_.emplace_back(further_.emplace_back(problem_));
-    }
     result_.algorithm = name;
     result_.space = PlanSpace::kReplicated;
   }
@@ -62,7 +55,8 @@ class LayoutRun : public PlannerRun {
     const int64_t done = result_.iterations;
     const int64_t left = options_.budget.iterations.value_or(kMaxQuantity) - done;
     const int64_t in_period = done % Period();
-    const int64_t count = std::min({kAhead, max_moves, left, Period() - in_period});
+    const int64_t count =
+        std::min({int64_t{LayoutScorer::kAhead}, max_moves, left, Period() - in_period});
     if (count <= 0) return false;
     if (rule_ != LayoutRule::kMcmc && done > 0 && in_period == 0) GoBack();
     const bool stale = rule_ == LayoutRule::kLocalSearch && done > 0 && in_period == 0 && IsStale();
@@ -83,8 +77,15 @@ class LayoutRun : public PlannerRun {
       if (placed_there) mixed.of_group[group] = placed.of_group[group];
     }
     const bool splits = mixed.of_group != placed.of_group && mixed.of_group != before.of_group;
-    if (score < best_score_) Evaluate(std::move(placed));
-    if (splits) EvaluateWithin(std::move(mixed));
+    std::vector<LayoutScorer::Trial> trials;
+    if (score < best_score_ && moves_->MayBe(placed)) trials.push_back({&placed});
+    if (splits && moves_->MayBe(mixed)) {
+      trials.push_back({&mixed, LayoutScorer::LongestOf(score_before)});
+    }
+    scorer_.ScoreInTurn(trials, [&](size_t i, const LayoutScorer::Scored& scored) {
+      if (scored.ok() && scored.value()) Keep(*trials[i].state, *scored.value());
+      return false;
+    });
     if (best_score_ < score_before) GoBack();
   }
 
@@ -107,27 +108,20 @@ class LayoutRun : public PlannerRun {
  private:
   static constexpr int64_t kDrawsInVain = 1000;
   static constexpr int64_t kDrawsAnew = 100;  // of what was tried
-  static constexpr size_t kMaxSummands = 64, kMaxSummandTries = 8, kMaxFeeders = 8;
-  static constexpr size_t kMaxUpdates = 64;
   static constexpr int64_t kNearPart = 7;  // a step that is a seventh longer is near
 
   Status TryStarts(const Placement& placed) {
-    for (const DistributionSpec& spec : options_.layout_starts) TrySpec(spec);
-    if (!placed.empty()) Try(StateOfPlacement(placed));
+    std::vector<LayoutState> starts;
+    for (const DistributionSpec& spec : options_.layout_starts) AddStart(spec, starts);
+    if (!placed.empty()) starts.push_back(StateOfPlacement(placed));
     if (options_.layout_starts.empty()) {
-      for (LayoutState& state : moves_->PlainStates()) Try(std::move(state));
+      for (LayoutState& state : moves_->PlainStates()) starts.push_back(std::move(state));
       const Result<HybridLayouts> hybrid = LayOutAsExperts(problem_);
-      if (hybrid.ok()) TrySpec(hybrid.value().spec);
+      if (hybrid.ok()) AddStart(hybrid.value().spec, starts);
     }
+    ScoreStarts(std::move(starts));
     if (best_) {
-      // Where it splits nothing, the best of those that do may come to less.
-      const LayoutState best = *best_;
-      const bool other =
-          IsPlaced(best) && split_start_ && split_score_.over <= best_score_.over &&
-          split_score_.step_time <= best_score_.step_time / kNearPart * (kNearPart + 1);
-      Improve(best, best_score_);
-      if (other) Improve(*split_start_, split_score_);
-      split_start_.reset();
+      ImproveStarts();
       return Ok();
     }
     if (error_) return *std::move(error_);
@@ -135,117 +129,44 @@ class LayoutRun : public PlannerRun {
                      "Loosen --pin, --forbid or --colocate.");
   }
 
-  // A start with what moves would come to late, most of it on top of what helped before.
-  void Improve(LayoutState start, Score score) {
-    base_ = std::move(start);
-    base_score_ = score;
-    TryAxes();
-    TryShares();
-    TryFactors();
-    TrySummands();
-    TryFeeders();
-    TryUpdates();
-    for (LayoutState& state : LayoutMoves::OtherWaysOf(*base_)) Try(std::move(state));
-    base_.reset();
-  }
-
-  // With layers split by their axis, one choice after the other, where it splits nothing itself:
-  // of one that does, moves make more than of what these choices lead to.
-  void TryAxes() {
-    if (!IsPlaced(*base_)) return;
-    for (size_t choice = 0; choice < moves_->axis_choices(); ++choice) {
-      Try(moves_->WithAxisChoice(*base_, choice));
-    }
-  }
-
-  bool IsPlaced(const LayoutState& state) const {
-    return std::all_of(state.of_group.begin(), state.of_group.end(),
-                       [&](LayoutId id) { return book_[id].shares.size() == 1; });
-  }
-
-  bool SplitsSamples(LayoutId id) const {
-    const NamedAxes& axes = problem_.axes;
-    const Layout& layout = book_[id];
-    return axes.batch().valid() && layout.shares.size() > 1 &&
-           layout.axis == axes.axis(axes.batch()).name;
-  }
-
-  // With its parts shared out otherwise.
-  void TryShares() {
-    for (const LayoutId id : std::set<LayoutId>(base_->of_group.begin(), base_->of_group.end())) {
-      for (LayoutState& state : moves_->OtherSharesOf(*base_, id)) Try(std::move(state));
-    }
-  }
-
-  // With gradients recomputed from factors: what moves would come to one gradient at a time.
-  void TryFactors() {
-    if (NoTimeForStarts()) return;
-    const auto splits = [this](LayoutId id) { return SplitsSamples(id); };
-    if (std::none_of(base_->of_group.begin(), base_->of_group.end(), splits)) return;
-    const auto instances = InstancesOfState(*base_);
-    if (!instances.ok()) return;  // a start that does not compile
-    const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, *base_), instances.value());
-    if (!specs.ok()) return;
-    for (const DistributionSpec& spec : specs.value()) TrySpec(spec);
-  }
-
-  // With parameters that are alike on one device each, or with their updates split.
-  void TryUpdates() {
-    for (size_t choice = 0; choice < std::min(kMaxUpdates, moves_->update_choices()); ++choice) {
-      for (const bool served : {true, false}) {
-        if (NoTimeForStarts()) return;
-        LayoutState other =
-            served ? moves_->WithServers(*base_, choice) : moves_->WithSplitUpdates(*base_, choice);
-        if (!(other == *base_)) EvaluateWithin(std::move(other));
+  // As many as there is time for, and until one can be compiled.
+  void ScoreStarts(std::vector<LayoutState> starts) {
+    std::erase_if(starts, [&](const LayoutState& state) { return !moves_->MayBe(state); });
+    std::vector<LayoutScorer::Trial> trials;
+    for (const LayoutState& state : starts) trials.push_back({&state});
+    const bool all = scorer_.ScoreInTurn(trials, [&](size_t i, const LayoutScorer::Scored& scored) {
+      if (!scored.ok()) {
+        if (!error_) error_ = scored.error();
+        return false;
       }
-    }
+      const Score& score = *scored.value();
+      if (!IsPlaced(starts[i], book_) && (!split_start_ || score < split_score_)) {
+        split_start_ = starts[i];
+        split_score_ = score;
+      }
+      Keep(starts[i], score);
+      return false;
+    });
+    if (!all) NoteNoTime();
   }
 
-  // With summands of gradients computed by all devices: of a thousand groups moves seldom come to these.
-  void TrySummands() {
-    if (NoTimeForStarts()) return;
-    size_t tried = 0;
-    for (const GroupId group : GroupsOfSummands(problem_, kMaxSummands)) {
-      const LayoutId split = base_->of_group[group];
-      if (!SplitsSamples(split)) continue;
-      TryCopies(group, split);
-      if (++tried == kMaxSummandTries || NoTimeForStarts()) break;
-    }
+  // The best one; where it splits nothing, the best of those that do may come to less.
+  void ImproveStarts() {
+    StartImprovement improvement(
+        problem_, book_, *moves_, scorer_, options_.budget,
+        [this](const LayoutState& state, const Score& score) { Keep(state, score); });
+    const bool other =
+        IsPlaced(*best_, book_) && split_start_ && split_score_.over <= best_score_.over &&
+        split_score_.step_time <= best_score_.step_time / kNearPart * (kNearPart + 1);
+    bool in_time = improvement.Improve(*best_, best_score_);
+    if (other) in_time = improvement.Improve(*std::move(split_start_), split_score_);
+    split_start_.reset();
+    if (!in_time) NoteNoTime();
   }
 
-  // With what is read on several devices computed there.
-  void TryFeeders() {
-    if (NoTimeForStarts()) return;
-    for (const Feeder& feeder : FeedersOf(problem_, book_, *base_, kMaxFeeders)) {
-      TryCopies(feeder.group, feeder.read_by);
-      if (NoTimeForStarts()) break;
-    }
-  }
-
-  // With a group computed by every device of a layout.
-  void TryCopies(GroupId group, LayoutId layout) {
-    Layout copies = book_[layout];
-    copies.axis.clear();
-    for (Share& share : copies.shares) share.from = share.to = 0;
-    LayoutState state = *base_;
-    state.of_group[group] = book_.Add(std::move(copies));
-    EvaluateWithin(std::move(state));
-  }
-
-  // Whether gradients are made apart, where that need not be compiled to be known.
-  std::optional<bool> MadeApart(const LayoutState& state) {
-    Slot& slot = slots_.front();
-    book_.Give(state, slot.layouts);
-    const auto evaluation = slot.evaluator.Evaluate(slot.layouts, OptionsOf(problem_, state));
-    return evaluation.ok() ? slot.evaluator.made_apart() : std::nullopt;
-  }
-
-  Result<std::vector<TimedInstance>> InstancesOfState(const LayoutState& state) {
-    const std::optional<bool> apart = MadeApart(state);
-    if (apart == false) return slots_.front().evaluator.Instances();
-    PW_ASSIGN(const CompiledStep compiled,
-              CompileStep(problem_, book_.Of(state), OptionsOf(problem_, state), apart));
-    return InstancesOf(compiled);
+  void NoteNoTime() {
+    const std::string note = name_ + ": there was no time for all plans to start from";
+    if (result_.notes.empty()) result_.notes.push_back(note);
   }
 
   // What is handed out may be another plan than the last best one, which did not compile.
@@ -261,7 +182,7 @@ class LayoutRun : public PlannerRun {
   Status TakePlan(const LayoutState& state) {
     DistributionSpec spec = SpecOf(problem_, book_, state);
     PW_ASSIGN(const LayoutState stated, StateOf(problem_, spec, book_));
-    const std::optional<bool> apart = MadeApart(stated);
+    const std::optional<bool> apart = scorer_.MadeApart(stated);
     PW_ASSIGN(CompiledStep compiled,
               CompileStep(problem_, book_.Of(stated), OptionsOf(problem_, stated), apart));
     const Evaluation evaluation = EvaluateStep(compiled, problem_.policy);
@@ -296,10 +217,10 @@ class LayoutRun : public PlannerRun {
     return state;
   }
 
-  void TrySpec(const DistributionSpec& spec) {
+  void AddStart(const DistributionSpec& spec, std::vector<LayoutState>& states) {
     Result<LayoutState> state = StateOf(problem_, spec, book_);
     if (state.ok()) {
-      Try(state.Take());
+      states.push_back(state.Take());
     } else if (!error_) {
       error_ = std::move(state.error());
     }
@@ -310,65 +231,12 @@ class LayoutRun : public PlannerRun {
     current_score_ = best_score_;
   }
 
-  // One start more, as long as there is time for it.
-  void Try(LayoutState state) {
-    if (best_ && NoTimeForStarts()) return;
-    Evaluate(std::move(state));
-  }
-
-  bool NoTimeForStarts() {
-    if (!options_.budget.Expired()) return false;
-    const std::string note = name_ + ": there was no time for all plans to start from";
-    if (result_.notes.empty()) result_.notes.push_back(note);
-    return true;
-  }
-
-  void Evaluate(LayoutState state) {
-    if (!moves_->MayBe(state)) return;
-    book_.Give(state, slots_.front().layouts);
-    const Result<Evaluation> evaluation =
-        slots_.front().evaluator.Evaluate(slots_.front().layouts, OptionsOf(problem_, state));
-    if (evaluation.ok()) {
-      const Score score = evaluation.value().score();
-      if (!base_ && !IsPlaced(state) && (!split_start_ || score < split_score_)) {
-        split_start_ = state;
-        split_score_ = score;
-      }
-      Keep(std::move(state), score);
-    } else if (!error_) {
-      error_ = evaluation.error();
-    }
-  }
-
-  // Of what takes longer than the start that is improved, or the best plan, no more is found out.
-  void EvaluateWithin(LayoutState state) {
-    if (!moves_->MayBe(state)) return;
-    book_.Give(state, slots_.front().layouts);
-    const Score& shortest = base_ ? base_score_ : best_score_;
-    const Nanos limit(shortest.over == 0 ? shortest.step_time : kMaxQuantity);
-    const std::optional<Score> score = ScoreIn(slots_.front(), state, limit);
-    if (score) Keep(std::move(state), *score);
-  }
-
-  struct Slot;
-  // None: it cannot be compiled, or takes longer than the limit.
-  std::optional<Score> ScoreIn(Slot& slot, const LayoutState& state, Nanos limit) const {
-    const Result<Evaluation> evaluation =
-        slot.evaluator.Evaluate(slot.layouts, OptionsOf(problem_, state), limit);
-    if (!evaluation.ok() || evaluation.value().abandoned) return std::nullopt;
-    return evaluation.value().score();
-  }
-
-  // The state, if it is the best so far, or of those that come of a start.
-  void Keep(LayoutState state, const Score& score) {
-    if (base_ && score < base_score_) {
-      base_ = state;
-      base_score_ = score;
-    }
+  // The state, if it is the best so far.
+  void Keep(const LayoutState& state, const Score& score) {
     if (best_ && !(score < best_score_)) return;
     bests_.push_back(state);
     if (bests_.size() > kBests) bests_.erase(bests_.begin());
-    best_ = std::move(state);
+    best_ = state;
     best_score_ = score;
     best_at_ = result_.iterations;
     result_.feasible = score.feasible;
@@ -396,9 +264,6 @@ class LayoutRun : public PlannerRun {
     Nanos longest;
     Random after;  // the draws go on from here
   };
-  // How many proposals are drawn as if none before them was taken. The draws, and so the plan, are those of one
-  // after the other: what follows on one that is taken is drawn again.
-  static constexpr int64_t kAhead = 4;
 
   std::vector<Proposal> DrawAhead(int64_t move, int64_t count) {
     std::vector<Proposal> proposals;
@@ -472,30 +337,22 @@ class LayoutRun : public PlannerRun {
     return Nanos(std::min(kMaxQuantity, current_score_.step_time + static_cast<int64_t>(longer)));
   }
 
-  // Until one is taken; as many at a time as there are threads.
+  // Until one is taken.
   void TryInTurn(const std::vector<Proposal>& proposals) {
-    const size_t threads = static_cast<size_t>(pool_.threads());
-    std::vector<std::optional<Score>> scores(threads);
-    for (size_t from = 0; from < proposals.size(); from += threads) {
-      if (from > 0 && options_.budget.Expired()) return;
-      const size_t count = std::min(threads, proposals.size() - from);
-      for (size_t i = 0; i < count; ++i) {
-        book_.Give(proposals[from + i].to.state, slots_[i].layouts);
-      }
-      pool_.ParallelFor(static_cast<int>(count), [&](int i) {
-        const Proposal& proposal = proposals[from + static_cast<size_t>(i)];
-        const size_t slot = static_cast<size_t>(i);
-        scores[slot] = ScoreIn(slots_[slot], proposal.to.state, proposal.longest);
-      });
-      for (size_t i = 0; i < count; ++i) {
-        ++result_.iterations;
-        random_ = proposals[from + i].after;
-        if (rule_ == LayoutRule::kLocalSearch) tried_.insert(proposals[from + i].hash);
-        const bool better = scores[i] && *scores[i] < current_score_;
-        for (const MoveKind kind : proposals[from + i].to.kinds) chances_.Count(kind, better);
-        if (scores[i] && Takes(proposals[from + i], *scores[i])) return;
-      }
+    std::vector<LayoutScorer::Trial> trials;
+    for (const Proposal& proposal : proposals) {
+      trials.push_back({&proposal.to.state, proposal.longest});
     }
+    scorer_.ScoreInTurn(trials, [&](size_t i, const LayoutScorer::Scored& scored) {
+      const Proposal& proposal = proposals[i];
+      ++result_.iterations;
+      random_ = proposal.after;
+      if (rule_ == LayoutRule::kLocalSearch) tried_.insert(proposal.hash);
+      const std::optional<Score> score = scored.ok() ? scored.value() : std::nullopt;
+      const bool better = score && *score < current_score_;
+      for (const MoveKind kind : proposal.to.kinds) chances_.Count(kind, better);
+      return score && Takes(proposal, *score);
+    });
   }
 
   bool Takes(const Proposal& proposal, const Score& score) {
@@ -508,31 +365,22 @@ class LayoutRun : public PlannerRun {
     return true;
   }
 
-  // What one thread works with.
-  struct Slot {
-    explicit Slot(LayoutEvaluator& of) : evaluator(of) {}
-    LayoutEvaluator& evaluator;
-    Layouts layouts;
-  };
-
   const LayoutProblem& problem_;
   const PlannerOptions options_;
   const LayoutRule rule_;
   const std::string name_;
   const std::shared_ptr<LayoutTrials> trials_;
   LayoutBook& book_;
-  ThreadPool pool_;
-  std::deque<LayoutEvaluator> further_;  // of all threads but the first
-  std::deque<Slot> slots_;               // by thread
+  LayoutScorer scorer_;
   std::optional<LayoutMoves> moves_;
   MoveChances chances_;
   Random random_;
   LayoutState current_;
   Score current_score_;
   std::unordered_set<uint64_t> tried_;  // by local search
-  // While starts are tried: the best of those that split something; the one that is improved.
-  std::optional<LayoutState> split_start_, base_;
-  Score split_score_, base_score_;
+  std::optional<LayoutState>
+      split_start_;  // while starts are tried: the best of those that split something
+  Score split_score_;
   std::optional<LayoutState> best_;
   static constexpr size_t kBests = 8;
   std::vector<LayoutState> bests_;  // the last ones, in case that one does not compile

@@ -67,6 +67,11 @@ LayoutId LayoutBook::Add(Layout layout) {
   return found->second;
 }
 
+bool IsPlaced(const LayoutState& state, const LayoutBook& book) {
+  return std::all_of(state.of_group.begin(), state.of_group.end(),
+                     [&](LayoutId id) { return book[id].shares.size() == 1; });
+}
+
 Result<LayoutState> StateOf(const LayoutProblem& problem, const DistributionSpec& spec,
                             LayoutBook& book) {
   PW_ASSIGN(Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,

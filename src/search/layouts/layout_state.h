@@ -51,6 +51,9 @@ class LayoutBook {
   std::map<Key, LayoutId> ids_;
 };
 
+// Whether everything is on one device each.
+bool IsPlaced(const LayoutState& state, const LayoutBook& book);
+
 // Errors: those of ResolveLayouts.
 Result<LayoutState> StateOf(const LayoutProblem& problem, const DistributionSpec& spec,
                             LayoutBook& book);

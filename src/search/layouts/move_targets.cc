@@ -37,7 +37,7 @@ class TargetFinder {
   void FindAllowed();
   Status FindUnits();
   IdVector<GroupId, Bytes> FindParameters();
-  AxisId AxisOfUpdate(TensorId parameter, std::span<const OpId> ops) const;
+  std::vector<AxisId> AxesOfUpdate(TensorId parameter, std::span<const OpId> ops) const;
   void FindBeside();
   void FindAlike();
   Status FindLayouts();
@@ -111,7 +111,7 @@ IdVector<GroupId, Bytes> TargetFinder::FindParameters() {
   const Csr<GroupId, OpId> members = graph.GroupMembers();
   IdVector<GroupId, Bytes> bytes(graph.group_count()), largest(graph.group_count());
   IdVector<GroupId, bool> found(graph.group_count(), false);
-  found_.parameter_axis = IdVector<GroupId, AxisId>(graph.group_count());
+  found_.parameter_axes = IdVector<GroupId, std::vector<AxisId>>(graph.group_count());
   for (const TensorId id : graph.tensors()) {
     const Tensor& tensor = graph.tensor(id);
     if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
@@ -123,23 +123,25 @@ IdVector<GroupId, Bytes> TargetFinder::FindParameters() {
     found[group] = true;
     if (tensor.bytes <= largest[group]) continue;
     largest[group] = tensor.bytes;
-    found_.parameter_axis[group] = AxisOfUpdate(id, members[group]);
+    found_.parameter_axes[group] = AxesOfUpdate(id, members[group]);
   }
   return bytes;
 }
 
-// The first of the parameter's axes that splits all that has it among the ops of its group.
-AxisId TargetFinder::AxisOfUpdate(TensorId parameter, std::span<const OpId> ops) const {
+// The parameter's axes that split all that has them among the ops of its group.
+std::vector<AxisId> TargetFinder::AxesOfUpdate(TensorId parameter,
+                                               std::span<const OpId> ops) const {
   const NamedAxes& axes = layouts_.axes;
+  std::vector<AxisId> split;
   for (size_t d = 0; d < layouts_.graph.tensor(parameter).shape.size(); ++d) {
     for (const AxisId axis : axes.factors(parameter, d)) {
       const bool splits = std::all_of(ops.begin(), ops.end(), [&](OpId op) {
         return !axes.Touches(op, axis) || axes.SplitBy(op, axis).valid();
       });
-      if (splits) return axis;
+      if (splits) split.push_back(axis);
     }
   }
-  return AxisId();
+  return split;
 }
 
 // What a group reads or is read by: there, an equal layout saves a transfer.

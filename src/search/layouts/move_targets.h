@@ -40,8 +40,8 @@ struct MoveTargets {
   std::vector<std::vector<ModelAxis>> model_axes;     // of layers that are alike
   // Of which layers, and which of these; none of them: all.
   std::vector<std::pair<size_t, std::optional<size_t>>> axis_choices;
-  IdVector<GroupId, AxisId>
-      parameter_axis;  // that splits a group's largest parameter and its update, or none
+  IdVector<GroupId, std::vector<AxisId>>
+      parameter_axes;  // that split a group's largest parameter and its update, by its dimensions
 };
 
 // The layouts are added to `book`. Errors: those of TagGroups and DevicesToSplitOver.

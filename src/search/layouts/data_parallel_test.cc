@@ -1,0 +1,65 @@
+#include "search/layouts/data_parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "search/evaluation/simulated.h"
+#include "search/layouts/test_steps.h"
+#include "search/layouts/test_tiny_steps.h"
+
+namespace placewright {
+namespace {
+
+PlannerResult Best(const TinyProblem& tiny, int threads, std::optional<int64_t> patience) {
+  PlannerOptions options;
+  options.threads = threads;
+  options.patience = patience;
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);
+  return DataParallelPlanner(DataParallelKind::kBest)
+      .Plan(tiny.problem, *evaluator, options)
+      .Take();
+}
+
+// Six devices of up to six kinds, each a group.
+TEST(DataParallelBest, DoesNotDependOnThreadsAndEndsWithItsPatience) {
+  int ended = 0, longer = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const TinyProblem tiny(TinyStep(random, 2), DrawCluster(random, 6, 1 << 28));
+    const PlannerResult all = Best(tiny, 1, std::nullopt);
+    EXPECT_TRUE(all.notes.empty());
+    for (const std::optional<int64_t> patience : {std::optional<int64_t>(), {2}, {5}}) {
+      const PlannerResult one = Best(tiny, 1, patience);
+      for (const int threads : {2, 3, 4}) {
+        const PlannerResult more = Best(tiny, threads, patience);
+        EXPECT_EQ(more.step_time, one.step_time);
+        EXPECT_EQ(more.iterations, one.iterations);
+        EXPECT_EQ(more.notes, one.notes);
+        EXPECT_EQ(more.history.size(), one.history.size());
+        EXPECT_TRUE(*more.layouts == *one.layouts);
+      }
+      EXPECT_FALSE(one.cut_short);
+      EXPECT_LE(all.step_time, one.step_time);
+      EXPECT_LE(one.iterations, all.iterations);
+      if (one.notes.empty()) {
+        EXPECT_EQ(one.iterations, all.iterations);
+        continue;
+      }
+      EXPECT_EQ(one.notes.front().rfind("data-parallel-best was ended after ", 0), 0U);
+      const std::string in_a_row = std::to_string(*patience) + " in a row not better";
+      EXPECT_NE(one.notes.front().find(in_a_row), std::string::npos);
+      ++ended;
+      longer += all.step_time < one.step_time ? 1 : 0;
+    }
+  }
+  EXPECT_GT(ended, 20);
+  EXPECT_GT(longer, 0);
+}
+
+}  // namespace
+}  // namespace placewright

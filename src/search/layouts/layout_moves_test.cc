@@ -1,0 +1,278 @@
+#include "search/layouts/layout_moves.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compile/layout_specs.h"
+#include "search/layouts/layout_devices.h"
+#include "search/layouts/test_steps.h"
+#include "search/layouts/test_tiny_steps.h"
+
+namespace placewright {
+namespace {
+
+TEST(LayoutMoves, DrawsStatesThatMayBe) {
+  const TinyProblem tiny(11);
+  LayoutBook book;
+  LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+  Random random(1);
+  LayoutState state = moves.PlainStates().front();
+  int changed = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::optional<LayoutState> next =
+        moves.Draw(state, static_cast<MoveKind>(i % static_cast<int>(MoveChances::kKinds)), random);
+    if (!next) continue;
+    EXPECT_FALSE(*next == state);
+    EXPECT_TRUE(moves.MayBe(*next));
+    // In words and back it stays the same step.
+    const DistributionSpec spec = SpecOf(*tiny.layouts, book, *next);
+    const LayoutState stated = StateOf(*tiny.layouts, spec, book).Take();
+    const auto as_drawn = EvaluateState(*tiny.layouts, book, *next);
+    const auto as_stated = EvaluateState(*tiny.layouts, book, stated);
+    ASSERT_EQ(as_drawn.ok(), as_stated.ok());
+    if (as_drawn.ok()) {
+      EXPECT_EQ(as_drawn.value().step_time, as_stated.value().step_time);
+    }
+    state = *std::move(next);
+    ++changed;
+  }
+  EXPECT_GT(changed, 100);
+}
+
+// Two layers of equal widths: what one move gives to a group it gives to the group that is alike.
+TEST(LayoutMoves, MovesGroupsThatAreAlikeTogether) {
+  std::optional<TinyProblem> tiny;
+  const auto types = [&](GroupId group) {
+    std::string text;
+    for (const OpId op : tiny->layouts->graph.ops()) {
+      if (tiny->layouts->graph.group(op) != group) continue;
+      text += tiny->layouts->graph.op(op).type;
+      for (const TensorId result : tiny->layouts->graph.op(op).outputs) {
+        text += std::to_string(tiny->layouts->graph.tensor(result).bytes.count) + ' ';
+      }
+    }
+    return text;
+  };
+  int moved = 0;
+  for (uint64_t seed = 0; moved < 50; ++seed) {
+    tiny.emplace(seed);
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny->problem, book).Take();
+    Random random(seed);
+    const LayoutState state = moves.PlainStates().front();
+    for (int i = 0; i < 20; ++i) {
+      const std::optional<LayoutState> next = moves.Draw(state, MoveKind::kAlikeToDevice, random);
+      if (!next) continue;
+      std::vector<GroupId> changed;
+      for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
+        if (next->of_group[group] != state.of_group[group]) changed.push_back(group);
+      }
+      EXPECT_GE(changed.size(), 2U);
+      for (const GroupId group : changed) {
+        EXPECT_EQ(types(group), types(changed.front()));
+        EXPECT_EQ(next->of_group[group], next->of_group[changed.front()]);
+      }
+      ++moved;
+    }
+  }
+}
+
+size_t GroupsChanged(const LayoutState& from, const LayoutState& to) {
+  size_t changed = 0;
+  for (const GroupId group : IdRange<GroupId>(from.of_group.size())) {
+    changed += from.of_group[group] != to.of_group[group] ? 1 : 0;
+  }
+  return changed;
+}
+
+// FlexFlow's, sec. 6.2: one op at a time.
+TEST(LayoutMoves, OfSingleGroupsChangeOneAndNothingElse) {
+  const MoveChances chances = MoveChances::OneAtATime(LayoutMoves::kOfSingleGroups);
+  std::set<MoveKind> kinds;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const TinyProblem tiny(seed);
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    Random random(seed);
+    LayoutState state = moves.PlainStates().back();
+    for (int i = 0; i < 100; ++i) {
+      std::optional<LayoutMoves::Neighbour> next = moves.Draw(state, chances, random);
+      if (!next) continue;
+      EXPECT_EQ(GroupsChanged(state, next->state), 1U);
+      EXPECT_EQ(next->state.fusion, state.fusion);
+      EXPECT_EQ(next->state.broadcasts, state.broadcasts);
+      ASSERT_EQ(next->kinds.size(), 1U);
+      kinds.insert(next->kinds.front());
+      state = std::move(next->state);
+    }
+  }
+  // Without layers that kGroupAxis would know (tests/planners/layout_evaluator_test.cc).
+  EXPECT_EQ(kinds, (std::set{MoveKind::kGroupToDevice, MoveKind::kGroupToCopies,
+                             MoveKind::kGroupToParts, MoveKind::kGroupToOther}));
+}
+
+// Two layers of equal sizes have one choice, of both; others one each, the larger first.
+TEST(LayoutMoves, ServeParametersThatAreAlikeInTurn) {
+  int of_both = 0, of_one = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const TinyProblem tiny(seed, {}, /*layers=*/2);
+    const Graph& graph = tiny.layouts->graph;
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
+    std::vector<int64_t> bytes;
+    for (size_t choice = 0; choice < moves.update_choices(); ++choice) {
+      const LayoutState served = moves.WithServers(even, choice);
+      int64_t& sum = bytes.emplace_back(0);
+      std::vector<DeviceId> devices;
+      for (const TensorId id : graph.tensors()) {
+        const Tensor& tensor = graph.tensor(id);
+        if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+        const GroupId group = graph.group(graph.home_op(tensor.storage));
+        if (served.of_group[group] == even.of_group[group]) continue;
+        sum += tensor.bytes.count;
+        ASSERT_EQ(book[served.of_group[group]].shares.size(), 1U);
+        devices.push_back(book[served.of_group[group]].shares.front().device);
+      }
+      EXPECT_EQ(GroupsChanged(even, served), devices.size());
+      ASSERT_GE(devices.size(), 1U);
+      EXPECT_EQ(devices.front(), DeviceId(0));
+      if (devices.size() == 2) {
+        EXPECT_EQ(devices.back(), DeviceId(1));
+      }
+      (devices.size() == 2 ? of_both : of_one) += 1;
+    }
+    EXPECT_TRUE(std::is_sorted(bytes.rbegin(), bytes.rend()));
+  }
+  EXPECT_GT(of_both, 0);
+  EXPECT_GT(of_one, 20);
+}
+
+// Each parameter by an axis of its own, evenly, on the devices that the others are on; what it makes is a step.
+TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
+  int split_groups = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const TinyProblem tiny(seed, {}, /*layers=*/2);
+    const Graph& graph = tiny.layouts->graph;
+    const NamedAxes& axes = tiny.layouts->axes;
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
+    const std::vector<Share> samples = book[even.of_group[GroupId(0)]].shares;
+    const LayoutState placed = moves.PlainStates().front();
+    for (size_t choice = 0; choice < moves.update_choices(); ++choice) {
+      const LayoutState split = moves.WithSplitUpdates(even, choice, {});
+      EXPECT_EQ(moves.WithSplitUpdates(placed, choice, {}), placed);
+      size_t found = 0;
+      for (const TensorId id : graph.tensors()) {
+        const Tensor& tensor = graph.tensor(id);
+        if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+        const GroupId group = graph.group(graph.home_op(tensor.storage));
+        if (split.of_group[group] == even.of_group[group]) continue;
+        ++found;
+        const Layout& layout = book[split.of_group[group]];
+        const AxisId axis = axes.Find(layout.axis);
+        ASSERT_TRUE(axis.valid());
+        EXPECT_NE(axis, axes.batch());
+        EXPECT_TRUE(axes.Holds(id, axis));
+        ASSERT_EQ(layout.shares.size(), samples.size());
+        int64_t from = 0;
+        for (size_t i = 0; i < samples.size(); ++i) {
+          const Share& share = layout.shares[i];
+          EXPECT_EQ(share.device, samples[i].device);
+          EXPECT_EQ(share.from, from);
+          const int64_t part = axes.axis(axis).size / static_cast<int64_t>(samples.size());
+          EXPECT_GE(share.to - share.from, part);
+          EXPECT_LE(share.to - share.from, part + 1);
+          from = share.to;
+        }
+        EXPECT_EQ(from, axes.axis(axis).size);
+      }
+      EXPECT_EQ(GroupsChanged(even, split), found);
+      // One in two from the first, or from the second: what both change is all, and nothing twice.
+      const LayoutState first = moves.WithSplitUpdates(even, choice, {2, 0});
+      const LayoutState second = moves.WithSplitUpdates(even, choice, {2, 1});
+      const size_t firsts = GroupsChanged(even, first), seconds = GroupsChanged(even, second);
+      EXPECT_EQ(firsts + seconds, found);
+      EXPECT_EQ(firsts - seconds, found % 2);
+      EXPECT_EQ(GroupsChanged(first, second), found);
+      split_groups += static_cast<int>(found);
+      const DistributionSpec spec = SpecOf(*tiny.layouts, book, split);
+      EXPECT_TRUE(CompileStep(*tiny.layouts, spec).ok());
+    }
+  }
+  EXPECT_GT(split_groups, 60);
+}
+
+// The first axis that has a part for every device: on 16 devices a later one, or none, where the first is short.
+TEST(LayoutMoves, SplitUpdatesByAnAxisThatIsLongEnough) {
+  constexpr int64_t kDevices = 16;
+  int by_first = 0, by_second = 0, whole = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const TinyProblem tiny(TinyStep(random, 2), DrawCluster(random, kDevices, 1 << 28));
+    const Graph& graph = tiny.layouts->graph;
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    Layout everywhere;
+    for (const DeviceId device : tiny.cluster->devices()) {
+      everywhere.shares.push_back({device, 0, 0});
+    }
+    LayoutState copies;
+    copies.of_group =
+        IdVector<GroupId, LayoutId>(graph.group_count(), book.Add(std::move(everywhere)));
+    for (const TensorId id : graph.tensors()) {
+      const Tensor& tensor = graph.tensor(id);
+      if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+      const GroupId group = graph.group(graph.home_op(tensor.storage));
+      LayoutId found = copies.of_group[group];
+      for (size_t choice = 0; choice < moves.update_choices(); ++choice) {
+        const LayoutId split = moves.WithSplitUpdates(copies, choice, {}).of_group[group];
+        if (split != copies.of_group[group]) found = split;
+      }
+      const bool first = tensor.shape[0] >= kDevices, second = tensor.shape[1] >= kDevices;
+      (first ? by_first : second ? by_second : whole) += 1;
+      const AxisId axis = tiny.layouts->axes.Find(book[found].axis);
+      ASSERT_EQ(axis.valid(), first || second);
+      if (axis.valid()) {
+        EXPECT_EQ(axis, tiny.layouts->axes.factors(id, first ? 0 : 1).front());
+      }
+    }
+  }
+  EXPECT_GT(by_first, 5);
+  EXPECT_GT(by_second, 5);
+  EXPECT_GT(whole, 5);
+}
+
+// A step of one unit moves as one.
+TEST(LayoutMoves, HaveAsManyUnitsAsAskedFor) {
+  TinyProblem tiny(11);
+  size_t smallest = tiny.layouts->graph.group_count();
+  for (const int units : {1, kTagParts}) {
+    tiny.layouts->units = units;
+    LayoutBook book;
+    LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+    Random random(1);
+    const LayoutState state = moves.PlainStates().front();
+    for (int i = 0; i < 50; ++i) {
+      const std::optional<LayoutState> next = moves.Draw(state, MoveKind::kUnitToCopies, random);
+      if (!next) continue;
+      const size_t changed = GroupsChanged(state, *next);
+      if (units == 1) {
+        EXPECT_EQ(changed, state.of_group.size());
+      } else {
+        smallest = std::min(smallest, changed);
+      }
+    }
+  }
+  EXPECT_LT(smallest, tiny.layouts->graph.group_count());
+}
+
+}  // namespace
+}  // namespace placewright

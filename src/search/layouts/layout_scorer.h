@@ -1,0 +1,113 @@
+// States scored, as many at a time as there are threads (internal to the module).
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SCORER_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SCORER_H_
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "base/stop.h"
+#include "base/thread_pool.h"
+#include "search/layouts/layout_state.h"
+#include "search/layouts/layout_trials.h"
+
+namespace placewright {
+
+class LayoutScorer {
+ public:
+  // How many states a search draws or makes as if none before them was taken, for any number of threads: the draws, and
+  // so the plan, are those of one after the other, as what follows on one that is taken is drawn again.
+  static constexpr int kAhead = 4;
+
+  struct Trial {
+    const LayoutState* state;  // of the book of the trials
+    Nanos longest = Nanos(kMaxQuantity);
+  };
+  // Of what takes longer than another no more need be found out.
+  static Nanos LongestOf(const Score& score) {
+    return Nanos(score.over == 0 ? score.step_time : kMaxQuantity);
+  }
+  // None: it takes longer than it may. An error: it cannot be compiled.
+  using Scored = Result<std::optional<Score>>;
+
+  // All must outlive it.
+  LayoutScorer(const LayoutProblem& problem, LayoutTrials& trials, const Budget& budget,
+               int threads)
+      : problem_(problem),
+        book_(trials.book()),
+        budget_(budget),
+        pool_(std::clamp(threads, 1, kAhead)) {
+    slots_.emplace_back(trials.evaluator());
+    for (int i = 1; i < pool_.threads(); ++i) {
+      slots_.emplace_back(further_.emplace_back(problem_));
+    }
+  }
+
+  // Calls use(i, scored) in the trials' order until it returns true. False where the time ended before, which is looked
+  // at from the first one that compiled.
+  template <typename Use>
+  bool ScoreInTurn(const std::vector<Trial>& trials, const Use& use) {
+    const size_t threads = slots_.size();
+    std::vector<Scored> scores(threads, Scored(std::nullopt));
+    bool any = false;
+    for (size_t from = 0; from < trials.size(); from += threads) {
+      if (any && budget_.Expired()) return false;
+      const size_t count = std::min(threads, trials.size() - from);
+      for (size_t i = 0; i < count; ++i) book_.Give(*trials[from + i].state, slots_[i].layouts);
+      pool_.ParallelFor(static_cast<int>(count), [&](int i) {
+        const size_t slot = static_cast<size_t>(i);
+        scores[slot] = ScoreIn(slots_[slot], trials[from + slot]);
+      });
+      for (size_t i = 0; i < count; ++i) {
+        any |= scores[i].ok();
+        if (use(from + i, scores[i])) return true;
+      }
+    }
+    return true;
+  }
+
+  // Whether a state's gradients are made apart, where that need not be compiled to be known.
+  std::optional<bool> MadeApart(const LayoutState& state) {
+    Slot& slot = slots_.front();
+    book_.Give(state, slot.layouts);
+    const auto evaluation = slot.evaluator.Evaluate(slot.layouts, OptionsOf(problem_, state));
+    return evaluation.ok() ? slot.evaluator.made_apart() : std::nullopt;
+  }
+
+  // Errors: those of CompileStep.
+  Result<std::vector<TimedInstance>> InstancesOfState(const LayoutState& state) {
+    if (MadeApart(state)) return slots_.front().evaluator.Instances();
+    PW_ASSIGN(const CompiledStep compiled,
+              CompileStep(problem_, book_.Of(state), OptionsOf(problem_, state)));
+    return InstancesOf(compiled);
+  }
+
+ private:
+  // What one thread works with.
+  struct Slot {
+    explicit Slot(LayoutEvaluator& of) : evaluator(of) {}
+    LayoutEvaluator& evaluator;
+    Layouts layouts;
+  };
+
+  Scored ScoreIn(Slot& slot, const Trial& trial) const {
+    PW_ASSIGN(
+        const Evaluation evaluation,
+        slot.evaluator.Evaluate(slot.layouts, OptionsOf(problem_, *trial.state), trial.longest));
+    return evaluation.abandoned ? std::nullopt : std::optional(evaluation.score());
+  }
+
+  const LayoutProblem& problem_;
+  LayoutBook& book_;
+  const Budget& budget_;
+  ThreadPool pool_;
+  std::deque<LayoutEvaluator> further_;  // of all threads but the first
+  std::deque<Slot> slots_;               // by thread
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SCORER_H_

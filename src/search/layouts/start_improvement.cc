@@ -1,0 +1,147 @@
+#include "search/layouts/start_improvement.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "search/layouts/feeders.h"
+#include "search/layouts/gradient_sums.h"
+#include "search/sfb/sfb_search.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kMaxSummands = 64, kMaxSummandTries = 8, kMaxFeeders = 8, kMaxUpdates = 64;
+
+}  // namespace
+
+bool StartImprovement::Improve(LayoutState start, const Score& score) {
+  base_ = std::move(start);
+  score_ = score;
+  TryAxes();
+  TryShares();
+  TryFactors();
+  TrySummands();
+  TryFeeders();
+  TryUpdates();
+  TryAll(LayoutMoves::OtherWaysOf(base_));
+  return !time_ended_;
+}
+
+bool StartImprovement::TimeEnded() { return time_ended_ = time_ended_ || budget_.Expired(); }
+
+// What `make` makes of the start by each number below `count`: made ahead as if nothing helped; what follows on what
+// does is made again.
+template <typename Make>
+void StartImprovement::TryAhead(size_t count, const Make& make) {
+  for (size_t next = 0; next < count && !TimeEnded();) {
+    std::vector<LayoutState> states;
+    std::vector<size_t> numbers;
+    for (; next < count && states.size() < size_t{LayoutScorer::kAhead}; ++next) {
+      LayoutState state = make(next);
+      if (state == base_ || !moves_.MayBe(state)) continue;
+      states.push_back(std::move(state));
+      numbers.push_back(next);
+    }
+    std::vector<LayoutScorer::Trial> trials;
+    for (const LayoutState& state : states)
+      trials.push_back({&state, LayoutScorer::LongestOf(score_)});
+    const bool in_time =
+        scorer_.ScoreInTurn(trials, [&](size_t i, const LayoutScorer::Scored& scored) {
+          if (!scored.ok() || !scored.value()) return false;
+          const Score& score = *scored.value();
+          keep_(states[i], score);
+          if (!(score < score_)) return false;
+          base_ = states[i];
+          score_ = score;
+          next = numbers[i] + 1;
+          return true;
+        });
+    time_ended_ |= !in_time;
+  }
+}
+
+void StartImprovement::TryAll(const std::vector<LayoutState>& states) {
+  TryAhead(states.size(), [&](size_t i) { return states[i]; });
+}
+
+// With layers split by their axis, one choice after the other, where it splits nothing itself:
+// of one that does, moves make more than of what these choices lead to.
+void StartImprovement::TryAxes() {
+  if (!IsPlaced(base_, book_)) return;
+  TryAhead(moves_.axis_choices(),
+           [&](size_t choice) { return moves_.WithAxisChoice(base_, choice); });
+}
+
+// With its parts shared out otherwise.
+void StartImprovement::TryShares() {
+  for (const LayoutId id : std::set<LayoutId>(base_.of_group.begin(), base_.of_group.end())) {
+    TryAll(moves_.OtherSharesOf(base_, id));
+  }
+}
+
+bool StartImprovement::SplitsSamples(LayoutId id) const {
+  const NamedAxes& axes = problem_.axes;
+  const Layout& layout = book_[id];
+  return axes.batch().valid() && layout.shares.size() > 1 &&
+         layout.axis == axes.axis(axes.batch()).name;
+}
+
+// With gradients recomputed from factors: what moves would come to one gradient at a time.
+void StartImprovement::TryFactors() {
+  if (TimeEnded()) return;
+  const auto splits = [this](LayoutId id) { return SplitsSamples(id); };
+  if (std::none_of(base_.of_group.begin(), base_.of_group.end(), splits)) return;
+  const auto instances = scorer_.InstancesOfState(base_);
+  if (!instances.ok()) return;  // a start that does not compile
+  const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, base_), instances.value());
+  if (!specs.ok()) return;
+  std::vector<LayoutState> states;
+  for (const DistributionSpec& spec : specs.value()) {
+    Result<LayoutState> state = StateOf(problem_, spec, book_);
+    if (state.ok()) states.push_back(state.Take());
+  }
+  TryAll(states);
+}
+
+// With summands of gradients computed by all devices: of a thousand groups moves seldom come to these.
+void StartImprovement::TrySummands() {
+  if (TimeEnded()) return;
+  std::vector<GroupId> groups = GroupsOfSummands(problem_, kMaxSummands);
+  std::erase_if(groups, [&](GroupId group) { return !SplitsSamples(base_.of_group[group]); });
+  TryAhead(std::min(kMaxSummandTries, groups.size()),
+           [&](size_t i) { return WithCopies(groups[i], base_.of_group[groups[i]]); });
+}
+
+// With what is read on several devices computed there.
+void StartImprovement::TryFeeders() {
+  if (TimeEnded()) return;
+  const std::vector<Feeder> feeders = FeedersOf(problem_, book_, base_, kMaxFeeders);
+  TryAhead(feeders.size(),
+           [&](size_t i) { return WithCopies(feeders[i].group, feeders[i].read_by); });
+}
+
+// With parameters that are alike on one device each, or with their updates split: all of them, or one or two in three,
+// so that their gathers fit beside the forward pass where all would hold it up.
+void StartImprovement::TryUpdates() {
+  constexpr std::array<LayoutMoves::Some, 3> kSplit = {{{1, 0}, {3, 0}, {3, 1}}};
+  constexpr size_t kWays = 1 + kSplit.size();
+  TryAhead(kWays * std::min(kMaxUpdates, moves_.update_choices()), [&](size_t i) {
+    const size_t choice = i / kWays, way = i % kWays;
+    return way == 0 ? moves_.WithServers(base_, choice)
+                    : moves_.WithSplitUpdates(base_, choice, kSplit[way - 1]);
+  });
+}
+
+// With a group computed by every device of a layout.
+LayoutState StartImprovement::WithCopies(GroupId group, LayoutId layout) {
+  Layout copies = book_[layout];
+  copies.axis.clear();
+  for (Share& share : copies.shares) share.from = share.to = 0;
+  LayoutState state = base_;
+  state.of_group[group] = book_.Add(std::move(copies));
+  return state;
+}
+
+}  // namespace placewright

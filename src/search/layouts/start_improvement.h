@@ -1,0 +1,62 @@
+// A state in which a search over layouts starts, with what moves would come to late (internal to the module): what is
+// tried, and in which order, is in docs/algorithms/layout-search.md.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_START_IMPROVEMENT_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_START_IMPROVEMENT_H_
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "search/layouts/layout_moves.h"
+#include "search/layouts/layout_problem.h"
+#include "search/layouts/layout_scorer.h"
+#include "search/layouts/layout_state.h"
+
+namespace placewright {
+
+class StartImprovement {
+ public:
+  // Of all that is scored, but for what takes longer than the start as far as it is improved by then.
+  using Keep = std::function<void(const LayoutState&, const Score&)>;
+
+  // All must outlive it.
+  StartImprovement(const LayoutProblem& problem, LayoutBook& book, LayoutMoves& moves,
+                   LayoutScorer& scorer, const Budget& budget, Keep keep)
+      : problem_(problem),
+        book_(book),
+        moves_(moves),
+        scorer_(scorer),
+        budget_(budget),
+        keep_(std::move(keep)) {}
+
+  // Most of it is tried on top of what helped before. False where the time ended before all was.
+  bool Improve(LayoutState start, const Score& score);
+
+ private:
+  void TryAxes();
+  void TryShares();
+  void TryFactors();
+  void TrySummands();
+  void TryFeeders();
+  void TryUpdates();
+  template <typename Make>
+  void TryAhead(size_t count, const Make& make);
+  void TryAll(const std::vector<LayoutState>& states);
+  LayoutState WithCopies(GroupId group, LayoutId layout);
+  bool SplitsSamples(LayoutId id) const;
+  bool TimeEnded();
+
+  const LayoutProblem& problem_;
+  LayoutBook& book_;
+  LayoutMoves& moves_;
+  LayoutScorer& scorer_;
+  const Budget& budget_;
+  const Keep keep_;
+  LayoutState base_;
+  Score score_;
+  bool time_ended_ = false;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_START_IMPROVEMENT_H_
