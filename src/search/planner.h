@@ -42,7 +42,7 @@ struct PlannerOptions {
   std::function<void(const Progress&)> progress;
   // Plans that split or copy ops, the best first: where searches over layouts start (--init).
   std::vector<DistributionSpec> layout_starts{};
-  // Where many candidates are tried one after the other, the number in a row without a better one that ends it; none:
+  // Where many candidates are tried one after the other: at least 1, so many in a row without a better one end it; none:
   // all are tried.
   std::optional<int64_t> patience{};
   // Shared by planners that run one after the other.

@@ -237,7 +237,7 @@ class Portfolio {
   }
 
   // `place`, and beside it, where there is more than one thread, on another one what RunReplicated will add: with a
-  // third of the time. That is one thread more than the options say for as long as both take.
+  // third of the time. That is up to twice as many threads as the options say for as long as both take.
   void RunBesideReplicated(const std::function<void()>& place,
                            const std::vector<const Planner*>& planners) {
     made_ahead_.resize(planners.size());

@@ -112,7 +112,7 @@ struct LayoutEvaluator::State {
     return is_apart ? *std::move(apart) : std::move(together);
   }
 
-  // The last step is packed again as it was made: both ways were.
+  // The last step is packed again as it is made: the other way may have been the last that was.
   std::vector<TimedInstance> Instances() {
     PW_CHECK(made_apart.has_value());
     ArrayChanges changes(*last);
@@ -151,8 +151,8 @@ struct LayoutEvaluator::State {
   StepPacker packer;
   PackedEvaluator evaluator;
   std::optional<LayoutFloor> floor;  // where limits are given
-  ArrayWriter* last = nullptr;       // of the last evaluation, with its buckets
-  Bytes fusion;
+  ArrayWriter* last = nullptr;       // of the last evaluation
+  Bytes fusion;                      // its buckets
   std::optional<bool> made_apart;
   bool by_compiler = false;  // one of the two ways of this evaluation
 };

@@ -33,7 +33,7 @@ class LayoutEvaluator {
   // or failed, or that is left to the compiler.
   std::optional<bool> made_apart() const;
 
-  // Where that is known, the ops of that step, but for views.
+  // The ops of that step, but for views. Only where made_apart() has a value.
   std::vector<TimedInstance> Instances();
 
   // Whether that can be done without a graph; else Evaluate compiles. Costs by name,

@@ -332,52 +332,53 @@ class DataParallel {
     }
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const auto& a, const auto& b) { return a.expected < b.expected; });
-    PW_RETURN_IF_ERROR(TryAhead(candidates));
+    PW_RETURN_IF_ERROR(TryAll(candidates));
     PW_RETURN_IF_ERROR(TryTransfers());
     return Take();
   }
 
-  // In turn, taken together as if none were better: what follows on one that is, is looked at again.
-  Status TryAhead(const std::vector<Candidate>& candidates) {
+  // In turn. What cannot be faster than the best by then is left out.
+  Status TryAll(const std::vector<Candidate>& candidates) {
+    using Next = LayoutScorer::Next;
+    // One in any case, whatever the time.
+    PW_RETURN_IF_ERROR(Try(candidates.front(), SpecOf(candidates.front())));
     LayoutScorer scorer(problem_, *trials_, options_.budget, options_.threads);
     const int64_t patience = options_.patience.value_or(kMaxQuantity);
     int64_t in_vain = 0;
     std::optional<Error> error;
-    bool in_time = true;
-    for (size_t next = 0; next < candidates.size() && in_time && in_vain < patience && !error;) {
-      std::vector<const Candidate*> chosen;
-      std::vector<LayoutState> states;
-      for (; next < candidates.size() && chosen.size() < size_t{LayoutScorer::kAhead}; ++next) {
-        const Candidate& candidate = candidates[next];
-        const bool hopeless =
-            result_.feasible && candidate.at_least >= static_cast<double>(best_.step_time);
-        if (hopeless) continue;
-        PW_ASSIGN(LayoutState state, StateOf(problem_, SpecOf(candidate), trials_->book()));
-        states.push_back(std::move(state));
-        chosen.push_back(&candidate);
+    const auto hopeless = [&](const Candidate& candidate) {
+      return result_.feasible && candidate.at_least >= static_cast<double>(best_.step_time);
+    };
+    const auto make = [&](size_t number) -> std::optional<LayoutScorer::Made> {
+      const Candidate& candidate = candidates[number + 1];
+      if (hopeless(candidate)) return std::nullopt;
+      Result<LayoutState> state = StateOf(problem_, SpecOf(candidate), trials_->book());
+      if (!state.ok()) {
+        if (!error) error = std::move(state.error());
+        return std::nullopt;
       }
-      std::vector<LayoutScorer::Trial> trials;
-      for (const LayoutState& state : states) trials.push_back({&state, Longest()});
-      in_time = scorer.ScoreInTurn(trials, [&](size_t i, const LayoutScorer::Scored& scored) {
-        if (!scored.ok()) {
-          error = scored.error();
-          return true;
-        }
-        const bool better = Keep(*chosen[i], SpecOf(*chosen[i]), scored.value());
-        in_vain = better ? 0 : in_vain + 1;
-        if (better) next = static_cast<size_t>(chosen[i] - candidates.data()) + 1;
-        return better || in_vain == patience;
-      });
-      in_time =
-          in_time && !(result_.layouts && next < candidates.size() && options_.budget.Expired());
-    }
+      LayoutScorer::Made made{state.Take(), Longest()};
+      if (const Evaluation* known = trials_->Known(made.state)) made.known = known->score();
+      return made;
+    };
+    const auto use = [&](size_t number, const LayoutState&, const LayoutScorer::Scored& scored) {
+      if (!scored.ok()) {
+        error = scored.error();
+        return Next::kEnd;
+      }
+      const Candidate& candidate = candidates[number + 1];
+      const bool better = Keep(candidate, SpecOf(candidate), scored.value());
+      in_vain = better ? 0 : in_vain + 1;
+      return better ? Next::kAgain : in_vain < patience ? Next::kOn : Next::kEnd;
+    };
+    const size_t ended = scorer.TryAhead(candidates.size() - 1, make, use) + 1;
     if (error) return *std::move(error);
-    result_.cut_short = !in_time;
-    if (!in_time || in_vain >= patience) {
-      NoteOnce(fmt::format("{} was ended after {} of {} candidates{}", name_, result_.iterations,
-                           candidates.size(),
-                           in_time ? fmt::format(", {} in a row not better", in_vain) : ""));
-    }
+    const auto left = candidates.begin() + static_cast<ptrdiff_t>(ended);
+    if (std::all_of(left, candidates.end(), hopeless)) return Ok();
+    result_.cut_short = in_vain < patience;
+    NoteOnce(fmt::format(
+        "{} was ended after {} of {} candidates{}", name_, result_.iterations, candidates.size(),
+        result_.cut_short ? "" : fmt::format(", {} in a row not better", in_vain)));
     return Ok();
   }
 

@@ -2,14 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "search/evaluation/simulated.h"
 #include "search/layouts/test_steps.h"
 #include "search/layouts/test_tiny_steps.h"
+#include "search/planner_table.h"
 
 namespace placewright {
 namespace {
@@ -24,13 +28,14 @@ PlannerResult Best(const TinyProblem& tiny, int threads, std::optional<int64_t> 
       .Take();
 }
 
-// Six devices of up to six kinds, each a group.
+// Six devices of up to six kinds; the devices of a kind are a group.
 TEST(DataParallelBest, DoesNotDependOnThreadsAndEndsWithItsPatience) {
   int ended = 0, longer = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const TinyProblem tiny(TinyStep(random, 2), DrawCluster(random, 6, 1 << 28));
+    Graph graph = TinyStep(random, 2);
+    const TinyProblem tiny(std::move(graph), DrawCluster(random, 6, 1 << 28));
     const PlannerResult all = Best(tiny, 1, std::nullopt);
     EXPECT_TRUE(all.notes.empty());
     for (const std::optional<int64_t> patience : {std::optional<int64_t>(), {2}, {5}}) {
@@ -59,6 +64,27 @@ TEST(DataParallelBest, DoesNotDependOnThreadsAndEndsWithItsPatience) {
   }
   EXPECT_GT(ended, 20);
   EXPECT_GT(longer, 0);
+}
+
+// And by itself tries all.
+TEST(DataParallelBest, EndsSoonerInAuto) {
+  const PlannerTable table = MakeLayoutPlanners();
+  int ended = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    Graph graph = TinyStep(random, 2);
+    const TinyProblem tiny(std::move(graph), DrawCluster(random, 6, 1 << 28));
+    PlannerOptions options;
+    options.budget.iterations = 1;
+    const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);
+    const PlannerResult best = MakeAuto(table)->Plan(tiny.problem, *evaluator, options).Take();
+    const std::vector<std::string> notes = Best(tiny, 1, 16).notes;
+    for (const std::string& note : notes) {
+      EXPECT_NE(std::find(best.notes.begin(), best.notes.end(), note), best.notes.end()) << note;
+      ++ended;
+    }
+  }
+  EXPECT_GT(ended, 0);
 }
 
 }  // namespace

@@ -68,17 +68,17 @@ class LayoutMoves {
   // them, or one of a few. `choice`: below axis_choices().
   LayoutState WithAxisChoice(const LayoutState& state, size_t choice) const;
   size_t axis_choices() const { return targets_.axis_choices.size(); }
-  // With parameters that are alike and lie on several devices each on one of these in turn, with their state and
-  // update. `choice`: below update_choices(), of which the first have the most bytes.
-  LayoutState WithServers(const LayoutState& state, size_t choice);
-  // Of several, in their order: one in `every`, from number `from` on.
+  // Of several, in their order: one in `every` (at least 1), from number `from` on (0: the first).
   struct Some {
     size_t every = 1, from = 0;
   };
-  // With the updates of `some` of them split instead: each device sums a part of the gradient, and makes that part of the new parameter
-  // (Xu et al., arXiv:2004.13336). Evenly over the devices of the layout that most groups have, by the first axis of
-  // each parameter that splits its update and has a part for each device; where there is none, or that layout is of one
-  // device, all stays. `choice`: as above.
+  // With parameters that are alike and lie on several devices each on one of these in turn, with their state and
+  // update. `choice`: below update_choices(), of which the first have the most bytes.
+  LayoutState WithServers(const LayoutState& state, size_t choice);
+  // With the updates of `some` of them split instead: each device sums a part of the gradient, and makes that part of
+  // the new parameter (Xu et al., arXiv:2004.13336). Evenly over the devices of the layout that most groups have, by the
+  // first axis of each parameter that splits its update and has a part for each device; where there is none, or that
+  // layout is of one device, all stays. `choice`: as above.
   LayoutState WithSplitUpdates(const LayoutState& state, size_t choice, Some some);
   size_t update_choices() const { return targets_.alike_parameters.size(); }
   // The same layouts with AllReduce in buckets or not, with Broadcast or without.

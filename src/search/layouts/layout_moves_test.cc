@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "compile/layout_specs.h"
-#include "search/layouts/layout_devices.h"
 #include "search/layouts/test_steps.h"
 #include "search/layouts/test_tiny_steps.h"
 
@@ -156,7 +154,7 @@ TEST(LayoutMoves, ServeParametersThatAreAlikeInTurn) {
 
 // Each parameter by an axis of its own, evenly, on the devices that the others are on; what it makes is a step.
 TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
-  int split_groups = 0;
+  int split_groups = 0, both = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const TinyProblem tiny(seed, {}, /*layers=*/2);
     const Graph& graph = tiny.layouts->graph;
@@ -202,12 +200,46 @@ TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
       EXPECT_EQ(firsts + seconds, found);
       EXPECT_EQ(firsts - seconds, found % 2);
       EXPECT_EQ(GroupsChanged(first, second), found);
+      both += firsts > 0 && seconds > 0 ? 1 : 0;
       split_groups += static_cast<int>(found);
       const DistributionSpec spec = SpecOf(*tiny.layouts, book, split);
       EXPECT_TRUE(CompileStep(*tiny.layouts, spec).ok());
     }
   }
   EXPECT_GT(split_groups, 60);
+  EXPECT_GT(both, 5);
+}
+
+// Six layers: all of their parameters, or one in two, three or four, go elsewhere.
+TEST(LayoutMoves, ServeSomeOfTheParametersThatAreAlike) {
+  constexpr size_t kLayers = 6;
+  Random random(5);
+  Graph step = TinyStep(random, kLayers, /*alike=*/true);
+  const TinyProblem tiny(std::move(step), TinyCluster(random));
+  LayoutBook book;
+  LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
+  const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
+  std::vector<GroupId> parameters;
+  for (const TensorId id : tiny.layouts->graph.tensors()) {
+    const Tensor& tensor = tiny.layouts->graph.tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    parameters.push_back(tiny.layouts->graph.group(tiny.layouts->graph.home_op(tensor.storage)));
+  }
+  ASSERT_EQ(parameters.size(), kLayers);
+  std::set<std::vector<size_t>> seen;
+  for (int i = 0; i < 400; ++i) {
+    const std::optional<LayoutState> next = moves.Draw(even, MoveKind::kServersAlike, random);
+    if (!next) continue;
+    std::vector<size_t> changed;
+    for (size_t p = 0; p < kLayers; ++p) {
+      if (next->of_group[parameters[p]] != even.of_group[parameters[p]]) changed.push_back(p);
+    }
+    EXPECT_EQ(GroupsChanged(even, *next), changed.size());
+    seen.insert(changed);
+  }
+  const std::set<std::vector<size_t>> expected = {
+      {0, 1, 2, 3, 4, 5}, {0, 2, 4}, {1, 3, 5}, {0, 3}, {1, 4}, {2, 5}, {0, 4}, {1, 5}, {2}, {3}};
+  EXPECT_EQ(seen, expected);
 }
 
 // The first axis that has a part for every device: on 16 devices a later one, or none, where the first is short.
@@ -216,7 +248,8 @@ TEST(LayoutMoves, SplitUpdatesByAnAxisThatIsLongEnough) {
   int by_first = 0, by_second = 0, whole = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);
-    const TinyProblem tiny(TinyStep(random, 2), DrawCluster(random, kDevices, 1 << 28));
+    Graph step = TinyStep(random, 2);
+    const TinyProblem tiny(std::move(step), DrawCluster(random, kDevices, 1 << 28));
     const Graph& graph = tiny.layouts->graph;
     LayoutBook book;
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();

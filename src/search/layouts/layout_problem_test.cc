@@ -101,7 +101,7 @@ TEST(CompileStep, MakesThemTogetherWhereItIsNot) {
   EXPECT_TRUE(CompiledOver(graph, fast).step.graph.FindOp("back@a").valid());
 }
 
-// However they are made, and also after another step was evaluated, which is longer than it may be.
+// However its gradients are made, with buckets, and after other steps.
 TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
   const Graph graph = GradientsOfConvolution();
   for (const bool apart : {true, false}) {
@@ -111,18 +111,26 @@ TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
     LayoutBook book;
     const LayoutState state = StateOf(*problem, Split(), book).Take();
     LayoutEvaluator evaluator(*problem);
-    for (int i = 0; i < 2; ++i) {
-      ASSERT_TRUE(evaluator.Evaluate(book.Of(state), OptionsOf(*problem, state)).ok());
-      ASSERT_EQ(evaluator.made_apart(), apart);
-      std::vector<TimedInstance> expected = InstancesOf(CompileStep(*problem, Split()).Take());
+    LayoutState placed = state, bucket = state;
+    bucket.fusion = Bytes(1 << 20);
+    for (LayoutId& id : placed.of_group) id = book.Add({"", {{DeviceId(0), 0, 0}}});
+    for (const LayoutState& one : {state, placed, bucket, state}) {
+      const CompileOptions options = OptionsOf(*problem, one);
+      ASSERT_TRUE(evaluator.Evaluate(book.Of(one), options).ok());
+      ASSERT_TRUE(evaluator.made_apart().has_value());
+      const bool is_apart = *evaluator.made_apart();
+      EXPECT_EQ(is_apart, apart && !(one == placed));
+      const CompiledStep compiled = CompileStep(*problem, book.Of(one), options, is_apart).Take();
+      std::vector<TimedInstance> expected = InstancesOf(compiled);
       std::vector<TimedInstance> instances = evaluator.Instances();
       for (std::vector<TimedInstance>* of : {&expected, &instances}) {
-        std::erase_if(*of, [](const TimedInstance& one) { return !one.origin.valid(); });
+        std::erase_if(*of, [](const TimedInstance& instance) { return !instance.origin.valid(); });
         std::sort(of->begin(), of->end());
       }
       EXPECT_TRUE(instances == expected);
-      EXPECT_EQ(instances.size(), apart ? 46U : 44U);
-      ASSERT_TRUE(evaluator.Evaluate(book.Of(state), OptionsOf(*problem, state), Nanos(1)).ok());
+      // The two gradients, 20 ops, the update.
+      EXPECT_EQ(instances.size(), ((is_apart ? 2U : 1U) + 20U + 1U) * (one == placed ? 1U : 2U));
+      ASSERT_TRUE(evaluator.Evaluate(book.Of(one), options, Nanos(1)).ok());
       EXPECT_FALSE(evaluator.made_apart().has_value());
     }
   }

@@ -153,7 +153,7 @@ class LayoutRun : public PlannerRun {
   // The best one; where it splits nothing, the best of those that do may come to less.
   void ImproveStarts() {
     StartImprovement improvement(
-        problem_, book_, *moves_, scorer_, options_.budget,
+        *moves_, scorer_,
         [this](const LayoutState& state, const Score& score) { Keep(state, score); });
     const bool other =
         IsPlaced(*best_, book_) && split_start_ && split_score_.over <= best_score_.over &&

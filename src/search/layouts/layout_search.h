@@ -28,7 +28,7 @@ namespace placewright {
 
 // Goes on for up to four moves a slice. `name`: of the algorithm, in the result. `placed`: a plan of whole ops to
 // start from, too, or empty. Starts are no moves and count as none; they end with the time, but for the first.
-// Constraints hold. Errors: those of LayoutMoves::Make; of the starts the first one's where none can be compiled;
+// Constraints hold. Errors: those of LayoutMoves::Make; of the starts one's where none can be compiled;
 // kUsage (the problem has no layouts).
 Result<std::unique_ptr<PlannerRun>> StartLayoutSearch(const Problem& problem,
                                                       const PlannerOptions& options,

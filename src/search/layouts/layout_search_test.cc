@@ -6,15 +6,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cluster/cluster_builder.h"
 #include "compile/layout_specs.h"
-#include "graph/batch/at_batch.h"
-#include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_moves.h"

@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_TRIALS_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_TRIALS_H_
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,13 +30,18 @@ class LayoutTrials {
   Result<Evaluation> Evaluate(const DistributionSpec& spec,
                               Nanos abandon_above = Nanos(kMaxQuantity)) {
     PW_ASSIGN(LayoutState state, StateOf(problem_, spec, book_));
-    for (const auto& [known, evaluation] : known_) {
-      if (known == state) return evaluation;
-    }
+    if (const Evaluation* known = Known(state)) return *known;
     PW_ASSIGN(Evaluation evaluation, evaluator_.Evaluate(book_.Of(state), OptionsOf(problem_, state),
                                                          abandon_above));
     if (!evaluation.abandoned) known_.emplace_back(std::move(state), evaluation);
     return evaluation;
+  }
+
+  // Of what was evaluated before, until the next evaluation; or nullptr.
+  const Evaluation* Known(const LayoutState& state) const {
+    const auto found = std::find_if(known_.begin(), known_.end(),
+                                    [&](const auto& known) { return known.first == state; });
+    return found == known_.end() ? nullptr : &found->second;
   }
 
  private:

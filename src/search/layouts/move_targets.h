@@ -41,7 +41,7 @@ struct MoveTargets {
   // Of which layers, and which of these; none of them: all.
   std::vector<std::pair<size_t, std::optional<size_t>>> axis_choices;
   IdVector<GroupId, std::vector<AxisId>>
-      parameter_axes;  // that split a group's largest parameter and its update, by its dimensions
+      parameter_axes;  // that split a group's largest parameter and its update, in the order of its dimensions
 };
 
 // The layouts are added to `book`. Errors: those of TagGroups and DevicesToSplitOver.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -29,37 +30,33 @@ bool StartImprovement::Improve(LayoutState start, const Score& score) {
   return !time_ended_;
 }
 
-bool StartImprovement::TimeEnded() { return time_ended_ = time_ended_ || budget_.Expired(); }
+bool StartImprovement::TimeEnded() {
+  return time_ended_ = time_ended_ || scorer_.budget().Expired();
+}
 
 // What `make` makes of the start by each number below `count`: made ahead as if nothing helped; what follows on what
 // does is made again.
 template <typename Make>
 void StartImprovement::TryAhead(size_t count, const Make& make) {
-  for (size_t next = 0; next < count && !TimeEnded();) {
-    std::vector<LayoutState> states;
-    std::vector<size_t> numbers;
-    for (; next < count && states.size() < size_t{LayoutScorer::kAhead}; ++next) {
-      LayoutState state = make(next);
-      if (state == base_ || !moves_.MayBe(state)) continue;
-      states.push_back(std::move(state));
-      numbers.push_back(next);
-    }
-    std::vector<LayoutScorer::Trial> trials;
-    for (const LayoutState& state : states)
-      trials.push_back({&state, LayoutScorer::LongestOf(score_)});
-    const bool in_time =
-        scorer_.ScoreInTurn(trials, [&](size_t i, const LayoutScorer::Scored& scored) {
-          if (!scored.ok() || !scored.value()) return false;
-          const Score& score = *scored.value();
-          keep_(states[i], score);
-          if (!(score < score_)) return false;
-          base_ = states[i];
-          score_ = score;
-          next = numbers[i] + 1;
-          return true;
-        });
-    time_ended_ |= !in_time;
-  }
+  if (TimeEnded()) return;
+  using Next = LayoutScorer::Next;
+  const size_t tried = scorer_.TryAhead(
+      count,
+      [&](size_t number) -> std::optional<LayoutScorer::Made> {
+        LayoutState state = make(number);
+        if (state == base_ || !moves_.MayBe(state)) return std::nullopt;
+        return LayoutScorer::Made{std::move(state), LayoutScorer::LongestOf(score_)};
+      },
+      [&](size_t, const LayoutState& state, const LayoutScorer::Scored& scored) {
+        if (!scored.ok() || !scored.value()) return Next::kOn;
+        const Score& score = *scored.value();
+        keep_(state, score);
+        if (!(score < score_)) return Next::kOn;
+        base_ = state;
+        score_ = score;
+        return Next::kAgain;
+      });
+  time_ended_ |= tried < count;
 }
 
 void StartImprovement::TryAll(const std::vector<LayoutState>& states) {

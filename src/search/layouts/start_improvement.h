@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "search/layouts/layout_moves.h"
@@ -20,13 +21,11 @@ class StartImprovement {
   using Keep = std::function<void(const LayoutState&, const Score&)>;
 
   // All must outlive it.
-  StartImprovement(const LayoutProblem& problem, LayoutBook& book, LayoutMoves& moves,
-                   LayoutScorer& scorer, const Budget& budget, Keep keep)
-      : problem_(problem),
-        book_(book),
+  StartImprovement(LayoutMoves& moves, LayoutScorer& scorer, Keep keep)
+      : problem_(scorer.problem()),
+        book_(scorer.book()),
         moves_(moves),
         scorer_(scorer),
-        budget_(budget),
         keep_(std::move(keep)) {}
 
   // Most of it is tried on top of what helped before. False where the time ended before all was.
@@ -50,7 +49,6 @@ class StartImprovement {
   LayoutBook& book_;
   LayoutMoves& moves_;
   LayoutScorer& scorer_;
-  const Budget& budget_;
   const Keep keep_;
   LayoutState base_;
   Score score_;

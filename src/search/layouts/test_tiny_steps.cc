@@ -13,7 +13,7 @@
 
 namespace placewright {
 
-Graph TinyStep(Random& random, size_t layers) {
+Graph TinyStep(Random& random, size_t layers, bool alike) {
   GraphBuilder builder("tiny", "aten");
   builder.set_batch(kSamples);
   const auto size = [&] { return int64_t{1} << (2 + random.Below(6)); };
@@ -40,7 +40,7 @@ Graph TinyStep(Random& random, size_t layers) {
   if (layers == 0) layers = 1 + random.Below(2);
   for (size_t layer = 0; layer < layers; ++layer) {
     const std::string number = std::to_string(layer);
-    const int64_t next = size();
+    const int64_t next = alike ? width : size();
     const TensorId across = input("input:t" + number, TensorKind::kInput, {width, kSamples});
     const TensorId w = input("param:w" + number, TensorKind::kParameter, {width, next});
     const TensorId y = add("product" + number, "aten.mm.default", {x, w}, {kSamples, next});
@@ -82,16 +82,15 @@ Cluster TinyCluster(Random& random) {
   return std::move(builder).Build().Take();
 }
 
-TinyProblem::TinyProblem(uint64_t seed, const Constraints& constraints, size_t layers)
-    : random(seed) {
+TinyProblem::TinyProblem(uint64_t seed, const Constraints& constraints, size_t layers) {
+  Random random(seed);
   graph = std::make_unique<const Graph>(TinyStep(random, layers));
   cluster = std::make_unique<const Cluster>(TinyCluster(random));
   Complete(constraints);
 }
 
 TinyProblem::TinyProblem(Graph of, Cluster on, const Constraints& constraints)
-    : random(0),
-      graph(std::make_unique<const Graph>(std::move(of))),
+    : graph(std::make_unique<const Graph>(std::move(of))),
       cluster(std::make_unique<const Cluster>(std::move(on))) {
   Complete(constraints);
 }

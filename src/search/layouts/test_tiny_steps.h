@@ -18,8 +18,8 @@ namespace placewright {
 inline constexpr int64_t kSamples = 8;
 
 // Some layers (0: one or two), each with a product, an activation, the weight's gradient as a sum over the samples,
-// and its update.
-Graph TinyStep(Random& random, size_t layers);
+// and its update. `alike`: of equal widths.
+Graph TinyStep(Random& random, size_t layers, bool alike = false);
 
 // Two devices, a and b, one of which may be slower.
 Cluster TinyCluster(Random& random);
@@ -31,7 +31,6 @@ struct TinyProblem {
 
   PlannerResult Search(LayoutRule rule, int64_t moves, uint64_t seed = 0, int threads = 1) const;
 
-  Random random;
   std::unique_ptr<const Graph> graph;
   std::unique_ptr<const Cluster> cluster;
   std::unique_ptr<LayoutProblem> layouts;
