@@ -18,7 +18,7 @@
 namespace placewright {
 namespace {
 
-PlannerResult Best(const TinyProblem& tiny, int threads, std::optional<int64_t> patience) {
+PlannerResult Best(const LayeredProblem& tiny, int threads, std::optional<int64_t> patience) {
   PlannerOptions options;
   options.threads = threads;
   options.patience = patience;
@@ -35,7 +35,7 @@ TEST(DataParallelBest, DoesNotDependOnThreadsAndEndsWithItsPatience) {
     SCOPED_TRACE(seed);
     Random random(seed);
     Graph graph = TinyStep(random, 2);
-    const TinyProblem tiny(std::move(graph), DrawCluster(random, 6, 1 << 28));
+    const LayeredProblem tiny(std::move(graph), DrawCluster(random, 6, 1 << 28));
     const PlannerResult all = Best(tiny, 1, std::nullopt);
     EXPECT_TRUE(all.notes.empty());
     for (const std::optional<int64_t> patience : {std::optional<int64_t>(), {2}, {5}}) {
@@ -73,7 +73,7 @@ TEST(DataParallelBest, EndsSoonerInAuto) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Random random(seed);
     Graph graph = TinyStep(random, 2);
-    const TinyProblem tiny(std::move(graph), DrawCluster(random, 6, 1 << 28));
+    const LayeredProblem tiny(std::move(graph), DrawCluster(random, 6, 1 << 28));
     PlannerOptions options;
     options.budget.iterations = 1;
     const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);

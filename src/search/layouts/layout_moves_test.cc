@@ -16,7 +16,7 @@ namespace placewright {
 namespace {
 
 TEST(LayoutMoves, DrawsStatesThatMayBe) {
-  const TinyProblem tiny(11);
+  const LayeredProblem tiny(11);
   LayoutBook book;
   LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
   Random random(1);
@@ -45,7 +45,7 @@ TEST(LayoutMoves, DrawsStatesThatMayBe) {
 
 // Two layers of equal widths: what one move gives to a group it gives to the group that is alike.
 TEST(LayoutMoves, MovesGroupsThatAreAlikeTogether) {
-  std::optional<TinyProblem> tiny;
+  std::optional<LayeredProblem> tiny;
   const auto types = [&](GroupId group) {
     std::string text;
     for (const OpId op : tiny->layouts->graph.ops()) {
@@ -94,7 +94,7 @@ TEST(LayoutMoves, OfSingleGroupsChangeOneAndNothingElse) {
   const MoveChances chances = MoveChances::OneAtATime(LayoutMoves::kOfSingleGroups);
   std::set<MoveKind> kinds;
   for (uint64_t seed = 0; seed < 30; ++seed) {
-    const TinyProblem tiny(seed);
+    const LayeredProblem tiny(seed);
     LayoutBook book;
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
     Random random(seed);
@@ -119,7 +119,7 @@ TEST(LayoutMoves, OfSingleGroupsChangeOneAndNothingElse) {
 TEST(LayoutMoves, ServeParametersThatAreAlikeInTurn) {
   int of_both = 0, of_one = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
-    const TinyProblem tiny(seed, {}, /*layers=*/2);
+    const LayeredProblem tiny(seed, {}, /*layers=*/2);
     const Graph& graph = tiny.layouts->graph;
     LayoutBook book;
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
@@ -156,7 +156,7 @@ TEST(LayoutMoves, ServeParametersThatAreAlikeInTurn) {
 TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
   int split_groups = 0, both = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
-    const TinyProblem tiny(seed, {}, /*layers=*/2);
+    const LayeredProblem tiny(seed, {}, /*layers=*/2);
     const Graph& graph = tiny.layouts->graph;
     const NamedAxes& axes = tiny.layouts->axes;
     LayoutBook book;
@@ -215,7 +215,7 @@ TEST(LayoutMoves, ServeSomeOfTheParametersThatAreAlike) {
   constexpr size_t kLayers = 6;
   Random random(5);
   Graph step = TinyStep(random, kLayers, /*alike=*/true);
-  const TinyProblem tiny(std::move(step), TinyCluster(random));
+  const LayeredProblem tiny(std::move(step), TinyCluster(random));
   LayoutBook book;
   LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
   const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
@@ -249,7 +249,7 @@ TEST(LayoutMoves, SplitUpdatesByAnAxisThatIsLongEnough) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);
     Graph step = TinyStep(random, 2);
-    const TinyProblem tiny(std::move(step), DrawCluster(random, kDevices, 1 << 28));
+    const LayeredProblem tiny(std::move(step), DrawCluster(random, kDevices, 1 << 28));
     const Graph& graph = tiny.layouts->graph;
     LayoutBook book;
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
@@ -285,7 +285,7 @@ TEST(LayoutMoves, SplitUpdatesByAnAxisThatIsLongEnough) {
 
 // A step of one unit moves as one.
 TEST(LayoutMoves, HaveAsManyUnitsAsAskedFor) {
-  TinyProblem tiny(11);
+  LayeredProblem tiny(11);
   size_t smallest = tiny.layouts->graph.group_count();
   for (const int units : {1, kTagParts}) {
     tiny.layouts->units = units;

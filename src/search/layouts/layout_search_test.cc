@@ -25,7 +25,7 @@ namespace placewright {
 namespace {
 
 // Over all ways to give every group one of: a, b, both with equal shares, both with everything.
-int64_t Optimum(const TinyProblem& tiny) {
+int64_t Optimum(const LayeredProblem& tiny) {
   const LayoutProblem& problem = *tiny.layouts;
   LayoutBook book;
   const DeviceId a(0), b(1);
@@ -51,7 +51,7 @@ TEST(LayoutSearch, FindsTheOptimumOfTinySteps) {
   constexpr int kProblems = 40;
   int reached = 0, drawn = 0;
   for (uint64_t seed = 0; drawn < kProblems; ++seed) {
-    const TinyProblem tiny(seed);
+    const LayeredProblem tiny(seed);
     if (tiny.layouts->graph.group_count() > 4) continue;
     ++drawn;
     const PlannerResult found = tiny.Search(LayoutRule::kLocalSearch, 1000);
@@ -62,7 +62,7 @@ TEST(LayoutSearch, FindsTheOptimumOfTinySteps) {
 
 TEST(LayoutSearch, IsNeverWorseThanItsStarts) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const TinyProblem tiny(seed);
+    const LayeredProblem tiny(seed);
     const DistributionSpec all = EvenSplit();
     const Nanos start = EvaluateLayouts(*tiny.layouts, all).Take().step_time;
     for (const LayoutRule rule :
@@ -84,7 +84,7 @@ TEST(LayoutSearch, IsNeverWorseThanItsStarts) {
 TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
   int shares_differ = 0, factors = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    const TinyProblem tiny(seed);
+    const LayeredProblem tiny(seed);
     PlannerOptions options;
     options.budget.iterations = 1;
     const DistributionSpec even = EvenSplit();
@@ -116,7 +116,7 @@ TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
 TEST(LayoutSearch, SplitsLayersOfAPlacedStartByTheirAxes) {
   int improved = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    const TinyProblem tiny(seed, {}, /*layers=*/18);
+    const LayeredProblem tiny(seed, {}, /*layers=*/18);
     DistributionSpec placed;
     placed.layouts = {{"*", GroupId(), "", {{"a", {}, {}}}, LayoutOption::kPlace}};
     PlannerOptions options;
@@ -146,7 +146,7 @@ TEST(LayoutSearch, SplitsLayersOfAPlacedStartByTheirAxes) {
 TEST(LayoutSearch, PutsWhatItSplitsIntoPlacementsThatAreOffered) {
   int improved = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    const TinyProblem tiny(seed);
+    const LayeredProblem tiny(seed);
     DistributionSpec start = EvenSplit();
     LayoutSpec alone;
     alone.groups = "layer0";
@@ -172,7 +172,7 @@ TEST(LayoutSearch, PutsWhatItSplitsIntoPlacementsThatAreOffered) {
 // Long enough for best plans to be perturbed.
 TEST(LayoutSearch, RepeatsItself) {
   constexpr int64_t kMoves = 500;
-  const TinyProblem tiny(3);
+  const LayeredProblem tiny(3);
   for (const LayoutRule rule :
        {LayoutRule::kLocalSearch, LayoutRule::kAnnealing, LayoutRule::kMcmc}) {
     const PlannerResult one = tiny.Search(rule, kMoves, 7, 1);
@@ -195,7 +195,7 @@ TEST(LayoutSearch, LeavesPlansWhoseNeighboursAreNotBetter) {
 }
 
 TEST(LayoutState, OtherStatesHaveOtherHashes) {
-  const TinyProblem tiny(11);
+  const LayeredProblem tiny(11);
   LayoutBook book;
   LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
   Random random(1);
@@ -213,7 +213,7 @@ TEST(LayoutState, OtherStatesHaveOtherHashes) {
 
 // Beside searches over layouts, on steps of more than 5,000 ops.
 TEST(LayoutSearch, LetsDescentJoinSoonerOnLongSteps) {
-  TinyProblem tiny(5);
+  LayeredProblem tiny(5);
   const DescentPlanner descent;
   EXPECT_EQ(descent.joins_after(tiny.problem), 2000);
   EXPECT_EQ(descent.StartsFor(tiny.problem), 1u);
@@ -227,7 +227,7 @@ TEST(LayoutSearch, LetsDescentJoinSoonerOnLongSteps) {
 
 // What is known is what evaluating it anew gives, whatever the limit; where it was given up, nothing is.
 TEST(LayoutTrials, KnowWhatTheyHaveEvaluated) {
-  const TinyProblem tiny(3);
+  const LayeredProblem tiny(3);
   LayoutSpec everything;
   everything.groups = "*";
   everything.axis = "batch";
@@ -253,7 +253,7 @@ TEST(LayoutTrials, KnowWhatTheyHaveEvaluated) {
 TEST(LayoutSearch, KeepsToConstraints) {
   Constraints constraints;
   constraints.forbids.push_back({"layer*", "b"});
-  const TinyProblem tiny(5, constraints);
+  const LayeredProblem tiny(5, constraints);
   const PlannerResult found = tiny.Search(LayoutRule::kLocalSearch, 200);
   EXPECT_EQ(found.devices, std::vector<std::string>{"a"});
 }
@@ -261,7 +261,7 @@ TEST(LayoutSearch, KeepsToConstraints) {
 TEST(LayoutSearch, StartsWhereEverythingIsPinned) {
   Constraints constraints;
   constraints.pins.push_back({"layer*", "b"});
-  const TinyProblem tiny(5, constraints);
+  const LayeredProblem tiny(5, constraints);
   EXPECT_EQ(tiny.Search(LayoutRule::kLocalSearch, 5).devices, std::vector<std::string>{"b"});
 }
 

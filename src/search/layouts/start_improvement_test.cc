@@ -99,7 +99,7 @@ TEST(StartImprovement, DoesNotDependOnThreads) {
   int improved = 0;
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
-    const TinyProblem tiny(seed, {}, 3);
+    const LayeredProblem tiny(seed, {}, 3);
     Starts starts(tiny.problem);
     ASSERT_TRUE(starts.split);
     const auto by_one = starts.Kept(*starts.split);
@@ -124,7 +124,7 @@ TEST(StartImprovement, SplitsSomeUpdatesWhereThatHelps) {
   for (const uint64_t seed : {0, 1, 2, 3, 4, 5, 82, 236, 317, 464}) {
     Random random(seed);
     Graph step = TinyStep(random, 9, /*alike=*/true);
-    const TinyProblem tiny(std::move(step), TinyCluster(random));
+    const LayeredProblem tiny(std::move(step), TinyCluster(random));
     Starts starts(tiny.problem);
     ASSERT_TRUE(starts.split);
     const NamedAxes& axes = tiny.layouts->axes;
@@ -149,7 +149,7 @@ TEST(StartImprovement, SplitsSomeUpdatesWhereThatHelps) {
 
 // Nothing is tried once the time has ended, and no more than what goes on when it ends.
 TEST(StartImprovement, EndsWithTheTime) {
-  const TinyProblem tiny(1, {}, 3);
+  const LayeredProblem tiny(1, {}, 3);
   Starts starts(tiny.problem);
   ASSERT_TRUE(starts.split);
   ASSERT_GT(starts.Kept(*starts.split).size(), 2U);

@@ -82,28 +82,28 @@ Cluster TinyCluster(Random& random) {
   return std::move(builder).Build().Take();
 }
 
-TinyProblem::TinyProblem(uint64_t seed, const Constraints& constraints, size_t layers) {
+LayeredProblem::LayeredProblem(uint64_t seed, const Constraints& constraints, size_t layers) {
   Random random(seed);
   graph = std::make_unique<const Graph>(TinyStep(random, layers));
   cluster = std::make_unique<const Cluster>(TinyCluster(random));
   Complete(constraints);
 }
 
-TinyProblem::TinyProblem(Graph of, Cluster on, const Constraints& constraints)
+LayeredProblem::LayeredProblem(Graph of, Cluster on, const Constraints& constraints)
     : graph(std::make_unique<const Graph>(std::move(of))),
       cluster(std::make_unique<const Cluster>(std::move(on))) {
   Complete(constraints);
 }
 
-void TinyProblem::Complete(const Constraints& constraints) {
+void LayeredProblem::Complete(const Constraints& constraints) {
   layouts = LayoutProblem::Make(*graph, *cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
   problem =
       BuildProblem(*graph, *cluster, layouts->costs, constraints, SchedulingPolicy::kFifo).Take();
   problem.layouts = layouts.get();
 }
 
-PlannerResult TinyProblem::Search(LayoutRule rule, int64_t moves, uint64_t seed,
-                                  int threads) const {
+PlannerResult LayeredProblem::Search(LayoutRule rule, int64_t moves, uint64_t seed,
+                                     int threads) const {
   PlannerOptions options;
   options.budget.iterations = moves;
   options.seed = seed;

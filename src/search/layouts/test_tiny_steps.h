@@ -25,9 +25,9 @@ Graph TinyStep(Random& random, size_t layers, bool alike = false);
 Cluster TinyCluster(Random& random);
 
 // Never moved.
-struct TinyProblem {
-  explicit TinyProblem(uint64_t seed, const Constraints& constraints = {}, size_t layers = 0);
-  TinyProblem(Graph graph, Cluster cluster, const Constraints& constraints = {});
+struct LayeredProblem {
+  explicit LayeredProblem(uint64_t seed, const Constraints& constraints = {}, size_t layers = 0);
+  LayeredProblem(Graph graph, Cluster cluster, const Constraints& constraints = {});
 
   PlannerResult Search(LayoutRule rule, int64_t moves, uint64_t seed = 0, int threads = 1) const;
 
