@@ -104,6 +104,12 @@ Result<RunStore> RunStore::Load(const std::string& path) {
   return store;
 }
 
+Status RunStore::Reload() {
+  PW_ASSIGN(RunStore now, Load(path_));
+  *this = std::move(now);
+  return Ok();
+}
+
 const StudyRun* RunStore::Find(const RunKey& key, int64_t samples,
                                const std::map<std::string, std::string>& defaults) const {
   const auto same = [&](const StudyRun& run) {

@@ -55,6 +55,9 @@ class RunStore {
   // The runs of the file; none where there is no file. Errors: kSyntax, kField, kFileUnreadable.
   static Result<RunStore> Load(const std::string& path);
 
+  // With what other processes have added since. Errors: those of Load.
+  Status Reload();
+
   // One of these settings, graph, cluster and seed with at least so many samples; nullptr where there
   // is none. A setting that a run does not have was not there yet: it counts as `defaults` say.
   const StudyRun* Find(const RunKey& key, int64_t samples,

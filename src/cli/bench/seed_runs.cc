@@ -307,6 +307,12 @@ Status AddRun(StudyRun run, RunStore& store) {
   return store.Add(std::move(run));
 }
 
+// Behind its lock: by another process, since the store was read.
+Result<bool> IsMadeByNow(const WantedRun& wanted, RunStore& store) {
+  PW_RETURN_IF_ERROR(store.Reload());
+  return FindRun(store, wanted) != nullptr;
+}
+
 // The keys of the graphs that a policy is trained on before: settings and seed of the run.
 std::vector<RunKey> KeysBefore(const WantedRun& wanted) {
   std::vector<RunKey> keys;
@@ -529,6 +535,8 @@ Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Bud
     const std::string base = BaseBefore(wanted, kept);
     PW_ASSIGN(const std::optional<FileLock> lock, FileLock::Try(base + ".lock"));
     if (!lock) return false;
+    PW_ASSIGN(const bool made, IsMadeByNow(wanted, store));
+    if (made) return true;
     KeptTraining training(KeysBefore(wanted), wanted.samples_before, wanted.samples_before,
                           "before " + LabelOf(wanted), base);
     PW_ASSIGN(const bool whole, training.Train(nullptr, budget, console));
@@ -550,6 +558,8 @@ Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Bud
   const std::string base = (fs::path(kept) / NameOf(wanted.key)).string();
   PW_ASSIGN(const std::optional<FileLock> lock, FileLock::Try(base + ".lock"));
   if (!lock) return false;
+  PW_ASSIGN(const bool made, IsMadeByNow(wanted, store));
+  if (made) return true;
   KeptTraining training({wanted.key}, wanted.samples, wanted.judged, LabelOf(wanted), base);
   PW_ASSIGN(const bool whole, training.Train(start ? &*start : nullptr, budget, console));
   if (!whole) return false;

@@ -115,6 +115,22 @@ TEST_F(SeedRuns, ATrainingOnSeveralGraphsIsARunOfEach) {
   EXPECT_EQ(store.runs().size(), 2u);
 }
 
+// By another process, whose runs a store does not have that was read before.
+TEST_F(SeedRuns, WhatAnotherHasMadeIsNotMadeAgain) {
+  for (const auto shows : {StudyMethod::Shows::kBefore, StudyMethod::Shows::kBest}) {
+    const bool before = shows == StudyMethod::Shows::kBefore;
+    const WantedRun wanted = Wanted(shows, before ? 16 : 6);
+    const std::string name = before ? "shared-before.jsonl" : "shared.jsonl";
+    SCOPED_TRACE(name);
+    RunStore early = Store(name);
+    RunStore other = Store(name);
+    ASSERT_TRUE(Make(wanted, other));
+    ASSERT_TRUE(Make(wanted, early));
+    EXPECT_EQ(early.runs().size(), before ? 2u : 1u);
+    EXPECT_EQ(Store(name).runs().size(), before ? 2u : 1u);
+  }
+}
+
 TEST_F(SeedRuns, RunsBeginFromAPolicyTrainedBefore) {
   RunStore store = Store("after.jsonl");
   // Nothing is made of a training that the budget ends.
