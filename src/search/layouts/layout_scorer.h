@@ -87,7 +87,7 @@ class LayoutScorer {
   // What the use of a state means for those behind it: nothing, that they are made again, or that they are not looked at.
   enum class Next : uint8_t { kOn, kAgain, kEnd };
 
-  // Scores what make(number) makes, optionally, of the numbers below `count`, kAhead of them at a time, and calls
+  // Scores what make(number), an optional Made, returns for the numbers below `count`, kAhead states at a time, and calls
   // use(number, state, scored) in their order. Returns the first number that was left out as the time or `use` ended it,
   // or `count`.
   template <typename Make, typename Use>
