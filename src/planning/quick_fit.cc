@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "search/evaluation/simulated.h"
+#include "search/layouts/layout_search.h"
 #include "search/planner_table.h"
 #include "search/proof/infeasibility.h"
 #include "search/proof/routes.h"
@@ -41,15 +42,8 @@ class FitFinder {
         if (Fits(*planner, problem_, *of_all_, found)) return found;
       }
     }
-    if (!proof.ok()) return found;  // placements alone are what is left
-    const PlannerTable table = MakeSearchPlanners();
-    for (const std::unique_ptr<Planner>& planner : table) {
-      if (planner->iterative() || !planner->in_auto() || planner->RunsLast(on_gpus_)) continue;
-      if (Fits(*planner, on_gpus_, *of_gpus_, found)) return found;
-    }
-    for (const std::unique_ptr<Planner>& planner : table) {
-      if (planner->name() == "local-search" && SearchFits(*planner->AsIterative(), found)) break;
-    }
+    if (proof.ok() && PlacementFits(found)) return found;
+    if (replicated) PW_RETURN_IF_ERROR(LayoutsFit(found));
     return found;
   }
 
@@ -69,6 +63,36 @@ class FitFinder {
     found.fits = true;
     found.plan = planned.Take();
     return true;
+  }
+
+  bool PlacementFits(QuickFit& found) {
+    const PlannerTable table = MakeSearchPlanners();
+    for (const std::unique_ptr<Planner>& planner : table) {
+      if (planner->iterative() || !planner->in_auto() || planner->RunsLast(on_gpus_)) continue;
+      if (Fits(*planner, on_gpus_, *of_gpus_, found)) return true;
+    }
+    for (const std::unique_ptr<Planner>& planner : table) {
+      if (planner->name() == "local-search") return SearchFits(*planner->AsIterative(), found);
+    }
+    return false;
+  }
+
+  Status LayoutsFit(QuickFit& found) {
+    Problem problem = on_gpus_;
+    problem.layouts = problem_.layouts;
+    PlannerOptions options = options_;
+    options.budget.iterations = kFitMoves;
+    options.first_fit = true;
+    const LayoutSearchPlanner search;
+    const Result<std::unique_ptr<PlannerRun>> run = search.Start(problem, *of_gpus_, options);
+    if (!run.ok()) return Ok();  // says nothing about what fits
+    while (!options_.budget.Stopped() && run.value()->Advance(kFitMoves)) {
+    }
+    if (!run.value()->result().feasible) return Ok();
+    PW_RETURN_IF_ERROR(run.value()->Finish());
+    found.plan = run.value()->result();
+    found.fits = found.plan.feasible;
+    return Ok();
   }
 
   bool SearchFits(const IterativePlanner& search, QuickFit& found) {

@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_PLANNING_QUICK_FIT_H_
 #define PLACEWRIGHT_PLANNING_QUICK_FIT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -24,9 +25,11 @@ Problem OnGpusAlone(Problem problem);
 
 // In this order, until one fits: the proof that nothing does; where the problem has layouts, data parallelism
 // (with parameter servers last, which need less memory); the constructive planners of the table but those that
-// take seconds; kFitSlices slices of local search, which knows how to make a placement fit. `asked`, where it is no search, is
-// tried alone: it makes one plan. nullptr: a search. Errors: those of BuildProblem's checks of routes and of `asked`; kCancelled.
+// take seconds; kFitSlices slices of local search, which knows how to make a placement fit; where the problem has
+// layouts, a search over them: its starts and kFitMoves moves. `asked`, where it is no search, is tried alone: it makes
+// one plan. nullptr: a search. Errors: those of BuildProblem's checks of routes and of `asked`; kCancelled.
 inline constexpr int kFitSlices = 12;
+inline constexpr int64_t kFitMoves = 200;
 Result<QuickFit> FindFit(const Problem& problem, const Planner* asked,
                          const PlannerOptions& options);
 

@@ -6,6 +6,7 @@
 #include "formats/input.h"
 #include "graph/graph_builder.h"
 #include "planning/algorithms.h"
+#include "search/layouts/layout_problem.h"
 
 namespace placewright {
 namespace {
@@ -69,6 +70,35 @@ TEST_F(QuickFitTest, APlannerThatMakesOnePlanIsTriedAlone) {
   const QuickFit fit = FindFit(Chain(30), single, {}).Take();
   EXPECT_FALSE(fit.fits);
   EXPECT_FALSE(fit.proven);
+}
+
+// A product whose weight of 16 GiB fits no device as a whole: data parallelism copies it, and placements keep it whole.
+TEST_F(QuickFitTest, SearchesLayoutsWhereNothingElseFits) {
+  constexpr int64_t kWidth = 65536;
+  GraphBuilder builder("wide", "test");
+  const TensorId x = builder.AddInput("x", TensorKind::kInput, DType::kF32, {4, kWidth}).Take();
+  const TensorId weight =
+      builder.AddInput("wide.weight", TensorKind::kParameter, DType::kF32, {kWidth, kWidth}).Take();
+  OpSpec product;
+  product.name = product.module = "wide";
+  product.type = "aten.mm.default";
+  product.inputs = {x, weight};
+  product.outputs = {{.name = "y", .shape = {4, kWidth}}};
+  builder.SetOutputs({builder.AddOp(product).Take()[0]});
+  graph_.emplace(std::move(builder).Build().Take());
+  costs_.emplace(ModelCosts(*graph_, cluster_, {}, nullptr).Take());
+  problem_ = BuildProblem(*graph_, cluster_, *costs_, {}, SchedulingPolicy::kFifo).Take();
+  const QuickFit whole = FindFit(problem_, nullptr, {}).Take();
+  EXPECT_FALSE(whole.fits);
+  EXPECT_TRUE(whole.proven);
+  const auto layouts = LayoutProblem::Make(*graph_, cluster_, {}, SchedulingPolicy::kFifo).Take();
+  problem_.layouts = layouts.get();
+  const QuickFit parts = FindFit(problem_, nullptr, {}).Take();
+  ASSERT_TRUE(parts.fits);
+  EXPECT_TRUE(parts.plan.layouts);
+  for (const std::string& device : parts.plan.devices) {
+    EXPECT_THAT(device, testing::HasSubstr("gpu"));
+  }
 }
 
 }  // namespace

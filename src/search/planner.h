@@ -45,6 +45,7 @@ struct PlannerOptions {
   // Where many candidates are tried one after the other: at least 1, so many in a row without a better one end it; none:
   // all are tried.
   std::optional<int64_t> patience{};
+  bool first_fit = false;  // a search over layouts ends with the first plan that fits
   // Shared by planners that run one after the other.
   std::shared_ptr<LayoutTrials> layout_trials{};
 };

@@ -91,6 +91,14 @@ TEST_F(BatchOfStep, OfEachGpuNeedsGpus) {
               HasSubstr("-c CLUSTER is missing, whose GPUs it counts"));
 }
 
+// Axes other than the batch are left to be split.
+TEST_F(BatchOfStep, OfOneSampleMayBeSplitToo) {
+  const Outcome one = Run({"plan", "mlp.json.gz", "-c", "small.yaml", "--batch", "1",
+                           "--iterations", "5", "-o", "one.plan.json"});
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_THAT(one.err, HasSubstr("ops may be split and copied"));
+}
+
 // With a planner that makes one plan, the plan at the batch fits and that at the next does not.
 TEST_F(BatchOfStep, TheLargestFitsAndTheNextDoesNot) {
   for (const char* algorithm : {"data-parallel", "layered"}) {

@@ -25,6 +25,7 @@
 #include "planning/search_budget.h"
 #include "report/distribution_report.h"
 #include "report/plan_report.h"
+#include "search/layouts/layout_search.h"
 #include "search/proof/memory_advice.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/torch_library.h"
@@ -160,6 +161,7 @@ class PlanCommand : public Command {
     } else {
       options.given = GivenPlacement(planning->inputs, planning->problem().sim_graph);
     }
+    if (StartsFromTrial(*asked)) options.layout_starts = {*max_batch_->plan.layouts};
     if (!expert_.empty()) {
       PW_ASSIGN(Initial expert, LoadInitial(expert_, input_, *planning));
       if (expert.layouts) {
@@ -406,14 +408,25 @@ class PlanCommand : public Command {
     return Ok();
   }
 
+  // Where it took a search to find that the batch fits, one within the time may come to nothing.
+  bool StartsFromTrial(const Planner& asked) const {
+    return max_batch_ && max_batch_->plan.layouts &&
+           max_batch_->plan.algorithm == LayoutSearchPlanner().name() &&
+           algorithms_.CheckTakesInit(asked).ok();
+  }
+
   // The batch was chosen by a plan that fits: the search's is never worse than that.
   void TakeTrialsPlan(PlannerResult& result) const {
     if (!max_batch_) return;
     const PlannerResult& trial = max_batch_->plan;
-    if (result.feasible && result.step_time <= trial.step_time) return;
+    const bool found = result.algorithm != "init";
+    for (HistoryPoint& point : result.history) {
+      if (point.algorithm == "init") point.algorithm = trial.algorithm;
+    }
+    if (found && result.feasible && result.step_time <= trial.step_time) return;
     std::vector<std::string> notes = std::move(result.notes);
     notes.push_back(fmt::format("{}'s plan is that of the trials, as the search found none that {}",
-                                trial.algorithm, result.feasible ? "is as fast" : "fits"));
+                                trial.algorithm, result.feasible ? "is faster" : "fits"));
     result = trial;
     result.notes = std::move(notes);
   }

@@ -112,8 +112,7 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
 bool MaySplit(const Inputs& inputs) {
   const Graph& graph = inputs.graph.graph;
   const bool times = inputs.graph.times || inputs.cluster.path == kClusterInGraph;
-  return !times && graph.batch_scaling() != nullptr && graph.batch() > 1 &&
-         inputs.cluster.cluster.device_count() > 1;
+  return !times && graph.batch_scaling() != nullptr && inputs.cluster.cluster.device_count() > 1;
 }
 
 Result<PlanSpace> ParseSpace(const SpaceOptions& options) {

@@ -41,8 +41,8 @@ Result<SfbMode> ParseSfb(const SpaceOptions& options);
 // `started`: the process. Errors: those of ApplySfb.
 Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::time_point started,
                             PlannerResult& result);
-// Whether a plan may split or copy ops of the step without being asked to: its batch of two samples or more is
-// proven to follow, the cost model knows parts of its ops, and there are several devices.
+// Whether a plan may split or copy ops of the step without being asked to: how it follows its batch is
+// proven, the cost model knows parts of its ops, and there are several devices.
 bool MaySplit(const Inputs& inputs);
 
 // Errors: kUsage with near names.

@@ -168,15 +168,16 @@ Error WasInterrupted(int64_t largest) {
       "", fmt::format("Plan at that batch with --batch {}.", largest));
 }
 
-Error NoneFits(const LargestBatch& found) {
+Error NoneFits(const LargestBatch& found, bool may_split) {
   const BatchTrial& one = found.trials.back();
   const bool proven = one.verdict == BatchVerdict::kProvenNot;
-  return MakeError(proven ? ErrorCode::kInfeasible : ErrorCode::kNothingFound,
-                   fmt::format("not even batch {} fits: {}", one.batch,
-                               one.reason.empty() ? "no plan was found" : one.reason),
-                   "",
-                   "`placewright plan` at that batch says how much memory would be enough; --space "
-                   "replicated may split ops.");
+  return MakeError(
+      proven ? ErrorCode::kInfeasible : ErrorCode::kNothingFound,
+      fmt::format("not even batch {} fits: {}", one.batch,
+                  one.reason.empty() ? "no plan was found" : one.reason),
+      "",
+      fmt::format("`placewright plan` at that batch says how much memory would be enough{}.",
+                  may_split ? "" : "; --space replicated may split ops"));
 }
 
 }  // namespace
@@ -196,7 +197,7 @@ Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console) 
   if (request.stop.StopRequested()) return WasInterrupted(largest);
   PW_ASSIGN(LargestBatch of_all, std::move(found));
   if (of_all.batch == 0) {
-    Error error = NoneFits(of_all);
+    Error error = NoneFits(of_all, request.space != nullptr);
     error.file = request.input.graph;
     return error;
   }

@@ -57,7 +57,7 @@ class LayoutRun : public PlannerRun {
     const int64_t in_period = done % Period();
     const int64_t count =
         std::min({int64_t{LayoutScorer::kAhead}, max_moves, left, Period() - in_period});
-    if (count <= 0) return false;
+    if (count <= 0 || IsEnough()) return false;
     if (rule_ != LayoutRule::kMcmc && done > 0 && in_period == 0) GoBack();
     const bool stale = rule_ == LayoutRule::kLocalSearch && done > 0 && in_period == 0 && IsStale();
     std::vector<Proposal> proposals;
@@ -145,23 +145,26 @@ class LayoutRun : public PlannerRun {
         split_score_ = score;
       }
       Keep(starts[i], score);
-      return false;
+      return IsEnough();
     });
     if (!all) NoteNoTime();
   }
 
   // The best one; where it splits nothing, the best of those that do may come to less.
   void ImproveStarts() {
-    StartImprovement improvement(
-        *moves_, scorer_,
-        [this](const LayoutState& state, const Score& score) { Keep(state, score); });
+    if (IsEnough()) return;
+    StartImprovement improvement(*moves_, scorer_,
+                                 [this](const LayoutState& state, const Score& score) {
+                                   Keep(state, score);
+                                   return !IsEnough();
+                                 });
     const bool other =
         IsPlaced(*best_, book_) && split_start_ && split_score_.over <= best_score_.over &&
         split_score_.step_time <= best_score_.step_time / kNearPart * (kNearPart + 1);
     bool in_time = improvement.Improve(*best_, best_score_);
-    if (other) in_time = improvement.Improve(*std::move(split_start_), split_score_);
+    if (other && !IsEnough()) in_time = improvement.Improve(*std::move(split_start_), split_score_);
     split_start_.reset();
-    if (!in_time) NoteNoTime();
+    if (!in_time && !IsEnough()) NoteNoTime();
   }
 
   void NoteNoTime() {
@@ -225,6 +228,8 @@ class LayoutRun : public PlannerRun {
       error_ = std::move(state.error());
     }
   }
+
+  bool IsEnough() const { return options_.first_fit && best_ && best_score_.feasible; }
 
   void GoBack() {
     current_ = *best_;

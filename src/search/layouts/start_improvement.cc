@@ -27,18 +27,16 @@ bool StartImprovement::Improve(LayoutState start, const Score& score) {
   TryFeeders();
   TryUpdates();
   TryAll(LayoutMoves::OtherWaysOf(base_));
-  return !time_ended_;
+  return !ended_;
 }
 
-bool StartImprovement::TimeEnded() {
-  return time_ended_ = time_ended_ || scorer_.budget().Expired();
-}
+bool StartImprovement::Ended() { return ended_ = ended_ || scorer_.budget().Expired(); }
 
 // What `make` makes of the start by each number below `count`: made ahead as if nothing helped; what follows on what
 // does is made again.
 template <typename Make>
 void StartImprovement::TryAhead(size_t count, const Make& make) {
-  if (TimeEnded()) return;
+  if (Ended()) return;
   using Next = LayoutScorer::Next;
   const size_t tried = scorer_.TryAhead(
       count,
@@ -50,13 +48,16 @@ void StartImprovement::TryAhead(size_t count, const Make& make) {
       [&](size_t, const LayoutState& state, const LayoutScorer::Scored& scored) {
         if (!scored.ok() || !scored.value()) return Next::kOn;
         const Score& score = *scored.value();
-        keep_(state, score);
+        if (!keep_(state, score)) {
+          ended_ = true;
+          return Next::kEnd;
+        }
         if (!(score < score_)) return Next::kOn;
         base_ = state;
         score_ = score;
         return Next::kAgain;
       });
-  time_ended_ |= tried < count;
+  ended_ |= tried < count;
 }
 
 void StartImprovement::TryAll(const std::vector<LayoutState>& states) {
@@ -87,7 +88,7 @@ bool StartImprovement::SplitsSamples(LayoutId id) const {
 
 // With gradients recomputed from factors: what moves would come to one gradient at a time.
 void StartImprovement::TryFactors() {
-  if (TimeEnded()) return;
+  if (Ended()) return;
   const auto splits = [this](LayoutId id) { return SplitsSamples(id); };
   if (std::none_of(base_.of_group.begin(), base_.of_group.end(), splits)) return;
   const auto instances = scorer_.InstancesOfState(base_);
@@ -104,7 +105,7 @@ void StartImprovement::TryFactors() {
 
 // With summands of gradients computed by all devices: of a thousand groups moves seldom come to these.
 void StartImprovement::TrySummands() {
-  if (TimeEnded()) return;
+  if (Ended()) return;
   std::vector<GroupId> groups = GroupsOfSummands(problem_, kMaxSummands);
   std::erase_if(groups, [&](GroupId group) { return !SplitsSamples(base_.of_group[group]); });
   TryAhead(std::min(kMaxSummandTries, groups.size()),
@@ -113,7 +114,7 @@ void StartImprovement::TrySummands() {
 
 // With what is read on several devices computed there.
 void StartImprovement::TryFeeders() {
-  if (TimeEnded()) return;
+  if (Ended()) return;
   const std::vector<Feeder> feeders = FeedersOf(problem_, book_, base_, kMaxFeeders);
   TryAhead(feeders.size(),
            [&](size_t i) { return WithCopies(feeders[i].group, feeders[i].read_by); });

@@ -17,8 +17,9 @@ namespace placewright {
 
 class StartImprovement {
  public:
-  // Of all that is scored, but for what takes longer than the start as far as it is improved by then.
-  using Keep = std::function<void(const LayoutState&, const Score&)>;
+  // Of all that is scored, but for what takes longer than the start as far as it is improved by then. False where
+  // no more is wanted.
+  using Keep = std::function<bool(const LayoutState&, const Score&)>;
 
   // All must outlive it.
   StartImprovement(LayoutMoves& moves, LayoutScorer& scorer, Keep keep)
@@ -28,7 +29,7 @@ class StartImprovement {
         scorer_(scorer),
         keep_(std::move(keep)) {}
 
-  // Most of it is tried on top of what helped before. False where the time ended before all was.
+  // Most of it is tried on top of what helped before. False where the time or `keep` ended it before all was.
   bool Improve(LayoutState start, const Score& score);
 
  private:
@@ -43,7 +44,7 @@ class StartImprovement {
   void TryAll(const std::vector<LayoutState>& states);
   LayoutState WithCopies(GroupId group, LayoutId layout);
   bool SplitsSamples(LayoutId id) const;
-  bool TimeEnded();
+  bool Ended();
 
   const LayoutProblem& problem_;
   LayoutBook& book_;
@@ -52,7 +53,7 @@ class StartImprovement {
   const Keep keep_;
   LayoutState base_;
   Score score_;
-  bool time_ended_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace placewright

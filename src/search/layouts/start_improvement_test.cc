@@ -42,6 +42,7 @@ struct Starts {
     StartImprovement improvement(moves, scorer, [&](const LayoutState& state, const Score& score) {
       EXPECT_TRUE(moves.MayBe(state));
       kept.emplace_back(state, score);
+      return true;
     });
     EXPECT_TRUE(improvement.Improve(start.first, start.second));
     return kept;
@@ -163,10 +164,26 @@ TEST(StartImprovement, EndsWithTheTime) {
     StartImprovement improvement(starts.moves, scorer, [&](const LayoutState&, const Score&) {
       ++kept;
       stop.RequestStop();
+      return true;
     });
     EXPECT_FALSE(improvement.Improve(starts.split->first, starts.split->second));
     EXPECT_EQ(kept, before ? 0 : 1);
   }
+}
+
+TEST(StartImprovement, EndsWhereNoMoreIsWanted) {
+  const LayeredProblem tiny(1, {}, 3);
+  Starts starts(tiny.problem);
+  ASSERT_TRUE(starts.split);
+  const Budget budget;
+  LayoutScorer scorer(starts.problem, starts.trials, budget, 2);
+  int kept = 0;
+  StartImprovement improvement(starts.moves, scorer, [&](const LayoutState&, const Score&) {
+    ++kept;
+    return kept < 2;
+  });
+  EXPECT_FALSE(improvement.Improve(starts.split->first, starts.split->second));
+  EXPECT_EQ(kept, 2);
 }
 
 }  // namespace
