@@ -291,6 +291,12 @@ class RunRanks(unittest.TestCase):
         plans = ("spread", "other", "spread")
         self.expect_all(Ranks(3, lambda rank: self.words(plans[rank])).ends(within=ENDS_WITHIN),
                         "plan-mismatch", "the ranks differ in the plan", "rank 1")
+        # Plans that split ops, whose compiled steps differ, too; standard output is rank 0's alone.
+        ended = Ranks(2, lambda rank: self.words(("parallel", "mixed")[rank], "--json")).ends(
+            within=ENDS_WITHIN)
+        self.expect_all(ended, "plan-mismatch", "the ranks differ in the plan", "rank 1")
+        self.assertEqual(json.loads(ended[0][1])["error"]["code"], "plan-mismatch")
+        self.assertEqual(ended[1][1], "")
         seeds = (0, 0, 1)
         self.expect_all(Ranks(3, lambda rank: self.words("spread", "--seed", seeds[rank])).ends(
             within=ENDS_WITHIN), "the ranks differ in the options", "--seed 1", "rank 2")

@@ -140,6 +140,8 @@ class RunCommand : public Command {
 
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
+    // Errors go to standard error; standard output is rank 0's.
+    if (RunRanks::StartedBehindFirst()) context.console.json = false;
     if (!inputs_.empty() && batches_ > 1) {
       return MakeError(ErrorCode::kUsage, "--batches makes the inputs that --inputs gives", "",
                        "Leave one of them out; a file may hold several batches.");
@@ -173,11 +175,7 @@ class RunCommand : public Command {
       join.facts.emplace_back("what --inputs gives", subject.inputs->Digest());
     }
     PW_ASSIGN(RunRanks ranks, RunRanks::Join(*service, loaded.cluster.cluster, std::move(join)));
-    if (!ranks.leads()) {
-      // Errors go to standard error; standard output is rank 0's.
-      context.console.json = false;
-      context.console.quiet = true;
-    }
+    if (!ranks.leads()) context.console.quiet = true;
     return ranks.End(Execute(context, subject, library, ranks, interrupted));
   }
 

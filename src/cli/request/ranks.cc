@@ -24,15 +24,21 @@ std::vector<std::pair<std::string, std::string>> RunRanks::FactsOf(const PlanInp
     for (const OpId op : *loaded.sequences[DeviceId(d)])
       placement += fmt::format("{}\n", op.value());
   }
-  return {{"the graph", loaded.graph.sha256},
+  // The first that differs is named. A plan that splits ops has its compiled step as graph, and says more.
+  return {{"the plan", DigestOf(loaded)},
+          {"the graph", loaded.graph.sha256},
           {"the cluster", loaded.cluster.sha256},
-          {"the plan", DigestOf(loaded)},
           {"the placement", Sha256(placement)}};
 }
 
 bool RunRanks::StartedAsRank() {
   const auto environment = ReadProcessEnvironment(ThisEnvironment());
   return environment.ok() && environment.value();
+}
+
+bool RunRanks::StartedBehindFirst() {
+  const auto environment = ReadProcessEnvironment(ThisEnvironment());
+  return environment.ok() && environment.value() && environment.value()->rank > 0;
 }
 
 Error RunRanks::Refuse(const Error& error, std::chrono::milliseconds timeout,

@@ -22,7 +22,8 @@ class RunRanks {
   // program's version, before them, and LibTorch's. Errors: ExecutionService::Join's, RanksOfDevices'.
   static Result<RunRanks> Join(const ExecutionService& service, const Cluster& cluster,
                                JoinRequest request);
-  static bool StartedAsRank();  // by the variables that it was given
+  static bool StartedAsRank();       // by the variables that it was given
+  static bool StartedBehindFirst();  // as another rank than 0
   // An error that keeps this process from joining, before it has a cluster: the others end with it, too. Returns
   // `error`. `timeout`, `interrupted`: JoinRequest's.
   static Error Refuse(const Error& error, std::chrono::milliseconds timeout,

@@ -30,6 +30,7 @@ using Store = c10::intrusive_ptr<c10d::TCPStore>;
 // does not begin.
 constexpr Milliseconds kGrace{2000}, kLinger{3000}, kLate{5000};
 constexpr Milliseconds kPoll{10};
+constexpr const char* kOfRankZero = "Look at what rank 0 printed, and start all ranks again.";
 
 double SecondsOf(Milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -444,8 +445,8 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
   }
 
   void RaiseGone(const std::string& why) {
-    Raise(
-        MakeError(ErrorCode::kExecution, fmt::format("rank 0 on {} has gone: {}", hosts_[0], why)));
+    Raise(MakeError(ErrorCode::kExecution, fmt::format("rank 0 on {} has gone: {}", hosts_[0], why),
+                    "", kOfRankZero));
   }
 
   // A store that has stopped answers nothing, not even with an error.
@@ -459,7 +460,8 @@ class Rendezvous::State : public std::enable_shared_from_this<Rendezvous::State>
           MakeError(ErrorCode::kExecution,
                     fmt::format("rank 0 on {} has not answered for {:.3g} s: it is stopped, or "
                                 "its machine has gone",
-                                hosts_[0], SecondsOf(options_.silence)));
+                                hosts_[0], SecondsOf(options_.silence)),
+                    "", kOfRankZero);
       if (channel_ != nullptr) channel_->Abort(*cause_);
       changed_.notify_all();
     }
