@@ -111,7 +111,7 @@ std::vector<AgentSetting> UnitSettings() {
            "groups"),
       Integer("parts", 0, 0, 1'000'000,
               "what is placed as one: so many parts of the colocation groups; 0: each group by "
-              "itself, up to 2,048 of them, beyond that 1,024 parts"),
+              "itself, up to 2,048 of them, beyond that up to 1,024 parts"),
       Word("partition", {"metis", "fluid"}, "what makes parts: METIS, or fluid communities"),
   };
   const std::vector<AgentSetting> training = TrainingSettings();
@@ -385,7 +385,7 @@ LearnedAlgorithm Placeto() {
                "plan: episodes without a better placement after which it begins anew; 0: never"),
        Integer("parts", 0, 0, 1024,
                "what is placed as one: so many parts of the colocation groups; 0: each group by "
-               "itself, up to 2,048 of them, beyond that 1,024 parts"),
+               "itself, up to 2,048 of them, beyond that up to 1,024 parts"),
        Word("partition", {"metis", "fluid"}, "what makes parts: METIS, or fluid communities")},
       false};
   const auto published = [&](std::string_view name, std::string value) {

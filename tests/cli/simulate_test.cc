@@ -475,7 +475,9 @@ TEST_F(BenchCommand, TheTraversalStudyComesFromItsStore) {
                 .json()["studied_devices"],
             3);
   Write("none.jsonl", "");
-  EXPECT_EQ(Run({"advise", "net.json", "--store", "none.jsonl"}).status, 2);
+  const Outcome empty = Run({"advise", "net.json", "--store", "none.jsonl"});
+  EXPECT_EQ(empty.status, 3);
+  EXPECT_THAT(empty.err, HasSubstr("none.jsonl"));
   EXPECT_EQ(Run({"advise", "net.json", "--episodes", "7"}).status, 2);
   EXPECT_EQ(Run({"bench", "traversal", "--repeats", "7", "--no-runs"}).status, 2);
   Write("traversal.jsonl", line + "{}\n");

@@ -92,7 +92,7 @@ class AdviseCommand : public Command {
     }
     const std::optional<OrderAdvice> advice = AdviseOrder(statistics, evidence);
     if (!advice) {
-      return MakeError(ErrorCode::kUsage, store_ + " has no runs with Placeto's reward", "",
+      return MakeError(ErrorCode::kField, "the file has no runs with Placeto's reward", store_,
                        "Make some with `placewright bench traversal --store FILE`.");
     }
     const AdviceScore score = ScoreAdvice(evidence);

@@ -44,6 +44,10 @@ Result<std::string> FindPolicy(const std::string& name) {
     }
     places += ", " + folder.string();
   }
+  if (fs::is_directory(name, ignored)) {
+    return MakeError(ErrorCode::kFileUnreadable, "it is a folder, not a policy", name,
+                     "Give a file that `placewright train` wrote.");
+  }
   return MakeError(
       ErrorCode::kFileUnreadable,
       fmt::format("the policy \"{}\" was not found (looked for {})", Printable(name), places), "",

@@ -176,10 +176,12 @@ void LearnedRun::NoteFasterPlan(const MemoryRepair& chosen) {
     if (!best || score < best->first) best = {score, i};
   }
   if (!(best->first < chosen.evaluation.score())) return;
-  notes_.push_back(fmt::format(
-      "{}: simulated, the plan of {} takes {}, the policy's {}", record_.result.algorithm,
-      kConstructivePlanNames[best->second], FormatNanos(Nanos(best->first.step_time)),
-      FormatNanos(chosen.evaluation.step_time)));
+  const auto words = [](const Score& score) {
+    return FormatNanos(Nanos(score.step_time)) + (score.feasible ? "" : " (does not fit)");
+  };
+  notes_.push_back(fmt::format("{}: simulated, the plan of {} takes {}, the policy's {}",
+                               record_.result.algorithm, kConstructivePlanNames[best->second],
+                               words(best->first), words(chosen.evaluation.score())));
 }
 
 void LearnedRun::LearnTogether(std::span<const std::unique_ptr<LearnedRun>> runs,

@@ -85,6 +85,7 @@ class PlacetoAgent {
   double cost() const { return cost_; }
 
   int64_t episodes() const { return episodes_; }  // that have ended
+  bool has_learned() const { return learned_ > 0; }  // from one at least, since it began
   bool AtEpisodeEnd() const { return position_ == 0; }
   double entropy() const {
     return entropy_;

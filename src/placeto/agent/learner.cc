@@ -80,9 +80,16 @@ void PlacetoLearner::Store(StoredPolicy& policy, bool optimizer) const {
 }
 
 Status PlacetoLearner::Restore(const StoredPolicy& policy, bool optimizer) {
-  const auto mismatch = [](const std::string& name) {
+  PW_ASSIGN(const std::vector<float> last,
+            NumbersOf<float>(policy.parameters, layout_.classifier[2].name + ".bias"));
+  if (last.size() != static_cast<size_t>(layout_.devices)) {
     return MakeError(ErrorCode::kPlanMismatch,
-                     "the policy is made for another number of devices: " + name, "",
+                     fmt::format("the policy is made for {} devices, and the cluster has {}",
+                                 last.size(), layout_.devices),
+                     "", "Train a policy for this cluster.");
+  }
+  const auto mismatch = [](const std::string& name) {
+    return MakeError(ErrorCode::kPlanMismatch, "the policy is of another network: " + name, "",
                      "Train a policy for this cluster.");
   };
   for (const PlacetoLayer* layer : layout_.layers()) {

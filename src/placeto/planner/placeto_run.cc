@@ -152,6 +152,13 @@ bool PlacetoRun::Advance(int64_t max_moves) {
   record_.result.notes = {
       fmt::format("placeto: {} placements in {} episodes, {} of them did not fit", total_.samples,
                   agent_->episodes(), total_.invalid)};
+  if (has_choice_ && lives_ == 0 && !agent_->has_learned()) {
+    record_.result.notes.push_back(
+        fmt::format("placeto: nothing was learned, as no episode of {} visits came to its end "
+                    "behind those of the "
+                    "likeliest devices; give more time, or fewer units (--set parts=N)",
+                    units_.size()));
+  }
   return true;
 }
 

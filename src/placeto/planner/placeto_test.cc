@@ -271,8 +271,9 @@ TEST_F(Training, TransfersToOtherGraphs) {
       planner->Plan(unseen->problem, *unseen->evaluator, Options(21)).Take();
   EXPECT_TRUE(result.feasible);
   const auto fewer = Strands(20, 2);
-  EXPECT_EQ(planner->Plan(fewer->problem, *fewer->evaluator, Options(21)).error().code,
-            ErrorCode::kPlanMismatch);
+  const Error refused = planner->Plan(fewer->problem, *fewer->evaluator, Options(21)).error();
+  EXPECT_EQ(refused.code, ErrorCode::kPlanMismatch);
+  EXPECT_EQ(refused.message, "the policy is made for 3 devices, and the cluster has 2");
 }
 
 // 8 to 12 ops on three equal devices; all but the first three read one or two before them.
@@ -294,6 +295,16 @@ std::unique_ptr<TestProblem> DrawnGraph(uint64_t seed) {
     spec.ops.push_back(op);
   }
   return MakeTestProblem(spec);
+}
+
+TEST(Placeto, SaysWhereNothingWasLearned) {
+  const auto drawn = DrawnGraph(1);
+  const auto notes = [&](int64_t iterations) {
+    return Plan(*drawn, {}, Options(iterations)).notes;
+  };
+  // More would do for an episode: where a device is drawn again, the placement is known.
+  EXPECT_THAT(notes(1), testing::Contains(HasSubstr("nothing was learned")));
+  EXPECT_THAT(notes(100), testing::Not(testing::Contains(HasSubstr("nothing was learned"))));
 }
 
 // Of six seeds, each with four graphs to be trained on and eight others: the steps of what the policy plans over those

@@ -177,14 +177,15 @@ std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design) {
       }
     }
   }
-  // These take longest by far: what the study itself asks comes first.
-  for (const TraversalPolicy policy : kPolicies) {
+  // Long runs take longest by far: what the study itself asks comes first, its controls last.
+  const auto add_long = [&](TraversalPolicy policy) {
     for (int graph = 0; graph < design.long_graphs; ++graph) {
       for (const GraphFamily family : AllGraphFamilies()) {
         chunks.push_back({family, graph, kDevices.front(), policy, 0, 500});
       }
     }
-  }
+  };
+  add_long(kPolicies.front());
   for (int graph = 0; design.real && graph < static_cast<int>(RealGraphFiles().size()); ++graph) {
     for (const int count : kDevices) {
       for (const TraversalPolicy policy : kPolicies) {
@@ -192,6 +193,7 @@ std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design) {
       }
     }
   }
+  for (const TraversalPolicy policy : std::span(kPolicies).subspan(1)) add_long(policy);
   return chunks;
 }
 
@@ -207,6 +209,10 @@ Result<TraversalStore> TraversalStore::Load(const std::string& path) {
     PW_ASSIGN(chunk.policy, ValueNamed(policy, AllTraversalPolicies(), place + ".policy"));
     PW_ASSIGN(const int64_t graph, GetInt(json, "graph", place, 0, kFamilySize - 1));
     PW_ASSIGN(const int64_t devices, GetInt(json, "devices", place, 1, 64));
+    if (std::find(kDevices.begin(), kDevices.end(), devices) == kDevices.end()) {
+      return MakeError(ErrorCode::kField, "must be 3, 5 or 8, as the study has it",
+                       place + ".devices");
+    }
     PW_ASSIGN(const int64_t first, GetInt(json, "first_repeat", place, 0, 1000));
     PW_ASSIGN(chunk.episodes, GetInt(json, "episodes", place, 1, 1'000'000));
     chunk.graph = static_cast<int>(graph);

@@ -249,6 +249,12 @@ TEST(RealGraphs, AreStudiedWhereTheyAre) {
   EXPECT_EQ(MakeAll(chunk, "/nowhere", {}).error().code, ErrorCode::kFileUnreadable);
   EXPECT_EQ(ChunksOf({2, 5, 0, true}).size() - ChunksOf({2, 5, 0, false}).size(),
             RealGraphFiles().size() * 3 * 4);
+  // Behind the long runs of the study's own policy, before those of its controls.
+  const std::vector<TraversalChunk> chunks = ChunksOf({2, 5, 1, true});
+  const size_t first = 2 * 3 * 3 * 4 + 3;
+  EXPECT_EQ(chunks[first - 1].episodes, 500);
+  EXPECT_EQ(chunks[first].family, GraphFamily::kReal);
+  EXPECT_EQ(chunks.back().episodes, 500);
 }
 
 TEST_F(TraversalFile, LinesThatAreWrongAreNamed) {
@@ -268,6 +274,8 @@ TEST_F(TraversalFile, LinesThatAreWrongAreNamed) {
               HasSubstr("\"otpo\" is unknown"));
   EXPECT_THAT(error(R"({"family":"mnt","graph":0,"devices":3,"policy":"uniform"})"),
               HasSubstr("\"mnt\" is unknown"));
+  EXPECT_THAT(error(R"({"family":"nmt","graph":0,"devices":4,"policy":"uniform"})"),
+              HasSubstr("must be 3, 5 or 8"));
 }
 
 TEST(TraversalDesign, BeginsWithAllFamiliesAndDevices) {
