@@ -28,8 +28,8 @@ import markdown
 
 ROOT = fixtures.ROOT
 PROGRAM = pathlib.Path(os.environ["PLACEWRIGHT_PROGRAM"])
-BUDGET = "500ms"
-MOVES = 1000
+BUDGET = "300ms"
+MOVES = 300
 RESCORED = 20
 LIMIT = 300  # seconds for a command
 

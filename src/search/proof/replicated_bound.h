@@ -1,7 +1,7 @@
 // A lower bound on the step time of every plan that may place, split or copy ops.
 //
 // Of all layouts on all sets of devices, by every named axis, in any shares, and of whatever the compiler makes
-// of them: collectives, transfers and the ops that put pieces together count nothing. docs/algorithms/bound.md
+// of them: collectives, transfers and the ops that put pieces together count nothing. docs/algorithms/bound-replicated.md
 // has the argument in full.
 //
 // Work.  With the floors of part_floors.h as times of whole colocation groups, as in the placed space: a
