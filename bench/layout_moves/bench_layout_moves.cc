@@ -2,13 +2,13 @@
 //
 //   bench_layout_moves GRAPH CLUSTER BATCH MOVES [CHECK [SEED [GRAIN]]]
 //
-// The walk is that of local-search, one move after the other: a neighbour that is not worse is taken, a worse one
-// with its chance (search/layouts/layout_search.cc), and every hundred moves it goes back to the best. What it has tried
-// it may try again, which is the only difference in the first 10,000 moves of steps as large as these. An evaluation ends where the step is known to be
-// too long to be taken. CHECK: of so many of its layouts, evenly chosen, step time and memory are compared with
-// those of the compiled graph, and what was given up, too. GRAIN: of the moves those of units (of which there are at
-// most 60) or those of single groups are left out (groups, units), or none (both); those of groups that are alike, of
-// axes, servers, layouts and shares stay.
+// The walk is that of local-search, one move after the other: a neighbour that is not worse is taken, a worse one with
+// its chance (search/layouts/layout_search.cc), and every hundred moves it goes back to the best. What it has tried it
+// may try again, which is the only difference in the first 10,000 moves of steps as large as these. An evaluation ends
+// where the step is known to be too long to be taken. CHECK: of so many of its layouts, evenly chosen, step time and
+// memory are compared with those of the compiled graph, and what was given up, too. GRAIN: of the moves those of units
+// (of which there are at most 60) or those of single groups are left out (groups, units), or none (both); those of
+// groups that are alike, of axes, servers, layouts and shares stay.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // The batch of a step: of all devices, of each GPU, or the largest that fits.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "recorded_mlp.h"
 #include "small_graphs.h"
 
@@ -132,6 +134,16 @@ TEST_F(BatchOfStep, TheLargestComesWithItsPlanAndItsTrials) {
   EXPECT_GE(largest, LargestOf("data-parallel"));
   EXPECT_EQ(Json::parse(Read("mlp.plan.json"))["graph"]["batch_option"], largest);
   EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
+  // The search at the end has its record in the plan, whoever found it.
+  EXPECT_EQ(plan["iterations"], 200);
+  EXPECT_TRUE(std::any_of(plan["baselines"].begin(), plan["baselines"].end(), [&](const Json& of) {
+    return of["algorithm"] == plan["algorithm"] && of["step_time_ns"] == plan["step_time_ns"];
+  })) << plan["baselines"];
+  // A plan that recomputes gradients, which may take longer, is not taken for it.
+  const Outcome paper = RunJson({"plan", "mlp.json.gz", "-c", "small.yaml", "--max-batch",
+                                 "--iterations", "200", "--sfb", "paper", "-o", "paper.plan.json"});
+  ASSERT_EQ(paper.status, 0) << paper.out << paper.err;
+  EXPECT_LE(paper.json()["step_time_ns"], plan["step_time_ns"]);
   // The CPU has room for far more: what fits there alone is no answer.
   for (const Json& trial : search["trials"]) EXPECT_LT(trial["batch"].get<int64_t>(), 100000);
 }

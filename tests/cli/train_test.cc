@@ -68,6 +68,9 @@ TEST_F(Train, WritesAPolicyThatPlansStartFrom) {
   const Outcome missing = RunJson({"plan", "net.json", "--algo", "mars", "--policy", "net"});
   EXPECT_EQ(missing.status, 3);
   EXPECT_EQ(missing.json()["error"]["code"], "file-unreadable");
+  const Outcome a_folder = Run({"plan", "net.json", "--algo", "mars", "--policy", "kept"});
+  EXPECT_EQ(a_folder.status, 3);
+  EXPECT_THAT(a_folder.err, HasSubstr("kept: it is a folder"));
 }
 
 // One that serves any cluster stands for its planner where it lies in a folder of policies.

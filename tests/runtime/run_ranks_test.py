@@ -277,6 +277,7 @@ class RunRanks(unittest.TestCase):
                     out, err = process.communicate(timeout=max(deadline - time.monotonic(), 0.1))
                     self.assertNotEqual(process.returncode, 0, out + err)
                     self.assertRegex(err, rf"rank {stopped} on \S+ has {silent} for 20 s")
+                    self.assertIn("start all ranks again", err)
         finally:
             for _, ranks, _ in runs:
                 ranks.stop()

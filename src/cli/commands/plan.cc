@@ -427,8 +427,20 @@ class PlanCommand : public Command {
     std::vector<std::string> notes = std::move(result.notes);
     notes.push_back(fmt::format("{}'s plan is that of the trials, as the search found none that {}",
                                 trial.algorithm, result.feasible ? "is faster" : "fits"));
-    result = trial;
-    result.notes = std::move(notes);
+    PlannerResult taken = trial;
+    taken.notes = std::move(notes);
+    // What repeats the plan are the moves of the search, whether they came to anything or not.
+    taken.iterations = result.iterations;
+    taken.history = {
+        {0, trial.first_feasible_seconds.value_or(0), trial.step_time, trial.algorithm}};
+    taken.out_of_memory = result.out_of_memory;
+    taken.baselines = std::move(result.baselines);
+    if (!taken.baselines.empty()) {
+      std::erase_if(taken.baselines,
+                    [&](const Baseline& of) { return of.algorithm == trial.algorithm; });
+      taken.baselines.push_back({trial.algorithm, true, trial.step_time, trial.devices, true});
+    }
+    result = std::move(taken);
   }
 
   Status CheckOutput() {
@@ -485,7 +497,9 @@ class PlanCommand : public Command {
                               const std::vector<std::string>& differs, Console& console) {
     if (differs.empty()) return;
     std::string what;
-    for (const std::string& one : differs) what += (what.empty() ? "" : ", ") + one;
+    for (const std::string& one : differs) {
+      what += (what.empty() ? "" : ", ") + (one == "sizes" ? "size" : one);
+    }
     console.Note(fmt::format("{} {} was made for another {}; it is used, as all names are the same",
                              option, Printable(file, 4096), what));
   }
@@ -497,8 +511,11 @@ class PlanCommand : public Command {
                 : "interrupted before any plan that fits was found; "
                   "nothing was written",
         "",
-        written ? "Continue with the same command and --init " + Printable(output_, 4096) + "."
-                : "Give it more time.");
+        !written ? "Give it more time."
+        : max_batch_
+            ? fmt::format("Continue with --batch {} instead of --max-batch, and --init {}.",
+                          max_batch_->found.batch, Printable(output_, 4096))
+            : "Continue with the same command and --init " + Printable(output_, 4096) + ".");
   }
 
   std::optional<Error> OutcomeError(const Planning& planning, const PlannerResult& result,

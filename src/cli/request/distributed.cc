@@ -112,7 +112,9 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
 bool MaySplit(const Inputs& inputs) {
   const Graph& graph = inputs.graph.graph;
   const bool times = inputs.graph.times || inputs.cluster.path == kClusterInGraph;
-  return !times && graph.batch_scaling() != nullptr && inputs.cluster.cluster.device_count() > 1;
+  const BatchScaling* const laws = graph.batch_scaling();
+  const bool proven = laws != nullptr && laws->reason.empty();
+  return proven && !times && inputs.cluster.cluster.device_count() > 1;
 }
 
 Result<PlanSpace> ParseSpace(const SpaceOptions& options) {

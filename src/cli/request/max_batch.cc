@@ -77,6 +77,7 @@ class BatchTrials {
   }
 
   PlannerResult TakePlan() { return std::move(plan_); }
+  bool may_split() const { return may_split_; }  // ops, in the last trial
 
   void NoteEnd() const {
     console_.Note(fmt::format("the largest batch was found by {} trials in {:.1f} s", trials_, seconds_));
@@ -116,7 +117,8 @@ class BatchTrials {
     }
     PW_ASSIGN(Problem problem, std::move(built));
     std::unique_ptr<LayoutProblem> layouts;
-    if (request_.space != nullptr && (!request_.space->where_proven || MaySplit(inputs))) {
+    may_split_ = request_.space != nullptr && (!request_.space->where_proven || MaySplit(inputs));
+    if (may_split_) {
       PW_ASSIGN(layouts, MakeLayoutProblem(at, *request_.space, inputs));
       problem.layouts = layouts.get();
     }
@@ -149,7 +151,7 @@ class BatchTrials {
   Console& console_;
   PlannerOptions options_;
   PlannerResult plan_;  // of the largest batch that fits so far: trials that fit ascend
-  bool first_ = true;
+  bool first_ = true, may_split_ = false;
   int trials_ = 0;
   double seconds_ = 0;
 };
@@ -197,7 +199,7 @@ Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console) 
   if (request.stop.StopRequested()) return WasInterrupted(largest);
   PW_ASSIGN(LargestBatch of_all, std::move(found));
   if (of_all.batch == 0) {
-    Error error = NoneFits(of_all, request.space != nullptr);
+    Error error = NoneFits(of_all, trials.may_split());
     error.file = request.input.graph;
     return error;
   }

@@ -67,7 +67,7 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
   std::vector<std::string> differs;
   if (plan.graph.sha256 != inputs.graph.sha256) differs.emplace_back("graph");
   if (plan.batch_option != input.batch.value_or(0) || plan.dimensions != inputs.dimensions) {
-    differs.emplace_back("size");
+    differs.emplace_back("sizes");
   }
   if (plan.cluster.sha256 != inputs.cluster.sha256) differs.emplace_back("cluster");
   const Cluster& cluster = inputs.cluster.cluster;

@@ -35,7 +35,7 @@ struct Planning {
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search,
                                           const SpaceOptions* space = nullptr);
 
-// --init: where to start, and what a plan given there was made for another of: "graph", "size"
+// --init: where to start, and what a plan given there was made for another of: "graph", "sizes"
 // (--batch, --dim), "cluster", "memory reserve". That is no error where all ops and devices have
 // the same names: a search goes on after a small change of the graph.
 struct Initial {

@@ -86,6 +86,7 @@ class PlacetoAgent {
 
   int64_t episodes() const { return episodes_; }  // that have ended
   bool has_learned() const { return learned_ > 0; }  // from one at least, since it began
+  size_t visits() const { return order_.size(); }    // in an episode
   bool AtEpisodeEnd() const { return position_ == 0; }
   double entropy() const {
     return entropy_;

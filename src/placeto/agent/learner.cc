@@ -90,7 +90,7 @@ Status PlacetoLearner::Restore(const StoredPolicy& policy, bool optimizer) {
   }
   const auto mismatch = [](const std::string& name) {
     return MakeError(ErrorCode::kPlanMismatch, "the policy is of another network: " + name, "",
-                     "Train a policy for this cluster.");
+                     "Give a policy that this version of the program has trained.");
   };
   for (const PlacetoLayer* layer : layout_.layers()) {
     PW_ASSIGN(const std::vector<float> weights,

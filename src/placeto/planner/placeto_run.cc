@@ -92,6 +92,7 @@ Result<std::unique_ptr<PlacetoRun>> PlacetoRun::Start(const AgentSettings& setti
                                                Random(options.seed).Fork(kVisits), first);
   // The beginning is no iteration.
   run->has_choice_ = run->agent_->Step();
+  run->learns_ = run->has_choice_ && !of_agent.uniform && of_agent.greedy_every != 1;
   if (!run->has_choice_) {
     std::vector<double> starts;
     run->environment_->Evaluate(first, starts);
@@ -152,12 +153,11 @@ bool PlacetoRun::Advance(int64_t max_moves) {
   record_.result.notes = {
       fmt::format("placeto: {} placements in {} episodes, {} of them did not fit", total_.samples,
                   agent_->episodes(), total_.invalid)};
-  if (has_choice_ && lives_ == 0 && !agent_->has_learned()) {
-    record_.result.notes.push_back(
-        fmt::format("placeto: nothing was learned, as no episode of {} visits came to its end "
-                    "behind those of the "
-                    "likeliest devices; give more time, or fewer units (--set parts=N)",
-                    units_.size()));
+  if (learns_ && lives_ == 0 && !agent_->has_learned()) {
+    record_.result.notes.push_back(fmt::format(
+        "placeto: nothing was learned, as no episode of {} visits came to its end behind that "
+        "of the likeliest devices; give more time, or fewer units (--set parts=N)",
+        agent_->visits()));
   }
   return true;
 }

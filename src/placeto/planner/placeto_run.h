@@ -65,7 +65,7 @@ class PlacetoRun : public PlannerRun {
   SampleCounts total_;
   std::shared_ptr<PlacetoLearner> learner_;
   ScoredPlacement best_;
-  bool has_choice_ = false;
+  bool has_choice_ = false, learns_ = false;
   bool any_ = false;  // whether best_ holds a placement
   // Episodes without a better placement after which it begins anew; those since the last; the lowest
   // cost since it began, and how often it did.

@@ -1,8 +1,8 @@
 // A lower bound on the step time of every plan that may place, split or copy ops.
 //
 // Of all layouts on all sets of devices, by every named axis, in any shares, and of whatever the compiler makes
-// of them: collectives, transfers and the ops that put pieces together count nothing. docs/algorithms/bound-replicated.md
-// has the argument in full.
+// of them: collectives, transfers and the ops that put pieces together count nothing.
+// docs/algorithms/bound-replicated.md has the argument in full.
 //
 // Work.  With the floors of part_floors.h as times of whole colocation groups, as in the placed space: a
 // group's ops are on each of its devices, or parts of them that add up to the whole.
