@@ -134,7 +134,7 @@ TEST_F(BatchOfStep, TheLargestComesWithItsPlanAndItsTrials) {
   EXPECT_GE(largest, LargestOf("data-parallel"));
   EXPECT_EQ(Json::parse(Read("mlp.plan.json"))["graph"]["batch_option"], largest);
   EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
-  // The search at the end has its record in the plan, whoever found it.
+  // The search at the end has its record in the plan, which may be that of the trials.
   EXPECT_EQ(plan["iterations"], 200);
   EXPECT_TRUE(std::any_of(plan["baselines"].begin(), plan["baselines"].end(), [&](const Json& of) {
     return of["algorithm"] == plan["algorithm"] && of["step_time_ns"] == plan["step_time_ns"];
