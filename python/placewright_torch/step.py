@@ -2,6 +2,7 @@
 
 import collections.abc
 import contextlib
+import traceback
 
 import torch
 
@@ -128,6 +129,15 @@ def _run(recorder, fakes, model, given, loss, wanted, update):
     return [value, *written["param"], *changed, *written["buffer"]]
 
 
+def _end_frames(error):
+    """Ends what the calls that failed hold, as long as somebody holds the error: checkpoint() of 2.x
+    leaves a generator there that has the hooks for saved tensors until it is gone, and the next
+    recording would compute this one's ops again."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
 @contextlib.contextmanager
 def _phase(recorder, name, what):
     """Sets the phase; what fails inside is said with the place in the user's code."""
@@ -136,11 +146,13 @@ def _phase(recorder, name, what):
         yield
     except ExportError as error:
         place = at(error) or f" (in {what})"
+        _end_frames(error)
         raise type(error)(f"{error}{place}") from error.__cause__
     except Exception as error:
         hint = next((text for key, text in HINTS if key in str(error)), "")
-        raise ExportError(f"{what} failed on the example inputs: {type(error).__name__}: "
-                          f"{error}{at(error)}{hint}") from error
+        text = f"{what} failed on the example inputs: {type(error).__name__}: {error}{at(error)}{hint}"
+        _end_frames(error)
+        raise ExportError(text) from error
     finally:
         recorder.phase = None
         recorder.scopes.clear()

@@ -27,6 +27,15 @@ class Blocks(ExportTest):
                 else:
                     self.check_other_batch(build)
 
+    def test_a_recording_that_failed_leaves_nothing_to_the_next(self):
+        build = BLOCKS["checkpoint of dropout and batch norm, not reentrant"]
+        try:
+            self.exported(**build(1), batch=1, rebatch=False)
+        except Exception as error:  # kept, with the frames of the calls that failed
+            failed = error
+        self.assertIn("more than 1 value per channel", str(failed))
+        self.exported(**build(6), batch=6, rebatch=False)
+
     def check_other_batch(self, build):
         graph = self.exported(**build(4), batch=4, rebatch=build)
         proof = graph["batch_proof"]
