@@ -71,7 +71,7 @@ TEST_F(PlanInit, InitOfAnotherGraphIsSaidAloud) {
       RunJson({"plan", "changed.json", "--init", "net.plan.json", "--iterations", "5"});
   ASSERT_EQ(run.status, 0) << run.out;
   EXPECT_EQ(run.json()["init_differs"], Json({"graph"}));
-  EXPECT_THAT(run.err, HasSubstr("--init net.plan.json was made for another graph"));
+  EXPECT_THAT(run.err, HasSubstr("what --init net.plan.json was made for differs in: graph"));
   graph["devices"][1]["memory_bytes"] = kPlenty + 512;
   Write("changed.json", graph.dump());
   EXPECT_EQ(RunJson({"plan", "changed.json", "--init", "net.plan.json", "--iterations", "5"})

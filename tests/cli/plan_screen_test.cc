@@ -212,7 +212,7 @@ TEST_F(PlanScreen, AModelsSearchGoesOn) {
   const std::string step = Read("mlp.step.json.gz");
   const Outcome again = with({"--init", "mlp.plan.json"});
   EXPECT_EQ(again.status, 0) << again.err;
-  EXPECT_THAT(again.err, Not(HasSubstr("made for another")));
+  EXPECT_THAT(again.err, Not(HasSubstr("was made for")));
   EXPECT_EQ(Read("mlp.step.json.gz"), step);
   const Outcome beside = with({"--init", "mlp.plan.json", "-o", "second.plan.json"});
   EXPECT_EQ(beside.status, 0) << beside.err;

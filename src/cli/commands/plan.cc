@@ -25,7 +25,6 @@
 #include "planning/search_budget.h"
 #include "report/distribution_report.h"
 #include "report/plan_report.h"
-#include "search/layouts/layout_search.h"
 #include "search/proof/memory_advice.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/torch_library.h"
@@ -161,7 +160,7 @@ class PlanCommand : public Command {
     } else {
       options.given = GivenPlacement(planning->inputs, planning->problem().sim_graph);
     }
-    if (StartsFromTrial(*asked)) options.layout_starts = {*max_batch_->plan.layouts};
+    if (max_batch_) options.layout_starts = StartsOf(*max_batch_);
     if (!expert_.empty()) {
       PW_ASSIGN(Initial expert, LoadInitial(expert_, input_, *planning));
       if (expert.layouts) {
@@ -195,7 +194,7 @@ class PlanCommand : public Command {
       return Interrupted(false);
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
-    TakeTrialsPlan(result);
+    if (max_batch_) TakeTrialsPlan(*max_batch_, result);
     if (result.layouts) return FinishDistributed(*planning, std::move(result), budget, context);
     if (sfb_ != SfbMode::kNone) {
       result.notes.push_back(
@@ -408,41 +407,6 @@ class PlanCommand : public Command {
     return Ok();
   }
 
-  // Where it took a search to find that the batch fits, one within the time may come to nothing.
-  bool StartsFromTrial(const Planner& asked) const {
-    return max_batch_ && max_batch_->plan.layouts &&
-           max_batch_->plan.algorithm == LayoutSearchPlanner().name() &&
-           algorithms_.CheckTakesInit(asked).ok();
-  }
-
-  // The batch was chosen by a plan that fits: the search's is never worse than that.
-  void TakeTrialsPlan(PlannerResult& result) const {
-    if (!max_batch_) return;
-    const PlannerResult& trial = max_batch_->plan;
-    const bool found = result.algorithm != "init";
-    for (HistoryPoint& point : result.history) {
-      if (point.algorithm == "init") point.algorithm = trial.algorithm;
-    }
-    if (found && result.feasible && result.step_time <= trial.step_time) return;
-    std::vector<std::string> notes = std::move(result.notes);
-    notes.push_back(fmt::format("{}'s plan is that of the trials, as the search found none that {}",
-                                trial.algorithm, result.feasible ? "is faster" : "fits"));
-    PlannerResult taken = trial;
-    taken.notes = std::move(notes);
-    // What repeats the plan are the moves of the search, whether they came to anything or not.
-    taken.iterations = result.iterations;
-    taken.history = {
-        {0, trial.first_feasible_seconds.value_or(0), trial.step_time, trial.algorithm}};
-    taken.out_of_memory = result.out_of_memory;
-    taken.baselines = std::move(result.baselines);
-    if (!taken.baselines.empty()) {
-      std::erase_if(taken.baselines,
-                    [&](const Baseline& of) { return of.algorithm == trial.algorithm; });
-      taken.baselines.push_back({trial.algorithm, true, trial.step_time, trial.devices, true});
-    }
-    result = std::move(taken);
-  }
-
   Status CheckOutput() {
     const std::vector<NamedFile> own = {{"the plan", output_},
                                         {"the plan's costs", PathBeside(output_, "costs")},
@@ -497,11 +461,10 @@ class PlanCommand : public Command {
                               const std::vector<std::string>& differs, Console& console) {
     if (differs.empty()) return;
     std::string what;
-    for (const std::string& one : differs) {
-      what += (what.empty() ? "" : ", ") + (one == "sizes" ? "size" : one);
-    }
-    console.Note(fmt::format("{} {} was made for another {}; it is used, as all names are the same",
-                             option, Printable(file, 4096), what));
+    for (const std::string& one : differs) what += (what.empty() ? "" : ", ") + one;
+    console.Note(
+        fmt::format("what {} {} was made for differs in: {}; it is used, as all names are the same",
+                    option, Printable(file, 4096), what));
   }
 
   Error Interrupted(bool written) const {

@@ -109,10 +109,12 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
   return Ok();
 }
 
-bool MaySplit(const Inputs& inputs) {
-  const Graph& graph = inputs.graph.graph;
+bool MaySplit(const SpaceOptions* space, const Inputs& inputs) {
+  if (space == nullptr) return false;
+  if (!space->where_proven) return true;
+  // Files that state the times of whole ops say nothing of parts.
   const bool times = inputs.graph.times || inputs.cluster.path == kClusterInGraph;
-  const BatchScaling* const laws = graph.batch_scaling();
+  const BatchScaling* const laws = inputs.graph.graph.batch_scaling();
   const bool proven = laws != nullptr && laws->reason.empty();
   return proven && !times && inputs.cluster.cluster.device_count() > 1;
 }

@@ -41,9 +41,9 @@ Result<SfbMode> ParseSfb(const SpaceOptions& options);
 // `started`: the process. Errors: those of ApplySfb.
 Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::time_point started,
                             PlannerResult& result);
-// Whether a plan may split or copy ops of the step without being asked to: how it follows its batch is
-// proven, the cost model knows parts of its ops, and there are several devices.
-bool MaySplit(const Inputs& inputs);
+// Whether a plan may split or copy ops of the step: not without `space`; where that asks for it; and else where it is
+// proven how the step follows its batch, the cost model knows parts of its ops, and there are several devices.
+bool MaySplit(const SpaceOptions* space, const Inputs& inputs);
 
 // Errors: kUsage with near names.
 Result<PlanSpace> ParseSpace(const SpaceOptions& options);

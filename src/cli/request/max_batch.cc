@@ -11,6 +11,7 @@
 #include "formats/aten/format.h"
 #include "planning/quick_fit.h"
 #include "search/evaluation/simulated.h"
+#include "search/layouts/layout_search.h"
 
 namespace placewright {
 namespace {
@@ -117,7 +118,7 @@ class BatchTrials {
     }
     PW_ASSIGN(Problem problem, std::move(built));
     std::unique_ptr<LayoutProblem> layouts;
-    may_split_ = request_.space != nullptr && (!request_.space->where_proven || MaySplit(inputs));
+    may_split_ = MaySplit(request_.space, inputs);
     if (may_split_) {
       PW_ASSIGN(layouts, MakeLayoutProblem(at, *request_.space, inputs));
       problem.layouts = layouts.get();
@@ -205,6 +206,40 @@ Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console) 
   }
   trials.NoteEnd();
   return MaxBatch{std::move(of_all), trials.TakePlan()};
+}
+
+std::vector<DistributionSpec> StartsOf(const MaxBatch& found) {
+  const bool searched = found.plan.algorithm == LayoutSearchPlanner().name();
+  if (!searched || !found.plan.layouts) return {};
+  return {*found.plan.layouts};
+}
+
+void TakeTrialsPlan(const MaxBatch& found, PlannerResult& result) {
+  const PlannerResult& trial = found.plan;
+  // What `auto` was given to start from has the name of --init there.
+  constexpr std::string_view kGiven = "init";
+  const bool improved = result.algorithm != kGiven;
+  for (HistoryPoint& point : result.history) {
+    if (point.algorithm == kGiven) point.algorithm = trial.algorithm;
+  }
+  if (improved && result.feasible && result.step_time <= trial.step_time) return;
+  PlannerResult taken = trial;
+  taken.notes = std::move(result.notes);
+  taken.notes.push_back(
+      fmt::format("{}'s plan is that of the trials, as the search found none that {}",
+                  trial.algorithm, result.feasible ? "is faster" : "fits"));
+  // What repeats the plan are the moves of the search, whether they came to anything or not.
+  taken.iterations = result.iterations;
+  taken.history = {{0, trial.first_feasible_seconds.value_or(0), trial.step_time, trial.algorithm}};
+  taken.out_of_memory = result.out_of_memory;
+  // A plan is one of its baselines, where it has any.
+  taken.baselines = std::move(result.baselines);
+  if (!taken.baselines.empty()) {
+    std::erase_if(taken.baselines,
+                  [&](const Baseline& of) { return of.algorithm == trial.algorithm; });
+    taken.baselines.push_back({trial.algorithm, true, trial.step_time, trial.devices, true});
+  }
+  result = std::move(taken);
 }
 
 std::string DescribeMaxBatch(const LargestBatch& found) {

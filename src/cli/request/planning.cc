@@ -45,7 +45,7 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   settings.policy = inputs.policy;
   settings.threads = ThreadsOf(search);
   settings.uncounted_bytes = UncountedBytes(inputs);
-  if (space != nullptr && (!space->where_proven || MaySplit(inputs))) {
+  if (MaySplit(space, inputs)) {
     PW_ASSIGN(planning->layouts, MakeLayoutProblem(input, *space, inputs));
     settings.layouts = planning->layouts.get();
   }

@@ -92,6 +92,7 @@ Result<std::unique_ptr<PlacetoRun>> PlacetoRun::Start(const AgentSettings& setti
                                                Random(options.seed).Fork(kVisits), first);
   // The beginning is no iteration.
   run->has_choice_ = run->agent_->Step();
+  // Uniform draws learn nothing, nor do episodes that all take the likeliest devices.
   run->learns_ = run->has_choice_ && !of_agent.uniform && of_agent.greedy_every != 1;
   if (!run->has_choice_) {
     std::vector<double> starts;
@@ -153,6 +154,7 @@ bool PlacetoRun::Advance(int64_t max_moves) {
   record_.result.notes = {
       fmt::format("placeto: {} placements in {} episodes, {} of them did not fit", total_.samples,
                   agent_->episodes(), total_.invalid)};
+  // Once it has begun anew, episodes have ended before.
   if (learns_ && lives_ == 0 && !agent_->has_learned()) {
     record_.result.notes.push_back(fmt::format(
         "placeto: nothing was learned, as no episode of {} visits came to its end behind that "

@@ -185,7 +185,7 @@ std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design) {
       }
     }
   };
-  add_long(kPolicies.front());
+  add_long(TraversalPolicy::kPublished);
   for (int graph = 0; design.real && graph < static_cast<int>(RealGraphFiles().size()); ++graph) {
     for (const int count : kDevices) {
       for (const TraversalPolicy policy : kPolicies) {
@@ -193,7 +193,9 @@ std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design) {
       }
     }
   }
-  for (const TraversalPolicy policy : std::span(kPolicies).subspan(1)) add_long(policy);
+  for (const TraversalPolicy policy : kPolicies) {
+    if (policy != TraversalPolicy::kPublished) add_long(policy);
+  }
   return chunks;
 }
 
