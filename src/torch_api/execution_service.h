@@ -67,6 +67,12 @@ struct ExecutionRequest {
   const std::atomic<bool>* interrupted = nullptr;  // asked after every step
 };
 
+// How tensors cross between GPUs of several ranks.
+struct GpuTransfers {
+  bool by_nccl = false;  // but for those of one GPU that several ranks have
+  std::string ways;      // in words; "": there are no such GPUs
+};
+
 // Over several processes all ranks call the functions of this class in one order. What they return of the step
 // is the same on all ranks, but for the schedule and peaks, of which rank 0 has those of all devices and the
 // others theirs, and workspaces, of which each has its own.
@@ -81,6 +87,7 @@ class Execution {
     std::optional<bool> long_turns;
   };
   virtual ~Execution() = default;
+  virtual GpuTransfers gpu_transfers() const = 0;
   // How many steps the values have behind them: which batch is next.
   virtual void SetStep(int64_t step) = 0;
   // One training step, or forward pass. Errors: kExecution, kDeviceMemory.

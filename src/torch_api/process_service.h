@@ -24,6 +24,8 @@ struct JoinRequest {
   std::chrono::milliseconds timeout{20'000};  // for ranks to come, and of one that is not heard of
   // For one message of a rank that goes on counting.
   std::chrono::milliseconds message_timeout{600'000};
+  // Tensors cross between GPUs of ranks by the host's memory, whatever LibTorch has.
+  bool no_nccl = false;
   // Why this rank cannot take part: said to the others, and what Join returns.
   std::optional<Error> failure{};
   const std::atomic<bool>* interrupted = nullptr;  // ends the waiting for others
@@ -41,8 +43,9 @@ class Processes {
   virtual Error Fail(const Error& error) = 0;
   // All ranks have come to the end. Errors: as Fail.
   virtual Status Finish() = 0;
-  // For ExecutionService: messages to the other ranks.
+  // For ExecutionService: messages to the other ranks; JoinRequest's.
   virtual Channel& channel() = 0;
+  virtual bool no_nccl() const = 0;
 };
 
 // [device]: its rank. Devices are taken machine by machine, in the cluster's order, in runs: where the number of

@@ -77,6 +77,7 @@ struct Exchange {
 struct ExchangeProfile {
   std::vector<TransferSample> times;
   bool stopped = false;  // on whichever rank: sizes are missing
+  bool by_nccl = false;  // where all devices are GPUs
 };
 
 // What a machine's state is known by.

@@ -9,6 +9,8 @@ namespace {
 
 // Two ops, one on each device, that take a tenth and a half of the step; steps take what the test says.
 class Scripted : public Execution {
+  GpuTransfers gpu_transfers() const override { return {}; }
+
  public:
   explicit Scripted(std::vector<int64_t> times) : times_(std::move(times)) {}
   Result<Step> Run() override { return Step{times_.at(at_++), std::nullopt}; }

@@ -109,6 +109,7 @@ class ProfileCommand : public Command {
         .TypeName("N")
         .Check(IntegerWithin(1, 86'400))
         .Group("Profile");
+    app.AddFlag("--no-nccl", no_nccl_, "As run's").Group("Profile");
     app.AddOption("--cost-store", store_,
                   "Where the times go (default: PLACEWRIGHT_COST_STORE, or "
                   "placewright/costs.sqlite in XDG_DATA_HOME or ~/.local/share)")
@@ -139,9 +140,10 @@ class ProfileCommand : public Command {
                        "Give --cost-store FILE.");
     }
     if (on_ranks_) return MeasureRanks(context, interrupted);
-    if (app_.Given("--rank-timeout")) {
-      return MakeError(ErrorCode::kUsage, "--rank-timeout is of --ranks", "",
-                       "Leave it out, or start `placewright profile --ranks` on every rank.");
+    if (app_.Given("--rank-timeout") || no_nccl_) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} is of --ranks", no_nccl_ ? "--no-nccl" : "--rank-timeout"),
+                       "", "Leave it out, or start `placewright profile --ranks` on every rank.");
     }
     if (graph_.empty()) {
       return MakeError(ErrorCode::kUsage, "GRAPH is required", "",
@@ -210,6 +212,7 @@ class ProfileCommand : public Command {
     options.store = store_;
     if (largest_ > 0) options.largest = Bytes(largest_ << 20);
     options.rank_timeout = std::chrono::seconds(rank_timeout_);
+    options.no_nccl = no_nccl_;
     const Result<Cluster> cluster = TakeCluster();
     if (!cluster.ok()) return RunRanks::Refuse(cluster.error(), options.rank_timeout, interrupted);
     return ProfileBetweenRanks(cluster.value(), options, interrupted, context);
@@ -421,7 +424,7 @@ class ProfileCommand : public Command {
   CommandLine app_;
   std::string graph_, cluster_, store_;
   std::vector<std::string> batches_;
-  bool loaded_ = false, no_transfers_ = false, on_ranks_ = false;
+  bool loaded_ = false, no_transfers_ = false, on_ranks_ = false, no_nccl_ = false;
   int64_t largest_ = 0, steps_ = 60, time_ = 60, rank_timeout_ = 20;
 };
 

@@ -19,8 +19,13 @@
 namespace placewright {
 namespace {
 
-// What tensors cross by between processes (runtime/process/gloo_channel.h).
-constexpr const char* kBackend = "gloo";
+// What tensors cross by between processes (runtime/process/gloo_channel.h, nccl_links.h).
+std::string BackendOf(const Exchange& exchange, const Cluster& cluster, bool by_nccl) {
+  const bool gpus = std::all_of(
+      exchange.devices.begin(), exchange.devices.end(),
+      [&](DeviceId device) { return cluster.kind(device).device_class == DeviceClass::kGpu; });
+  return by_nccl && gpus ? "nccl" : "gloo";
+}
 
 JoinRequest RequestOf(const Cluster& cluster, const RankProfileOptions& options) {
   JoinRequest join;
@@ -32,7 +37,9 @@ JoinRequest RequestOf(const Cluster& cluster, const RankProfileOptions& options)
                     kind.cores, cluster.device(device).host));
   }
   join.facts.emplace_back("the options",
-                          fmt::format("--largest-transfer {}", options.largest.count >> 20));
+                          fmt::format("--largest-transfer {}{}", options.largest.count >> 20,
+                                      options.no_nccl ? " --no-nccl" : ""));
+  join.no_nccl = options.no_nccl;
   join.timeout = options.rank_timeout;
   return join;
 }
@@ -49,8 +56,8 @@ ProfiledExchange ReportOf(const Exchange& exchange, const Cluster& cluster,
   return report;
 }
 
-Status Store(const ProfiledExchange& report, CostStore& store) {
-  MeasuredCollectives row{kBackend, report.key, {}};
+Status Store(const ProfiledExchange& report, const std::string& backend, CostStore& store) {
+  MeasuredCollectives row{backend, report.key, {}};
   for (const TransferSample& time : report.times) {
     row.sizes.push_back({time.bytes, time.median, time.runs});
   }
@@ -100,8 +107,9 @@ Status Measure(const Cluster& cluster, const RunRanks& ranks, const ProfilingSer
               service.ProfileExchange(devices, exchanges[i], largest, options));
     outcome.interrupted = measured.stopped;
     if (!store || measured.times.empty()) continue;
+    const std::string backend = BackendOf(exchanges[i], cluster, measured.by_nccl);
     outcome.exchanges.push_back(ReportOf(exchanges[i], cluster, std::move(measured.times)));
-    PW_RETURN_IF_ERROR(Store(outcome.exchanges.back(), *store));
+    PW_RETURN_IF_ERROR(Store(outcome.exchanges.back(), backend, *store));
   }
   return Ok();
 }

@@ -17,6 +17,7 @@ struct RankProfileOptions {
   std::string store;                      // written by rank 0
   Bytes largest{int64_t{64} << 20};       // less where the devices' memory ends
   std::chrono::seconds rank_timeout{20};  // as `run --rank-timeout`
+  bool no_nccl = false;                   // as `run --no-nccl`
 };
 
 // Called by all ranks; each exchange is stored once it is measured. Returns the exit status. Errors: kUsage (one

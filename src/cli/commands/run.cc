@@ -101,6 +101,10 @@ class RunCommand : public Command {
            "while that one still answers (default 600)")
         .TypeName("N")
         .Check(IntegerWithin(1, 86'400));
+    app.AddFlag(
+        "--no-nccl", no_nccl_,
+        "The same: tensors cross between GPUs of several ranks by the host's memory, whatever "
+        "LibTorch has");
     app.AddOption("--schedule", schedule_file_,
                   "When the ops and transfers of a typical step ran, as plans keep their schedule")
         .TypeName("FILE")
@@ -169,6 +173,7 @@ class RunCommand : public Command {
     JoinRequest join{.facts = RunRanks::FactsOf(loaded),
                      .timeout = timeout,
                      .message_timeout = std::chrono::seconds(message_timeout_),
+                     .no_nccl = no_nccl_,
                      .interrupted = &interrupted};
     join.facts.emplace_back("the options", RankOptions());
     if (subject.inputs && RunRanks::StartedAsRank()) {
@@ -207,8 +212,9 @@ class RunCommand : public Command {
 
   // What all ranks must have been given alike.
   std::string RankOptions() const {
-    return fmt::format("--steps {} --seed {} --batches {} --save-every {}{}{}{}{}{}{}", steps_,
-                       seed_, batches_, save_every_, simulate_ ? " --simulate-devices" : "",
+    return fmt::format("--steps {} --seed {} --batches {} --save-every {}{}{}{}{}{}{}{}", steps_,
+                       seed_, batches_, save_every_, no_nccl_ ? " --no-nccl" : "",
+                       simulate_ ? " --simulate-devices" : "",
                        deterministic_ ? " --deterministic" : "", inputs_.empty() ? "" : " --inputs",
                        load_.empty() ? "" : " --load", resume_.empty() ? "" : " --resume",
                        save_.empty() ? "" : " --save");
@@ -245,6 +251,9 @@ class RunCommand : public Command {
       prediction.Look();
       PW_ASSIGN(const std::unique_ptr<Execution> execution,
                 library.api().executions()->Start(std::move(request)).InFile(plan_));
+      if (const std::string ways = execution->gpu_transfers().ways; !ways.empty()) {
+        context.console.Note("between GPUs of several ranks tensors cross " + ways);
+      }
       LoadedState state;
       if (const std::string& file = resume_.empty() ? load_ : resume_; !file.empty()) {
         PW_ASSIGN(const std::string bytes, ranks.ReadFile(file));
@@ -556,7 +565,7 @@ class RunCommand : public Command {
   PlanInputOptions input_;
   int64_t steps_ = 15, batches_ = 1, save_every_ = 0, rank_timeout_ = 20, message_timeout_ = 600;
   uint64_t seed_ = 0;
-  bool simulate_ = false, deterministic_ = false;
+  bool simulate_ = false, deterministic_ = false, no_nccl_ = false;
 };
 
 }  // namespace

@@ -232,7 +232,7 @@ class Executor::Run {
       if (random[task.call.op]) random_rank_ = options.rank_of[task.device];
     }
     crossings_ = std::make_unique<Crossings>(
-        step_, *options.channel, options.rank_of,
+        step_, *options.channel, options.links, options.rank_of,
         CrossingOrder(step_.executable, options.rank_of, draws, options.predicted));
     step_.signal = [this](TaskId from, TaskId to) { crossings_->Signal(from, to); };
   }

@@ -17,7 +17,8 @@
 
 namespace placewright {
 
-class Channel;  // runtime/process/channel.h
+class Channel;      // runtime/process/channel.h
+class DeviceLinks;  // runtime/process/device_link.h
 
 struct ExecutorOptions {
   // Of ready ops: first come, first served, or by `paths` [op], longest first. Ties by op id.
@@ -29,10 +30,12 @@ struct ExecutorOptions {
   // source. For tests: no step that leaves out a transfer may end well.
   int32_t left_out = -1;
   Sequences sequences{};  // of the placement; they come before the policy
-  // Of a step over several processes: what leads to the others, and whose each device is. Devices of other
+  // Of a step over several processes: what leads to the others, from GPU to GPU, too, where links are given, and whose
+  // each device is. Devices of other
   // ranks are nullptr; of what they do and hold this rank's Executor says nothing. `predicted`: the order in
   // which things cross (process/crossing_order.h), alike on all ranks; or nullptr.
   Channel* channel = nullptr;
+  DeviceLinks* links = nullptr;
   IdVector<DeviceId, int32_t> rank_of{};
   const Schedule* predicted = nullptr;
 };

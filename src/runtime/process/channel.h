@@ -4,13 +4,16 @@
 // Messages of one rank to another arrive in the order in which they were sent. Send may return
 // before or after the other rank has received, so that all ranks must send and receive in one order
 // (crossing_order.h). Sums and copies are composed of these two calls (crossings.h);
-// an engine that moves the memory of GPUs itself is another implementation of this class.
+// what lies in the memory of GPUs may go beside it (device_link.h).
 #ifndef PLACEWRIGHT_RUNTIME_PROCESS_CHANNEL_H_
 #define PLACEWRIGHT_RUNTIME_PROCESS_CHANNEL_H_
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -30,14 +33,21 @@ class Channel {
 
   // From any thread: what waits, and all that comes later, ends with `error`, the first one's.
   virtual void Abort(const Error& error) = 0;
+  // What Abort has been called with first; from any thread.
+  virtual std::optional<Error> aborted() const = 0;
   // The rank of the first message that failed without Abort; -1: none did.
   virtual int32_t lost() const = 0;
+  // How long one message waits for the other rank.
+  virtual std::chrono::milliseconds timeout() const = 0;
 };
 
 struct ChannelOptions {
-  // How long one message waits for the other rank.
   std::chrono::milliseconds timeout{600'000};
 };
+
+// Text as two messages, its length first. Errors: the channel's.
+Status SendText(Channel& channel, int32_t to, std::string_view text);
+Result<std::string> ReceiveText(Channel& channel, int32_t from);
 
 // Of a message that rank `other` has not sent, or with `takes` has not taken, within that time: mostly it goes on
 // counting (rendezvous.h), or the watch over that would have been first.

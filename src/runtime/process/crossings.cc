@@ -21,10 +21,11 @@ bool AllGetAlike(CollectiveSpec::Kind kind) { return kind != CollectiveSpec::Kin
 
 }  // namespace
 
-Crossings::Crossings(SharedStep& step, Channel& channel, IdVector<DeviceId, int32_t> rank_of,
-                     const std::vector<Crossing>& order)
+Crossings::Crossings(SharedStep& step, Channel& channel, DeviceLinks* links,
+                     IdVector<DeviceId, int32_t> rank_of, const std::vector<Crossing>& order)
     : step_(step),
       channel_(channel),
+      links_(links),
       rank_of_(std::move(rank_of)),
       copy_at_(step.executable.copies.size(), -1),
       collective_at_(step.executable.collectives.size(), -1) {
@@ -60,10 +61,8 @@ Crossings::Own Crossings::OwnOf(const Crossing& crossing, int64_t item) const {
     return own;
   }
   const Executable::Collective& collective = step_.executable.collectives[crossing.collective];
-  const CollectiveSpec& spec = collective.spec;
-  const bool broadcasts = spec.kind == CollectiveSpec::Kind::kBroadcast;
-  own.home = rank_of_[DeviceId(broadcasts ? spec.root : spec.members.front())];
-  own.gathers = !broadcasts;
+  own.home = rank_of_[HomeOf(crossing.collective)];
+  own.gathers = collective.spec.kind != CollectiveSpec::Kind::kBroadcast;
   const bool here = own.home == channel_.rank();
   own.sends = here || own.gathers;
   own.receives = !here || own.gathers;
@@ -71,6 +70,15 @@ Crossings::Own Crossings::OwnOf(const Crossing& crossing, int64_t item) const {
     own.gives += RankOf(member) == channel_.rank() ? 1 : 0;
   }
   return own;
+}
+
+DeviceId Crossings::HomeOf(CollectiveId collective) const {
+  const CollectiveSpec& spec = step_.executable.collectives[collective].spec;
+  return DeviceId(spec.kind == CollectiveSpec::Kind::kBroadcast ? spec.root : spec.members.front());
+}
+
+MessageWays Crossings::WaysBetween(DeviceId from, DeviceId to) {
+  return {&lengths_, links_ == nullptr ? nullptr : links_->Between(from, to)};
 }
 
 Crossings::~Crossings() {
@@ -236,7 +244,8 @@ Status Crossings::Send(size_t own) {
     const std::scoped_lock lock(mutex_);
     return std::move(given_[own].tensors.front().second);
   }();
-  PW_RETURN_IF_ERROR(SendTensors(channel_, rank_of_[copy.to], of.item, tensors, &lengths_));
+  PW_RETURN_IF_ERROR(
+      SendTensors(channel_, rank_of_[copy.to], of.item, tensors, WaysBetween(copy.from, copy.to)));
   if (!copy.writers.empty()) {
     step_.mailboxes[copy.from]->Put({Message::Kind::kRead, of.crossing.copy, {}, {}});
   }
@@ -261,7 +270,7 @@ Status Crossings::ReceiveCopy(const Own& own) {
   span.ready = span.start = Clock::now();
   PW_ASSIGN(std::vector<at::Tensor> tensors,
             ReceiveTensors(channel_, rank_of_[copy.from], own.item, step_.devices[copy.to].get(),
-                           &lengths_));
+                           WaysBetween(copy.from, copy.to)));
   if (tensors.size() != copy.made.size()) {
     return MakeError(ErrorCode::kExecution,
                      fmt::format("{} tensors have come where {} are expected", tensors.size(),
@@ -276,13 +285,13 @@ Status Crossings::SendSignal(const Own& own) {
   const Crossing& one = own.crossing;
   std::vector<at::Tensor> state;
   if (one.random) state.push_back(at::detail::getDefaultCPUGenerator().get_state());
-  return SendTensors(channel_, RankOf(one.to), own.item, state, &lengths_);
+  return SendTensors(channel_, RankOf(one.to), own.item, state, {&lengths_});
 }
 
 Status Crossings::ReceiveSignal(const Own& own) {
   const Crossing& one = own.crossing;
   PW_ASSIGN(const std::vector<at::Tensor> state,
-            ReceiveTensors(channel_, RankOf(one.from), own.item, nullptr, &lengths_));
+            ReceiveTensors(channel_, RankOf(one.from), own.item, nullptr, {&lengths_}));
   if (one.random && state.size() == 1) {
     at::Generator generator = at::detail::getDefaultCPUGenerator();
     generator.set_state(state.front());
@@ -312,7 +321,8 @@ Status Crossings::GatherHere(size_t own) {
     const DeviceId device(collective.spec.members[i]);
     if (IsHere(device)) continue;
     PW_ASSIGN(std::vector<at::Tensor> one,
-              ReceiveTensors(channel_, rank_of_[device], of.item, nullptr, &lengths_));
+              ReceiveTensors(channel_, rank_of_[device], of.item, nullptr,
+                             WaysBetween(device, HomeOf(of.crossing.collective))));
     if (one.size() == 1) received[i] = std::move(one.front());
   }
   const std::array<bool, 2> ready = [&] {
@@ -354,7 +364,9 @@ Status Crossings::CombineHere(size_t own) {
     const bool again = std::find(sent.begin(), sent.end(), rank) != sent.end();
     if (again && AllGetAlike(spec.kind)) continue;
     sent.push_back(rank);
-    PW_RETURN_IF_ERROR(SendTensors(channel_, rank, of.item, std::span(&results[i], 1), &lengths_));
+    PW_RETURN_IF_ERROR(
+        SendTensors(channel_, rank, of.item, std::span(&results[i], 1),
+                    WaysBetween(HomeOf(of.crossing.collective), DeviceId(spec.members[i]))));
   }
   HandOut(of, ready, std::move(results));
   return Ok();
@@ -362,10 +374,16 @@ Status Crossings::CombineHere(size_t own) {
 
 Status Crossings::GiveElsewhere(size_t own) {
   const Own& of = own_[own];
-  for (at::Tensor& input : TakeGiven(own)) {
+  const CollectiveId id = of.crossing.collective;
+  std::vector<at::Tensor> inputs = TakeGiven(own);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    at::Tensor& input = inputs[i];
     if (!input.defined()) continue;
-    const at::Tensor given = input.contiguous();
-    PW_RETURN_IF_ERROR(SendTensors(channel_, of.home, of.item, std::span(&given, 1), &lengths_));
+    at::Tensor given;
+    OnCopyStream(input.device(), input.device(), [&] { given = input.contiguous(); });
+    const DeviceId member(step_.executable.collectives[id].spec.members[i]);
+    PW_RETURN_IF_ERROR(SendTensors(channel_, of.home, of.item, std::span(&given, 1),
+                                   WaysBetween(member, HomeOf(id))));
     input.reset();
   }
   return Ok();
@@ -388,7 +406,8 @@ Status Crossings::ReceiveCombined(size_t own) {
       continue;
     }
     PW_ASSIGN(std::vector<at::Tensor> got,
-              ReceiveTensors(channel_, of.home, of.item, step_.devices[device].get(), &lengths_));
+              ReceiveTensors(channel_, of.home, of.item, step_.devices[device].get(),
+                             WaysBetween(HomeOf(of.crossing.collective), device)));
     if (got.size() != 1) {
       return MakeError(ErrorCode::kExecution,
                        fmt::format("{} tensors have come where one is expected", got.size()));

@@ -23,15 +23,17 @@
 #include "runtime/executor/worker.h"
 #include "runtime/process/channel.h"
 #include "runtime/process/crossing_order.h"
+#include "runtime/process/device_link.h"
 #include "runtime/process/message.h"
 
 namespace placewright {
 
 class Crossings {
  public:
-  // `step` has the devices of this rank; the others' are nullptr. `step` and `channel` outlive it.
-  Crossings(SharedStep& step, Channel& channel, IdVector<DeviceId, int32_t> rank_of,
-            const std::vector<Crossing>& order);
+  // `step` has the devices of this rank; the others' are nullptr. `step`, `channel` and `links` outlive it.
+  // `links`: of GPUs, beside the channel; or nullptr.
+  Crossings(SharedStep& step, Channel& channel, DeviceLinks* links,
+            IdVector<DeviceId, int32_t> rank_of, const std::vector<Crossing>& order);
   ~Crossings();
   Crossings(const Crossings&) = delete;
   Crossings& operator=(const Crossings&) = delete;
@@ -96,11 +98,15 @@ class Crossings {
   // [member]: what workers of this rank have given.
   std::vector<at::Tensor> TakeGiven(size_t own);
 
+  MessageWays WaysBetween(DeviceId from, DeviceId to);
+  // Where a collective is put together.
+  DeviceId HomeOf(CollectiveId collective) const;
   int32_t RankOf(TaskId task) const { return rank_of_[step_.executable.tasks[task].device]; }
   std::string NameOf(const Crossing& crossing) const;
 
   SharedStep& step_;
   Channel& channel_;
+  DeviceLinks* const links_;
   const IdVector<DeviceId, int32_t> rank_of_;
   std::vector<Own> own_;  // in the order
   // Places in `own_`; -1: it crosses nowhere.

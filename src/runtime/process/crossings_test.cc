@@ -8,6 +8,7 @@
 #include "runtime/executor/made_step.h"
 #include "runtime/process/channel.h"
 #include "runtime/process/crossing_order.h"
+#include "runtime/process/fake_nccl.h"
 
 namespace placewright {
 namespace {
@@ -29,7 +30,8 @@ IdVector<DeviceId, int32_t> RandomRanks(size_t devices, int32_t ranks, Random& r
 class Rank {
  public:
   Rank(const MadeStep& step, const Graph& graph, const IdVector<DeviceId, int32_t>& rank_of,
-       Channel& channel, const Schedule* predicted, bool queued, std::vector<int64_t> limits = {})
+       Channel& channel, const Schedule* predicted, bool queued, std::vector<int64_t> limits = {},
+       DeviceLinks* links = nullptr)
       : step_(step) {
     std::vector<std::unique_ptr<RuntimeDevice>> devices;
     limits.resize(rank_of.size(), 0);
@@ -44,6 +46,7 @@ class Rank {
     }
     ExecutorOptions options;
     options.channel = &channel;
+    options.links = links;
     options.rank_of = rank_of;
     options.predicted = predicted;
     auto made = Executor::Create(graph, step.placement, std::move(devices), options);
@@ -85,8 +88,11 @@ std::vector<Status> StepAll(std::vector<std::unique_ptr<Rank>>& ranks) {
 }
 
 // Copies, writes in place behind them, and all collectives, over devices that lie on ranks at random, in
-// orders that a random schedule asks for: no step waits for ever, and all have the bits of one thread.
+// orders that a random schedule asks for: no step waits for ever, and all have the bits of one thread. Every other step
+// crosses by links, too, as between GPUs.
 TEST(Crossings, RandomStepsOfRanksGiveTheBitsOfOneThread) {
+  FakeNccl nccl;
+  const NcclLibrary library = FakeNccl::Library();
   for (uint64_t seed = 0; seed < 200 && !HasFailure(); ++seed) {
     Random random(1000 + seed);
     const size_t devices = 2 + random.Below(3);
@@ -95,11 +101,16 @@ TEST(Crossings, RandomStepsOfRanksGiveTheBitsOfOneThread) {
     const auto rank_of = RandomRanks(devices, count, random);
     const Schedule schedule = RandomSchedule(*made.graph, random);
     const auto channels = MakeLocalChannels(count, {kTimeout});
+    std::vector<std::unique_ptr<DeviceLinks>> links;
     std::vector<std::unique_ptr<Rank>> ranks;
     for (const auto& channel : channels) {
-      ranks.push_back(std::make_unique<Rank>(made.step, *made.graph, rank_of, *channel,
-                                             seed % 3 == 0 ? nullptr : &schedule,
-                                             /*queued=*/seed % 2 == 0));
+      const bool linked = seed % 4 < 2;
+      links.push_back(linked
+                          ? MakeNcclLinks(library, *channel, FakeGpus(rank_of, count), kFakeLinks)
+                          : nullptr);
+      ranks.push_back(std::make_unique<Rank>(
+          made.step, *made.graph, rank_of, *channel, seed % 3 == 0 ? nullptr : &schedule,
+          /*queued=*/seed % 2 == 0, std::vector<int64_t>(), links.back().get()));
     }
     for (int repeat = 0; repeat < 2; ++repeat) {
       for (const Status& ended : StepAll(ranks)) {
@@ -118,6 +129,7 @@ TEST(Crossings, RandomStepsOfRanksGiveTheBitsOfOneThread) {
       }
     }
   }
+  EXPECT_GT(nccl.moved_bytes(), 0);
 }
 
 // What each rank takes part in, in turn, ends: with everything that a crossing waits for before it.

@@ -42,10 +42,15 @@ class GlooChannel final : public Channel {
       if (work.defined()) work->abort();
     }
   }
+  std::optional<Error> aborted() const override {
+    const std::scoped_lock lock(mutex_);
+    return aborted_;
+  }
   int32_t lost() const override {
     const std::scoped_lock lock(mutex_);
     return lost_;
   }
+  std::chrono::milliseconds timeout() const override { return timeout_; }
 
  private:
   static constexpr int kTag = 0;

@@ -73,10 +73,15 @@ class LocalChannel final : public Channel {
     }
     hub_->changed.notify_all();
   }
+  std::optional<Error> aborted() const override {
+    const std::scoped_lock lock(hub_->mutex);
+    return aborted_;
+  }
   int32_t lost() const override {
     const std::scoped_lock lock(hub_->mutex);
     return lost_;
   }
+  std::chrono::milliseconds timeout() const override { return hub_->timeout; }
 
  private:
   template <typename Ready>

@@ -52,6 +52,21 @@ int64_t FirstWords(const Lengths* lengths, int32_t other, int64_t item) {
   return last == lengths->end() ? kFirstWords : std::max(kFirstWords, last->second);
 }
 
+bool GoesByLink(const MessageWays& ways, int64_t bytes) {
+  return ways.link != nullptr && bytes > ways.link->threshold();
+}
+
+// Memory that is filled beside what the device computes.
+at::Tensor BlockOf(int64_t bytes, RuntimeDevice* device, const DeviceLink* link) {
+  const c10::Device on = device != nullptr ? device->torch_device() : link->device();
+  at::Tensor block;
+  OnCopyStream(on, on, [&] {
+    block = device != nullptr ? device->Allocate(bytes)
+                              : at::empty({bytes}, at::TensorOptions().dtype(at::kByte).device(on));
+  });
+  return block;
+}
+
 void Remember(Lengths* lengths, int32_t other, int64_t item, int64_t words, int64_t bytes) {
   if (lengths == nullptr) return;
   if (bytes > kMostBytes) return;
@@ -84,21 +99,23 @@ struct TensorHead {
 }  // namespace
 
 Status SendTensors(Channel& channel, int32_t to, int64_t item, std::span<const at::Tensor> tensors,
-                   MessageLengths* lengths) {
+                   const MessageWays& ways) {
   SliceBytes slice;
+  bool linked = false;
   std::vector<int64_t> words;
   PW_RETURN_IF_ERROR(CatchAllFailures([&] {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
     if (!tensors.empty()) {
       slice = BytesOfSlice(tensors);
-      slice.bytes = slice.bytes.to(at::kCPU);
+      linked = GoesByLink(ways, slice.bytes.numel());
+      if (!linked) slice.bytes = slice.bytes.to(at::kCPU);
     }
     words = HeadOf(item, tensors, slice);
   }));
-  Lengths* const sent = lengths == nullptr ? nullptr : &lengths->sent;
+  Lengths* const sent = ways.lengths == nullptr ? nullptr : &ways.lengths->sent;
   const int64_t first = FirstWords(sent, to, item), head = words[2], bytes = words[1];
-  Remember(sent, to, item, head, bytes);
-  const bool fits = bytes <= (first - head) * kWord;
+  Remember(sent, to, item, head, linked ? 0 : bytes);
+  const bool fits = !linked && bytes <= (first - head) * kWord;
   words.resize(static_cast<size_t>(std::max(first, head)));
   if (fits && bytes > 0) {
     std::memcpy(words.data() + head, slice.bytes.data_ptr(), static_cast<size_t>(bytes));
@@ -108,12 +125,13 @@ Status SendTensors(Channel& channel, int32_t to, int64_t item, std::span<const a
     PW_RETURN_IF_ERROR(channel.Send(to, words.data() + first, (head - first) * kWord));
   }
   if (fits || bytes == 0) return Ok();
+  if (linked) return ways.link->Send(slice.bytes);
   return channel.Send(to, slice.bytes.data_ptr(), bytes);
 }
 
 Result<std::vector<at::Tensor>> ReceiveTensors(Channel& channel, int32_t from, int64_t item,
-                                               RuntimeDevice* device, MessageLengths* lengths) {
-  Lengths* const received = lengths == nullptr ? nullptr : &lengths->received;
+                                               RuntimeDevice* device, const MessageWays& ways) {
+  Lengths* const received = ways.lengths == nullptr ? nullptr : &ways.lengths->received;
   const int64_t first = FirstWords(received, from, item);
   std::vector<int64_t> words(static_cast<size_t>(first));
   PW_RETURN_IF_ERROR(channel.Receive(from, words.data(), first * kWord));
@@ -125,17 +143,20 @@ Result<std::vector<at::Tensor>> ReceiveTensors(Channel& channel, int32_t from, i
   if (bytes < 0 || head < static_cast<int64_t>(kFixedWords) || head > kMaxHead || words[3] < 0) {
     return Unexpected(from, "a message that is none");
   }
-  Remember(received, from, item, head, bytes);
+  const bool linked = GoesByLink(ways, bytes);
+  Remember(received, from, item, head, linked ? 0 : bytes);
   words.resize(static_cast<size_t>(std::max(first, head)));
   if (head > first) {
     PW_RETURN_IF_ERROR(channel.Receive(from, words.data() + first, (head - first) * kWord));
   }
   at::Tensor block;
   PW_RETURN_IF_ERROR(CatchAllFailures([&] {
-    const bool here = device == nullptr || !device->torch_device().is_cpu();
-    block = here ? at::empty({bytes}, at::kByte) : device->Allocate(bytes);
+    const bool in_place = linked || (device != nullptr && device->torch_device().is_cpu());
+    block = in_place ? BlockOf(bytes, device, ways.link) : at::empty({bytes}, at::kByte);
   }));
-  if (bytes > 0 && bytes <= (first - head) * kWord) {
+  if (linked) {
+    PW_RETURN_IF_ERROR(ways.link->Receive(block));
+  } else if (bytes > 0 && bytes <= (first - head) * kWord) {
     std::memcpy(block.data_ptr(), words.data() + head, static_cast<size_t>(bytes));
   } else if (bytes > 0) {
     PW_RETURN_IF_ERROR(channel.Receive(from, block.data_ptr(), bytes));
@@ -144,7 +165,7 @@ Result<std::vector<at::Tensor>> ReceiveTensors(Channel& channel, int32_t from, i
   bool legal = true;
   PW_RETURN_IF_ERROR(CatchAllFailures([&] {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    if (device != nullptr && !device->torch_device().is_cpu()) {
+    if (device != nullptr && !linked && !device->torch_device().is_cpu()) {
       block = CopySlice(std::span(&block, 1), *device).front();
     }
     size_t at = kFixedWords;

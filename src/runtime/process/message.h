@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "runtime/device/device.h"
 #include "runtime/process/channel.h"
+#include "runtime/process/device_link.h"
 
 namespace placewright {
 
@@ -25,16 +26,23 @@ struct MessageLengths {
       received;  // words; what is too long is absent
 };
 
-// Tensors that look at one slice of a storage; there may be none of them. `item`: a number that both ranks know
-// this message by, so that ranks which disagree about the order find out. Errors: the channel's.
-Status SendTensors(Channel& channel, int32_t to, int64_t item, std::span<const at::Tensor> tensors,
-                   MessageLengths* lengths = nullptr);
+// What both ends of the messages of one kind have alike.
+struct MessageWays {
+  MessageLengths* lengths = nullptr;
+  // Between the device on which the tensors lie and that on which they are to lie; nullptr: all goes by the channel.
+  // What is longer than its threshold goes by it, behind a head that goes by the channel.
+  DeviceLink* link = nullptr;
+};
 
-// In one block of `device`'s memory, with the strides of the originals; nullptr: of the host's memory,
-// which no device counts. Errors: the channel's; kDeviceMemory; kExecution (another message is next).
+// Tensors that look at one slice of a storage; there may be none of them. `item`: a number that both ranks know
+// this message by, so that ranks which disagree about the order find out. Errors: the channel's, the link's.
+Status SendTensors(Channel& channel, int32_t to, int64_t item, std::span<const at::Tensor> tensors,
+                   const MessageWays& ways = {});
+
+// In one block of `device`'s memory, with the strides of the originals; nullptr: of the link's device, or else of the
+// host, which no device counts. Errors: the channel's, the link's; kDeviceMemory; kExecution (another message is next).
 Result<std::vector<at::Tensor>> ReceiveTensors(Channel& channel, int32_t from, int64_t item,
-                                               RuntimeDevice* device,
-                                               MessageLengths* lengths = nullptr);
+                                               RuntimeDevice* device, const MessageWays& ways = {});
 
 }  // namespace placewright
 

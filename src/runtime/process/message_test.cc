@@ -68,7 +68,9 @@ class CountingChannel final : public Channel {
     return channel_.Receive(from, data, bytes);
   }
   void Abort(const Error& error) override { channel_.Abort(error); }
+  std::optional<Error> aborted() const override { return channel_.aborted(); }
   int32_t lost() const override { return channel_.lost(); }
+  std::chrono::milliseconds timeout() const override { return channel_.timeout(); }
   int sent = 0;
 
  private:
@@ -92,8 +94,8 @@ TEST(Messages, WhatIsNoLongerThanBeforeGoesAsOne) {
     counting.sent = 0;
     Status sent = Ok();
     std::thread sender(
-        [&] { sent = SendTensors(counting, 1, one.item, std::span(&tensor, 1), &here); });
-    const auto received = ReceiveTensors(*channels[1], 0, one.item, nullptr, &there);
+        [&] { sent = SendTensors(counting, 1, one.item, std::span(&tensor, 1), {&here}); });
+    const auto received = ReceiveTensors(*channels[1], 0, one.item, nullptr, {&there});
     sender.join();
     ASSERT_TRUE(sent.ok());
     ASSERT_TRUE(received.ok()) << received.error().ToString();

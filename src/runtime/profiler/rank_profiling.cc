@@ -30,7 +30,7 @@ std::string NameOf(const Exchange& exchange, const RankDevices& ranks) {
 // Whether a rank has been stopped is known to all of them behind a step.
 struct SizeSample {
   TransferSample sample;
-  bool stopped = false;
+  bool stopped = false, by_nccl = false;
 };
 
 Result<SizeSample> ProfileSize(const RankDevices& ranks, const ExchangeChain& chain, int64_t runs,
@@ -48,13 +48,15 @@ Result<SizeSample> ProfileSize(const RankDevices& ranks, const ExchangeChain& ch
   std::vector<int64_t> taken;
   for (int64_t run = -WayOfSteps::kUntilChosen; run < runs; ++run) {
     PW_ASSIGN(const Execution::Step ran, execution->Run());
-    if (ran.stop) return SizeSample{{}, true};
+    if (ran.stop) return SizeSample{{}, true, false};
     const Schedule schedule = execution->LastSchedule();
     if (run >= 0) {
       taken.push_back(ranks.processes->rank() == 0 ? chain.TimeOf(schedule).count : 0);
     }
   }
-  return SizeSample{{chain.bytes, Nanos(Quantile(taken, 0.5)), runs * chain.repeats}, false};
+  return SizeSample{{chain.bytes, Nanos(Quantile(taken, 0.5)), runs * chain.repeats},
+                    false,
+                    execution->gpu_transfers().by_nccl};
 }
 
 }  // namespace
@@ -72,6 +74,7 @@ Result<ExchangeProfile> ProfileExchange(const RankDevices& ranks, const Exchange
     PW_ASSIGN(const SizeSample measured, ProfileSize(ranks, chain, runs, options.stop));
     profile.stopped = measured.stopped;
     if (profile.stopped) break;
+    profile.by_nccl = measured.by_nccl;
     profile.times.push_back(measured.sample);
   }
   return profile;

@@ -19,16 +19,68 @@
 #include "runtime/executor/executor.h"
 #include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
+#include "runtime/process/nccl_links.h"
 #include "runtime/service/long_turns.h"
 #include "runtime/service/step_exchange.h"
 
 namespace placewright {
 namespace {
 
+// What leads from GPU to GPU of several ranks, and how it is called.
+struct GpuLinks {
+  std::unique_ptr<DeviceLinks> links;  // or none
+  GpuTransfers transfers;
+};
+
+bool IsHere(const ExecutionRequest& request, DeviceId device) {
+  return request.processes == nullptr || request.rank_of[device] == request.processes->rank();
+}
+
+std::vector<DeviceId> GpusHere(const ExecutionRequest& request) {
+  std::vector<DeviceId> gpus;
+  for (size_t i = 0; i < request.devices.size(); ++i) {
+    const bool gpu = request.devices[i].kind == ExecutionDevice::Kind::kCuda;
+    if (gpu && IsHere(request, DeviceId(i))) gpus.emplace_back(i);
+  }
+  return gpus;
+}
+
+// GPUs are counted machine by machine. A launcher may show each rank its own alone (srun --gpus-per-task): where
+// LibTorch has as many as the rank, they are these.
+void CountShownGpus(ExecutionRequest& request) {
+  const std::vector<DeviceId> gpus = GpusHere(request);
+  if (request.processes == nullptr || gpus.size() != static_cast<size_t>(CudaDeviceCount())) return;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    request.devices[gpus[i].index()].cuda_index = static_cast<int>(i);
+  }
+}
+
+// Called by all ranks.
+Result<GpuLinks> MakeGpuLinks(const ExecutionRequest& request) {
+  Processes& processes = *request.processes;
+  std::vector<std::pair<DeviceId, c10::DeviceIndex>> own;
+  for (const DeviceId gpu : GpusHere(request)) {
+    own.emplace_back(gpu, static_cast<c10::DeviceIndex>(request.devices[gpu.index()].cuda_index));
+  }
+  // LibTorch has loaded it where it has a GPU.
+  const Result<NcclLibrary> library = NcclLibrary::Find();
+  const bool used = library.ok() && !processes.no_nccl();
+  PW_ASSIGN(const auto gpus,
+            ExchangeGpus(processes.channel(), GpusOfRank(own, used ? &library.value() : nullptr)));
+  GpuLinks made;
+  if (used) made.links = MakeNcclLinks(library.value(), processes.channel(), gpus);
+  made.transfers = {made.links != nullptr, GpuTransfersText(gpus)};
+  if (!made.transfers.ways.empty() && processes.no_nccl()) {
+    made.transfers.ways = "by the host's memory";
+  }
+  return made;
+}
+
 class ExecutionHere : public Execution {
  public:
-  ExecutionHere(const ExecutionRequest& request, std::unique_ptr<Executor> executor)
+  ExecutionHere(const ExecutionRequest& request, GpuLinks links, std::unique_ptr<Executor> executor)
       : graph_(*request.graph),
+        links_(std::move(links)),
         executor_(std::move(executor)),
         devices_(request.devices.size()),
         seed_(request.seed),
@@ -42,6 +94,7 @@ class ExecutionHere : public Execution {
     if (channel_ != nullptr) turns_.emplace();
   }
 
+  GpuTransfers gpu_transfers() const override { return links_.transfers; }
   void SetStep(int64_t step) override { step_ = step; }
   Result<Step> Run() override {
     Result<Step> ran = RunHere();
@@ -155,6 +208,7 @@ class ExecutionHere : public Execution {
   }
 
   const Graph& graph_;
+  const GpuLinks links_;  // outlive the executor
   std::unique_ptr<Executor> executor_;
   const size_t devices_;
   const uint64_t seed_;
@@ -216,15 +270,14 @@ static void ComputeDeterministically() {
 Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
   if (request.deterministic) ComputeDeterministically();
   if (request.wide) c10::set_default_dtype(caffe2::TypeMeta::Make<double>());
+  CountShownGpus(request);
   const std::vector<std::vector<int>> cores = ShareCores(request.devices);
   std::vector<std::unique_ptr<RuntimeDevice>> devices;
   for (size_t i = 0; i < request.devices.size(); ++i) {
     const ExecutionDevice& device = request.devices[i];
     CpuDeviceOptions options{device.name, device.threads, device.memory_limit};
     if (device.kind == ExecutionDevice::Kind::kCpu) options.cores = cores[i];
-    const bool elsewhere =
-        request.processes != nullptr && request.rank_of[DeviceId(i)] != request.processes->rank();
-    if (elsewhere) {
+    if (!IsHere(request, DeviceId(i))) {
       devices.push_back(nullptr);
       continue;
     }
@@ -250,13 +303,16 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
                          fmt::format("{} is on another machine than its rank", device.name));
     }
   }
+  GpuLinks links;
   ExecutorOptions options;
   options.policy = request.policy;
   options.paths = std::move(request.paths);
   options.sequences = request.sequences;
   options.measure_workspace = request.measure_workspace;
   if (request.processes != nullptr) {
+    PW_ASSIGN(links, MakeGpuLinks(request));
     options.channel = &request.processes->channel();
+    options.links = links.links.get();
     options.rank_of = request.rank_of;
     options.predicted = request.predicted;
   }
@@ -268,7 +324,8 @@ Result<std::unique_ptr<Execution>> StartExecution(ExecutionRequest request) {
   if (original != nullptr) inputs = PieceValues(inputs, request.pieces);
   for (const auto& [id, tensor] : inputs) PW_RETURN_IF_ERROR(executor->SetInput(id, tensor));
   at::manual_seed(request.seed);
-  return std::unique_ptr<Execution>(std::make_unique<ExecutionHere>(request, std::move(executor)));
+  return std::unique_ptr<Execution>(
+      std::make_unique<ExecutionHere>(request, std::move(links), std::move(executor)));
 }
 
 }  // namespace placewright

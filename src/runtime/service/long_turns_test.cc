@@ -151,6 +151,7 @@ class OneProcess : public Processes {
   Result<std::string> Share(std::string text) override { return text; }
   Error Fail(const Error& error) override { return error; }
   Status Finish() override { return Ok(); }
+  bool no_nccl() const override { return false; }
   Channel& channel() override { return *channels_.front(); }
 
  private:

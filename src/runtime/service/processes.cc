@@ -12,8 +12,8 @@ namespace {
 
 class ProcessesHere final : public Processes {
  public:
-  explicit ProcessesHere(std::unique_ptr<Rendezvous> rendezvous)
-      : rendezvous_(std::move(rendezvous)) {}
+  ProcessesHere(std::unique_ptr<Rendezvous> rendezvous, bool no_nccl)
+      : rendezvous_(std::move(rendezvous)), no_nccl_(no_nccl) {}
 
   int32_t rank() const override { return rendezvous_->rank(); }
   int32_t size() const override { return rendezvous_->size(); }
@@ -21,25 +21,20 @@ class ProcessesHere final : public Processes {
   Error Fail(const Error& error) override { return rendezvous_->Fail(error); }
   Status Finish() override { return rendezvous_->Finish(); }
   Channel& channel() override { return rendezvous_->channel(); }
+  bool no_nccl() const override { return no_nccl_; }
 
   Result<std::string> Share(std::string text) override {
     Channel& to = rendezvous_->channel();
-    auto length = static_cast<int64_t>(text.size());
-    if (rank() != 0) {
-      PW_RETURN_IF_ERROR(to.Receive(0, &length, sizeof length));
-      text.resize(static_cast<size_t>(length));
-      if (length > 0) PW_RETURN_IF_ERROR(to.Receive(0, text.data(), length));
-      return text;
-    }
+    if (rank() != 0) return ReceiveText(to, 0);
     for (int32_t other = 1; other < size(); ++other) {
-      PW_RETURN_IF_ERROR(to.Send(other, &length, sizeof length));
-      if (length > 0) PW_RETURN_IF_ERROR(to.Send(other, text.data(), length));
+      PW_RETURN_IF_ERROR(SendText(to, other, text));
     }
     return text;
   }
 
  private:
   const std::unique_ptr<Rendezvous> rendezvous_;
+  const bool no_nccl_;
 };
 
 }  // namespace
@@ -55,7 +50,8 @@ Result<std::unique_ptr<Processes>> JoinProcesses(const JoinRequest& request) {
   options.facts = request.facts;
   options.facts.emplace_back("the version of LibTorch", kTorchVersion);
   PW_ASSIGN(auto rendezvous, Rendezvous::Join(*environment, options));
-  return std::unique_ptr<Processes>(std::make_unique<ProcessesHere>(std::move(rendezvous)));
+  return std::unique_ptr<Processes>(
+      std::make_unique<ProcessesHere>(std::move(rendezvous), request.no_nccl));
 }
 
 }  // namespace placewright

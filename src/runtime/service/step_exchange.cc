@@ -172,17 +172,8 @@ Result<std::vector<int64_t>> GatherByDevice(Channel& channel, std::vector<int64_
 
 Result<std::string> BringToRankZero(Channel& channel, int32_t from, std::string text) {
   if (from == 0) return channel.rank() == 0 ? std::move(text) : std::string();
-  if (channel.rank() == from) {
-    const auto length = static_cast<int64_t>(text.size());
-    PW_RETURN_IF_ERROR(channel.Send(0, &length, sizeof length));
-    if (length > 0) PW_RETURN_IF_ERROR(channel.Send(0, text.data(), length));
-  }
-  if (channel.rank() != 0) return std::string();
-  int64_t length = 0;
-  PW_RETURN_IF_ERROR(channel.Receive(from, &length, sizeof length));
-  std::string come(static_cast<size_t>(length), '\0');
-  if (length > 0) PW_RETURN_IF_ERROR(channel.Receive(from, come.data(), length));
-  return come;
+  if (channel.rank() == from) PW_RETURN_IF_ERROR(SendText(channel, 0, text));
+  return channel.rank() == 0 ? ReceiveText(channel, from) : std::string();
 }
 
 }  // namespace placewright

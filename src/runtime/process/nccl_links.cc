@@ -1,0 +1,316 @@
+#include "runtime/process/nccl_links.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "aten/failure.h"
+#include "base/stop.h"
+
+namespace placewright {
+namespace {
+
+class NcclLink final : public DeviceLink {
+ public:
+  NcclLink(const NcclLibrary& library, Channel& channel, int32_t other, bool sends,
+           c10::Device device, int64_t threshold)
+      : library_(library),
+        channel_(channel),
+        other_(other),
+        sends_(sends),
+        device_(device),
+        threshold_(threshold) {}
+  ~NcclLink() override { Close(); }
+
+  c10::Device device() const override { return device_; }
+  int64_t threshold() const override { return threshold_; }
+
+  Status Send(const at::Tensor& bytes) override {
+    return Move([&] {
+      return library_.Send(bytes.data_ptr(), static_cast<size_t>(bytes.numel()),
+                           NcclLibrary::kUint8, Peer(), comm_, stream_);
+    });
+  }
+  Status Receive(const at::Tensor& bytes) override {
+    return Move([&] {
+      return library_.Receive(bytes.data_ptr(), static_cast<size_t>(bytes.numel()),
+                              NcclLibrary::kUint8, Peer(), comm_, stream_);
+    });
+  }
+
+ private:
+  // Of a communicator's two ranks the sender is the first.
+  int Own() const { return sends_ ? 0 : 1; }
+  int Peer() const { return 1 - Own(); }
+
+  template <typename Launch>
+  Status Move(Launch launch) {
+    Status moved = Ok();
+    const Status caught = CatchAllFailures([&] {
+      const c10::DeviceGuard here(device_);
+      moved = MoveHere(launch);
+    });
+    if (caught.ok() && moved.ok()) return Ok();
+    Close();  // ends what is on the device
+    return caught.ok() ? moved : caught;
+  }
+
+  template <typename Launch>
+  Status MoveHere(Launch launch) {
+    if (comm_ == nullptr) PW_RETURN_IF_ERROR(Connect());
+    PW_RETURN_IF_ERROR(Check(launch()));
+    PW_RETURN_IF_ERROR(AwaitComm());
+    return Await([&]() -> Result<bool> {
+      const int state = library_.StreamQuery(stream_);
+      if (state == NcclLibrary::kCudaNotReady) {
+        // What fails at the other end shows here.
+        PW_ASSIGN([[maybe_unused]] const bool idle, CommIsIdle());
+        return false;
+      }
+      PW_RETURN_IF_ERROR(CheckCuda(state));
+      return true;
+    });
+  }
+
+  Status Connect() {
+    NcclLibrary::UniqueId id;
+    const auto bytes = static_cast<int64_t>(id.bytes.size());
+    if (sends_) {
+      PW_RETURN_IF_ERROR(Check(library_.GetUniqueId(&id)));
+      PW_RETURN_IF_ERROR(channel_.Send(other_, id.bytes.data(), bytes));
+    } else {
+      PW_RETURN_IF_ERROR(channel_.Receive(other_, id.bytes.data(), bytes));
+    }
+    if (stream_ == nullptr) {
+      PW_RETURN_IF_ERROR(
+          CheckCuda(library_.StreamCreate(&stream_, NcclLibrary::kNonBlockingStream)));
+    }
+    NcclLibrary::Config config;
+    PW_RETURN_IF_ERROR(Check(library_.CommInitRankConfig(&comm_, 2, id, Own(), &config)));
+    return AwaitComm();
+  }
+
+  // Its last call has been carried out, as far as the host is concerned.
+  Status AwaitComm() {
+    return Await([&] { return CommIsIdle(); });
+  }
+  Result<bool> CommIsIdle() {
+    int state = NcclLibrary::kSuccess;
+    PW_RETURN_IF_ERROR(Check(library_.CommGetAsyncError(comm_, &state)));
+    PW_RETURN_IF_ERROR(Check(state));
+    return state == NcclLibrary::kSuccess;
+  }
+
+  // Looks again and again until `ready` says true.
+  template <typename Ready>
+  Status Await(Ready ready) {
+    constexpr int kSpins = 200;
+    constexpr std::chrono::microseconds kPause{20};
+    const Clock::time_point begin = Clock::now();
+    for (int looks = 0;; ++looks) {
+      PW_ASSIGN(const bool is, ready());
+      if (is) return Ok();
+      if (std::optional<Error> aborted = channel_.aborted()) return *std::move(aborted);
+      if (Clock::now() - begin >= channel_.timeout()) {
+        return MessageTimeout(other_, /*takes=*/sends_, channel_.timeout());
+      }
+      if (looks < kSpins) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(kPause);
+      }
+    }
+  }
+
+  Status Check(int result) const {
+    if (result == NcclLibrary::kSuccess || result == NcclLibrary::kInProgress) return Ok();
+    return Failure("NCCL", library_.GetErrorString(result));
+  }
+  Status CheckCuda(int error) const {
+    return error == 0 ? Ok() : Failure("CUDA", library_.GetCudaErrorString(error));
+  }
+  Error Failure(const char* whose, const char* text) const {
+    return MakeError(
+        ErrorCode::kExecution,
+        fmt::format("rank {} is not reached by NCCL: {} says \"{}\"", other_, whose, text), "",
+        "NCCL_DEBUG=WARN lets NCCL say more; with --no-nccl tensors cross by the host's memory.");
+  }
+
+  void Close() {
+    if (comm_ != nullptr) library_.CommAbort(comm_);
+    comm_ = nullptr;
+    if (stream_ != nullptr) library_.StreamDestroy(stream_);
+    stream_ = nullptr;
+  }
+
+  const NcclLibrary& library_;
+  Channel& channel_;
+  const int32_t other_;
+  const bool sends_;
+  const c10::Device device_;
+  const int64_t threshold_;
+  NcclLibrary::Comm comm_ = nullptr;
+  NcclLibrary::Stream stream_ = nullptr;
+};
+
+class NcclLinks final : public DeviceLinks {
+ public:
+  NcclLinks(const NcclLibrary& library, Channel& channel, const NcclLinkOptions& options)
+      : library_(library), channel_(channel), options_(options) {}
+
+  void Add(int32_t rank, const RankGpu& gpu) { gpus_.insert({gpu.device, {rank, gpu}}); }
+
+  DeviceLink* Between(DeviceId from, DeviceId to) override {
+    const auto source = gpus_.find(from), target = gpus_.find(to);
+    if (source == gpus_.end() || target == gpus_.end()) return nullptr;
+    const auto& [from_rank, from_gpu] = source->second;
+    const auto& [to_rank, to_gpu] = target->second;
+    if (from_gpu.identity == to_gpu.identity) return nullptr;
+    const bool sends = from_rank == channel_.rank();
+    const std::scoped_lock lock(mutex_);
+    std::unique_ptr<DeviceLink>& link = links_[{from, to}];
+    if (link == nullptr) {
+      const c10::Device own(options_.devices, (sends ? from_gpu : to_gpu).index);
+      link = std::make_unique<NcclLink>(library_, channel_, sends ? to_rank : from_rank, sends, own,
+                                        options_.threshold);
+    }
+    return link.get();
+  }
+
+ private:
+  const NcclLibrary library_;
+  Channel& channel_;
+  const NcclLinkOptions options_;
+  std::map<DeviceId, std::pair<int32_t, RankGpu>> gpus_;  // rank
+  std::mutex mutex_;
+  std::map<std::pair<DeviceId, DeviceId>, std::unique_ptr<DeviceLink>> links_;
+};
+
+// Of this start of this machine.
+std::string MachineIdentity() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
+size_t RanksWithGpus(const std::vector<std::vector<RankGpu>>& gpus) {
+  return static_cast<size_t>(std::count_if(gpus.begin(), gpus.end(),
+                                           [](const auto& of_rank) { return !of_rank.empty(); }));
+}
+
+std::set<int> NcclVersions(const std::vector<std::vector<RankGpu>>& gpus) {
+  std::set<int> versions;
+  for (const std::vector<RankGpu>& of_rank : gpus) {
+    for (const RankGpu& gpu : of_rank) versions.insert(gpu.nccl_version);
+  }
+  return versions;
+}
+
+std::string TextOf(const std::vector<RankGpu>& gpus) {
+  std::string text;
+  for (const RankGpu& gpu : gpus) {
+    text +=
+        fmt::format("{} {} {} {}\n", gpu.device.value(), gpu.index, gpu.nccl_version, gpu.identity);
+  }
+  return text;
+}
+
+std::vector<RankGpu> GpusOf(const std::string& text) {
+  std::vector<RankGpu> gpus;
+  std::istringstream lines(text);
+  int32_t device = 0;
+  int index = 0;
+  RankGpu gpu;
+  while (lines >> device >> index >> gpu.nccl_version >> gpu.identity) {
+    gpu.device = DeviceId(device);
+    gpu.index = static_cast<c10::DeviceIndex>(index);
+    gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
+}  // namespace
+
+std::vector<RankGpu> GpusOfRank(const std::vector<std::pair<DeviceId, c10::DeviceIndex>>& devices,
+                                const NcclLibrary* library) {
+  std::vector<RankGpu> gpus;
+  for (const auto& [device, index] : devices) {
+    std::array<char, 64> bus{};
+    const bool known =
+        library != nullptr &&
+        library->DeviceGetPciBusId(bus.data(), static_cast<int>(bus.size()), index) == 0;
+    gpus.push_back({device, index,
+                    fmt::format("{}/{}", MachineIdentity(), known ? bus.data() : "unknown"),
+                    known ? library->version : 0});
+  }
+  return gpus;
+}
+
+Result<std::vector<std::vector<RankGpu>>> ExchangeGpus(Channel& channel,
+                                                       const std::vector<RankGpu>& own) {
+  std::vector<std::string> texts(static_cast<size_t>(channel.size()));
+  if (channel.rank() == 0) {
+    texts[0] = TextOf(own);
+    for (int32_t other = 1; other < channel.size(); ++other) {
+      PW_ASSIGN(texts[static_cast<size_t>(other)], ReceiveText(channel, other));
+    }
+    for (int32_t other = 1; other < channel.size(); ++other) {
+      for (const std::string& text : texts) PW_RETURN_IF_ERROR(SendText(channel, other, text));
+    }
+  } else {
+    PW_RETURN_IF_ERROR(SendText(channel, 0, TextOf(own)));
+    for (std::string& text : texts) {
+      PW_ASSIGN(text, ReceiveText(channel, 0));
+    }
+  }
+  std::vector<std::vector<RankGpu>> gpus;
+  for (const std::string& text : texts) gpus.push_back(GpusOf(text));
+  return gpus;
+}
+
+std::unique_ptr<DeviceLinks> MakeNcclLinks(const NcclLibrary& library, Channel& channel,
+                                           const std::vector<std::vector<RankGpu>>& gpus,
+                                           const NcclLinkOptions& options) {
+  if (RanksWithGpus(gpus) < 2) return nullptr;
+  if (NcclVersions(gpus) != std::set<int>{library.version}) return nullptr;
+  auto links = std::make_unique<NcclLinks>(library, channel, options);
+  for (size_t rank = 0; rank < gpus.size(); ++rank) {
+    for (const RankGpu& gpu : gpus[rank]) links->Add(static_cast<int32_t>(rank), gpu);
+  }
+  return links;
+}
+
+std::string GpuTransfersText(const std::vector<std::vector<RankGpu>>& gpus) {
+  if (RanksWithGpus(gpus) < 2) return "";
+  const std::set<int> versions = NcclVersions(gpus);
+  for (size_t rank = 0; rank < gpus.size(); ++rank) {
+    for (const RankGpu& gpu : gpus[rank]) {
+      if (gpu.nccl_version > 0) continue;
+      return fmt::format("by the host's memory: rank {} has no NCCL from {} on", rank,
+                         NcclVersionText(NcclLibrary::kOldestVersion));
+    }
+  }
+  if (versions.size() > 1) {
+    return fmt::format("by the host's memory: ranks have NCCL {} and {}",
+                       NcclVersionText(*versions.begin()), NcclVersionText(*versions.rbegin()));
+  }
+  std::set<std::string> identities;
+  size_t count = 0;
+  for (const std::vector<RankGpu>& of_rank : gpus) {
+    count += of_rank.size();
+    for (const RankGpu& gpu : of_rank) identities.insert(gpu.identity);
+  }
+  std::string text = "by NCCL " + NcclVersionText(*versions.begin());
+  if (identities.size() < count) text += ", those of one GPU of several ranks by the host's memory";
+  return text;
+}
+
+}  // namespace placewright
