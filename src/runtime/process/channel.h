@@ -35,8 +35,10 @@ class Channel {
   virtual void Abort(const Error& error) = 0;
   // What Abort has been called with first; from any thread.
   virtual std::optional<Error> aborted() const = 0;
-  // The rank of the first message that failed without Abort; -1: none did.
+  // The rank of the first message that failed without Abort, here or on a link beside the channel, which says so (Lose);
+  // -1: none did.
   virtual int32_t lost() const = 0;
+  virtual void Lose(int32_t other) = 0;
   // How long one message waits for the other rank.
   virtual std::chrono::milliseconds timeout() const = 0;
 };

@@ -24,9 +24,8 @@ class DeviceLink {
 
   // `bytes` [n]: uint8, contiguous, n > 0, in that device's memory; nothing that has been launched writes in it, or with
   // Receive reads it, any more. The other rank calls the other one with as many. They return when the bytes have left,
-  // or are there. One thread calls, and only once the other rank is known to have come to this message, or will come to
-  // it whatever this device does meanwhile. Errors: kExecution (the other rank does not answer within the channel's
-  // time; Channel::Abort; what the link's library says).
+  // or are there. One thread calls. Errors: kExecution (the other rank does not answer within the channel's time;
+  // Channel::Abort; what the link's library says); then the channel has been aborted, and the link is of no more use.
   virtual Status Send(const at::Tensor& bytes) = 0;
   virtual Status Receive(const at::Tensor& bytes) = 0;
 };

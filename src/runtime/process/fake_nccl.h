@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -19,10 +22,11 @@ namespace placewright {
 class FakeNccl {
  public:
   FakeNccl() { current() = this; }
-  // What was made has been given back.
+  // What was made is given back, by threads that may still be about it.
   ~FakeNccl() {
-    EXPECT_EQ(open_, 0);
-    EXPECT_EQ(streams_, 0);
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(60),
+                                  [&] { return open_ == 0 && streams_ == 0; }));
     current() = nullptr;
   }
   FakeNccl(const FakeNccl&) = delete;
@@ -37,42 +41,62 @@ class FakeNccl {
     const std::scoped_lock lock(mutex_);
     fails_with_ = result;
   }
+  // Communicators are given up no further than on their devices, as while the other rank has not given up its end.
+  void HoldAborts(bool hold) {
+    const std::scoped_lock lock(mutex_);
+    holds_ = hold;
+    changed_.notify_all();
+  }
 
  private:
-  // Both ends of a communicator.
+  // What an end of a communicator has launched: bytes that it sends or wants; none: it has ended.
+  struct Kernel {
+    void* data = nullptr;
+    size_t bytes = 0;
+  };
+  // A communicator: who sends, who receives.
   struct Pair {
     int come = 0;  // of the two
-    const void* sent = nullptr;
-    void* wanted = nullptr;
-    size_t sent_bytes = 0, wanted_bytes = 0;
+    std::array<Kernel, 2> kernels;
   };
   struct FakeComm {
     Pair* pair;
+    Kernel* own;
   };
   struct FakeStream {
-    Pair* waits_for = nullptr;  // what was launched last
+    Kernel* last = nullptr;
   };
 
   static FakeNccl*& current() {
     static FakeNccl* fake = nullptr;
     return fake;
   }
-  static Pair& PairOf(NcclLibrary::Comm comm) { return *reinterpret_cast<FakeComm*>(comm)->pair; }
+  static FakeComm& CommOf(NcclLibrary::Comm comm) { return *reinterpret_cast<FakeComm*>(comm); }
   static FakeStream& StreamOf(NcclLibrary::Stream stream) {
     return *reinterpret_cast<FakeStream*>(stream);
   }
-  void Launch(Pair& pair, NcclLibrary::Stream stream) {
-    StreamOf(stream).waits_for = &pair;
-    if (pair.sent == nullptr || pair.wanted == nullptr) return;
-    EXPECT_EQ(pair.sent_bytes, pair.wanted_bytes);
-    std::memcpy(pair.wanted, pair.sent, pair.sent_bytes);
-    moved_bytes_ += static_cast<int64_t>(pair.sent_bytes);
-    pair.sent = pair.wanted = nullptr;
+  int Launch(void* data, size_t bytes, int type, int peer, NcclLibrary::Comm comm,
+             NcclLibrary::Stream stream) {
+    const std::scoped_lock lock(mutex_);
+    Kernel& own = *CommOf(comm).own;
+    auto& [sends, receives] = CommOf(comm).pair->kernels;
+    EXPECT_EQ(type, NcclLibrary::kUint8);
+    EXPECT_EQ(peer, &own == &sends ? 1 : 0);
+    own = {data, bytes};
+    StreamOf(stream).last = &own;
+    if (sends.data == nullptr || receives.data == nullptr) return NcclLibrary::kInProgress;
+    EXPECT_EQ(sends.bytes, receives.bytes);
+    std::memcpy(receives.data, sends.data, bytes);
+    moved_bytes_ += static_cast<int64_t>(bytes);
+    sends = receives = {};
+    return NcclLibrary::kInProgress;
   }
 
   std::mutex mutex_;
   std::map<std::string, Pair> pairs_;  // by their number
+  std::condition_variable changed_;
   int numbers_ = 0, open_ = 0, streams_ = 0;
+  bool holds_ = false;
   int fails_with_ = NcclLibrary::kSuccess;
   int64_t moved_bytes_ = 0;
 };
@@ -97,47 +121,35 @@ inline NcclLibrary FakeNccl::Library() {
     Pair& pair = fake.pairs_[id.bytes.data()];
     ++pair.come;
     ++fake.open_;
-    *comm = reinterpret_cast<NcclLibrary::Comm>(new FakeComm{&pair});
+    *comm = reinterpret_cast<NcclLibrary::Comm>(
+        new FakeComm{&pair, &pair.kernels[static_cast<size_t>(rank)]});
     return NcclLibrary::kInProgress;
   };
   library.CommGetAsyncError = [](NcclLibrary::Comm comm, int* state) {
     FakeNccl& fake = *current();
     const std::scoped_lock lock(fake.mutex_);
-    *state = fake.fails_with_ != 0    ? fake.fails_with_
-             : PairOf(comm).come == 2 ? NcclLibrary::kSuccess
-                                      : NcclLibrary::kInProgress;
+    *state = fake.fails_with_ != 0          ? fake.fails_with_
+             : CommOf(comm).pair->come == 2 ? NcclLibrary::kSuccess
+                                            : NcclLibrary::kInProgress;
     return NcclLibrary::kSuccess;
   };
   library.CommAbort = [](NcclLibrary::Comm comm) {
     FakeNccl& fake = *current();
-    const std::scoped_lock lock(fake.mutex_);
+    std::unique_lock lock(fake.mutex_);
+    *CommOf(comm).own = {};  // what waits on a device ends
+    fake.changed_.wait(lock, [&] { return !fake.holds_; });
     --fake.open_;
-    delete reinterpret_cast<FakeComm*>(comm);
+    delete &CommOf(comm);
+    fake.changed_.notify_all();
     return NcclLibrary::kSuccess;
   };
   library.Send = [](const void* data, size_t count, int type, int peer, NcclLibrary::Comm comm,
                     NcclLibrary::Stream stream) {
-    FakeNccl& fake = *current();
-    const std::scoped_lock lock(fake.mutex_);
-    EXPECT_EQ(type, NcclLibrary::kUint8);
-    EXPECT_EQ(peer, 1);
-    Pair& pair = PairOf(comm);
-    pair.sent = data;
-    pair.sent_bytes = count;
-    fake.Launch(pair, stream);
-    return NcclLibrary::kInProgress;
+    return current()->Launch(const_cast<void*>(data), count, type, peer, comm, stream);
   };
   library.Receive = [](void* data, size_t count, int type, int peer, NcclLibrary::Comm comm,
                        NcclLibrary::Stream stream) {
-    FakeNccl& fake = *current();
-    const std::scoped_lock lock(fake.mutex_);
-    EXPECT_EQ(type, NcclLibrary::kUint8);
-    EXPECT_EQ(peer, 0);
-    Pair& pair = PairOf(comm);
-    pair.wanted = data;
-    pair.wanted_bytes = count;
-    fake.Launch(pair, stream);
-    return NcclLibrary::kInProgress;
+    return current()->Launch(data, count, type, peer, comm, stream);
   };
   library.GetErrorString = [](int result) {
     return result == 6 ? "remote process exited or there was a network error" : "another error";
@@ -153,14 +165,16 @@ inline NcclLibrary FakeNccl::Library() {
   library.StreamQuery = [](NcclLibrary::Stream stream) {
     FakeNccl& fake = *current();
     const std::scoped_lock lock(fake.mutex_);
-    const Pair& pair = *StreamOf(stream).waits_for;
-    return pair.sent == nullptr && pair.wanted == nullptr ? 0 : NcclLibrary::kCudaNotReady;
+    const Kernel* const last = StreamOf(stream).last;
+    return last == nullptr || last->data == nullptr ? 0 : NcclLibrary::kCudaNotReady;
   };
+  library.ForgetLastError = [] { return 0; };
   library.StreamDestroy = [](NcclLibrary::Stream stream) {
     FakeNccl& fake = *current();
     const std::scoped_lock lock(fake.mutex_);
     --fake.streams_;
     delete &StreamOf(stream);
+    fake.changed_.notify_all();
     return 0;
   };
   library.GetCudaErrorString = [](int) { return "an error of CUDA's"; };

@@ -50,6 +50,10 @@ class GlooChannel final : public Channel {
     const std::scoped_lock lock(mutex_);
     return lost_;
   }
+  void Lose(int32_t other) override {
+    const std::scoped_lock lock(mutex_);
+    if (lost_ < 0 && !aborted_) lost_ = other;
+  }
   std::chrono::milliseconds timeout() const override { return timeout_; }
 
  private:

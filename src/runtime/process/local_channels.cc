@@ -81,6 +81,10 @@ class LocalChannel final : public Channel {
     const std::scoped_lock lock(hub_->mutex);
     return lost_;
   }
+  void Lose(int32_t other) override {
+    const std::scoped_lock lock(hub_->mutex);
+    if (lost_ < 0 && !aborted_) lost_ = other;
+  }
   std::chrono::milliseconds timeout() const override { return hub_->timeout; }
 
  private:

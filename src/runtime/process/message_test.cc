@@ -70,6 +70,7 @@ class CountingChannel final : public Channel {
   void Abort(const Error& error) override { channel_.Abort(error); }
   std::optional<Error> aborted() const override { return channel_.aborted(); }
   int32_t lost() const override { return channel_.lost(); }
+  void Lose(int32_t other) override { channel_.Lose(other); }
   std::chrono::milliseconds timeout() const override { return channel_.timeout(); }
   int sent = 0;
 

@@ -35,6 +35,7 @@ Result<NcclLibrary> NcclLibrary::Find() {
                    Look(torch, "cudaStreamCreateWithFlags", found.StreamCreate) &&
                    Look(torch, "cudaStreamQuery", found.StreamQuery) &&
                    Look(torch, "cudaStreamDestroy", found.StreamDestroy) &&
+                   Look(torch, "cudaGetLastError", found.ForgetLastError) &&
                    Look(torch, "cudaDeviceGetPCIBusId", found.DeviceGetPciBusId) &&
                    Look(torch, "cudaGetErrorString", found.GetCudaErrorString);
   if (!all || found.GetVersion(&found.version) != kSuccess || found.version < kOldestVersion) {

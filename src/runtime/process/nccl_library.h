@@ -46,6 +46,7 @@ struct NcclLibrary {
   int (*StreamCreate)(Stream* stream, unsigned int flags) = nullptr;
   int (*StreamQuery)(Stream stream) = nullptr;
   int (*StreamDestroy)(Stream stream) = nullptr;
+  int (*ForgetLastError)() = nullptr;  // cudaGetLastError
   int (*DeviceGetPciBusId)(char* id, int length, int device) = nullptr;
   const char* (*GetCudaErrorString)(int error) = nullptr;
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <future>
 #include <map>
 #include <mutex>
 #include <set>
@@ -28,7 +29,14 @@ class NcclLink final : public DeviceLink {
         sends_(sends),
         device_(device),
         threshold_(threshold) {}
-  ~NcclLink() override { Close(); }
+  ~NcclLink() override {
+    constexpr std::chrono::seconds kPatience{5};
+    if (comm_ != nullptr) {
+      GiveUp(stream_).wait_for(kPatience);
+    } else if (stream_ != nullptr) {
+      library_.StreamDestroy(stream_);
+    }
+  }
 
   c10::Device device() const override { return device_; }
   int64_t threshold() const override { return threshold_; }
@@ -59,27 +67,52 @@ class NcclLink final : public DeviceLink {
       moved = MoveHere(launch);
     });
     if (caught.ok() && moved.ok()) return Ok();
-    Close();  // ends what is on the device
-    return caught.ok() ? moved : caught;
+    const Error error = caught.ok() ? moved.error() : caught.error();
+    channel_.Lose(other_);
+    channel_.Abort(error);
+    if (comm_ != nullptr) {
+      static_cast<void>(GiveUp(nullptr));  // the stream is still looked at
+      AwaitKernel();
+    }
+    return error;
   }
 
   template <typename Launch>
   Status MoveHere(Launch launch) {
-    if (comm_ == nullptr) PW_RETURN_IF_ERROR(Connect());
+    if (comm_ == nullptr) {
+      PW_RETURN_IF_ERROR(Connect());
+    } else {
+      PW_RETURN_IF_ERROR(Meet());
+    }
     PW_RETURN_IF_ERROR(Check(launch()));
     PW_RETURN_IF_ERROR(AwaitComm());
     return Await([&]() -> Result<bool> {
-      const int state = library_.StreamQuery(stream_);
-      if (state == NcclLibrary::kCudaNotReady) {
-        // What fails at the other end shows here.
-        PW_ASSIGN([[maybe_unused]] const bool idle, CommIsIdle());
-        return false;
-      }
-      PW_RETURN_IF_ERROR(CheckCuda(state));
-      return true;
+      PW_ASSIGN(const bool ended, KernelHasEnded());
+      if (ended) return true;
+      // What fails at the other end shows here.
+      PW_ASSIGN([[maybe_unused]] const bool idle, CommIsIdle());
+      return false;
     });
   }
 
+  Result<bool> KernelHasEnded() {
+    const int state = library_.StreamQuery(stream_);
+    if (state == NcclLibrary::kCudaNotReady) {
+      library_.ForgetLastError();
+      return false;
+    }
+    PW_RETURN_IF_ERROR(CheckCuda(state));
+    return true;
+  }
+
+  // Both ends have come.
+  Status Meet() {
+    int64_t word = 0;
+    return sends_ ? channel_.Send(other_, &word, sizeof word)
+                  : channel_.Receive(other_, &word, sizeof word);
+  }
+
+  // The number is a word, too.
   Status Connect() {
     NcclLibrary::UniqueId id;
     const auto bytes = static_cast<int64_t>(id.bytes.size());
@@ -144,11 +177,28 @@ class NcclLink final : public DeviceLink {
         "NCCL_DEBUG=WARN lets NCCL say more; with --no-nccl tensors cross by the host's memory.");
   }
 
-  void Close() {
-    if (comm_ != nullptr) library_.CommAbort(comm_);
-    comm_ = nullptr;
-    if (stream_ != nullptr) library_.StreamDestroy(stream_);
-    stream_ = nullptr;
+  // On a thread of its own, with `stream` where there is one. What comes back says when it has ended.
+  std::future<void> GiveUp(NcclLibrary::Stream stream) {
+    std::packaged_task<void()> task([abort = library_.CommAbort, destroy = library_.StreamDestroy,
+                                     comm = std::exchange(comm_, nullptr), stream] {
+      abort(comm);
+      if (stream != nullptr) destroy(stream);
+    });
+    std::future<void> ended = task.get_future();
+    std::thread(std::move(task)).detach();
+    return ended;
+  }
+
+  // The memory that it uses stays until then.
+  void AwaitKernel() {
+    constexpr std::chrono::seconds kPatience{2};
+    constexpr std::chrono::milliseconds kPause{1};
+    const Clock::time_point end = Clock::now() + kPatience;
+    while (Clock::now() < end) {
+      const Result<bool> ended = KernelHasEnded();
+      if (!ended.ok() || ended.value()) return;
+      std::this_thread::sleep_for(kPause);
+    }
   }
 
   const NcclLibrary& library_;
@@ -165,6 +215,11 @@ class NcclLinks final : public DeviceLinks {
  public:
   NcclLinks(const NcclLibrary& library, Channel& channel, const NcclLinkOptions& options)
       : library_(library), channel_(channel), options_(options) {}
+
+  // In one order on all ranks.
+  ~NcclLinks() override {
+    for (auto& [ends, link] : links_) link.reset();
+  }
 
   void Add(int32_t rank, const RankGpu& gpu) { gpus_.insert({gpu.device, {rank, gpu}}); }
 
@@ -279,13 +334,19 @@ Result<std::vector<std::vector<RankGpu>>> ExchangeGpus(Channel& channel,
 std::unique_ptr<DeviceLinks> MakeNcclLinks(const NcclLibrary& library, Channel& channel,
                                            const std::vector<std::vector<RankGpu>>& gpus,
                                            const NcclLinkOptions& options) {
-  if (RanksWithGpus(gpus) < 2) return nullptr;
-  if (NcclVersions(gpus) != std::set<int>{library.version}) return nullptr;
+  // A rank without GPUs has nothing to link.
+  const std::vector<RankGpu>& own = gpus[static_cast<size_t>(channel.rank())];
+  if (own.empty() || !CrossByNccl(gpus)) return nullptr;
   auto links = std::make_unique<NcclLinks>(library, channel, options);
   for (size_t rank = 0; rank < gpus.size(); ++rank) {
     for (const RankGpu& gpu : gpus[rank]) links->Add(static_cast<int32_t>(rank), gpu);
   }
   return links;
+}
+
+bool CrossByNccl(const std::vector<std::vector<RankGpu>>& gpus) {
+  const std::set<int> versions = NcclVersions(gpus);
+  return RanksWithGpus(gpus) > 1 && versions.size() == 1 && !versions.contains(0);
 }
 
 std::string GpuTransfersText(const std::vector<std::vector<RankGpu>>& gpus) {

@@ -3,14 +3,16 @@
 //
 // For each ordered pair of GPUs of two ranks there is a communicator of two, made when the first message crosses: the
 // sender draws its number, and gives it to the receiver by the channel. Communicators do not block. The thread that
-// waits for one looks at its state, the channel's (Abort) and the clock, and is the only one that ever calls NCCL with it.
+// waits for one looks at its state, the channel's (Abort) and the clock, and is the only one that calls NCCL with it.
 //
-// Why kernels of NCCL that wait on a GPU for another one keep no step from ending. Such a kernel may hold up what the
-// device's worker does (an allocation that waits for the whole device, say). One that receives is launched when the
-// sender's message about it has come by the channel: the sender's thread is at this message, and has, or will, launch its
-// own. One that sends ends when the receiver's thread comes to this message. Let f be the first crossing of the order
-// (crossing_order.h) that has not ended: kernels that wait for ever belong to later ones, and their senders' threads
-// have passed f; so no device that has something to compute for f is held up by one.
+// A kernel of NCCL that waits on a GPU for the other one may hold up whatever else waits for that device (an allocation
+// that has to give memory back first, of a worker or of the other thread that sends or receives). So it is launched only
+// where both ends have come and have their memory: the receiver takes a word by the channel then, and the sender goes on
+// when it is taken. What both launch then needs nothing else to end, and crossings end as they do by the channel alone
+// (crossing_order.h).
+//
+// Giving a communicator up may take until the other rank has given up its end (NCCL's proxy). So it is done beside: a
+// transfer that fails aborts the channel first, and waits for its kernel alone.
 #ifndef PLACEWRIGHT_RUNTIME_PROCESS_NCCL_LINKS_H_
 #define PLACEWRIGHT_RUNTIME_PROCESS_NCCL_LINKS_H_
 
@@ -49,8 +51,10 @@ std::vector<RankGpu> GpusOfRank(const std::vector<std::pair<DeviceId, c10::Devic
 Result<std::vector<std::vector<RankGpu>>> ExchangeGpus(Channel& channel,
                                                        const std::vector<RankGpu>& own);
 
-// Those between GPUs of this rank and of others, where all ranks that have any have one version of NCCL; nullptr: there
-// are none. `channel` must outlive it.
+// Whether several ranks have GPUs, and all of these one version of NCCL.
+bool CrossByNccl(const std::vector<std::vector<RankGpu>>& gpus);
+
+// Those between GPUs of this rank and of others, where they cross by NCCL; nullptr: there are none. `channel` must outlive it.
 std::unique_ptr<DeviceLinks> MakeNcclLinks(const NcclLibrary& library, Channel& channel,
                                            const std::vector<std::vector<RankGpu>>& gpus,
                                            const NcclLinkOptions& options = {});

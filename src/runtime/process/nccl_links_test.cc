@@ -105,41 +105,41 @@ TEST_F(NcclLinksTest, RanksSayWhatTheyHave) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A message of the first rank's device to the second's, of which `receives` says whether it is taken.
-Status SendOne(const NcclLibrary& library, bool receives, std::chrono::milliseconds timeout,
-               const std::function<void(Channel&)>& meanwhile) {
+// A message of the first rank's device to the second's, whose rank does no more than to join its communicator, or not
+// even that, and what it does then with the first one's channel.
+Status SendToOneThatDoesNotTake(FakeNccl& nccl, bool joins, std::chrono::milliseconds timeout,
+                                const std::function<void(Channel&)>& then) {
+  const NcclLibrary library = FakeNccl::Library();
   const auto channels = MakeLocalChannels(2, {timeout});
-  const auto gpus = OneGpuEach(2);
-  const auto links = MakeNcclLinks(library, *channels[0], gpus, kFakeLinks);
-  const auto theirs = MakeNcclLinks(library, *channels[1], gpus, kFakeLinks);
+  const auto links = MakeNcclLinks(library, *channels[0], OneGpuEach(2), kFakeLinks);
+  nccl.HoldAborts(true);
   std::thread other([&] {
-    NcclLibrary::UniqueId id;
-    // The head of the message, and the communicator's number, are taken in any case.
+    // The head of the message, and the communicator's number.
     std::vector<int64_t> words(1024);
     EXPECT_TRUE(channels[1]->Receive(0, words.data(), 8192).ok());
+    NcclLibrary::UniqueId id;
     EXPECT_TRUE(channels[1]->Receive(0, id.bytes.data(), 128).ok());
-    if (receives) {
-      NcclLibrary::Comm comm = nullptr;
-      NcclLibrary::Config config;
-      library.CommInitRankConfig(&comm, 2, id, 1, &config);
-      meanwhile(*channels[0]);
-      library.CommAbort(comm);
-    } else {
-      meanwhile(*channels[0]);
-    }
+    NcclLibrary::Comm comm = nullptr;
+    NcclLibrary::Config config;
+    if (joins) library.CommInitRankConfig(&comm, 2, id, 1, &config);
+    then(*channels[0]);
+    if (joins) library.CommAbort(comm);
   });
   const at::Tensor sent = at::ones({1000});
   const Status ended = SendTensors(*channels[0], 1, 7, std::span(&sent, 1),
                                    {nullptr, links->Between(DeviceId(0), DeviceId(1))});
+  // Not before: no failure waits for the other end.
+  nccl.HoldAborts(false);
   other.join();
+  // What goes the other way ends, too.
+  EXPECT_TRUE(channels[0]->aborted().has_value());
   return ended;
 }
 
 TEST_F(NcclLinksTest, ARankThatDoesNotComeIsNamed) {
   for (const bool joins : {false, true}) {
-    const Status ended = SendOne(library_, joins, std::chrono::milliseconds(100), [](Channel&) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    });
+    const Status ended =
+        SendToOneThatDoesNotTake(nccl_, joins, std::chrono::milliseconds(100), [](Channel&) {});
     ASSERT_FALSE(ended.ok());
     EXPECT_EQ(ended.error().message, "rank 1 has taken nothing for 0.1 s");
   }
@@ -147,7 +147,7 @@ TEST_F(NcclLinksTest, ARankThatDoesNotComeIsNamed) {
 
 TEST_F(NcclLinksTest, AbortEndsTheWaiting) {
   for (const bool joins : {false, true}) {
-    const Status ended = SendOne(library_, joins, kTimeout, [](Channel& channel) {
+    const Status ended = SendToOneThatDoesNotTake(nccl_, joins, kTimeout, [](Channel& channel) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       channel.Abort(MakeError(ErrorCode::kExecution, "rank 1 has failed"));
     });
@@ -156,10 +156,13 @@ TEST_F(NcclLinksTest, AbortEndsTheWaiting) {
   }
 }
 
+// Its rank has been lost, which may have a better reason.
 TEST_F(NcclLinksTest, WhatTheLibrarySaysIsSaid) {
-  const Status ended = SendOne(library_, true, kTimeout, [&](Channel&) {
+  const Status ended = SendToOneThatDoesNotTake(nccl_, true, kTimeout, [&](Channel& channel) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     nccl_.FailWith(6);
+    while (!channel.aborted()) std::this_thread::yield();
+    EXPECT_EQ(channel.lost(), 1);
   });
   ASSERT_FALSE(ended.ok());
   EXPECT_EQ(ended.error().message,

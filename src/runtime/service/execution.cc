@@ -49,7 +49,11 @@ std::vector<DeviceId> GpusHere(const ExecutionRequest& request) {
 // LibTorch has as many as the rank, they are these.
 void CountShownGpus(ExecutionRequest& request) {
   const std::vector<DeviceId> gpus = GpusHere(request);
-  if (request.processes == nullptr || gpus.size() != static_cast<size_t>(CudaDeviceCount())) return;
+  const bool shown = request.processes != nullptr && std::getenv("CUDA_VISIBLE_DEVICES") != nullptr;
+  if (gpus.empty() || !shown) return;
+  const int count = CudaDeviceCount();
+  const bool all_here = request.devices[gpus.back().index()].cuda_index < count;
+  if (all_here || gpus.size() != static_cast<size_t>(count)) return;
   for (size_t i = 0; i < gpus.size(); ++i) {
     request.devices[gpus[i].index()].cuda_index = static_cast<int>(i);
   }
@@ -69,7 +73,7 @@ Result<GpuLinks> MakeGpuLinks(const ExecutionRequest& request) {
             ExchangeGpus(processes.channel(), GpusOfRank(own, used ? &library.value() : nullptr)));
   GpuLinks made;
   if (used) made.links = MakeNcclLinks(library.value(), processes.channel(), gpus);
-  made.transfers = {made.links != nullptr, GpuTransfersText(gpus)};
+  made.transfers = {CrossByNccl(gpus), GpuTransfersText(gpus)};
   if (!made.transfers.ways.empty() && processes.no_nccl()) {
     made.transfers.ways = "by the host's memory";
   }
