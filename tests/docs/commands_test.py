@@ -6,7 +6,8 @@ A page is read from its top in an empty folder in which `placewright`, `./run`, 
 `examples/` are those of the repository; so a command sees what the commands before it wrote, the
 files that a page shows (see markdown.py), and the reader's own of fixtures.py. Only time is
 changed: a search ends after BUDGET, or MOVES, a training after a quarter of its placements, and what
-is scored anew is so RESCORED times. What stands for something in a usage (GRAPH) is not run, but its command and options must exist.
+is scored anew is so RESCORED times; where a search has found no plan that fits by then (a busy
+machine), it gets LONGER. What stands for something in a usage (GRAPH) is not run, but its command and options must exist.
 Commands that cannot be run are in NOT_RUN.
 """
 
@@ -28,9 +29,10 @@ import markdown
 
 ROOT = fixtures.ROOT
 PROGRAM = pathlib.Path(os.environ["PLACEWRIGHT_PROGRAM"])
-BUDGET = "300ms"
+BUDGET, LONGER = "300ms", "10s"
 MOVES = 300
 RESCORED = 20
+NOTHING_FITS = 5  # exit status
 LIMIT = 300  # seconds for a command
 
 # (page, commands, why they are not run); an entry without such a command fails the test.
@@ -116,7 +118,7 @@ def ends_with_option(words, text):
     return bool(words) and re.search(rf"{re.escape(words[-1])} [A-Z]", text) is not None
 
 
-def shortened(command):
+def shortened(command, budget=BUDGET):
     """The command with a small budget where it searches, trains or scores anew."""
     if re.search(r"(placewright|\./run) train ", command):
         return re.sub(r" --iterations (\d+)",
@@ -126,14 +128,14 @@ def shortened(command):
         if not re.search(rf"(placewright|\./run) {path} ", command):
             continue
         if " --time " in command:
-            return re.sub(r" --time \S+", f" --time {BUDGET}", command)
+            return re.sub(r" --time \S+", f" --time {budget}", command)
         if path.startswith("bench"):
             return command
         if " --iterations " in command:
             return re.sub(r" --iterations (\d+)",
                           lambda m: f" --iterations {min(MOVES, int(m.group(1)))}", command)
         if path == "plan" or ".plan.json" not in command:  # plans side by side: no search
-            return f"{command} --time {BUDGET}"
+            return f"{command} --time {budget}"
     return command
 
 
@@ -217,7 +219,10 @@ class Reader:
             self.skipped += 1
             self.say("skipped", line, f"{command} ({why})")
             return
-        self._run(line, command, ["bash", "-e", "-o", "pipefail", "-c", shortened(command)])
+        def words(budget):
+            return ["bash", "-e", "-o", "pipefail", "-c", shortened(command, budget)]
+        again = shortened(command, LONGER) != shortened(command)
+        self._run(line, command, words(BUDGET), again=words(LONGER) if again else None)
 
     def type_python(self, block):
         if lacking("torch"):
@@ -228,7 +233,7 @@ class Reader:
             sys.executable, "-c", fixtures.PYTHON_NAMES + block.text()],
             {"PYTHONPATH": "python"})
 
-    def _run(self, line, text, words, more=None):
+    def _run(self, line, text, words, more=None, again=None):
         before = _seconds_of_children()
         try:
             done = subprocess.run(words, cwd=self._folder, env={**self.environment, **(more or {})},
@@ -237,6 +242,9 @@ class Reader:
                                   timeout=LIMIT, check=False)
         except subprocess.TimeoutExpired:
             self.fail(line, text, f"takes more than {LIMIT} s")
+            return
+        if again is not None and done.returncode == NOTHING_FITS:
+            self._run(line, text, again, more)
             return
         self.ran += 1
         if done.returncode:
