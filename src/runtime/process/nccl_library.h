@@ -28,7 +28,7 @@ struct NcclLibrary {
   };
   static constexpr int kOldestVersion = 21400;
   // ncclResult_t, ncclDataType_t
-  static constexpr int kSuccess = 0, kInProgress = 7, kUint8 = 1;
+  static constexpr int kSuccess = 0, kRemoteError = 6, kInProgress = 7, kUint8 = 1;
   // cudaError_t, and a flag of streams: they do not wait for the default stream.
   static constexpr int kCudaNotReady = 600;
   static constexpr unsigned int kNonBlockingStream = 1;

@@ -29,14 +29,9 @@ class NcclLink final : public DeviceLink {
         sends_(sends),
         device_(device),
         threshold_(threshold) {}
-  ~NcclLink() override {
-    constexpr std::chrono::seconds kPatience{5};
-    if (comm_ != nullptr) {
-      GiveUp(stream_).wait_for(kPatience);
-    } else if (stream_ != nullptr) {
-      library_.StreamDestroy(stream_);
-    }
-  }
+
+  // The communicator is given up; what comes back says when that has ended. Nothing where it is already.
+  std::future<void> Close() { return comm_ == nullptr ? std::future<void>() : GiveUp(stream_); }
 
   c10::Device device() const override { return device_; }
   int64_t threshold() const override { return threshold_; }
@@ -67,11 +62,15 @@ class NcclLink final : public DeviceLink {
       moved = MoveHere(launch);
     });
     if (caught.ok() && moved.ok()) return Ok();
-    const Error error = caught.ok() ? moved.error() : caught.error();
-    channel_.Lose(other_);
+    Error error = caught.ok() ? moved.error() : caught.error();
+    // The thread of the other direction may be the one that reports it.
+    if (error.place.empty()) {
+      error.place = fmt::format("the link {} rank {}", sends_ ? "to" : "from", other_);
+    }
+    if (is_lost_) channel_.Lose(other_);
     channel_.Abort(error);
     if (comm_ != nullptr) {
-      static_cast<void>(GiveUp(nullptr));  // the stream is still looked at
+      static_cast<void>(GiveUp(nullptr));  // the stream, which NCCL may still use, stays
       AwaitKernel();
     }
     return error;
@@ -153,6 +152,7 @@ class NcclLink final : public DeviceLink {
       if (is) return Ok();
       if (std::optional<Error> aborted = channel_.aborted()) return *std::move(aborted);
       if (Clock::now() - begin >= channel_.timeout()) {
+        is_lost_ = true;
         return MessageTimeout(other_, /*takes=*/sends_, channel_.timeout());
       }
       if (looks < kSpins) {
@@ -163,8 +163,9 @@ class NcclLink final : public DeviceLink {
     }
   }
 
-  Status Check(int result) const {
+  Status Check(int result) {
     if (result == NcclLibrary::kSuccess || result == NcclLibrary::kInProgress) return Ok();
+    is_lost_ = result == NcclLibrary::kRemoteError;
     return Failure("NCCL", library_.GetErrorString(result));
   }
   Status CheckCuda(int error) const {
@@ -180,7 +181,9 @@ class NcclLink final : public DeviceLink {
   // On a thread of its own, with `stream` where there is one. What comes back says when it has ended.
   std::future<void> GiveUp(NcclLibrary::Stream stream) {
     std::packaged_task<void()> task([abort = library_.CommAbort, destroy = library_.StreamDestroy,
-                                     comm = std::exchange(comm_, nullptr), stream] {
+                                     comm = std::exchange(comm_, nullptr), stream,
+                                     device = device_] {
+      const c10::DeviceGuard here(device);
       abort(comm);
       if (stream != nullptr) destroy(stream);
     });
@@ -191,8 +194,9 @@ class NcclLink final : public DeviceLink {
 
   // The memory that it uses stays until then.
   void AwaitKernel() {
-    constexpr std::chrono::seconds kPatience{2};
+    constexpr std::chrono::seconds kPatience{1};  // less than others wait for this rank's reason
     constexpr std::chrono::milliseconds kPause{1};
+    const c10::DeviceGuard here(device_);
     const Clock::time_point end = Clock::now() + kPatience;
     while (Clock::now() < end) {
       const Result<bool> ended = KernelHasEnded();
@@ -209,6 +213,7 @@ class NcclLink final : public DeviceLink {
   const int64_t threshold_;
   NcclLibrary::Comm comm_ = nullptr;
   NcclLibrary::Stream stream_ = nullptr;
+  bool is_lost_ = false;  // the other rank; it may have a better reason
 };
 
 class NcclLinks final : public DeviceLinks {
@@ -216,9 +221,15 @@ class NcclLinks final : public DeviceLinks {
   NcclLinks(const NcclLibrary& library, Channel& channel, const NcclLinkOptions& options)
       : library_(library), channel_(channel), options_(options) {}
 
-  // In one order on all ranks.
+  // A rank that has stopped keeps the others waiting no longer than that.
   ~NcclLinks() override {
-    for (auto& [ends, link] : links_) link.reset();
+    constexpr std::chrono::seconds kPatience{5};
+    std::vector<std::future<void>> closed;
+    for (const auto& [ends, link] : links_) closed.push_back(link->Close());
+    const Clock::time_point end = Clock::now() + kPatience;
+    for (const std::future<void>& one : closed) {
+      if (one.valid()) one.wait_until(end);
+    }
   }
 
   void Add(int32_t rank, const RankGpu& gpu) { gpus_.insert({gpu.device, {rank, gpu}}); }
@@ -231,7 +242,7 @@ class NcclLinks final : public DeviceLinks {
     if (from_gpu.identity == to_gpu.identity) return nullptr;
     const bool sends = from_rank == channel_.rank();
     const std::scoped_lock lock(mutex_);
-    std::unique_ptr<DeviceLink>& link = links_[{from, to}];
+    std::unique_ptr<NcclLink>& link = links_[{from, to}];
     if (link == nullptr) {
       const c10::Device own(options_.devices, (sends ? from_gpu : to_gpu).index);
       link = std::make_unique<NcclLink>(library_, channel_, sends ? to_rank : from_rank, sends, own,
@@ -246,7 +257,7 @@ class NcclLinks final : public DeviceLinks {
   const NcclLinkOptions options_;
   std::map<DeviceId, std::pair<int32_t, RankGpu>> gpus_;  // rank
   std::mutex mutex_;
-  std::map<std::pair<DeviceId, DeviceId>, std::unique_ptr<DeviceLink>> links_;
+  std::map<std::pair<DeviceId, DeviceId>, std::unique_ptr<NcclLink>> links_;
 };
 
 // Of this start of this machine.
@@ -267,6 +278,14 @@ std::set<int> NcclVersions(const std::vector<std::vector<RankGpu>>& gpus) {
     for (const RankGpu& gpu : of_rank) versions.insert(gpu.nccl_version);
   }
   return versions;
+}
+
+std::set<std::string> Identities(const std::vector<std::vector<RankGpu>>& gpus) {
+  std::set<std::string> identities;
+  for (const std::vector<RankGpu>& of_rank : gpus) {
+    for (const RankGpu& gpu : of_rank) identities.insert(gpu.identity);
+  }
+  return identities;
 }
 
 std::string TextOf(const std::vector<RankGpu>& gpus) {
@@ -346,7 +365,8 @@ std::unique_ptr<DeviceLinks> MakeNcclLinks(const NcclLibrary& library, Channel& 
 
 bool CrossByNccl(const std::vector<std::vector<RankGpu>>& gpus) {
   const std::set<int> versions = NcclVersions(gpus);
-  return RanksWithGpus(gpus) > 1 && versions.size() == 1 && !versions.contains(0);
+  const bool apart = RanksWithGpus(gpus) > 1 && Identities(gpus).size() > 1;
+  return apart && versions.size() == 1 && !versions.contains(0);
 }
 
 std::string GpuTransfersText(const std::vector<std::vector<RankGpu>>& gpus) {
@@ -363,14 +383,12 @@ std::string GpuTransfersText(const std::vector<std::vector<RankGpu>>& gpus) {
     return fmt::format("by the host's memory: ranks have NCCL {} and {}",
                        NcclVersionText(*versions.begin()), NcclVersionText(*versions.rbegin()));
   }
-  std::set<std::string> identities;
+  if (!CrossByNccl(gpus)) return "by the host's memory: all ranks have the same GPU";
   size_t count = 0;
-  for (const std::vector<RankGpu>& of_rank : gpus) {
-    count += of_rank.size();
-    for (const RankGpu& gpu : of_rank) identities.insert(gpu.identity);
-  }
+  for (const std::vector<RankGpu>& of_rank : gpus) count += of_rank.size();
   std::string text = "by NCCL " + NcclVersionText(*versions.begin());
-  if (identities.size() < count) text += ", those of one GPU of several ranks by the host's memory";
+  if (Identities(gpus).size() < count)
+    text += ", those of one GPU of several ranks by the host's memory";
   return text;
 }
 

@@ -51,7 +51,7 @@ std::vector<RankGpu> GpusOfRank(const std::vector<std::pair<DeviceId, c10::Devic
 Result<std::vector<std::vector<RankGpu>>> ExchangeGpus(Channel& channel,
                                                        const std::vector<RankGpu>& own);
 
-// Whether several ranks have GPUs, and all of these one version of NCCL.
+// Whether several ranks have GPUs that are not one, and all of these one version of NCCL.
 bool CrossByNccl(const std::vector<std::vector<RankGpu>>& gpus);
 
 // Those between GPUs of this rank and of others, where they cross by NCCL; nullptr: there are none. `channel` must outlive it.
