@@ -91,8 +91,7 @@ std::optional<GpuUse> FindIdleGpus(const SimResult& result, const Graph& graph,
 std::string DescribeGpuUse(const GpuUse& use) {
   return fmt::format(
       "The {} {} compute {} of the step on the average{}. The bound does not cover data "
-      "parallelism, "
-      "replication or pipelining, which are not searched{}.",
+      "parallelism, replication or pipelining{}.",
       use.gpus, use.kind.empty() ? "GPUs" : use.kind, FormatShare(use.busy),
       use.idle > 0 ? fmt::format(", {} of them idle", use.idle) : "",
       use.data_parallelism_probably_faster ? "; data parallelism would probably be faster" : "");

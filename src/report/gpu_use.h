@@ -34,8 +34,7 @@ std::optional<GpuUse> FindIdleGpus(const SimResult& result, const Graph& graph,
                                    const Cluster& cluster);
 
 // "The 16 H100-80GB compute 6.2% of the step on the average, 10 of them idle. The bound does not
-// cover data parallelism, replication or pipelining, which are not searched; data parallelism would
-// probably be faster."
+// cover data parallelism, replication or pipelining; data parallelism would probably be faster."
 std::string DescribeGpuUse(const GpuUse& use);
 
 }  // namespace placewright

@@ -55,7 +55,7 @@ TEST_F(GpuUseTest, IdleGpusAreCountedAndWhatIsNotCoveredIsNamed) {
   EXPECT_TRUE(use->data_parallelism_probably_faster);
   EXPECT_EQ(DescribeGpuUse(*use),
             "The 4 G compute 22.5% of the step on the average, 3 of them idle. The bound does not "
-            "cover data parallelism, replication or pipelining, which are not searched; data "
+            "cover data parallelism, replication or pipelining; data "
             "parallelism would probably be faster.");
 }
 

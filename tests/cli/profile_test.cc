@@ -52,6 +52,15 @@ TEST_F(Profile, MeasuresEverySignature) {
   EXPECT_GE(object["transfers"][0]["segments"].size(), 1u);
 }
 
+TEST_F(Profile, OptionsOfRanksNeedRanks) {
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--no-nccl"}, std::vector<std::string>{"--rank-timeout", "5"}}) {
+    const Outcome refused = Measure(option);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.out, HasSubstr(option.front() + " is of --ranks"));
+  }
+}
+
 TEST_F(Profile, PlansUseWhatWasMeasured) {
   ASSERT_EQ(Measure({"--batch", "8", "--no-transfers"}).status, 0);
   const Outcome planned = Plan({"mlp.json.gz", "--cost-store", "costs.sqlite"});

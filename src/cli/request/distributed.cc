@@ -77,6 +77,7 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
   if (mode == SfbMode::kNone) return Ok();
   PW_ASSIGN(SfbResult recomputed, ApplySfb(problem, *result.layouts, mode));
   result.notes.push_back(recomputed.Note());
+  // It alone has baselines, and promises to be no worse than any of its plans.
   const bool of_auto = !result.baselines.empty();
   const bool changed = !recomputed.duplicated.empty();
   const bool better = recomputed.after.score() < recomputed.before.score();
@@ -87,7 +88,7 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
     return Ok();
   }
   result.layouts = std::move(recomputed.spec);
-  result.compiled = nullptr;
+  result.compiled = nullptr;  // was without the recomputed gradients
   result.feasible = recomputed.after.feasible;
   result.step_time = recomputed.after.step_time;
   result.over = recomputed.after.TotalOver();

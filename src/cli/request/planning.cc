@@ -71,6 +71,7 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
   }
   if (plan.cluster.sha256 != inputs.cluster.sha256) differs.emplace_back("cluster");
   const Cluster& cluster = inputs.cluster.cluster;
+  // A reserve is an option, no part of the cluster's file.
   const auto same = [&](const DeviceUse& use) {
     const DeviceId id = cluster.FindDevice(use.name);
     return !id.valid() || use.reserve.value_or(Bytes()) == cluster.device(id).reserve;
@@ -120,6 +121,7 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
   }
   PW_ASSIGN(const LoadedPlacement loaded, LoadPlacement(path, planning.inputs.graph, cluster));
   Result<Placement> placement = ResolvePlacement(loaded.placement, graph, cluster).InFile(path);
+  // Names that are not found mostly mean that it is a plan of something else.
   if (!placement.ok())
     return plan ? OfOther(*plan, placement.error(), planning) : placement.error();
   PW_RETURN_IF_ERROR(

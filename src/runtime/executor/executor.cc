@@ -151,6 +151,7 @@ class Executor::Run {
       workers_.front()->Step();
       if (at::get_num_threads() != threads) at::set_num_threads(threads);
     }
+    // Copies that are under way still read the step's tensors; one that has failed is known behind that.
     lanes_->Drain();
     if (crossings_ != nullptr) crossings_->EndStep();
     if (collectives_ != nullptr) collectives_->EndStep();
@@ -178,7 +179,7 @@ class Executor::Run {
     for (const TaskId task : IdRange<TaskId>(step_.task_spans.size())) {
       const TaskSpan& span = step_.task_spans[task];
       const Executable::Task& of = step_.executable.tasks[task];
-      if (step_.devices[of.device] == nullptr) continue;
+      if (step_.devices[of.device] == nullptr) continue;  // another rank's, which says so itself
       schedule.ops[of.call.op] = {at(span.start), at(span.end)};
       for (const Executable::Call& view : of.views) {
         schedule.ops[view.op] = {at(span.end), at(span.end)};
@@ -229,6 +230,7 @@ class Executor::Run {
     IdVector<TaskId, bool> draws;
     for (const Executable::Task& task : step_.executable.tasks) {
       draws.push_back(random[task.call.op]);
+      // Tasks are in the order of the graph, in which random ops draw: the last one's rank stays.
       if (random[task.call.op]) random_rank_ = options.rank_of[task.device];
     }
     crossings_ = std::make_unique<Crossings>(

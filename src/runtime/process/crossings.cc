@@ -246,6 +246,7 @@ Status Crossings::Send(size_t own) {
   }();
   PW_RETURN_IF_ERROR(
       SendTensors(channel_, rank_of_[copy.to], of.item, tensors, WaysBetween(copy.from, copy.to)));
+  // Who writes over what was sent has waited for that.
   if (!copy.writers.empty()) {
     step_.mailboxes[copy.from]->Put({Message::Kind::kRead, of.crossing.copy, {}, {}});
   }
@@ -356,13 +357,13 @@ Status Crossings::CombineHere(size_t own) {
     devices.push_back(IsHere(device) ? step_.devices[device].get() : nullptr);
   }
   std::vector<at::Tensor> results = Combine(spec, inputs, devices);
-  inputs.clear();
+  inputs.clear();  // their memory is free before anything is sent
   std::vector<int32_t> sent;
   for (size_t i = 0; i < results.size(); ++i) {
     const int32_t rank = RankOf(collective.members[i]);
     if (rank == channel_.rank()) continue;
     const bool again = std::find(sent.begin(), sent.end(), rank) != sent.end();
-    if (again && AllGetAlike(spec.kind)) continue;
+    if (again && AllGetAlike(spec.kind)) continue;  // that rank copies it for its other devices
     sent.push_back(rank);
     PW_RETURN_IF_ERROR(
         SendTensors(channel_, rank, of.item, std::span(&results[i], 1),
@@ -380,6 +381,7 @@ Status Crossings::GiveElsewhere(size_t own) {
     at::Tensor& input = inputs[i];
     if (!input.defined()) continue;
     at::Tensor given;
+    // Beside what the device computes, and done before a link reads it.
     OnCopyStream(input.device(), input.device(), [&] { given = input.contiguous(); });
     const DeviceId member(step_.executable.collectives[id].spec.members[i]);
     PW_RETURN_IF_ERROR(SendTensors(channel_, of.home, of.item, std::span(&given, 1),

@@ -150,6 +150,7 @@ Result<TimesOfOrder> MakeRuns(const TraversalChunk& chunk, TraversalOrder order,
     const uint64_t seed = Random(random).Next();
     FamilyEnvironment environment(problem, units);
     PlacetoTask task{&placeto, &environment, {}, UnitsInOrder(problem, units, order)};
+    // The study's agents may put any group anywhere: it has no constraints.
     task.allowed.assign(units.groups.size(), devices);
     PW_ASSIGN(std::shared_ptr<PlacetoLearner> learner,
               MakePlacetoLearner(settings, devices.size(), seed, nullptr));
