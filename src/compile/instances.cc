@@ -127,6 +127,12 @@ bool InstanceMaker::IsBeside(size_t input) const {
   const std::vector<Share>& shares = layout_.shares;
   const TensorState& state = fetcher_.state(op_.inputs[input]);
   if (partial_[input] != 0 || state.pieces.size() != shares.size()) return false;
+  if (axes_.rule(id_) != nullptr && IsUnread(rule(), input)) {
+    const auto on_its_device = [](const Share& share, const Piece& piece) {
+      return share.device == piece.device;
+    };
+    return std::equal(shares.begin(), shares.end(), state.pieces.begin(), on_its_device);
+  }
   const bool split = SplitsInput(input);
   if (state.kind != (split ? TensorState::Kind::kSplit : TensorState::Kind::kWhole)) return false;
   for (size_t i = 0; i < shares.size(); ++i) {
@@ -225,20 +231,18 @@ void InstanceMaker::SetPlace(size_t share, OpSpec& spec) const {
 
 OpSpec InstanceMaker::SpecOf(size_t share) const {
   OpSpec spec;
-  const bool as_part = split_.valid() && rule().form != PartForm::kWeightedMean;
-  if (!as_part) {
+  if (!split_.valid()) {
     spec.type = std::string(op_.type);
     spec.args = op_.args;
     spec.attributes = op_.attributes;
   }
-  if (!split_.valid() && axes_.rule(id_) != nullptr && !rule().part_type.empty()) {
+  if (!split_.valid() && axes_.rule(id_) != nullptr && !rule().part_type.empty() &&
+      !rule().part_takes_sizes) {
     // What it reads may have been put together anew, with other strides than the op states.
     spec.type = rule().part_type;
     spec.args.resize(std::min(spec.args.size(), static_cast<size_t>(rule().part_args)));
     spec.attributes.clear();
-  } else if (split_.valid() && !as_part) {
-    spec.args[3] = Value(int64_t{2});  // reduction: sum
-  } else if (as_part) {
+  } else if (split_.valid()) {
     IdVector<RuleAxisId, int64_t> sizes;
     for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
     sizes[split_] = sizes[split_] / axes_.axis(axis_).size * IntervalOf(share).length();
@@ -400,13 +404,14 @@ Status InstanceMaker::WriteBack(size_t input) {
   return Ok();
 }
 
-// What the instance has made: the last ones.
+// Of what the instance has made, the last ones: the mean, which other results are not.
 Status InstanceMaker::DivideMean(size_t share) {
-  for (size_t i = share * made_.width; i < made_.items.size(); ++i) {
-    TensorId& sum = made_.items[i];
-    PW_ASSIGN(sum, emitter_.AddLike("aten.div.Scalar", {sum},
-                                    {Value(InputRef{0}), Value(DivisorOf(rule()))},
-                                    emitter_.shape(sum), sum, layout_.shares[share].device));
+  for (size_t i = 0; i < op_.outputs.size(); ++i) {
+    TensorId& sum = made_.items[share * made_.width + i];
+    if (!sum.valid() || graph_.tensor(op_.outputs[i]).output_index != 0) continue;
+    PW_ASSIGN(
+        sum, emitter_.AddLike("aten.div.Scalar", {sum}, {Value(InputRef{0}), Value(rule().divisor)},
+                              emitter_.shape(sum), sum, layout_.shares[share].device));
   }
   return Ok();
 }

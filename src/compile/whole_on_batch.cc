@@ -8,15 +8,16 @@
 #include "cluster/cluster_builder.h"
 #include "cost/cost_model.h"
 #include "cost/work.h"
+#include "sharding/whole_by_nature.h"
 
 namespace placewright {
 namespace {
 
-Result<Cluster> OneReferenceDevice() {
+Result<Cluster> OneDevice(const DeviceKind& kind) {
   ClusterBuilder builder("reference");
-  PW_ASSIGN(const int32_t kind, builder.AddKind(*FindKind(kWholeReferenceKind)));
+  PW_ASSIGN(const int32_t number, builder.AddKind(kind));
   PW_RETURN_IF_ERROR(
-      builder.AddDevice({.name = "gpu", .kind = kind, .capacity = Bytes(int64_t{1} << 40)}));
+      builder.AddDevice({.name = "device", .kind = number, .capacity = Bytes(int64_t{1} << 40)}));
   return std::move(builder).Build();
 }
 
@@ -44,24 +45,32 @@ bool HasAxisOfBatch(const NamedAxes& axes, OpId op) {
 std::string_view WhyWholeOnBatch(const Graph& graph, const NamedAxes& axes, OpId op) {
   if (!axes.batch().valid() || axes.SplitBy(op, axes.batch()).valid()) return "";
   if (!axes.Touches(op, axes.batch()) && !FollowsBatch(graph, op)) return "";
-  if (!HasRule(graph.format(), graph.op(op).type)) return "no rule for its type";
+  const std::string_view type = graph.op(op).type;
+  if (!HasRule(graph.format(), type)) {
+    const std::string_view nature = WhyWholeByNature(type);
+    return nature.empty() ? "no rule for its type" : nature;
+  }
   if (axes.rule(op) == nullptr) return "its arguments or sizes do not fit its rule";
   return HasAxisOfBatch(axes, op) ? "it needs all samples"
                                   : "the batch is no factor of its dimensions";
 }
 
-Result<WholeOnBatch> FindWholeOnBatch(const Graph& graph, const NamedAxes& axes) {
+Result<WholeOnBatch> FindWholeOnBatch(const Graph& graph, const NamedAxes& axes,
+                                      const DeviceKind* kind) {
   WholeOnBatch whole;
   if (!axes.batch().valid()) return whole;
-  PW_ASSIGN(const Cluster cluster, OneReferenceDevice());
+  if (kind == nullptr) kind = FindKind(kWholeReferenceKind);
+  whole.times_of = kind->name;
+  PW_ASSIGN(const Cluster cluster, OneDevice(*kind));
   PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, {}));
   std::map<std::pair<std::string_view, std::string_view>, WholeOnBatch::Row> rows;
   int64_t all = 0;
   for (const OpId id : graph.ops()) {
     const Op& op = graph.op(id);
     if (op.phase == Phase::kOptimizer) continue;
-    const int64_t time =
-        costs.Supports(id, DeviceId(0)) ? costs.time(id, DeviceId(0)).count : int64_t{0};
+    const bool supported = costs.Supports(id, DeviceId(0));
+    whole.unsupported += supported ? 0 : 1;
+    const int64_t time = supported ? costs.time(id, DeviceId(0)).count : int64_t{0};
     all += time;
     const std::string_view reason = WhyWholeOnBatch(graph, axes, id);
     if (reason.empty()) continue;

@@ -11,13 +11,15 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "cluster/cluster.h"
 #include "graph/graph.h"
 #include "sharding/named_axes.h"
 
 namespace placewright {
 
-// On which device the shares of time are modelled; it makes no difference to what is whole.
-inline constexpr std::string_view kWholeReferenceKind = "P100-12GB";
+// On which kind of device the shares of time are modelled where nothing else is said; it makes no difference to
+// what is whole. One that computes in all types: where products in bfloat16 take no time, no share means anything.
+inline constexpr std::string_view kWholeReferenceKind = "A100-80GB";
 
 // Why the op is whole on the batch; "" where it can be split, or none of its tensors has the batch.
 // A tensor has the batch if its named axes hold it, or if it is proven to follow the batch.
@@ -33,13 +35,16 @@ struct WholeOnBatch {
     double share = 0;  // of the time of all ops outside the update, one after the other
     std::string_view reason;
   };
-  std::vector<Row> rows;  // the longest time first, then by type
-  double share = 0;       // of all rows
+  std::vector<Row> rows;    // the longest time first, then by type
+  double share = 0;         // of all rows
+  std::string times_of;     // the kind of device
+  int64_t unsupported = 0;  // ops that the kind cannot compute: in no share
 };
 
-// Nothing is listed where no axis is known to be the batch. `axes` are the graph's.
-// Errors: those of ModelCosts.
-Result<WholeOnBatch> FindWholeOnBatch(const Graph& graph, const NamedAxes& axes);
+// Nothing is listed where no axis is known to be the batch. `axes` are the graph's. `kind`: where the time is
+// modelled; nullptr: kWholeReferenceKind. Errors: those of ModelCosts.
+Result<WholeOnBatch> FindWholeOnBatch(const Graph& graph, const NamedAxes& axes,
+                                      const DeviceKind* kind = nullptr);
 
 }  // namespace placewright
 

@@ -22,7 +22,7 @@ OpName NameOf(std::string_view type) {
   type.remove_prefix(type.find('.') + 1);
   const size_t dot = type.rfind('.');
   OpName name = {type.substr(0, dot), dot == std::string_view::npos ? "" : type.substr(dot + 1)};
-  if (name.base.ends_with('_')) name.base.remove_suffix(1);
+  if (name.base.ends_with('_') && !name.base.ends_with("__")) name.base.remove_suffix(1);
   return name;
 }
 
@@ -37,8 +37,10 @@ Table TableOf(std::initializer_list<std::vector<RuleRow>> parts) {
 }
 
 const Table& Rules() {
-  static const Table table = TableOf({ElementwiseRules(), ProductRules(), ReductionRules(),
-                                      ShapeRules(), IndexingRules(), NeighbourhoodRules()});
+  static const Table table =
+      TableOf({ElementwiseRules(), ProductRules(), ReductionRules(), NormRules(), LossRules(),
+               AttentionRules(), LinearAlgebraRules(), ShapeRules(), CreationRules(),
+               IndexingRules(), NeighbourhoodRules()});
   return table;
 }
 
@@ -52,7 +54,12 @@ const RuleRow* FindOnnxRow(std::string_view type) {
 const RuleRow* FindRow(std::string_view format, std::string_view type) {
   if (format == "onnx") return FindOnnxRow(type);
   const OpName name = NameOf(type);
-  const auto found = Rules().find(name.base);
+  auto found = Rules().find(name.base);
+  // "view_copy": what the view shows, in memory of its own.
+  constexpr std::string_view kCopy = "_copy";
+  if (found == Rules().end() && name.base.ends_with(kCopy)) {
+    found = Rules().find(name.base.substr(0, name.base.size() - kCopy.size()));
+  }
   if (found == Rules().end()) return nullptr;
   for (const RuleRow& row : found->second) {
     if (row.overload.empty() || row.overload == name.overload) return &row;
@@ -66,6 +73,11 @@ bool Holds(const TensorAxes& tensor, RuleAxisId axis) {
   return std::any_of(tensor.begin(), tensor.end(), [&](const std::vector<RuleAxisId>& dimension) {
     return std::find(dimension.begin(), dimension.end(), axis) != dimension.end();
   });
+}
+
+bool IsUnread(const OpRule& rule, size_t input) {
+  return std::find(rule.unread.begin(), rule.unread.end(), static_cast<int32_t>(input)) !=
+         rule.unread.end();
 }
 
 std::string_view ToString(PartVerdict verdict) {

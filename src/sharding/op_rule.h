@@ -38,7 +38,7 @@ enum class Parts : uint8_t {
 // What computes a part, beyond the op itself with the sizes of the part.
 enum class PartForm : uint8_t {
   kSameOp,
-  kMean,          // a sum, divided by the number of elements of the whole
+  kMean,  // a sum (result 0), divided by `divisor`; of a gradient, a part of the sum's gradient
   kWeightedMean,  // a loss that is a mean with weights: a sum, divided by the weight of all parts
   kBatchNorm,     // statistics of all parts together (Chan's formula)
   kBatchNormBackward
@@ -71,6 +71,9 @@ struct AxisPartOp {
   bool of_output = false;  // that tensor is output 0; else input 0
 };
 
+// at::Reduction::Sum, as the losses of ATen take it.
+inline constexpr int64_t kReductionSum = 2;
+
 struct OpRule {
   IdVector<RuleAxisId, RuleAxis> axes;
   std::vector<TensorAxes> inputs, outputs;  // parallel to Op::inputs and Op::outputs
@@ -81,10 +84,19 @@ struct OpRule {
   // Sets of inputs such that the op is linear in them together: where all of them are partial sums
   // and the other inputs are whole, the outputs are partial sums.
   std::vector<std::vector<int32_t>> linear;
+  // Inputs whose values do not count (new_zeros: of its input it takes the dtype): any piece will do.
+  std::vector<int32_t> unread;
   // The op that computes a part, where it is another one: `type` with the first `args` arguments.
   std::string part_type;
   int32_t part_args = 0;
+  // Behind these arguments it takes the sizes of output 0; and it stands for parts alone, not for an op that
+  // reads what has been put together anew.
+  bool part_takes_sizes = false;
   PartForm form = PartForm::kSameOp;
+  // Of means: the argument that says how the op reduces, which for a part is kReductionSum; -1: the part is
+  // computed by another operator, that sums (aten.mean: aten.sum).
+  int32_t reduction_argument = -1;
+  int64_t divisor = 1;        // of kMean: by how much result 0 of a part is divided
   bool draws_random = false;  // from a generator: parts would draw other numbers than the whole
   // The argument that says which part of the whole an op draws that counts (compile/counter_draws.h): a list,
   // empty for the whole, else [dimension, outer, size, from, to] as an axis lies in the outputs; or -1.
@@ -94,6 +106,7 @@ struct OpRule {
 
 // Whether a tensor of these axes has `axis`.
 bool Holds(const TensorAxes& tensor, RuleAxisId axis);
+bool IsUnread(const OpRule& rule, size_t input);
 
 // What one output is in a part of an axis.
 enum class PartVerdict : uint8_t {

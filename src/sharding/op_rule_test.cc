@@ -164,5 +164,69 @@ TEST(OpRule, WhatDoesNotFitHasNoRule) {
   EXPECT_TRUE(HasRule("aten", "aten.add_.Tensor"));
 }
 
+// A sample alone in its part keeps its dimension.
+TEST(OpRule, APartOfASqueezeStatesItsSizes) {
+  const OneOp squeeze("aten.squeeze.default", {{4, 1, 6}}, {{4, 6}}, {Input(0)});
+  ASSERT_TRUE(squeeze.rule);
+  const PartCall part = squeeze.Part(squeeze.Out(0)[0], 1);
+  EXPECT_EQ(part.type, "aten.view.default");
+  EXPECT_EQ(part.args, (std::vector<Value>{Input(0), Integers({1, 6})}));
+}
+
+// A mean of 4 x 6 squares: parts are sums, divided by 24; so is the gradient of a part.
+TEST(OpRule, AMeanOfPairsIsASumDividedByAllOfThem) {
+  const OneOp loss("aten.mse_loss.default", {{4, 6}, {4, 6}}, {{}}, {Input(0), Input(1)});
+  ASSERT_TRUE(loss.rule);
+  EXPECT_EQ(loss.rule->form, PartForm::kMean);
+  EXPECT_EQ(loss.rule->divisor, 24);
+  EXPECT_EQ(loss.Verdict('a'), PartVerdict::kSum);
+  // The recording left the reduction out, since a mean is the default.
+  const PartCall part = loss.Part('a', 1);
+  EXPECT_EQ(part.args.size(), 2u);
+  ASSERT_EQ(part.attributes.size(), 1u);
+  EXPECT_EQ(part.attributes[0].name, "reduction");
+  EXPECT_EQ(part.attributes[0].value, Value(kReductionSum));
+  const OneOp backward("aten.mse_loss_backward.default", {{}, {4, 6}, {4, 6}}, {{4, 6}},
+                       {Input(0), Input(1), Input(2), Value(int64_t{1})});
+  ASSERT_TRUE(backward.rule);
+  EXPECT_EQ(backward.rule->divisor, 24);
+  EXPECT_EQ(backward.Verdict('a'), PartVerdict::kConcat);
+  EXPECT_EQ(backward.Part('a', 1).args[3], Value(kReductionSum));
+}
+
+// sort.stable has its dimension by name: position 1 is a flag.
+TEST(OpRule, AStableSortIsWholeAlongItsOwnDimension) {
+  const OneOp sort("aten.sort.stable", {{4, 6}}, {{4, 6}, {4, 6}}, {Input(0)},
+                   {{"stable", Value(true)}, {"dim", Value(int64_t{0})}});
+  ASSERT_TRUE(sort.rule);
+  EXPECT_EQ(sort.rule->axes[RuleAxisId(0)].parts, Parts::kWhole);
+  EXPECT_EQ(sort.Verdict('b'), PartVerdict::kConcat);
+}
+
+// 4 channels of 2 x 2 become one of each.
+TEST(OpRule, PixelsAreShuffledInsideOfTheirChannels) {
+  const OneOp shuffle("aten.pixel_shuffle.default", {{2, 12, 5, 7}}, {{2, 3, 10, 14}},
+                      {Input(0), Value(int64_t{2})});
+  ASSERT_TRUE(shuffle.rule);
+  EXPECT_EQ(shuffle.In(0), "a bef c d");
+  EXPECT_EQ(shuffle.Out(0), "a b ce df");
+}
+
+// Groups of a group norm can be split, channels inside of one cannot.
+TEST(OpRule, AGroupNormIsSplitByGroups) {
+  const OneOp norm("aten.native_group_norm.default", {{4, 6, 5}, {6}, {6}},
+                   {{4, 6, 5}, {4, 3}, {4, 3}},
+                   {Input(0), Input(1), Input(2), Value(int64_t{4}), Value(int64_t{6}),
+                    Value(int64_t{5}), Value(int64_t{3}), Value(1e-5)});
+  ASSERT_TRUE(norm.rule);
+  EXPECT_EQ(norm.In(0).substr(0, 4), "a bc");
+  EXPECT_EQ(norm.In(1), "bc");
+  EXPECT_EQ(norm.Out(1), "a b");
+  EXPECT_EQ(norm.Verdict('c'), PartVerdict::kWhole);
+  const PartCall part = norm.Part('b', 2);
+  EXPECT_EQ(part.args[4], Value(int64_t{4}));
+  EXPECT_EQ(part.args[6], Value(int64_t{2}));
+}
+
 }  // namespace
 }  // namespace placewright

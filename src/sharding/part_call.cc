@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "graph/batch/numbers.h"
 
 namespace placewright {
@@ -12,6 +11,16 @@ namespace {
 std::string SumFor(std::string_view mean) {
   if (mean == "ReduceMean") return "ReduceSum";
   return mean.ends_with(".dim") ? "aten.sum.dim_IntList" : "aten.sum.default";
+}
+
+Value SizesOf(const TensorAxes& tensor, const IdVector<RuleAxisId, int64_t>& sizes) {
+  Value::List list;
+  for (const std::vector<RuleAxisId>& dimension : tensor) {
+    int64_t size = 1;
+    for (const RuleAxisId axis : dimension) size *= sizes[axis];
+    list.push_back(Value(size));
+  }
+  return Value(std::move(list));
 }
 
 const AxisPartOp* PartOpOf(const OpRule& rule, RuleAxisId axis) {
@@ -25,7 +34,6 @@ const AxisPartOp* PartOpOf(const OpRule& rule, RuleAxisId axis) {
 
 PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
                     const IdVector<RuleAxisId, int64_t>& sizes) {
-  PW_CHECK(rule.form != PartForm::kWeightedMean);
   PartCall call = {std::string(op.type), op.args, op.attributes};
   int32_t number = 0;
   VisitNumbers(call.args, call.attributes, [&](Value& value, const NumberPlace&) {
@@ -37,11 +45,22 @@ PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
     for (const RuleAxisId factor : item->axes) size *= sizes[factor];
     value = Value(size);
   });
-  if (rule.form == PartForm::kMean) call.type = SumFor(op.type);
+  if (rule.reduction_argument >= 0 && rule.form != PartForm::kSameOp) {
+    const auto at = static_cast<size_t>(rule.reduction_argument);
+    if (at < call.args.size()) {
+      call.args[at] = Value(kReductionSum);
+    } else {
+      std::erase_if(call.attributes, [](const auto& named) { return named.name == "reduction"; });
+      call.attributes.push_back({"reduction", Value(kReductionSum)});
+    }
+  } else if (rule.form == PartForm::kMean) {
+    call.type = SumFor(op.type);
+  }
   if (!rule.part_type.empty()) {
     call.type = rule.part_type;
     call.args.resize(std::min(call.args.size(), static_cast<size_t>(rule.part_args)));
     call.attributes.clear();
+    if (rule.part_takes_sizes) call.args.push_back(SizesOf(rule.outputs[0], sizes));
   }
   if (const AxisPartOp* const part = PartOpOf(rule, axis)) {
     call.type = part->type;
@@ -55,12 +74,6 @@ PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
 PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis) {
   if (const AxisPartOp* const part = PartOpOf(rule, axis)) return {part->args, part->of_output};
   return {rule.place_argument, true};
-}
-
-int64_t DivisorOf(const OpRule& rule) {
-  int64_t divisor = 1;
-  for (const RuleAxis& axis : rule.axes) divisor *= axis.parts == Parts::kSum ? axis.size : 1;
-  return divisor;
 }
 
 }  // namespace placewright

@@ -20,8 +20,8 @@ struct PartCall {
 
 // `axis`: of which axis it is a part. `sizes`: how long each axis of the rule is in it. Numbers that are no
 // sizes keep the value that they have for the whole, and a place argument is an empty list. Precondition:
-// `rule` is the op's. Of a mean this is the sum without the
-// division; means with weights have no such call, and norms none for parts of what is synchronised.
+// `rule` is the op's. Of a mean, with weights or without, this is the sum without the division. Norms have no
+// such call for parts of what is synchronised.
 PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
                     const IdVector<RuleAxisId, int64_t>& sizes);
 
@@ -35,9 +35,6 @@ struct PlaceArgument {
   }
 };
 PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis);
-
-// Of a mean (PartForm::kMean): by how much the sum is divided, in every part.
-int64_t DivisorOf(const OpRule& rule);
 
 }  // namespace placewright
 

@@ -143,29 +143,23 @@ class RuleCheck {
   virtual std::vector<at::Tensor> Call(const std::vector<at::Tensor>& inputs,
                                        const IdVector<RuleAxisId, int64_t>& sizes, RuleAxisId axis,
                                        PartInterval interval) const {
-    Op part = op_;
-    std::string type;
-    if (rule_.form == PartForm::kWeightedMean) {
-      part.args[3] = Value(int64_t{2});  // reduction: sum
-    } else {
-      PartCall call = CallOnPart(op_, rule_, axis, sizes);
-      const PlaceArgument place = PlaceArgumentOf(rule_, axis);
-      if (place.argument >= 0) {
-        call.args[static_cast<size_t>(place.argument)] =
-            PlaceOf(place.TensorOf(rule_), axis, interval);
-      }
-      type = call.type;
-      part.type = type;
-      part.args = std::move(call.args);
-      part.attributes = std::move(call.attributes);
+    PartCall call = CallOnPart(op_, rule_, axis, sizes);
+    const PlaceArgument place_of = PlaceArgumentOf(rule_, axis);
+    if (place_of.argument >= 0) {
+      call.args[static_cast<size_t>(place_of.argument)] =
+          PlaceOf(place_of.TensorOf(rule_), axis, interval);
     }
+    Op part = op_;
+    part.type = call.type;
+    part.args = std::move(call.args);
+    part.attributes = std::move(call.attributes);
     Result<BoxedCall> boxed = BoxedCall::Create(part);
     if (!boxed.ok()) throw std::runtime_error(boxed.error().ToString());
     std::vector<int32_t> place;
     for (size_t i = 0; i < inputs.size(); ++i) place.push_back(static_cast<int32_t>(i));
     std::vector<at::Tensor> results;
     boxed.value().Run(inputs, place, results);
-    if (rule_.form == PartForm::kMean) results[0] = results[0] / DivisorOf(rule_);
+    if (rule_.form == PartForm::kMean) results[0] = results[0] / rule_.divisor;
     std::vector<at::Tensor> outputs;
     for (const size_t result : results_) {
       if (result >= results.size()) throw std::runtime_error("fewer results");

@@ -8,6 +8,7 @@
 #include "cli/request/batch_proof.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
+#include "compile/whole_on_batch.h"
 #include "formats/graph_format.h"
 #include "formats/input.h"
 #include "graph/analysis/statistics.h"
@@ -96,13 +97,18 @@ class InspectCommand : public Command {
     app.AddFlag("--axes", axes_,
                 "Named axes instead, and what a split of the batch makes of each op")
         .Group("Output");
+    app.AddOption("-c,--cluster", cluster_,
+                  "Preset or file: with --axes, times are of its first GPU (default: an " +
+                      std::string(kWholeReferenceKind) + ")")
+        .TypeName("CLUSTER")
+        .Group("Input");
     app.Footer(
         "Examples:\n"
         "  placewright inspect bert.json.gz\n"
         "  placewright inspect model.onnx --batch 32 --json\n"
         "  placewright inspect bert.json.gz --modules --depth 4\n"
         "  placewright inspect bert.json.gz --groups acyclic --parts 8\n"
-        "  placewright inspect bert.json.gz --axes\n"
+        "  placewright inspect bert.json.gz --axes -c 8xV100\n"
         "  placewright inspect model.onnx --axes --batch 8");
     return app;
   }
@@ -118,6 +124,9 @@ class InspectCommand : public Command {
       return MakeError(ErrorCode::kUsage,
                        "--modules, --order, --groups and --axes ask for different lists", "",
                        "Give one of them.");
+    }
+    if (!cluster_.empty() && !axes_) {
+      return MakeError(ErrorCode::kUsage, "-c is of --axes alone", "", "Add --axes.");
     }
     if (depth_ && !modules_) {
       return MakeError(ErrorCode::kUsage, "--depth is of --modules alone", "", "Add --modules.");
@@ -135,8 +144,7 @@ class InspectCommand : public Command {
       return 0;
     }
     if (axes_) {
-      PW_RETURN_IF_ERROR(PrintAxes(loaded.graph, context.console));
-      return 0;
+      return ShowAxes(loaded.graph, context.console);
     }
     if (order) {
       PrintOrder(loaded.graph, *order, context.console);
@@ -247,6 +255,25 @@ class InspectCommand : public Command {
   std::string graph_;
   std::optional<int64_t> batch_;
   std::vector<std::string> dimensions_;
+  // Times are of the cluster's first GPU, or of its first device where it has none.
+  Result<int> ShowAxes(const Graph& graph, Console& console) const {
+    if (cluster_.empty()) {
+      PW_RETURN_IF_ERROR(PrintAxes(graph, nullptr, console));
+      return 0;
+    }
+    PW_ASSIGN(const LoadedCluster loaded, LoadCluster(cluster_));
+    const Cluster& cluster = loaded.cluster;
+    const DeviceKind* kind = &cluster.kind(DeviceId(0));
+    for (const DeviceId device : cluster.devices()) {
+      if (cluster.kind(device).device_class != DeviceClass::kGpu) continue;
+      kind = &cluster.kind(device);
+      break;
+    }
+    PW_RETURN_IF_ERROR(PrintAxes(graph, kind, console));
+    return 0;
+  }
+
+  std::string cluster_;
   bool modules_ = false, axes_ = false;
   std::optional<std::string> order_;
   GroupsRequest groups_;

@@ -50,7 +50,79 @@ Json ToJson(const WholeOnBatch& whole) {
                     {"time_share", row.share},
                     {"reason", row.reason}});
   }
-  return {{"times_of", kWholeReferenceKind}, {"time_share", whole.share}, {"types", rows}};
+  return {{"times_of", whole.times_of},
+          {"unsupported_ops", whole.unsupported},
+          {"time_share", whole.share},
+          {"types", rows}};
+}
+
+std::string_view ToString(Parts parts) {
+  switch (parts) {
+    case Parts::kSplit: return "split";
+    case Parts::kSum: return "sum";
+    case Parts::kSynchronised: return "synchronised";
+    case Parts::kWhole: return "whole";
+  }
+  return "?";
+}
+
+Json ToJson(const std::vector<TensorAxes>& tensors) {
+  Json rows = Json::array();
+  for (const TensorAxes& tensor : tensors) {
+    Json dimensions = Json::array();
+    for (const std::vector<RuleAxisId>& dimension : tensor) {
+      Json factors = Json::array();
+      for (const RuleAxisId axis : dimension) factors.push_back(axis.value());
+      dimensions.push_back(std::move(factors));
+    }
+    rows.push_back(std::move(dimensions));
+  }
+  return rows;
+}
+
+// Everything by which an op can be computed in parts, and how: docs/json.md.
+Json RuleJson(const NamedAxes& axes, OpId op) {
+  const OpRule& rule = *axes.rule(op);
+  Json object;
+  object["axes"] = Json::array();
+  for (const RuleAxisId id : IdRange<RuleAxisId>(rule.axes.size())) {
+    Json named = Json::array();
+    for (const AxisId factor : axes.FactorsOf(op, id)) named.push_back(axes.axis(factor).name);
+    object["axes"].push_back({{"size", rule.axes[id].size},
+                              {"parts", ToString(rule.axes[id].parts)},
+                              {"named", std::move(named)}});
+  }
+  object["inputs"] = ToJson(rule.inputs);
+  object["outputs"] = ToJson(rule.outputs);
+  if (!rule.sizes.empty()) {
+    Json sizes = Json::array();
+    for (const SizeArgument& size : rule.sizes) {
+      Json of = Json::array();
+      for (const RuleAxisId axis : size.axes) of.push_back(axis.value());
+      sizes.push_back(
+          {{"number", size.number}, {"times", size.multiplier}, {"axes", std::move(of)}});
+    }
+    object["sizes"] = std::move(sizes);
+  }
+  if (!rule.once.empty()) {
+    Json once = Json::array();
+    for (const auto& [axis, input] : rule.once) {
+      once.push_back({{"axis", axis.value()}, {"input", input}});
+    }
+    object["once"] = std::move(once);
+  }
+  if (!rule.part_type.empty()) {
+    object["part_op"] = {{"type", rule.part_type}, {"arguments", rule.part_args}};
+    if (rule.part_takes_sizes) object["part_op"]["sizes"] = true;
+  }
+  for (const AxisPartOp& part : rule.axis_parts) {
+    object["axes"][part.axis.index()]["part_op"] = {{"type", part.type}, {"arguments", part.args}};
+  }
+  if (rule.reduction_argument >= 0) object["reduction_argument"] = rule.reduction_argument;
+  if (rule.form == PartForm::kMean) object["divisor"] = rule.divisor;
+  if (rule.form == PartForm::kWeightedMean) object["divided_by_result"] = 1;
+  if (rule.draws_random) object["draws_random"] = true;
+  return object;
 }
 
 // `groups`: the graph with the groups that layouts name.
@@ -81,6 +153,7 @@ Json ToJson(const Graph& graph, const Graph& groups, const NamedAxes& axes,
                  {"outputs", std::move(outputs)}};
     const std::string why = WhyWhole(graph, axes, op);
     if (!why.empty()) item["reason"] = why;
+    if (axes.rule(op) != nullptr) item["rule"] = RuleJson(axes, op);
     object["ops"].push_back(std::move(item));
   }
   object["splittable"] = {{"concat", all.concat}, {"sum", all.sum}, {"whole", all.whole}};
@@ -135,14 +208,21 @@ std::string WholeTable(const WholeOnBatch& whole, const Style& style) {
   if (whole.rows.empty()) return "no op that has the batch is whole on it, the update apart\n";
   std::string text =
       fmt::format("whole on the batch: {:.2f}% of the time on a {}, the update apart\n",
-                  100 * whole.share, kWholeReferenceKind);
+                  100 * whole.share, whole.times_of);
   const auto right = Table::Align::kRight;
   Table table({{"type"}, {"ops", right}, {"macs", right}, {"time", right}, {"why"}});
   for (const WholeOnBatch::Row& row : whole.rows) {
     table.AddRow({Printable(row.type, 80), fmt::format("{}", row.ops), fmt::format("{}", row.macs),
                   fmt::format("{:.2f}%", 100 * row.share), std::string(row.reason)});
   }
-  return text + table.Render(style);
+  text += table.Render(style);
+  if (whole.unsupported > 0) {
+    text += fmt::format(
+        "{} ops of the step cannot be computed on a {}, and are in no share: name "
+        "your machine with -c\n",
+        whole.unsupported, whole.times_of);
+  }
+  return text;
 }
 
 std::string WholeOps(const Graph& graph, const NamedAxes& axes) {
@@ -166,9 +246,9 @@ std::string WholeOps(const Graph& graph, const NamedAxes& axes) {
 
 }  // namespace
 
-Status PrintAxes(const Graph& graph, Console& console) {
+Status PrintAxes(const Graph& graph, const DeviceKind* kind, Console& console) {
   const NamedAxes axes(graph);
-  PW_ASSIGN(const WholeOnBatch whole, FindWholeOnBatch(graph, axes));
+  PW_ASSIGN(const WholeOnBatch whole, FindWholeOnBatch(graph, axes, kind));
   if (console.json) {
     const auto counted = WithCountedDraws(graph, kDrawSeed);
     const bool differs = counted.ok() && counted.value() != nullptr;

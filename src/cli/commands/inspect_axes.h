@@ -5,12 +5,13 @@
 
 #include "base/result.h"
 #include "cli/terminal/console.h"
+#include "cluster/cluster.h"
 #include "graph/graph.h"
 
 namespace placewright {
 
-// Errors: those of ModelCosts.
-Status PrintAxes(const Graph& graph, Console& console);
+// `kind`: as FindWholeOnBatch takes it. Errors: those of ModelCosts.
+Status PrintAxes(const Graph& graph, const DeviceKind* kind, Console& console);
 
 }  // namespace placewright
 

@@ -44,8 +44,9 @@ std::string RenderModuleTable(const Analysis& analysis,
   if (!distribution) return RenderLayers(analysis.layers, cluster, style);
   const std::string table =
       RenderStrategy(analysis.strategy.rows, cluster, distribution->spec.fusion, style);
-  if (table.empty()) return "";
-  return table + Wrap(DescribeAverages(analysis.strategy.averages) + "\n", style);
+  const std::string copies = DescribeCopies(analysis.strategy.copied, cluster);
+  if (table.empty()) return copies;
+  return table + Wrap(DescribeAverages(analysis.strategy.averages) + "\n", style) + copies;
 }
 
 void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object) {

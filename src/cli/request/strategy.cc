@@ -60,18 +60,25 @@ StrategyReport StrategyOfPlaced(const Inputs& inputs, const Placement& placement
   const StepStrategy strategy =
       FindStrategy({graph, graph, itself, placement, schedule, inputs.cluster.cluster, {}});
   return {TabulateStrategy(graph, strategy),
-          AverageStrategy(graph, strategy, inputs.cluster.cluster)};
+          AverageStrategy(graph, strategy, inputs.cluster.cluster),
+          {}};
 }
 
 StrategyReport StrategyOfCompiled(const Inputs& inputs, const Placement& placement,
                                   const Schedule& schedule, const Graph& original,
                                   const IdVector<OpId, OpId>& origin,
                                   const DistributionSpec& spec) {
-  const StepStrategy strategy =
-      FindStrategy({original, inputs.graph.graph, origin, placement, schedule,
-                    inputs.cluster.cluster, SpecsByGroup(original, spec.layouts)});
+  const StrategyInputs step{original,
+                            inputs.graph.graph,
+                            origin,
+                            placement,
+                            schedule,
+                            inputs.cluster.cluster,
+                            SpecsByGroup(original, spec.layouts)};
+  const StepStrategy strategy = FindStrategy(step);
   return {TabulateStrategy(original, strategy),
-          AverageStrategy(original, strategy, inputs.cluster.cluster)};
+          AverageStrategy(original, strategy, inputs.cluster.cluster),
+          FindCopiedOps(step, strategy)};
 }
 
 void AddStrategy(const StrategyReport& report, const Cluster& cluster, Json* object) {
@@ -92,6 +99,7 @@ void AddStrategy(const StrategyReport& report, const Cluster& cluster, Json* obj
     averages["gradients"][ToString(kind)] = share;
   }
   (*object)["strategy_averages"] = std::move(averages);
+  (*object)["copied_ops"] = ToJson(report.copied, cluster);
 }
 
 }  // namespace placewright

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "cli/request/copied_ops.h"
 #include "cli/request/inputs.h"
 #include "formats/text/json.h"
 #include "plan/layout_spec.h"
@@ -17,6 +18,7 @@ namespace placewright {
 struct StrategyReport {
   std::vector<StrategyRow> rows;  // none where the graph names no modules
   StrategyAverages averages;
+  CopiedOps copied;  // of a compiled step
 };
 // Of a step whose ops are placed whole.
 StrategyReport StrategyOfPlaced(const Inputs& inputs, const Placement& placement,
@@ -29,7 +31,7 @@ StrategyReport StrategyOfCompiled(const Inputs& inputs, const Placement& placeme
                                   const IdVector<OpId, OpId>& origin, const DistributionSpec& spec);
 
 // Adds `strategy` [{name, modules[], computed[], synchronised[], parameter_bytes, time_ns, time_share}] and
-// `strategy_averages` {devices{KIND}, gradients{KIND}}.
+// `strategy_averages` {devices{KIND}, gradients{KIND}} and `copied_ops`.
 void AddStrategy(const StrategyReport& report, const Cluster& cluster, Json* object);
 
 }  // namespace placewright

@@ -48,6 +48,26 @@ void EmbeddingBackward(RuleMaker& maker) {
   maker.rule().axis_parts = {{rows, "placewright.embedding_dense_backward_part.default", 4, true}};
 }
 
+// _embedding_bag(weight [v h], indices, offsets [bags], ...) -> (y [bags h], ...), of the largest also places; its
+// backward (grad [bags h], indices, ...) -> grad weight [v h]. Where a bag ends follows from values.
+void EmbeddingBag(RuleMaker& maker) {
+  const bool backward = maker.op().type.find("backward") != std::string_view::npos;
+  const std::vector<int64_t>& table = backward ? maker.out(0) : maker.in(0);
+  if (maker.input_count() < 2 || maker.output_count() < 1 || table.size() != 2) return maker.Fail();
+  const RuleAxisId width = maker.Axis(table[1]);
+  const auto axes_of = [&](const std::vector<int64_t>& shape, bool wide) {
+    TensorAxes axes = maker.AxesOf(shape, Parts::kWhole);
+    if (wide && shape.size() == 2 && shape[1] == table[1]) axes[1] = {width};
+    return axes;
+  };
+  // Rows: of the table and of bags, of places of the largest elements.
+  for (size_t i = 0; i < maker.input_count(); ++i) {
+    maker.input(i) = axes_of(maker.in(i), i == 0 || maker.in(i).size() == 2);
+  }
+  for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = axes_of(maker.out(i), true);
+  maker.rule().linear = {{0}};
+}
+
 // gather(x, dim, index)
 void Gather(RuleMaker& maker) {
   const int32_t index = maker.InputAt(2);
@@ -92,6 +112,26 @@ void IndexSelect(RuleMaker& maker) {
   maker.input(1) = {{maker.Axis(maker.in(1)[0])}};
   maker.output(0) = axes;
   maker.output(0)[dim] = maker.input(1)[0];
+}
+
+// index_fill(x, dim, index, value), index_copy(x, dim, index, source), index_reduce(x, dim, index, source, ...):
+// what is written where follows from all of the index.
+void IndexWrite(RuleMaker& maker) {
+  if (maker.input_count() < 2 || maker.output_count() != 1 || maker.in(0).empty() ||
+      maker.in(1).size() != 1) {
+    return maker.Fail();
+  }
+  const size_t dim = maker.Dimension(maker.Integer(1, "dim", 0), maker.in(0).size());
+  if (maker.failed()) return;
+  const TensorAxes axes = maker.AxesOf(maker.in(0));
+  maker.SetParts(axes[dim][0], Parts::kWhole);
+  maker.input(0) = maker.output(0) = axes;
+  const std::vector<RuleAxisId> index = {maker.Axis(maker.in(1)[0], Parts::kWhole)};
+  maker.input(1) = {index};
+  if (maker.input_count() < 3 || maker.in(2).empty()) return;  // a number
+  if (maker.in(2).size() != axes.size()) return maker.Fail();
+  maker.input(2) = axes;
+  maker.input(2)[dim] = index;
 }
 
 // index_add(x, dim, index, source)
@@ -216,64 +256,46 @@ void Ordered(RuleMaker& maker, size_t dim_at) {
 }
 void TopK(RuleMaker& maker) { Ordered(maker, 2); }
 void Sort(RuleMaker& maker) { Ordered(maker, 1); }
+// sort.stable(x, *, stable, dim, descending)
+void SortStable(RuleMaker& maker) { Ordered(maker, kByName); }
 
-// one_hot's and bincount's kin have no rule: their sizes depend on data.
-
-enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
-
-// "b c ..." with a class for each "b ...".
-struct ClassAxes {
-  TensorAxes scores, targets;
-  RuleAxisId classes;
-};
-
-ClassAxes Classes(RuleMaker& maker, const std::vector<int64_t>& scores, Parts samples) {
-  ClassAxes axes;
-  if (scores.empty()) {
-    maker.Fail();
-    return axes;
+// take(x, index): of the elements in a row.
+void Take(RuleMaker& maker) {
+  if (maker.input_count() != 2 || maker.output_count() != 1 || maker.in(1) != maker.out(0)) {
+    return maker.Fail();
   }
-  const size_t class_at = scores.size() == 1 ? 0 : 1;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    const RuleAxisId axis = maker.Axis(scores[i], i == class_at ? Parts::kWhole : samples);
-    axes.scores.push_back({axis});
-    if (i != class_at) axes.targets.push_back({axis});
-    if (i == class_at) axes.classes = axis;
-  }
-  return axes;
+  maker.input(0) = maker.AxesOf(maker.in(0), Parts::kWhole);
+  maker.input(1) = maker.output(0) = maker.AxesOf(maker.in(1));
 }
 
-// nll_loss_forward(x, target, weight?, reduction, ignore_index) -> (loss, total_weight)
-void NllLoss(RuleMaker& maker) {
-  if (maker.input_count() < 2 || maker.output_count() < 1) return maker.Fail();
-  // The compiler gives the reduction another value.
-  if (maker.op().args.size() < 4 || maker.op().args[3].AsInt() == nullptr) return maker.Fail();
-  const int64_t reduction = maker.Integer(3, "reduction", kMean);
-  const ClassAxes axes =
-      Classes(maker, maker.in(0), reduction == kNone ? Parts::kSplit : Parts::kSum);
-  if (maker.failed()) return;
-  if (reduction == kMean) maker.rule().form = PartForm::kWeightedMean;
-  maker.input(0) = axes.scores;
-  maker.input(1) = axes.targets;
-  if (maker.input_count() > 2) maker.input(2) = {{axes.classes}};
-  for (size_t i = 0; i < maker.output_count(); ++i) {
-    maker.output(i) = maker.ResultOf(i) == 0 && reduction == kNone ? axes.targets : TensorAxes();
+// searchsorted(sorted "... n", x "... m", *, sorter "... n"): rows in front are split, and what is looked up.
+void SearchSorted(RuleMaker& maker) {
+  if (maker.input_count() < 2 || maker.output_count() != 1 || maker.in(0).empty() ||
+      maker.InputAt(0) != 0 || maker.in(1) != maker.out(0)) {
+    return maker.Fail();
   }
+  const std::vector<int64_t>& sorted = maker.in(0);
+  TensorAxes axes = maker.AxesOf(maker.in(1));
+  maker.input(1) = maker.output(0) = axes;
+  if (sorted.size() == 1) {
+    axes = maker.AxesOf(sorted, Parts::kWhole);
+  } else {
+    if (sorted.size() != axes.size()) return maker.Fail();
+    axes.back() = {maker.Axis(sorted.back(), Parts::kWhole)};
+  }
+  maker.input(0) = axes;
+  for (size_t i = 2; i < maker.input_count(); ++i) maker.input(i) = axes;
 }
 
-// nll_loss_backward(grad, x, target, weight?, reduction, ignore_index, total_weight) -> grad x. The
-// total weight is that of the whole.
-void NllLossBackward(RuleMaker& maker) {
-  if (maker.input_count() < 4 || maker.output_count() != 1) return maker.Fail();
-  const int64_t reduction = maker.Integer(4, "reduction", kMean);
-  const ClassAxes axes = Classes(maker, maker.in(1), Parts::kSplit);
-  if (maker.failed()) return;
-  maker.input(0) = reduction == kNone ? axes.targets : TensorAxes();
-  maker.input(1) = maker.output(0) = axes.scores;
-  maker.input(2) = axes.targets;
-  if (const int32_t weight = maker.InputAt(3); weight >= 0) {
-    maker.input(static_cast<size_t>(weight)) = {{axes.classes}};
+// multinomial(p "... n", samples): drawn row by row.
+void Multinomial(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.in(0).empty() || maker.in(0).size() != maker.out(0).size()) {
+    return maker.Fail();
   }
+  maker.input(0) = maker.output(0) = maker.AxesOf(maker.in(0));
+  maker.SetParts(maker.input(0).back()[0], Parts::kWhole);
+  maker.output(0).back() = {maker.Axis(maker.out(0).back(), Parts::kWhole)};
+  maker.rule().draws_random = true;
 }
 
 }  // namespace
@@ -281,6 +303,8 @@ void NllLossBackward(RuleMaker& maker) {
 std::vector<RuleRow> IndexingRules() {
   return {{"embedding", Embedding},
           {"embedding_dense_backward", EmbeddingBackward},
+          {"_embedding_bag", EmbeddingBag},
+          {"_embedding_bag_dense_backward", EmbeddingBag},
           {"gather", Gather},
           {"scatter", Scatter},
           {"scatter_add", Scatter},
@@ -289,12 +313,18 @@ std::vector<RuleRow> IndexingRules() {
           {"index", IndexTensor},
           {"index_put", IndexPut},
           {"_index_put_impl", IndexPut},
+          {"_unsafe_index", IndexTensor},
+          {"_unsafe_index_put", IndexPut},
+          {"index_fill", IndexWrite},
+          {"index_copy", IndexWrite},
+          {"index_reduce", IndexWrite},
+          {"scatter_reduce", Scatter},
+          {"take", Take},
+          {"searchsorted", SearchSorted},
+          {"multinomial", Multinomial},
           {"topk", TopK},
-          {"sort", Sort},
-          {"nll_loss_forward", NllLoss},
-          {"nll_loss2d_forward", NllLoss},
-          {"nll_loss_backward", NllLossBackward},
-          {"nll_loss2d_backward", NllLossBackward}};
+          {"sort", SortStable, "stable"},
+          {"sort", Sort}};
 }
 
 }  // namespace placewright

@@ -33,6 +33,7 @@ void OnnxReduceSum(RuleMaker& maker) {
 void OnnxReduceMean(RuleMaker& maker) {
   OnnxReduceSum(maker);
   maker.rule().form = PartForm::kMean;
+  maker.DivideByReduced();
 }
 // Of magnitudes or of squares.
 void OnnxReduceMagnitudes(RuleMaker& maker) { OnnxReduce(maker, Parts::kSum); }

@@ -7,9 +7,10 @@
 namespace placewright {
 namespace {
 
-// Which dimensions a reduction takes: those stated, or all.
+// Which dimensions a reduction takes: those stated, or all. kByName: all.
 std::vector<bool> Reduced(RuleMaker& maker, size_t position, size_t rank) {
-  const std::optional<std::vector<int64_t>> stated = maker.Integers(position, "dim");
+  const std::optional<std::vector<int64_t>> stated =
+      position == kByName ? std::nullopt : maker.Integers(position, "dim");
   std::vector<bool> reduced(rank, !stated || stated->empty());
   if (rank == 0 || !stated) return reduced;
   for (const int64_t dimension : *stated) reduced[maker.Dimension(dimension, rank)] = true;
@@ -27,7 +28,8 @@ void Sum(RuleMaker& maker) {
   maker.rule().linear = {{0}};
 }
 
-void Extremum(RuleMaker& maker) { Reduce(maker, 1, Parts::kWhole); }
+// amax(x, dims, keepdim), var(x, dims, ...), prod(x, dim), median(x, dim): of all elements along these at once.
+void AtOnce(RuleMaker& maker) { Reduce(maker, 1, Parts::kWhole); }
 // norm.ScalarOpt_dim(x, p, dims, keepdim)
 void Norm(RuleMaker& maker) { Reduce(maker, 2, Parts::kWhole); }
 
@@ -35,6 +37,53 @@ void Mean(RuleMaker& maker) {
   Reduce(maker, 1, Parts::kSum);
   maker.rule().linear = {{0}};
   maker.rule().form = PartForm::kMean;
+  maker.DivideByReduced();
+}
+
+// var.default(x, unbiased), prod.default(x), median(x): over all dimensions.
+void OverAll(RuleMaker& maker) { Reduce(maker, kByName, Parts::kWhole); }
+// One dimension, by default the last.
+void ReduceOne(RuleMaker& maker, size_t dim_at) {
+  if (maker.input_count() != 1 || maker.in(0).empty()) return maker.Fail();
+  std::vector<bool> reduced(maker.in(0).size(), false);
+  reduced[maker.Dimension(maker.Integer(dim_at, "dim", -1), reduced.size())] = true;
+  ReduceDimensions(maker, reduced, Parts::kWhole);
+}
+// mode(x, dim, keepdim), kthvalue(x, k, dim, keepdim)
+void Mode(RuleMaker& maker) { ReduceOne(maker, 1); }
+void KthValue(RuleMaker& maker) { ReduceOne(maker, 2); }
+
+// aminmax(x, *, dim, keepdim)
+void Extrema(RuleMaker& maker) {
+  if (maker.input_count() != 1) return maker.Fail();
+  const std::optional<std::vector<int64_t>> stated = maker.Integers(kByName, "dim");
+  std::vector<bool> reduced(maker.in(0).size(), !stated);
+  for (size_t i = 0; stated && i < stated->size() && !reduced.empty(); ++i) {
+    reduced[maker.Dimension((*stated)[i], reduced.size())] = true;
+  }
+  ReduceDimensions(maker, reduced, Parts::kWhole);
+}
+
+// count_nonzero(x, dim), nansum(x, dim, keepdim): what is counted adds up.
+void Count(RuleMaker& maker) { Reduce(maker, 1, Parts::kSum); }
+
+// histc(x, bins, min, max): counts of fixed bins add up; bins between the extrema of x need all of it.
+void Histogram(RuleMaker& maker) {
+  if (maker.input_count() != 1 || maker.output_count() != 1) return maker.Fail();
+  const Value *const low = maker.Argument(2, "min"), *const high = maker.Argument(3, "max");
+  const bool fixed = low != nullptr && high != nullptr && !(*low == *high);
+  maker.input(0) = maker.AxesOf(maker.in(0), fixed ? Parts::kSum : Parts::kWhole);
+  maker.output(0) = maker.AxesOf(maker.out(0), Parts::kWhole);
+}
+
+// renorm(x, p, dim, maxnorm): a norm over all dimensions but one.
+void Renorm(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.in(0).empty()) return maker.Fail();
+  const TensorAxes axes = maker.AxesOf(maker.in(0), Parts::kWhole);
+  const size_t dim = maker.Dimension(maker.Integer(2, "dim", 0), axes.size());
+  if (maker.failed()) return;
+  maker.SetParts(axes[dim][0], Parts::kSplit);
+  maker.input(0) = maker.output(0) = axes;
 }
 
 // softmax(x, dim, ...), and its backward (grad, y, dim, ...): "...d...->...d...", d whole.
@@ -64,131 +113,19 @@ void CumulativeSum(RuleMaker& maker) {
   maker.rule().linear = {{0}};
 }
 
-// "[outer] [inner]" of a layer norm: statistics over the last dimensions, one for each of the others.
-struct NormAxes {
-  TensorAxes whole, statistics, weight;
-};
+// cumprod, logcumsumexp(x, dim); cummax(x, dim) -> (values, places)
+void Cumulative(RuleMaker& maker) { AlongOne(maker, 1); }
 
-NormAxes LayerNormAxes(RuleMaker& maker, const std::vector<int64_t>& shape, size_t normalized,
-                       Parts outer) {
-  NormAxes axes;
-  if (normalized == 0 || normalized > shape.size()) {
-    maker.Fail();
-    return axes;
-  }
-  const size_t first = shape.size() - normalized;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const RuleAxisId axis = maker.Axis(shape[i], i < first ? outer : Parts::kWhole);
-    axes.whole.push_back({axis});
-    if (i < first) axes.statistics.push_back({axis});
-    if (i >= first) axes.statistics.emplace_back();
-    if (i >= first) axes.weight.push_back({axis});
-  }
-  return axes;
+// _sample_dirichlet(x): along the last dimension.
+void SampleDirichlet(RuleMaker& maker) {
+  AlongOne(maker, kByName);
+  maker.rule().draws_random = true;
 }
 
-// Statistics keep their rank, with sizes 1, or only the outer dimensions.
-TensorAxes StatisticsAs(const NormAxes& axes, const std::vector<int64_t>& shape) {
-  TensorAxes statistics = axes.statistics;
-  statistics.resize(std::min(statistics.size(), shape.size()));
-  return statistics;
-}
-
-// native_layer_norm(x, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd)
-void LayerNorm(RuleMaker& maker) {
-  const auto normalized = maker.Integers(1, "normalized_shape");
-  if (maker.input_count() < 1 || maker.output_count() < 1 || !normalized) return maker.Fail();
-  const NormAxes axes = LayerNormAxes(maker, maker.in(0), normalized->size(), Parts::kSplit);
-  if (maker.failed()) return;
-  maker.input(0) = axes.whole;
-  for (size_t i = 1; i < maker.input_count(); ++i) maker.input(i) = axes.weight;
-  for (size_t i = 0; i < maker.output_count(); ++i) {
-    maker.output(i) = maker.ResultOf(i) == 0 ? axes.whole : StatisticsAs(axes, maker.out(i));
-  }
-}
-
-// native_layer_norm_backward(grad, x, normalized_shape, mean, rstd, weight?, bias?, output_mask)
-//   -> (grad x, grad weight, grad bias)
-void LayerNormBackward(RuleMaker& maker) {
-  const auto normalized = maker.Integers(2, "normalized_shape");
-  if (maker.input_count() < 4 || maker.output_count() < 1 || !normalized) return maker.Fail();
-  const NormAxes axes = LayerNormAxes(maker, maker.in(1), normalized->size(), Parts::kSum);
-  if (maker.failed()) return;
-  maker.input(0) = maker.input(1) = axes.whole;
-  for (const size_t at : {size_t{3}, size_t{4}}) {
-    const int32_t input = maker.InputAt(at);
-    if (input < 0) return maker.Fail();
-    maker.input(static_cast<size_t>(input)) =
-        StatisticsAs(axes, maker.in(static_cast<size_t>(input)));
-  }
-  for (const size_t at : {size_t{5}, size_t{6}}) {
-    const int32_t input = maker.InputAt(at);
-    if (input >= 0) maker.input(static_cast<size_t>(input)) = axes.weight;
-  }
-  for (size_t i = 0; i < maker.output_count(); ++i) {
-    maker.output(i) = maker.ResultOf(i) == 0 ? axes.whole : axes.weight;
-  }
-}
-
-// "b c ..." of a batch norm, per channel.
-struct BatchNormAxes {
-  TensorAxes whole, channels;
-};
-
-BatchNormAxes ChannelAxes(RuleMaker& maker, const std::vector<int64_t>& shape, Parts others) {
-  BatchNormAxes axes;
-  if (shape.size() < 2) {
-    maker.Fail();
-    return axes;
-  }
-  for (size_t i = 0; i < shape.size(); ++i) {
-    axes.whole.push_back({maker.Axis(shape[i], i == 1 ? Parts::kSplit : others)});
-  }
-  axes.channels = {axes.whole[1]};
-  return axes;
-}
-
-// A tensor of one number for each channel; an empty one (the statistics of evaluation) has none.
-TensorAxes PerChannel(const BatchNormAxes& axes, const std::vector<int64_t>& shape,
-                      RuleMaker& maker) {
-  if (shape == std::vector<int64_t>{0}) return {{maker.Axis(0, Parts::kWhole)}};
-  return axes.channels;
-}
-
-// native_batch_norm(x, weight?, bias?, running_mean?, running_var?, training, momentum, eps)
-//   -> (y, save_mean, save_invstd); of overload no_stats without running statistics
-// In training a part of the batch has statistics of its own: the compiler synchronises them.
-void BatchNorm(RuleMaker& maker) {
-  if (maker.input_count() < 1 || maker.output_count() < 1) return maker.Fail();
-  const bool without = maker.op().type.ends_with(".no_stats");
-  const bool training = maker.Flag(without ? 3 : 5, "training", true);
-  const BatchNormAxes axes =
-      ChannelAxes(maker, maker.in(0), training ? Parts::kSynchronised : Parts::kSplit);
-  if (maker.failed()) return;
-  maker.input(0) = axes.whole;
-  if (training) maker.rule().form = PartForm::kBatchNorm;
-  for (size_t i = 1; i < maker.input_count(); ++i) maker.input(i) = axes.channels;
-  for (size_t i = 0; i < maker.output_count(); ++i) {
-    maker.output(i) = maker.ResultOf(i) == 0 ? axes.whole : PerChannel(axes, maker.out(i), maker);
-  }
-}
-
-// native_batch_norm_backward(grad, x, weight?, running_mean?, running_var?, save_mean?, save_invstd?,
-// train, eps, output_mask) -> (grad x, grad weight, grad bias)
-void BatchNormBackward(RuleMaker& maker) {
-  if (maker.input_count() < 2 || maker.output_count() < 1) return maker.Fail();
-  const bool training = maker.Flag(7, "train", true);
-  const BatchNormAxes axes =
-      ChannelAxes(maker, maker.in(1), training ? Parts::kSynchronised : Parts::kSum);
-  if (maker.failed()) return;
-  if (training) maker.rule().form = PartForm::kBatchNormBackward;
-  maker.input(0) = maker.input(1) = axes.whole;
-  for (size_t i = 2; i < maker.input_count(); ++i) {
-    maker.input(i) = PerChannel(axes, maker.in(i), maker);
-  }
-  for (size_t i = 0; i < maker.output_count(); ++i) {
-    maker.output(i) = maker.ResultOf(i) == 0 ? axes.whole : axes.channels;
-  }
+// _masked_softmax(x, mask, dim, mask_type), and its backward (grad, y, mask, dim): a mask of x's shape.
+void MaskedSoftmax(RuleMaker& maker) {
+  const bool backward = maker.op().type.find("backward") != std::string_view::npos;
+  AlongOne(maker, backward ? 3 : 2);
 }
 
 }  // namespace
@@ -196,15 +133,40 @@ void BatchNormBackward(RuleMaker& maker) {
 std::vector<RuleRow> ReductionRules() {
   return {{"sum", Sum},
           {"mean", Mean},
-          {"amax", Extremum},
-          {"amin", Extremum},
-          {"max", Extremum, "dim"},
-          {"min", Extremum, "dim"},
-          {"argmax", Extremum},
-          {"argmin", Extremum},
-          {"any", Extremum},
-          {"all", Extremum},
-          {"logsumexp", Extremum},
+          {"amax", AtOnce},
+          {"amin", AtOnce},
+          {"max", AtOnce, "dim"},
+          {"min", AtOnce, "dim"},
+          {"max", OverAll, "default"},
+          {"min", OverAll, "default"},
+          {"aminmax", Extrema},
+          {"_aminmax", OverAll, "default"},
+          {"_aminmax", AtOnce, "dim"},
+          {"var", OverAll, "default"},
+          {"std", OverAll, "default"},
+          {"var_mean", OverAll, "default"},
+          {"std_mean", OverAll, "default"},
+          {"prod", OverAll, "default"},
+          {"median", OverAll, "default"},
+          {"nanmedian", OverAll, "default"},
+          {"var", AtOnce},
+          {"std", AtOnce},
+          {"var_mean", AtOnce},
+          {"std_mean", AtOnce},
+          {"prod", AtOnce},
+          {"median", AtOnce},
+          {"nanmedian", AtOnce},
+          {"mode", Mode},
+          {"kthvalue", KthValue},
+          {"count_nonzero", Count},
+          {"nansum", Count},
+          {"histc", Histogram},
+          {"renorm", Renorm},
+          {"argmax", AtOnce},
+          {"argmin", AtOnce},
+          {"any", AtOnce},
+          {"all", AtOnce},
+          {"logsumexp", AtOnce},
           {"norm", Norm},
           {"linalg_vector_norm", Norm},
           {"_softmax", Softmax},
@@ -213,11 +175,14 @@ std::vector<RuleRow> ReductionRules() {
           {"_softmax_backward_data", SoftmaxBackward},
           {"_log_softmax_backward_data", SoftmaxBackward},
           {"cumsum", CumulativeSum},
-          {"native_layer_norm", LayerNorm},
-          {"native_layer_norm_backward", LayerNormBackward},
-          {"native_batch_norm", BatchNorm},
-          {"_native_batch_norm_legit", BatchNorm},
-          {"native_batch_norm_backward", BatchNormBackward}};
+          {"cumprod", Cumulative},
+          {"cummax", Cumulative},
+          {"cummin", Cumulative},
+          {"logcumsumexp", Cumulative},
+          {"_logcumsumexp", Cumulative},
+          {"_sample_dirichlet", SampleDirichlet},
+          {"_masked_softmax", MaskedSoftmax},
+          {"_masked_softmax_backward", MaskedSoftmax}};
 }
 
 }  // namespace placewright

@@ -150,6 +150,15 @@ void RuleMaker::Sizes(size_t position, std::string_view name, const TensorAxes& 
   for (size_t i = 0; i < axes.size(); ++i) Size(position, name, i, axes[i]);
 }
 
+void RuleMaker::DivideByReduced() {
+  std::vector<RuleAxisId> summed;
+  for (const RuleAxisId axis : IdRange<RuleAxisId>(rule_.axes.size())) {
+    if (rule_.axes[axis].parts == Parts::kSum) summed.push_back(axis);
+  }
+  rule_.divisor = ProductOf(rule_, summed);
+  if (rule_.divisor < 0) Fail();
+}
+
 size_t RuleMaker::Dimension(int64_t stated, size_t rank) {
   if (stated < 0) stated += static_cast<int64_t>(rank);
   if (stated >= 0 && stated < static_cast<int64_t>(rank)) return static_cast<size_t>(stated);

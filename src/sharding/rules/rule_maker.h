@@ -64,6 +64,9 @@ class RuleMaker {
   // Every element of the list is the size of that dimension of a tensor of `axes`.
   void Sizes(size_t position, std::string_view name, const TensorAxes& axes);
 
+  // The number that parts of a mean are divided by: the sizes of all axes that are summed over.
+  void DivideByReduced();
+
   // 0 <= result < rank, or Fail.
   size_t Dimension(int64_t stated, size_t rank);
 
@@ -101,8 +104,13 @@ std::vector<RuleRow> ElementwiseRules();
 std::vector<RuleRow> ProductRules();
 std::vector<RuleRow> ReductionRules();
 std::vector<RuleRow> ShapeRules();
+std::vector<RuleRow> CreationRules();
 std::vector<RuleRow> IndexingRules();
 std::vector<RuleRow> NeighbourhoodRules();
+std::vector<RuleRow> NormRules();
+std::vector<RuleRow> LossRules();
+std::vector<RuleRow> AttentionRules();
+std::vector<RuleRow> LinearAlgebraRules();
 std::vector<RuleRow> OnnxElementwiseRules();
 std::vector<RuleRow> OnnxProductRules();
 std::vector<RuleRow> OnnxReductionRules();

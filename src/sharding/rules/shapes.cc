@@ -1,5 +1,4 @@
-// Ops that move or rename elements: views, permutations, pieces, concatenation; and what makes tensors
-// from nothing.
+// Ops that move or rename elements: views, permutations, pieces, diagonals, windows, concatenation.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -75,11 +74,20 @@ void TransposeMatrix(RuleMaker& maker) {
 
 // unsqueeze, squeeze: dimensions of size 1 come or go.
 void ResizeByOnes(RuleMaker& maker) {
+  if (maker.op().type.find("queeze_.") != std::string_view::npos) return maker.Fail();  // in place
   if (!IsUnary(maker)) return;
   const Regrouped axes = Regroup(maker, maker.in(0), maker.out(0));
   maker.input(0) = axes.from;
   maker.output(0) = axes.to;
   LinearInAll(maker);
+}
+
+// A dimension that has one element in a part alone stays.
+void Squeeze(RuleMaker& maker) {
+  ResizeByOnes(maker);
+  maker.rule().part_type = "aten.view.default";
+  maker.rule().part_args = 1;
+  maker.rule().part_takes_sizes = true;
 }
 
 // select(x, dim, index)
@@ -283,25 +291,200 @@ void Triangle(RuleMaker& maker) {
   LinearInAll(maker);
 }
 
-// zeros(size), full(size, value), ...: any part of any dimension.
-void MakeFilled(RuleMaker& maker) {
-  if (maker.input_count() != 0 || maker.output_count() != 1) return maker.Fail();
-  maker.output(0) = maker.AxesOf(maker.out(0));
-  maker.Sizes(0, "size", maker.output(0));
+// repeat(x, repeats): "n -> [r n]", dimensions in front anew.
+void Repeat(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.out(0).size() < maker.in(0).size()) return maker.Fail();
+  const std::vector<int64_t>&from = maker.in(0), &to = maker.out(0);
+  const size_t before = to.size() - from.size();
+  for (size_t i = 0; i < to.size(); ++i) {
+    const int64_t own = i < before ? 1 : from[i - before];
+    if (own < 1 || to[i] % own != 0) return maker.Fail();
+    std::vector<RuleAxisId> dimension;
+    if (to[i] != own) dimension.push_back(maker.Axis(to[i] / own));
+    maker.Size(1, "repeats", i, dimension);
+    if (i >= before) {
+      std::vector<RuleAxisId> source;
+      if (own > 1) source.push_back(maker.Axis(own));
+      dimension.insert(dimension.end(), source.begin(), source.end());
+      maker.input(0).push_back(std::move(source));
+    }
+    maker.output(0).push_back(std::move(dimension));
+  }
+  LinearInAll(maker);
 }
 
-// new_zeros(x, size): of x only the dtype counts.
-void MakeFilledLike(RuleMaker& maker) {
+// Two dimensions of x, which the diagonal takes the place of.
+struct Diagonal {
+  size_t a = 0, b = 0;
+};
+std::optional<Diagonal> DiagonalOf(RuleMaker& maker, size_t dims_at, size_t rank) {
+  if (rank < 2) return std::nullopt;
+  const Diagonal found = {maker.Dimension(maker.Integer(dims_at, "dim1", 0), rank),
+                          maker.Dimension(maker.Integer(dims_at + 1, "dim2", 1), rank)};
+  if (maker.failed() || found.a == found.b) return std::nullopt;
+  return found;
+}
+
+// Of a tensor and its diagonal, which is the last dimension of the latter: what is around it can be split.
+bool AroundDiagonal(RuleMaker& maker, const std::vector<int64_t>& full, const Diagonal& at,
+                    const std::vector<int64_t>& line, TensorAxes& whole, TensorAxes& diagonal) {
+  if (line.size() + 1 != full.size()) return false;
+  whole = maker.AxesOf(full);
+  for (const size_t dim : {at.a, at.b}) maker.SetParts(whole[dim][0], Parts::kWhole);
+  for (size_t i = 0; i < full.size(); ++i) {
+    if (i != at.a && i != at.b) diagonal.push_back(whole[i]);
+  }
+  diagonal.push_back({maker.Axis(line.back(), Parts::kWhole)});
+  return true;
+}
+
+// diagonal(x, offset, dim1, dim2); diag_embed(line, offset, dim1, dim2)
+void TakeDiagonal(RuleMaker& maker) {
   if (!IsUnary(maker)) return;
-  maker.input(0) = maker.AxesOf(maker.in(0), Parts::kWhole);
-  maker.output(0) = maker.AxesOf(maker.out(0));
-  maker.Sizes(1, "size", maker.output(0));
+  const auto at = DiagonalOf(maker, 2, maker.in(0).size());
+  if (!at ||
+      !AroundDiagonal(maker, maker.in(0), *at, maker.out(0), maker.input(0), maker.output(0))) {
+    return maker.Fail();
+  }
+  LinearInAll(maker);
+}
+void EmbedDiagonal(RuleMaker& maker) {
+  if (!IsUnary(maker)) return;
+  const size_t rank = maker.out(0).size();
+  if (rank < 2) return maker.Fail();
+  const Diagonal at = {maker.Dimension(maker.Integer(2, "dim1", -2), rank),
+                       maker.Dimension(maker.Integer(3, "dim2", -1), rank)};
+  if (maker.failed() || at.a == at.b ||
+      !AroundDiagonal(maker, maker.out(0), at, maker.in(0), maker.output(0), maker.input(0))) {
+    return maker.Fail();
+  }
+  LinearInAll(maker);
+}
+// diagonal_backward(grad, input_sizes, offset, dim1, dim2)
+void DiagonalBackward(RuleMaker& maker) {
+  if (!IsUnary(maker)) return;
+  const auto at = DiagonalOf(maker, 3, maker.out(0).size());
+  if (!at ||
+      !AroundDiagonal(maker, maker.out(0), *at, maker.in(0), maker.output(0), maker.input(0))) {
+    return maker.Fail();
+  }
+  maker.Sizes(1, "input_sizes", maker.output(0));
+  LinearInAll(maker);
+}
+// diagonal_scatter(x, line, offset, dim1, dim2)
+void ScatterDiagonal(RuleMaker& maker) {
+  if (!HasOneResult(maker, 2)) return;
+  const auto at = DiagonalOf(maker, 3, maker.in(0).size());
+  if (!at ||
+      !AroundDiagonal(maker, maker.in(0), *at, maker.in(1), maker.input(0), maker.input(1))) {
+    return maker.Fail();
+  }
+  maker.output(0) = maker.input(0);
+  LinearInAll(maker);
 }
 
-// arange, one number: values follow the place, so that there are no parts.
-void MakeWhole(RuleMaker& maker) {
-  if (maker.input_count() != 0 || maker.output_count() != 1) return maker.Fail();
-  maker.output(0) = maker.AxesOf(maker.out(0), Parts::kWhole);
+// select_scatter(x, part, dim, index), slice_scatter(x, part, dim, start, end, step)
+void ScatterAlong(RuleMaker& maker) {
+  if (!HasOneResult(maker, 2) || maker.in(0).empty() || maker.in(0) != maker.out(0)) {
+    return maker.Fail();
+  }
+  const size_t dim = maker.Dimension(maker.Integer(2, "dim", 0), maker.in(0).size());
+  if (maker.failed()) return;
+  const TensorAxes axes = maker.AxesOf(maker.in(0));
+  maker.SetParts(axes[dim][0], Parts::kWhole);
+  maker.input(0) = maker.output(0) = axes;
+  maker.input(1) = Without(axes, dim);
+  if (maker.in(1).size() == maker.in(0).size()) {
+    maker.input(1) = axes;
+    maker.input(1)[dim] = {maker.Axis(maker.in(1)[dim], Parts::kWhole)};
+  }
+  LinearInAll(maker);
+}
+
+// narrow_copy(x, dim, start, length): the dimension is whole.
+void Narrow(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.in(0).empty() || maker.in(0).size() != maker.out(0).size()) {
+    return maker.Fail();
+  }
+  const size_t dim = maker.Dimension(maker.Integer(1, "dim", 0), maker.in(0).size());
+  if (maker.failed()) return;
+  maker.input(0) = maker.AxesOf(maker.in(0));
+  maker.SetParts(maker.input(0)[dim][0], Parts::kWhole);
+  maker.output(0) = maker.input(0);
+  maker.output(0)[dim] = {maker.Axis(maker.out(0)[dim], Parts::kWhole)};
+  LinearInAll(maker);
+}
+
+// unfold(x, dim, size, step): windows along a dimension, behind all others what is in them.
+void Windows(RuleMaker& maker, size_t dim_at, const std::vector<int64_t>& full,
+             const std::vector<int64_t>& windows, TensorAxes& whole, TensorAxes& taken) {
+  if (full.empty() || windows.size() != full.size() + 1) return maker.Fail();
+  const size_t dim = maker.Dimension(maker.Integer(dim_at, "dim", 0), full.size());
+  if (maker.failed()) return;
+  whole = maker.AxesOf(full);
+  maker.SetParts(whole[dim][0], Parts::kWhole);
+  taken = whole;
+  taken[dim] = {maker.Axis(windows[dim], Parts::kWhole)};
+  taken.push_back({maker.Axis(windows.back(), Parts::kWhole)});
+  LinearInAll(maker);
+}
+void Unfold(RuleMaker& maker) {
+  if (!IsUnary(maker)) return;
+  Windows(maker, 1, maker.in(0), maker.out(0), maker.input(0), maker.output(0));
+}
+// unfold_backward(grad, input_sizes, dim, size, step)
+void UnfoldBackward(RuleMaker& maker) {
+  if (!IsUnary(maker)) return;
+  Windows(maker, 2, maker.out(0), maker.in(0), maker.output(0), maker.input(0));
+  if (!maker.failed()) maker.Sizes(1, "input_sizes", maker.output(0));
+}
+
+// rot90(x, k, dims): both dimensions are whole, whichever becomes which.
+void Rotate(RuleMaker& maker) {
+  const std::vector<int64_t> dims = maker.Integers(2, "dims").value_or(std::vector<int64_t>{0, 1});
+  if (!IsUnary(maker) || maker.in(0).size() != maker.out(0).size()) return maker.Fail();
+  maker.input(0) = maker.output(0) = maker.AxesOf(maker.in(0));
+  for (const int64_t stated : dims) {
+    const size_t dim = maker.Dimension(stated, maker.in(0).size());
+    if (maker.failed()) return;
+    maker.SetParts(maker.input(0)[dim][0], Parts::kWhole);
+    maker.output(0)[dim] = {maker.Axis(maker.out(0)[dim], Parts::kWhole)};
+  }
+  LinearInAll(maker);
+}
+
+// view_as_complex "... 2 -> ...", view_as_real "... -> ... 2"
+void AsComplex(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.in(0).size() != maker.out(0).size() + 1) return maker.Fail();
+  maker.output(0) = maker.AxesOf(maker.out(0));
+  maker.input(0) = maker.output(0);
+  maker.input(0).push_back({maker.Axis(2, Parts::kWhole)});
+}
+void AsReal(RuleMaker& maker) {
+  if (!IsUnary(maker) || maker.in(0).size() + 1 != maker.out(0).size()) return maker.Fail();
+  maker.input(0) = maker.AxesOf(maker.in(0));
+  maker.output(0) = maker.input(0);
+  maker.output(0).push_back({maker.Axis(2, Parts::kWhole)});
+}
+
+// glu(x, dim): both halves of a dimension make one; glu_backward(grad, x, dim).
+void Halves(RuleMaker& maker, size_t x, size_t dim_at) {
+  const std::vector<int64_t>& shape = maker.in(x);
+  if (maker.output_count() != 1 || shape.empty()) return maker.Fail();
+  const size_t dim = maker.Dimension(maker.Integer(dim_at, "dim", -1), shape.size());
+  if (maker.failed() || shape[dim] % 2 != 0) return maker.Fail();
+  TensorAxes axes = maker.AxesOf(shape), half = axes;
+  const RuleAxisId inner = maker.Axis(shape[dim] / 2);
+  axes[dim] = {maker.Axis(2, Parts::kWhole), inner};
+  half[dim] = {inner};
+  maker.input(x) = maker.output(0) = axes;
+  (x == 0 ? maker.output(0) : maker.input(0)) = half;
+}
+void GatedHalves(RuleMaker& maker) {
+  if (IsUnary(maker)) Halves(maker, 0, 1);
+}
+void GatedHalvesBackward(RuleMaker& maker) {
+  if (HasOneResult(maker, 2)) Halves(maker, 1, 2);
 }
 
 }  // namespace
@@ -318,7 +501,7 @@ std::vector<RuleRow> ShapeRules() {
           {"transpose", Transpose},
           {"t", TransposeMatrix},
           {"unsqueeze", ResizeByOnes},
-          {"squeeze", ResizeByOnes},
+          {"squeeze", Squeeze},
           {"select", Select},
           {"select_backward", SelectBackward},
           {"unbind", Unbind},
@@ -335,16 +518,23 @@ std::vector<RuleRow> ShapeRules() {
           {"roll", Roll},
           {"tril", Triangle},
           {"triu", Triangle},
-          {"zeros", MakeFilled},
-          {"ones", MakeFilled},
-          {"empty", MakeFilled},
-          {"full", MakeFilled},
-          {"new_zeros", MakeFilledLike},
-          {"new_ones", MakeFilledLike},
-          {"new_empty", MakeFilledLike},
-          {"new_full", MakeFilledLike},
-          {"scalar_tensor", MakeWhole},
-          {"arange", MakeWhole}};
+          {"repeat", Repeat},
+          {"diagonal", TakeDiagonal},
+          {"diag_embed", EmbedDiagonal},
+          {"diagonal_backward", DiagonalBackward},
+          {"diagonal_scatter", ScatterDiagonal},
+          {"select_scatter", ScatterAlong},
+          {"slice_scatter", ScatterAlong},
+          {"narrow_copy", Narrow},
+          {"unfold", Unfold},
+          {"unfold_backward", UnfoldBackward},
+          {"rot90", Rotate},
+          {"view_as_complex", AsComplex},
+          {"view_as_real", AsReal},
+          {"glu", GatedHalves},
+          {"glu_backward", GatedHalvesBackward},
+          {"_stack", Stack},
+          {"_reshape_copy", View}};
 }
 
 }  // namespace placewright

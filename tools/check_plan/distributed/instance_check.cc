@@ -131,6 +131,7 @@ MaybeViolation InstanceCheck::CheckIdentity(size_t input) const {
                  fmt::format("reads \"{}\" where {} is due",
                              Printable(original_.tensor(held.tensor).name, 80), InputName(input)));
   }
+  if (IsUnread(input)) return std::nullopt;
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckVersion(input));
   if (!held.content.division.due()) return std::nullopt;
   return Wrong(
@@ -153,7 +154,7 @@ MaybeViolation InstanceCheck::CheckVersion(size_t input) const {
 MaybeViolation InstanceCheck::FindCut() {
   for (size_t i = 0; i < read_.size(); ++i) {
     const Part& part = read_[i].part;
-    if (part.whole() || part.somewhere || !read_[i].known()) continue;
+    if (part.whole() || part.somewhere || !read_[i].known() || IsUnread(i)) continue;
     const std::optional<Cut> cut = rule_ ? CutOf(*rule_, rule_->inputs[i], part) : std::nullopt;
     if (!cut) {
       return Wrong(ViolationKind::kWrongPart,
@@ -220,12 +221,17 @@ bool InstanceCheck::FitsShapes(const Cut& cut) const {
     return sizes && *sizes == step_.graph.tensor(piece).shape;
   };
   for (size_t i = 0; i < stated_.inputs.size(); ++i) {
+    if (IsUnread(i)) continue;
     if (!fits(rule_->inputs[i], stated_.inputs[i], made_.inputs[i])) return false;
   }
   for (size_t i = 0; i < stated_.outputs.size(); ++i) {
     if (!fits(rule_->outputs[i], stated_.outputs[i], made_.outputs[i])) return false;
   }
   return true;
+}
+
+bool InstanceCheck::IsUnread(size_t input) const {
+  return rule_ && placewright::IsUnread(*rule_, input);
 }
 
 Part InstanceCheck::PartOf(size_t input) const {
@@ -244,6 +250,7 @@ Part InstanceCheck::OutputPart(size_t output) const {
 // compared by its size.
 MaybeViolation InstanceCheck::CheckParts() const {
   for (size_t i = 0; i < read_.size(); ++i) {
+    if (IsUnread(i)) continue;
     const Part due = PartOf(i);
     const bool placed = read_[i].known() && !read_[i].part.somewhere && !due.somewhere;
     const bool same =
@@ -261,7 +268,7 @@ MaybeViolation InstanceCheck::CheckAddends() {
   if (SumsOver()) return CheckAddendsOfSum();
   std::vector<size_t> shares;
   for (size_t i = 0; i < read_.size(); ++i) {
-    if (read_[i].content.addend.kind != Addend::kWhole) shares.push_back(i);
+    if (read_[i].content.addend.kind != Addend::kWhole && !IsUnread(i)) shares.push_back(i);
   }
   if (shares.empty()) return std::nullopt;
   const auto has_all = [&](const std::vector<int32_t>& together) {
@@ -314,7 +321,8 @@ MaybeViolation InstanceCheck::CheckAddendsOfSum() {
 // The same operator with the same arguments, but for sizes that follow the part.
 MaybeViolation InstanceCheck::CheckCall() {
   if (instance_.cut) return CheckCallOnPart();
-  if (!rule_ || rule_->part_type.empty() || made_.type != rule_->part_type) {
+  if (!rule_ || rule_->part_type.empty() || rule_->part_takes_sizes ||
+      made_.type != rule_->part_type) {
     return CheckSameCall(stated_.type, stated_.args, stated_.attributes);
   }
   std::vector<Value> args = stated_.args;
@@ -330,11 +338,10 @@ MaybeViolation InstanceCheck::CheckCallOnPart() {
   PartCall call = CallOnPart(stated_, *rule_, instance_.cut->axis, sizes);
   if (rule_->form == PartForm::kMean) {
     if (made_.type == call.type) {
-      division_.number = DivisorOf(*rule_);
+      division_.number = rule_->divisor;
     } else if (made_.type == stated_.type && SumsOver()) {
-      return Wrong(
-          ViolationKind::kLocalDivisor,
-          fmt::format("divides by the size of its part, where {} is due", DivisorOf(*rule_)));
+      return Wrong(ViolationKind::kLocalDivisor,
+                   fmt::format("divides by the size of its part, where {} is due", rule_->divisor));
     } else {
       call.type = stated_.type;
     }
@@ -382,14 +389,14 @@ MaybeViolation InstanceCheck::CheckPlaceArgument(std::vector<Value>& args) const
 
 // A sum, to be divided by the weight of all parts, which is the second result.
 MaybeViolation InstanceCheck::CheckWeightedMean() {
-  constexpr size_t kReduction = 3;
-  constexpr int64_t kMean = 1, kSum = 2;
+  const auto reduction = static_cast<size_t>(rule_->reduction_argument);
+  constexpr int64_t kMean = 1;
   std::vector<Value> args = stated_.args;
-  if (kReduction < made_.args.size() && made_.args[kReduction] == Value(kMean)) {
+  if (reduction < made_.args.size() && made_.args[reduction] == Value(kMean)) {
     return Wrong(ViolationKind::kLocalDivisor,
                  "divides by the weight of its part, where that of all parts is due");
   }
-  args[kReduction] = Value(kSum);
+  args[reduction] = Value(kReductionSum);
   for (const TensorId output : stated_.outputs) {
     if (original_.tensor(output).output_index == 1) division_.tensor = contents_.Same(output);
   }

@@ -68,6 +68,8 @@ class InstanceCheck {
   bool SumsOver() const { return instance_.cut && parts() == Parts::kSum; }
   Parts parts() const { return rule_->axes[instance_.cut->axis].parts; }
   Part PartOf(size_t input) const;
+  // Of the input any piece will do.
+  bool IsUnread(size_t input) const;
   Part OutputPart(size_t output) const;
   Addend AddendOf(size_t output) const;
   Violation Wrong(ViolationKind kind, const std::string& message) const;

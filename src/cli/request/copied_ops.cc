@@ -1,0 +1,112 @@
+#include "cli/request/copied_ops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "compile/whole_on_batch.h"
+#include "sharding/named_axes.h"
+
+namespace placewright {
+namespace {
+
+constexpr size_t kMaxTypes = 4;  // in words
+
+bool IsCopied(const StrategyInputs& step, const StepStrategy& strategy, OpId op) {
+  return step.original.op(op).phase != Phase::kOptimizer &&
+         strategy.ops[op].kind == ComputeKind::kCopied;
+}
+
+std::string ReasonOf(const Graph& graph, const NamedAxes& axes, OpId op) {
+  const std::string_view why = WhyWholeOnBatch(graph, axes, op);
+  if (!why.empty()) return std::string(why);
+  if (axes.batch().valid() && !axes.Touches(op, axes.batch())) return "it has no batch";
+  return "its layout";
+}
+
+double ShareOfTime(int64_t part, int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+}  // namespace
+
+CopiedOps FindCopiedOps(const StrategyInputs& step, const StepStrategy& strategy) {
+  std::vector<int64_t> all(step.cluster.device_count(), 0), copies = all;
+  const auto time_of = [&](OpId op) {
+    const OpSpan& span = step.schedule.ops[op];
+    return (span.end - span.start).count;
+  };
+  for (const OpId op : step.step.ops()) {
+    const OpId origin = step.origin[op];
+    if (step.step.op(op).is_view || !step.placement[op].valid()) continue;
+    const size_t device = step.placement[op].index();
+    all[device] += time_of(op);
+    if (origin.valid() && IsCopied(step, strategy, origin)) copies[device] += time_of(op);
+  }
+  CopiedOps found;
+  for (size_t d = 0; d < all.size(); ++d) {
+    if (copies[d] == 0 || ShareOfTime(copies[d], all[d]) <= found.share) continue;
+    found.share = ShareOfTime(copies[d], all[d]);
+    found.device = DeviceId(d);
+  }
+  if (!found.device.valid()) return found;
+  const NamedAxes axes(step.original);
+  std::map<std::pair<std::string_view, std::string>, CopiedOps::Row> rows;
+  for (const OpId op : step.step.ops()) {
+    const OpId origin = step.origin[op];
+    if (!origin.valid() || step.step.op(op).is_view || step.placement[op] != found.device ||
+        !IsCopied(step, strategy, origin)) {
+      continue;
+    }
+    const std::string_view type = step.original.op(origin).type;
+    CopiedOps::Row& row = rows[{type, ReasonOf(step.original, axes, origin)}];
+    row.type = type;
+    ++row.ops;
+    row.time.count += time_of(op);
+  }
+  for (auto& [key, row] : rows) {
+    row.reason = key.second;
+    row.share = ShareOfTime(row.time.count, all[found.device.index()]);
+    found.rows.push_back(std::move(row));
+  }
+  std::stable_sort(found.rows.begin(), found.rows.end(),
+                   [](const auto& a, const auto& b) { return a.time.count > b.time.count; });
+  return found;
+}
+
+std::string DescribeCopies(const CopiedOps& copied, const Cluster& cluster) {
+  if (copied.share < kCopiesWorthAWarning) return "";
+  std::string text = fmt::format(
+      "warning: {:.1f}% of the time of {} goes into ops that other devices compute as well, each "
+      "all of it:\n",
+      100 * copied.share, cluster.device(copied.device).name);
+  for (size_t i = 0; i < std::min(copied.rows.size(), kMaxTypes); ++i) {
+    const CopiedOps::Row& row = copied.rows[i];
+    text += fmt::format("  {:.1f}%  {} of {}: {}\n", 100 * row.share, row.ops,
+                        Printable(row.type, 80), row.reason);
+  }
+  if (copied.rows.size() > kMaxTypes) {
+    text += fmt::format("  and {} more types, with --json\n", copied.rows.size() - kMaxTypes);
+  }
+  return text + "  `placewright inspect GRAPH --axes` says by which axes every op can be split\n";
+}
+
+Json ToJson(const CopiedOps& copied, const Cluster& cluster) {
+  if (!copied.device.valid()) return nullptr;
+  Json rows = Json::array();
+  for (const CopiedOps::Row& row : copied.rows) {
+    rows.push_back({{"type", row.type},
+                    {"ops", row.ops},
+                    {"time_ns", row.time.count},
+                    {"time_share", row.share},
+                    {"reason", row.reason}});
+  }
+  return {{"device", cluster.device(copied.device).name},
+          {"time_share", copied.share},
+          {"types", std::move(rows)}};
+}
+
+}  // namespace placewright
