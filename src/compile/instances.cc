@@ -268,6 +268,9 @@ OpSpec InstanceMaker::SpecOf(size_t share) const {
 Status InstanceMaker::Make(const IdVector<OpId, std::vector<OpId>>& after) {
   FindBeside();
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    if (axes_.in_own_order(op_.inputs[i])) PW_RETURN_IF_ERROR(CheckOwnOrder(i));
+  }
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (beside_[i] == 0) PW_RETURN_IF_ERROR(Prepare(i));
   }
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
@@ -357,6 +360,40 @@ Status InstanceMaker::CheckNotStale(size_t input) const {
       "Give its colocation group one device, or split another axis.");
 }
 
+// Rows are read where they are: whole as a whole sorted them, or of an interval as its part did. So are counts,
+// of which no part says whose they are.
+Status InstanceMaker::CheckOwnOrder(size_t input) {
+  if (axes_.rule(id_) != nullptr && IsUnread(rule(), input) && beside_[input] != 0) return Ok();
+  const TensorId id = op_.inputs[input];
+  const TensorState& state = fetcher_.state(id);
+  const bool counts = !axes_.Holds(id, axes_.batch());
+  const bool rows_whole = !split_.valid() || axis_ != axes_.batch();
+  const bool there = state.pieces.size() == layout_.shares.size() &&
+                     std::equal(state.pieces.begin(), state.pieces.end(), layout_.shares.begin(),
+                                [](const Piece& piece, const Share& share) {
+                                  return piece.device == share.device;
+                                });
+  bool right = false;
+  if (counts && op_.inputs.size() == 1) {
+    right = !state.of_parts || there;  // one number made of another
+    own_counts_ = state.of_parts;
+  } else if (counts) {
+    right = state.of_parts ? there && !rows_whole : rows_whole;
+  } else if (SplitsInput(input)) {
+    right = beside_[input] != 0;
+  } else {
+    right = state.kind == TensorState::Kind::kWhole;
+  }
+  if (right) return Ok();
+  return MakeError(
+      ErrorCode::kField,
+      fmt::format("the op reads rows of \"{}\", which every part of the batch has in an "
+                  "order of its own, in another layout than they are in",
+                  Printable(graph_.tensor(id).name, 80)),
+      "op " + Printable(op_.name, 80),
+      "Give all ops from the sort to where its rows are put back one layout.");
+}
+
 void InstanceMaker::MarkViewsOfCopies() {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     const TensorState& state = fetcher_.state(op_.inputs[i]);
@@ -419,12 +456,15 @@ Status InstanceMaker::DivideMean(size_t share) {
 TensorState InstanceMaker::StateOf(size_t output) const {
   TensorState state{TensorState::Kind::kWhole, {}, {}};
   if (makes_partial_) state.kind = TensorState::Kind::kPartial;
+  state.of_parts = own_counts_;
   if (!split_.valid()) return state;
   const PartVerdict verdict = VerdictOf(rule(), split_, output);
   if (verdict == PartVerdict::kSum) state.kind = TensorState::Kind::kPartial;
   if (verdict == PartVerdict::kConcat) {
     state.kind = TensorState::Kind::kSplit;
     state.place = PlaceIn(rule().outputs[output]);
+  } else if (axes_.in_own_order(op_.outputs[output]) && axis_ == axes_.batch()) {
+    state.of_parts = true;
   } else if (HasOwnStatistics()) {
     const bool backward = rule().form == PartForm::kBatchNormBackward;
     if (backward) state.kind = TensorState::Kind::kPartial;

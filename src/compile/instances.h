@@ -74,6 +74,7 @@ class InstanceMaker {
 
   void MarkViewsOfCopies();
   Status CheckNotStale(size_t input) const;
+  Status CheckOwnOrder(size_t input);
   bool IsWritten(size_t input) const;
   bool MayWriteParts(size_t input) const;
   Status WriteBack(size_t input);
@@ -101,6 +102,7 @@ class InstanceMaker {
   std::vector<DeviceId>& devices_;  // by share
   bool makes_partial_ = false;
   bool own_statistics_ = false;
+  bool own_counts_ = false;  // of rows in an order of each part's own: of each part its own
 };
 
 }  // namespace placewright

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sharding/factors.h"
+#include "sharding/routing.h"
 #include "sharding/rule_memo.h"
 
 namespace placewright {
@@ -16,8 +17,12 @@ class AxisFinder {
   void Find() {
     AddDimensions();
     AddBatch();
+    RoutedRows routed = FindRoutedRows(graph_);
+    axes_.in_own_order_ = std::move(routed.tensors);
     for (const OpId op : graph_.ops()) {
-      axes_.rule_of_.push_back(memo_.Find(op));
+      const auto own = routed.rules.find(op);
+      axes_.rule_of_.push_back(own == routed.rules.end() ? memo_.Find(op)
+                                                         : memo_.Add(std::move(own->second)));
       const std::optional<OpRule>& rule = memo_.rule(axes_.rule_of_[op]);
       axes_.first_row_.push_back(static_cast<int32_t>(parts_.offsets.size()) - 1);
       if (rule) {

@@ -70,6 +70,8 @@ class NamedAxes {
   // Whether any input or output of the op has the axis.
   bool Touches(OpId op, AxisId axis) const;
   PartVerdict verdict(OpId op, AxisId axis, size_t output) const;
+  // Parts of it are in an order of their own (sharding/routing.h): none can be cut or joined.
+  bool in_own_order(TensorId tensor) const { return in_own_order_[tensor]; }
 
  private:
   friend class AxisFinder;
@@ -81,6 +83,7 @@ class NamedAxes {
   IdVector<OpId, int32_t> rule_of_;           // in `rules_`
   IdVector<OpId, int32_t> first_row_;         // in `rule_factors_`: one for each axis of the rule
   Csr<Id<struct RowTag>, AxisId> rule_factors_;
+  IdVector<TensorId, bool> in_own_order_;
   IdVector<TensorId, int32_t> first_dimension_;   // row in `factors_`
   Csr<Id<struct DimensionTag>, AxisId> factors_;  // rows: dimensions of all tensors
 };

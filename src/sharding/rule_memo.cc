@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string_view>
+#include <utility>
 
 namespace placewright {
 
@@ -16,6 +17,11 @@ int32_t RuleMemo::Find(OpId op) {
   rules_.push_back(RuleOf(graph_, op));
   found_.emplace(hash, Entry{op, at});
   return at;
+}
+
+int32_t RuleMemo::Add(OpRule rule) {
+  rules_.push_back(std::move(rule));
+  return static_cast<int32_t>(rules_.size()) - 1;
 }
 
 uint64_t RuleMemo::HashOf(const Op& op) const {

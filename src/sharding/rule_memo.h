@@ -22,6 +22,8 @@ class RuleMemo {
 
   // Where the op's rule is in `rules`.
   int32_t Find(OpId op);
+  // Where this rule is, which is of one op alone.
+  int32_t Add(OpRule rule);
   std::vector<std::optional<OpRule>> TakeRules() && { return std::move(rules_); }
   const std::optional<OpRule>& rule(int32_t at) const { return rules_[static_cast<size_t>(at)]; }
 

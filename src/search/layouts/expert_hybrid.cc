@@ -13,6 +13,7 @@
 #include "search/layouts/layout_trials.h"
 #include "search/layouts/model_structure.h"
 #include "search/layouts/wanted_layouts.h"
+#include "sharding/routing.h"
 
 namespace placewright {
 namespace {
@@ -163,7 +164,7 @@ class Hybrid {
       }
       modules += mixture.size();
     }
-    LayoutSpecs specs = SpecsOf(graph_, wanted);
+    LayoutSpecs specs = Specs(wanted);
     std::vector<std::string> what;
     if (modules > 0) {
       what.push_back(fmt::format("{} experts in {} mixture{}, each on {} in turn ({})", modules,
@@ -229,7 +230,7 @@ class Hybrid {
       perceptrons =
           fmt::format(", {} perceptrons by inner width ({})", widths.size(), AxesOf(widths));
     }
-    Take(SpecsOf(graph_, wanted), devices,
+    Take(Specs(wanted), devices,
          fmt::format("{} attentions by heads ({}){}{}; all else on every device (Megatron-LM)",
                      found.heads.size(), AxesOf(found.heads), perceptrons, words));
   }
@@ -273,7 +274,7 @@ class Hybrid {
     for (size_t i = 0; i < found.recurrent.size(); ++i) {
       LayModules({found.recurrent[i]}, OverSamples({devices[i % devices.size()]}), wanted);
     }
-    LayoutSpecs specs = SpecsOf(graph_, wanted);
+    LayoutSpecs specs = Specs(wanted);
     const std::string what = fmt::format(
         "{} recurrent layers on one device each, in turn ({}); all else by samples (GNMT)",
         found.recurrent.size(), ModulesOf(specs));
@@ -290,12 +291,12 @@ class Hybrid {
     WantedLayouts wanted(graph_, OverSamples(all_));
     const std::vector<AxisId> outputs = WithPartsFor(all_, found.outputs);
     if (outputs.empty()) {
-      Take(SpecsOf(graph_, wanted), all_,
+      Take(Specs(wanted), all_,
            "fully connected layers with fewer outputs than devices: all by samples");
       return Ok();
     }
     SplitGroups(outputs, all_, wanted);
-    Take(SpecsOf(graph_, wanted), all_,
+    Take(Specs(wanted), all_,
          fmt::format("{} fully connected layers, with {:.0f}% of the parameters, by outputs ({}); "
                      "all else by samples (one weird trick)",
                      outputs.size(), 100 * found.matrices, AxesOf(outputs)));
@@ -311,6 +312,14 @@ class Hybrid {
     Take(SpecsOf(graph_, WantedLayouts(graph_, OverSamples(all_))), all_,
          "convolutions without large fully connected layers: all by samples");
     return Ok();
+  }
+
+  // Rows that are routed to experts and back stay in one layout, the base: no part of them can be cut.
+  LayoutSpecs Specs(WantedLayouts wanted) const {
+    for (const std::vector<OpId>& region : FindRoutedRows(graph_).regions) {
+      for (const OpId op : region) wanted.of_group[graph_.group(op)] = -1;
+    }
+    return SpecsOf(graph_, wanted);
   }
 
   void Take(LayoutSpecs specs, std::vector<DeviceId> devices, std::string_view what) {

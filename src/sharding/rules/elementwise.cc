@@ -221,6 +221,27 @@ void Among(RuleMaker& maker) {
   WholeFrom(maker, 1);
 }
 
+// prelu(x "n c ...", weight "c" or of one number), its backward (grad, x, weight) -> (grad x, grad weight): of
+// LibTorch 1.13, later ones have _prelu_kernel of a weight that is broadcast already.
+void Prelu(RuleMaker& maker) {
+  const bool backward = maker.input_count() == 3;
+  const size_t x = backward ? 1 : 0;
+  if (maker.input_count() < 2 || maker.output_count() < 1) return maker.Fail();
+  const std::vector<int64_t>&shape = maker.in(x), &weight = maker.in(x + 1);
+  const TensorAxes axes = maker.AxesOf(shape, backward ? Parts::kSum : Parts::kSplit);
+  TensorAxes own(weight.size());
+  if (weight.size() > 1) return maker.Fail();
+  if (weight.size() == 1 && weight[0] > 1) {
+    if (shape.size() < 2 || shape[1] != weight[0]) return maker.Fail();
+    own[0] = axes[1];
+  }
+  for (size_t i = 0; i <= x; ++i) maker.input(i) = axes;
+  maker.input(x + 1) = own;
+  for (size_t i = 0; i < maker.output_count(); ++i) {
+    maker.output(i) = maker.ResultOf(i) == 0 ? axes : own;
+  }
+}
+
 // log_sigmoid_forward(x) -> (y, buffer), of which the buffer is empty on GPUs; log_sigmoid_backward(grad, x, buffer)
 void WithBuffer(RuleMaker& maker) {
   if (maker.input_count() < 1 || maker.output_count() < 1) return maker.Fail();
@@ -276,6 +297,8 @@ std::vector<RuleRow> ElementwiseRules() {
         "_standard_gamma"}) {
     rows.push_back({name, Random});
   }
+  rows.push_back({"prelu", Prelu});
+  rows.push_back({"prelu_backward", Prelu});
   rows.push_back({"isin", Among});
   rows.push_back({"bucketize", Among});
   rows.push_back({"log_sigmoid_forward", WithBuffer});

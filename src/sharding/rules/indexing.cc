@@ -323,6 +323,7 @@ std::vector<RuleRow> IndexingRules() {
           {"searchsorted", SearchSorted},
           {"multinomial", Multinomial},
           {"topk", TopK},
+          {"argsort", SortStable, "stable"},
           {"sort", SortStable, "stable"},
           {"sort", Sort}};
 }

@@ -60,7 +60,8 @@ void Cross(RuleMaker& maker) {
 
 std::vector<RuleRow> LinearAlgebraRules() {
   std::vector<RuleRow> rows;
-  for (const std::string_view name : {"cholesky_inverse",
+  for (const std::string_view name : {"cholesky",
+                                      "cholesky_inverse",
                                       "cholesky_solve",
                                       "_cholesky_solve_helper",
                                       "linalg_cholesky_ex",

@@ -64,8 +64,10 @@ MaybeViolation Movement::Run(OpId op) {
   }
   const bool packs = step_.graph.op(op).type == kPack;
   if (!packs && SetUnknownIf(members, read)) return std::nullopt;
-  MaybeViolation violation;
-  if (collective.valid()) {
+  MaybeViolation violation = CheckOrder(op, read);
+  if (violation) {
+    // Said below.
+  } else if (collective.valid()) {
     violation = RunTogether(members);
   } else {
     violation = RunOne(op);
@@ -77,6 +79,17 @@ MaybeViolation Movement::Run(OpId op) {
                contents_);
   }
   return violation;
+}
+
+MaybeViolation Movement::CheckOrder(OpId op, const std::vector<Held>& read) const {
+  for (const Held& held : read) {
+    if (!held.known() || !in_own_order_[held.tensor]) continue;
+    return Wrong(
+        op, ViolationKind::kNotProven,
+        fmt::format("moves or joins rows of {}, of which every part has an order of its own",
+                    NameOfTensor(held)));
+  }
+  return std::nullopt;
 }
 
 MaybeViolation Movement::RunOne(OpId op) {

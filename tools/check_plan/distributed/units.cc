@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "sharding/routing.h"
 
 namespace placewright::check {
 namespace {
@@ -20,9 +21,11 @@ bool Contains(const GradientMask& all, const GradientMask& some) {
 
 Units::Units(const Graph& original, const DistributedStep& step)
     : original_(original), step_(step), unit_of_(step.graph.op_count()) {
+  RoutedRows routed = FindRoutedRows(original);
   for (const OpId op : original.ops()) {
     origins_.push_back(op);
-    rules_.push_back(RuleOf(original, op));
+    const auto own = routed.rules.find(op);
+    rules_.push_back(own == routed.rules.end() ? RuleOf(original, op) : std::move(own->second));
   }
   for (const OpId instance : step.graph.ops()) {
     const OpId origin = step.origin[instance];

@@ -1,0 +1,423 @@
+#include "sharding/routing.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace placewright {
+namespace {
+
+// "aten.index_put_.default" -> "index_put"
+std::string_view BaseOf(std::string_view type) {
+  constexpr std::string_view kPrefix = "aten.";
+  if (!type.starts_with(kPrefix)) return "";
+  type.remove_prefix(kPrefix.size());
+  type = type.substr(0, type.rfind('.'));
+  if (type.ends_with('_')) type.remove_suffix(1);
+  return type;
+}
+
+bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// What a tensor of a region holds.
+enum class Holds : uint8_t {
+  kNothing,    // it is of no region
+  kRows,       // in dimension `dim` a row of each key, in the order of the sort
+  kPlaces,     // of each sorted row its place among `table` rows
+  kSortedRow,  // of each place its row in the order of the sort
+  kCounts      // of each key how many rows it has, or where they end
+};
+
+struct Routed {
+  Holds holds = Holds::kNothing;
+  int32_t region = -1;
+  size_t dim = 0;
+  int64_t table = 0;
+};
+
+class RoutingFinder {
+ public:
+  explicit RoutingFinder(const Graph& graph) : graph_(graph), routed_(graph.tensor_count()) {
+    for (const OpId op : graph.ops()) {
+      for (const TensorId input : graph.op(op).inputs) readers_[input].insert(op);
+    }
+  }
+
+  RoutedRows Find() {
+    for (const OpId op : graph_.ops()) Visit(op);
+    for (const TensorId output : graph_.outputs()) {
+      if (routed_[output].region >= 0) Fail(routed_[output].region);
+    }
+    RoutedRows found;
+    for (size_t region = 0; region < ops_.size(); ++region) {
+      if (failed_[region]) continue;
+      found.regions.push_back(ops_[region]);
+      std::sort(found.regions.back().begin(), found.regions.back().end());
+      for (const OpId op : ops_[region]) found.rules.emplace(op, std::move(rules_.at(op)));
+    }
+    for (const TensorId id : graph_.tensors()) {
+      const Routed& one = routed_[id];
+      found.tensors.push_back(one.region >= 0 && !failed_[static_cast<size_t>(one.region)]);
+    }
+    return found;
+  }
+
+ private:
+  const std::vector<int64_t>& ShapeOf(TensorId id) const { return graph_.tensor(id).shape; }
+  const Routed& Of(TensorId id) const { return routed_[id]; }
+  void Fail(int32_t region) { failed_[static_cast<size_t>(region)] = true; }
+
+  // The dimension follows the batch in proportion: so many elements are of each sample.
+  bool FollowsBatch(TensorId id, size_t dim) const {
+    for (const DimensionSlope& item : graph_.batch_scaling()->dimensions[id]) {
+      if (static_cast<size_t>(item.dimension) != dim) continue;
+      return item.slope > 0 && ShapeOf(id)[dim] == item.slope * graph_.batch();
+    }
+    return false;
+  }
+
+  // The inputs of the op that an argument names, those of a list in its order.
+  std::vector<int32_t> InputsAt(const Op& op, size_t argument) const {
+    std::vector<int32_t> inputs;
+    if (argument >= op.args.size()) return inputs;
+    if (const InputRef* input = op.args[argument].AsInput()) return {input->index};
+    const Value::List* const list = op.args[argument].AsList();
+    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      const InputRef* const input = (*list)[i].AsInput();
+      inputs.push_back(input == nullptr ? -1 : input->index);
+    }
+    return inputs;
+  }
+
+  void Visit(OpId id) {
+    const Op& op = graph_.op(id);
+    std::set<int32_t> regions;
+    for (const TensorId input : op.inputs) {
+      if (Of(input).region >= 0) regions.insert(Of(input).region);
+    }
+    if (regions.empty()) {
+      if (BaseOf(op.type) == "sort") Begin(id);
+      return;
+    }
+    // Only the type and the sizes of what it reads count: it is of no region.
+    if (IsOneOf(BaseOf(op.type), {"new_zeros", "new_ones", "new_empty", "new_full"})) return;
+    const int32_t region = *regions.begin();
+    if (regions.size() > 1 || !Continue(id, region)) {
+      for (const int32_t one : regions) Fail(one);
+    }
+  }
+
+  // A sort of one key a row.
+  void Begin(OpId id) {
+    const Op& op = graph_.op(id);
+    if (op.inputs.size() != 1 || ShapeOf(op.inputs[0]).size() != 1 ||
+        !FollowsBatch(op.inputs[0], 0)) {
+      return;
+    }
+    const DType dtype = graph_.tensor(op.inputs[0]).dtype;
+    if (dtype != DType::kI64 && dtype != DType::kI32) return;
+    const int32_t region = static_cast<int32_t>(ops_.size());
+    ops_.emplace_back();
+    failed_.push_back(false);
+    const int64_t rows = ShapeOf(op.inputs[0])[0];
+    rows_.push_back(rows);
+    AddWithRows(id, region, {});
+    for (const TensorId output : op.outputs) {
+      const bool places = graph_.tensor(output).output_index == 1;
+      routed_[output] = {places ? Holds::kPlaces : Holds::kRows, region, 0, rows};
+    }
+  }
+
+  bool Continue(OpId id, int32_t region) {
+    const std::string_view name = BaseOf(graph_.op(id).type);
+    if (name == "index") return Index(id, region);
+    if (name == "index_put") return IndexPut(id, region);
+    if (name == "_grouped_mm") return GroupedMm(id, region);
+    if (name == "histc") return Count(id, region);
+    if (name == "sort") return SortPlaces(id, region);
+    const Op& op = graph_.op(id);
+    const bool all_rows = std::all_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+      return Of(input).region < 0 || Of(input).holds == Holds::kRows;
+    });
+    return all_rows ? RowByRow(id, region) : OnNumbers(id, region, name);
+  }
+
+  // Every tensor's dimension 0 that is given follows the batch.
+  void AddWithRows(OpId id, int32_t region, const std::vector<bool>& without) {
+    const Op& op = graph_.op(id);
+    OpRule rule;
+    const RuleAxisId batch = rule.axes.push_back({graph_.batch(), Parts::kSplit});
+    const auto axes_of = [&](TensorId tensor, bool with) {
+      TensorAxes axes;
+      for (size_t d = 0; d < ShapeOf(tensor).size(); ++d) {
+        const int64_t size = ShapeOf(tensor)[d];
+        if (d > 0 || !with || size % graph_.batch() != 0) {
+          axes.push_back({rule.axes.push_back({size, Parts::kWhole})});
+          continue;
+        }
+        axes.push_back({batch, rule.axes.push_back({size / graph_.batch(), Parts::kWhole})});
+      }
+      return axes;
+    };
+    size_t tensor = 0;
+    const auto with = [&] { return tensor >= without.size() || !without[tensor]; };
+    for (const TensorId input : op.inputs) {
+      rule.inputs.push_back(axes_of(input, with()));
+      ++tensor;
+    }
+    for (const TensorId output : op.outputs) {
+      rule.outputs.push_back(axes_of(output, with()));
+      ++tensor;
+    }
+    Add(id, region, std::move(rule));
+  }
+
+  void Add(OpId id, int32_t region, OpRule rule) {
+    ops_[static_cast<size_t>(region)].push_back(id);
+    rules_[id] = std::move(rule);
+  }
+
+  // x[places] takes rows in the order of the sort, y[sorted rows] puts them back.
+  bool Index(OpId id, int32_t region) {
+    const Op& op = graph_.op(id);
+    const std::vector<int32_t> indices = InputsAt(op, 1);
+    if (op.inputs.size() != 2 || op.outputs.size() != 1 || indices != std::vector<int32_t>{1}) {
+      return false;
+    }
+    const Routed &x = Of(op.inputs[0]), &index = Of(op.inputs[1]);
+    const std::vector<int64_t>& shape = ShapeOf(op.inputs[0]);
+    if (shape.empty()) return false;
+    const bool takes = index.holds == Holds::kPlaces && x.region < 0 && shape[0] == index.table &&
+                       FollowsBatch(op.inputs[0], 0);
+    const bool returns = index.holds == Holds::kSortedRow && x.holds == Holds::kRows && x.dim == 0;
+    if (!takes && !returns) return false;
+    AddWithRows(id, region, {});
+    if (takes) routed_[op.outputs[0]] = {Holds::kRows, region, 0, 0};
+    return true;
+  }
+
+  // What it is filled with before does not count: it is made anew, of zeros or of nothing.
+  bool IsFresh(TensorId id) const {
+    const OpId maker = graph_.tensor(id).producer;
+    return maker.valid() &&
+           IsOneOf(BaseOf(graph_.op(maker).type),
+                   {"new_zeros", "new_empty", "zeros", "empty", "zeros_like", "empty_like"});
+  }
+
+  // zeros[places] += rows adds them up where they came from, zeros[sorted rows] = x brings them into the order of
+  // the sort; nothing[places] = 0, 1, 2, ... is the inverse of the order.
+  bool IndexPut(OpId id, int32_t region) {
+    const Op& op = graph_.op(id);
+    const std::vector<int32_t> indices = InputsAt(op, 1), values = InputsAt(op, 2);
+    if (op.inputs.size() != 3 || op.outputs.size() != 1 || indices != std::vector<int32_t>{1} ||
+        values != std::vector<int32_t>{2} || !IsFresh(op.inputs[0]) ||
+        ShapeOf(op.inputs[0]).empty() || ShapeOf(op.inputs[2]).empty()) {
+      return false;
+    }
+    const Routed &index = Of(op.inputs[1]), &value = Of(op.inputs[2]);
+    const int64_t rows = rows_[static_cast<size_t>(region)];
+    const int64_t size = ShapeOf(op.inputs[0])[0], given = ShapeOf(op.inputs[2])[0];
+    if (given != rows) return false;
+    Routed& made = routed_[op.outputs[0]];
+    if (index.holds == Holds::kPlaces && size == index.table) {
+      const bool numbers = value.region < 0 && Number(op.inputs[2], region) && size == rows;
+      if (!numbers && (value.holds != Holds::kRows || value.dim != 0)) return false;
+      made = numbers ? Routed{Holds::kSortedRow, region, 0, rows} : Routed();
+    } else if (index.holds == Holds::kSortedRow && size == rows && value.region < 0 &&
+               FollowsBatch(op.inputs[2], 0)) {
+      made = {Holds::kRows, region, 0, 0};
+    } else {
+      return false;
+    }
+    AddWithRows(id, region, {});
+    return true;
+  }
+
+  // 0, 1, 2, ... of all rows, which nothing else reads: in a part 0, 1, 2, ... of its own.
+  bool Number(TensorId id, int32_t region) {
+    const OpId maker = graph_.tensor(id).producer;
+    if (!maker.valid() || graph_.op(maker).type != "aten.arange.default" ||
+        readers_[id].size() != 1 || graph_.op(maker).args.size() != 1) {
+      return false;
+    }
+    const int64_t* const end = graph_.op(maker).args[0].AsInt();
+    if (end == nullptr || *end != rows_[static_cast<size_t>(region)]) return false;
+    AddWithRows(maker, region, {});
+    OpRule& rule = rules_[maker];
+    rule.sizes = {{0, 1, rule.outputs[0][0]}};
+    routed_[id] = {Holds::kRows, region, 0, 0};
+    return true;
+  }
+
+  // The inverse of an order is the order that sorts it.
+  bool SortPlaces(OpId id, int32_t region) {
+    const Op& op = graph_.op(id);
+    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != Holds::kPlaces ||
+        Of(op.inputs[0]).table != rows_[static_cast<size_t>(region)]) {
+      return false;
+    }
+    AddWithRows(id, region, {});
+    for (const TensorId output : op.outputs) {
+      if (graph_.tensor(output).output_index == 1) {
+        routed_[output] = {Holds::kSortedRow, region, 0, Of(op.inputs[0]).table};
+      } else if (!readers_[output].empty()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // How many rows each key has: of a part its own.
+  bool Count(OpId id, int32_t region) {
+    const Op& op = graph_.op(id);
+    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != Holds::kRows ||
+        ShapeOf(op.inputs[0]).size() != 1) {
+      return false;
+    }
+    AddWithRows(id, region, {false, true});
+    for (const TensorId output : op.outputs) routed_[output] = {Holds::kCounts, region, 0, 0};
+    return true;
+  }
+
+  // Of places and of counts: what keeps their meaning.
+  bool OnNumbers(OpId id, int32_t region, std::string_view name) {
+    const Op& op = graph_.op(id);
+    if (op.inputs.size() != 1 || op.outputs.size() != 1) return false;
+    const Routed input = Of(op.inputs[0]);
+    Routed& made = routed_[op.outputs[0]];
+    const bool copies = IsOneOf(name, {"_to_copy", "clone", "detach", "alias"});
+    if (input.holds == Holds::kCounts) {
+      if (!copies && name != "cumsum") return false;
+      AddWithRows(id, region, {true, true});
+      // Parts of the batch have counts of their own: the axis is there, though no tensor has it.
+      made = input;
+      return true;
+    }
+    if (input.holds == Holds::kSortedRow || input.holds == Holds::kPlaces) {
+      if (IsOneOf(name, {"empty_like", "zeros_like"})) {
+        AddWithRows(id, region, {});
+        return true;
+      }
+      made = input;
+      if (name == "floor_divide" && input.holds == Holds::kPlaces && op.args.size() == 2) {
+        const int64_t* const by = op.args[1].AsInt();
+        if (by == nullptr || *by < 1 || input.table % *by != 0 ||
+            input.table / *by % graph_.batch() != 0) {
+          return false;
+        }
+        made.table = input.table / *by;
+      } else if (!copies) {
+        return false;
+      }
+      AddWithRows(id, region, {});
+      return true;
+    }
+    return false;
+  }
+
+  // The axis of its rule that rows are in all of its inputs that have them, and in no other input.
+  std::optional<RuleAxisId> RowAxis(const Op& op, const OpRule& rule) const {
+    std::optional<RuleAxisId> rows;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Routed& input = Of(op.inputs[i]);
+      if (input.holds != Holds::kRows) continue;
+      const std::vector<RuleAxisId>& factors = rule.inputs[i][input.dim];
+      if (factors.size() != 1 || (rows && *rows != factors[0])) return std::nullopt;
+      rows = factors[0];
+    }
+    for (size_t i = 0; rows && i < op.inputs.size(); ++i) {
+      if (Of(op.inputs[i]).holds == Holds::kRows) continue;
+      if (placewright::Holds(rule.inputs[i], *rows)) return std::nullopt;
+    }
+    return rows;
+  }
+
+  // `rows` of the rule becomes [b r].
+  void AddWithAxis(OpId id, int32_t region, OpRule rule, RuleAxisId rows, Parts parts) {
+    const RuleAxisId batch = rule.axes.push_back({graph_.batch(), parts});
+    rule.axes[rows] = {rule.axes[rows].size / graph_.batch(), Parts::kWhole};
+    const auto refine = [&](std::vector<RuleAxisId>& dimension) {
+      const auto at = std::find(dimension.begin(), dimension.end(), rows);
+      if (at != dimension.end()) dimension.insert(at, batch);
+    };
+    for (std::vector<TensorAxes>* const tensors : {&rule.inputs, &rule.outputs}) {
+      for (TensorAxes& tensor : *tensors) std::for_each(tensor.begin(), tensor.end(), refine);
+    }
+    for (SizeArgument& size : rule.sizes) refine(size.axes);
+    for (auto& [axis, input] : rule.once) {
+      if (axis == rows) axis = batch;
+    }
+    Add(id, region, std::move(rule));
+  }
+
+  // By the op's own rule, whose axis of rows can be split, or is summed over.
+  bool RowByRow(OpId id, int32_t region) {
+    const Op& op = graph_.op(id);
+    std::optional<OpRule> rule = RuleOf(graph_, id);
+    if (!rule || rule->draws_random || rule->form != PartForm::kSameOp) return false;
+    const std::optional<RuleAxisId> rows = RowAxis(op, *rule);
+    if (!rows || rule->axes[*rows].size != rows_[static_cast<size_t>(region)]) return false;
+    const Parts parts = rule->axes[*rows].parts;
+    if (parts != Parts::kSplit && parts != Parts::kSum) return false;
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      const TensorAxes& output = rule->outputs[i];
+      const auto at = std::find(output.begin(), output.end(), std::vector<RuleAxisId>{*rows});
+      if (at != output.end()) {
+        routed_[op.outputs[i]] = {Holds::kRows, region, static_cast<size_t>(at - output.begin()),
+                                  0};
+      } else if (parts != Parts::kSum || placewright::Holds(output, *rows)) {
+        return false;
+      }
+    }
+    AddWithAxis(id, region, std::move(*rule), *rows, parts);
+    return true;
+  }
+
+  // Rows with a matrix for each key, or sums over the rows of each key; with the counts of the same rows.
+  bool GroupedMm(OpId id, int32_t region) {
+    const Op& op = graph_.op(id);
+    std::optional<OpRule> rule = RuleOf(graph_, id);
+    const std::vector<int32_t> ends = InputsAt(op, 2);
+    if (!rule || op.outputs.size() != 1 || ends != std::vector<int32_t>{2} ||
+        Of(op.inputs[2]).holds != Holds::kCounts || op.inputs.size() != 3) {
+      return false;
+    }
+    const std::optional<RuleAxisId> rows = RowAxis(op, *rule);
+    if (!rows || rule->axes[*rows].size != rows_[static_cast<size_t>(region)]) return false;
+    const TensorAxes& output = rule->outputs[0];
+    const auto at = std::find(output.begin(), output.end(), std::vector<RuleAxisId>{*rows});
+    const bool stays = at != output.end();
+    if (stays) {
+      routed_[op.outputs[0]] = {Holds::kRows, region, static_cast<size_t>(at - output.begin()), 0};
+    }
+    AddWithAxis(id, region, std::move(*rule), *rows, stays ? Parts::kSplit : Parts::kSum);
+    return true;
+  }
+
+  const Graph& graph_;
+  IdVector<TensorId, Routed> routed_;
+  std::map<TensorId, std::set<OpId>> readers_;
+  std::vector<std::vector<OpId>> ops_;
+  std::vector<bool> failed_;
+  std::vector<int64_t> rows_;  // of each region
+  std::map<OpId, OpRule> rules_;
+};
+
+}  // namespace
+
+RoutedRows FindRoutedRows(const Graph& graph) {
+  const BatchScaling* const scaling = graph.batch_scaling();
+  const bool proven = scaling != nullptr && scaling->reason.empty() && graph.batch() >= 2;
+  bool sorts = false;
+  for (const OpId op : graph.ops()) sorts = sorts || BaseOf(graph.op(op).type) == "sort";
+  if (!proven || !sorts || graph.format() != "aten") {
+    return {{}, {}, IdVector<TensorId, bool>(graph.tensor_count(), false)};
+  }
+  return RoutingFinder(graph).Find();
+}
+
+}  // namespace placewright

@@ -1,0 +1,39 @@
+// Rows that are sorted before they are computed: tokens by the expert that they are routed to.
+//
+// A step sorts rows by a key, computes on them group by group, and puts the results back where the rows came
+// from, or adds them up (Gale et al. 2022, MegaBlocks; `_grouped_mm` in ATen). The order of the whole is another
+// one than the orders of its parts, so that no rule of a single op can split such rows. But what leaves depends
+// on no order: each part of the batch may sort its own rows, count its own groups, and put its own rows back.
+//
+// Found are regions that begin with a sort of one key a row and end with every row back at its place: of their
+// ops each has a rule in which the sorted dimension is "[b r]", of which b, the batch, can be split. A part of a
+// tensor in between holds the rows of its samples, in an order of its own: it follows from the interval alone,
+// but two parts beside one another are not a part of the whole. What reads such a tensor is in the region, or
+// reads sums over its rows.
+//
+// Our own; proven by execution (tests/sharding/routed_rows_test.cc) and by the independent checker, which lets
+// no op join or cut such rows.
+#ifndef PLACEWRIGHT_SHARDING_ROUTING_H_
+#define PLACEWRIGHT_SHARDING_ROUTING_H_
+
+#include <map>
+#include <vector>
+
+#include "base/ids.h"
+#include "graph/graph.h"
+#include "sharding/op_rule.h"
+
+namespace placewright {
+
+struct RoutedRows {
+  std::map<OpId, OpRule> rules;            // of all ops of regions, in place of RuleOf
+  std::vector<std::vector<OpId>> regions;  // ascending each
+  IdVector<TensorId, bool> tensors;        // whose parts are in an order of their own
+};
+
+// None where the graph does not prove how it follows its batch. Complexity: O(ops + edges).
+RoutedRows FindRoutedRows(const Graph& graph);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SHARDING_ROUTING_H_

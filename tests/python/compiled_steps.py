@@ -1,0 +1,186 @@
+"""A recorded step and what a plan makes of it, executed operator by operator with PyTorch alone."""
+
+import gzip
+import json
+import math
+
+import torch
+
+DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
+          "i64": torch.int64, "i32": torch.int32, "i16": torch.int16, "i8": torch.int8,
+          "u8": torch.uint8, "bool": torch.bool, "b8": torch.bool, "c64": torch.complex64,
+          "c128": torch.complex128}
+
+
+def read(path):
+    data = path.read_bytes()
+    return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+
+
+def made_up(inputs, below=()):
+    """Values for the inputs of a step, by name: normal numbers, optimizer states positive, integers below
+    `below[name]` or 2."""
+    generator = torch.Generator().manual_seed(5)
+    values = {}
+    for record in inputs:
+        shape, dtype = record["shape"], DTYPES[record["dtype"]]
+        if dtype.is_floating_point:
+            value = torch.randn(shape, generator=generator, dtype=torch.float64)
+            scale = 0.1 if record["kind"] in ("param", "opt_state") else 1.0
+            value = (value.abs() if record["kind"] == "opt_state" else value) * scale
+            values[record["name"]] = value.to(dtype)
+        else:
+            limit = dict(below).get(record["name"], 2)
+            values[record["name"]] = torch.randint(0, limit, shape, generator=generator).to(dtype)
+    return values
+
+
+def cut(tensor, dimension, outer, size, begin, end):
+    """[begin, end) of the middle factor of a dimension that is outer * size * inner."""
+    shape = list(tensor.shape)
+    inner = shape[dimension] // (outer * size)
+    split = tensor.reshape([*shape[:dimension], outer, size, inner, *shape[dimension + 1:]])
+    shape[dimension] = outer * (end - begin) * inner
+    return split.narrow(dimension + 1, begin, end - begin).reshape(shape).clone()
+
+
+def join(parts, dimension, outer):
+    shape = list(parts[0].shape)
+    split = [p.reshape([*shape[:dimension], outer, p.shape[dimension] // outer, *shape[dimension + 1:]])
+             for p in parts]
+    shape[dimension] = sum(p.shape[dimension] for p in parts)
+    return torch.cat(split, dimension + 1).reshape(shape)
+
+
+class Step:
+    """`overrides`: operator -> function of (args, kwargs), in place of ATen's."""
+
+    def __init__(self, graph, overrides=()):
+        self.graph, self.overrides = graph, dict(overrides)
+        self.values = {}
+
+    def run(self, values):
+        self.values = {record["name"]: self._input(record, values) for record in self.graph["inputs"]}
+        collective = {name: one["members"] for one in self.graph.get("collectives", ())
+                      for name in one["members"]}
+        by_name = {op["name"]: op for op in self.graph["ops"]}
+        done = set()
+        for op in self.graph["ops"]:
+            members = collective.get(op["name"])
+            if members is None:
+                self._run(op)
+            elif op["name"] == members[-1] or members[0] not in done:
+                ready = all(self._has(ref) for m in members for ref in by_name[m]["inputs"])
+                if ready and members[0] not in done:
+                    done.update(members)
+                    self._together([by_name[m] for m in members])
+        return self.values
+
+    def _has(self, reference):
+        return reference in self.values
+
+    @staticmethod
+    def _input(record, values):
+        of = record.get("of")
+        if of is None:
+            return values[record["name"]].clone()
+        whole = values[of["input"]]
+        if "dimension" not in of:
+            return whole.clone()
+        return cut(whole, of["dimension"], of["outer"], of["size"], of["from"], of["to"])
+
+    def _given(self, op):
+        inputs = [self.values[reference] for reference in op["inputs"]]
+
+        def value(item):
+            if isinstance(item, str) and item.startswith("%"):
+                return inputs[int(item[1:])]
+            if isinstance(item, str) and item.startswith("torch."):
+                found = getattr(torch, item[len("torch."):], None)
+                return found if found is not None else item
+            if isinstance(item, list):
+                return [value(one) for one in item]
+            if item in ("inf", "-inf", "nan"):
+                return float(item)
+            return DTYPES.get(item, item) if isinstance(item, str) else item
+
+        kwargs = {key: value(item) for key, item in op.get("kwargs", {}).items()}
+        kwargs.pop("pin_memory", None)
+        if isinstance(kwargs.get("device"), str):
+            kwargs["device"] = "cpu"
+        return [value(item) for item in op["args"]], kwargs
+
+    def _keep(self, op, results):
+        listed = len(op["outputs"]) > 1 or f"{op['name']}:0" in self._references()
+        for k, result in enumerate(results):
+            if isinstance(result, torch.Tensor):
+                self.values[f"{op['name']}:{k}" if listed else op["name"]] = result
+                if k == 0:
+                    self.values[f"{op['name']}:0"] = self.values[op["name"]] = result
+
+    def _references(self):
+        if not hasattr(self, "_all_references"):
+            self._all_references = {r for op in self.graph["ops"] for r in op["inputs"]}
+        return self._all_references
+
+    def _run(self, op):
+        args, kwargs = self._given(op)
+        target = op["target"]
+        if target in self.overrides:
+            result = self.overrides[target](*args, **kwargs)
+        elif target.startswith("placewright."):
+            result = self._own(target.split(".")[1], args)
+        else:
+            name, overload = target.split(".")[1:]
+            result = getattr(getattr(torch.ops.aten, name), overload)(*args, **kwargs)
+        self._keep(op, result if isinstance(result, (list, tuple)) else [result])
+
+    @staticmethod
+    def _own(name, args):
+        if name == "split":
+            return cut(*args)
+        if name == "concat":
+            return join(*args)
+        if name == "add_n":
+            total = args[0][0].clone()
+            for other in args[0][1:]:
+                total = total + other
+            return total
+        if name == "pack":
+            return torch.cat([part.reshape(-1) for part in args[0]])
+        if name == "unpack":
+            buffer, begin, shape = args
+            return buffer[begin:begin + math.prod(shape)].view(shape)
+        raise NotImplementedError(name)
+
+    def _together(self, members):
+        kind = members[0]["target"].split(".")[1]
+        given = [self._given(op)[0] for op in members]
+        if kind == "broadcast":
+            root = next(args[0] for args in given if args)
+            results = [root.clone() for _ in members]
+        elif kind == "all_gather":
+            ordered = sorted(given, key=lambda args: args[4])
+            whole = join([args[0] for args in ordered], ordered[0][1], ordered[0][2])
+            results = [whole.clone() for _ in members]
+        else:
+            total = given[0][0].clone()
+            for args in given[1:]:
+                total = total + args[0]
+            results = [total.clone() if kind == "all_reduce" else cut(total, *args[1:])
+                       for args in given]
+        for op, result in zip(members, results):
+            self._keep(op, [result])
+
+
+def in_double(graph):
+    """The step with float64 in place of all narrower real numbers."""
+    def of(item):
+        if isinstance(item, list):
+            return [of(one) for one in item]
+        if isinstance(item, dict):
+            return {key: of(one) for key, one in item.items()}
+        return {"torch.float32": "torch.float64", "torch.bfloat16": "torch.float64",
+                "torch.float16": "torch.float64", "f32": "f64", "bf16": "f64", "f16": "f64"}.get(item, item) \
+            if isinstance(item, str) else item
+    return {**graph, "inputs": [of(i) for i in graph["inputs"]], "ops": [of(op) for op in graph["ops"]]}

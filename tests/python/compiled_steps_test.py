@@ -1,0 +1,136 @@
+"""Steps of small models in parts: what plans make of them, executed by PyTorch alone, leaves behind what the
+step on one device leaves."""
+
+from support import ExportTest, PROGRAM, VERSION  # first
+
+import json
+import subprocess
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import compiled_steps
+
+CLUSTER = "hosts:\n  - {gpus: 4 x V100-32GB, interconnect: nvlink}\nname: four\n"
+SAMPLES = 8
+
+
+class Attention(nn.Module):
+    """Fused attention, with fewer heads of keys than of queries."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(16, n) for n in (16, 8, 8, 16))
+
+    def forward(self, x):
+        q, k, v = (layer(x).unflatten(-1, (-1, 4)).transpose(1, 2)
+                   for layer in (self.q, self.k, self.v))
+        k, v = (t.repeat_interleave(2, 1) for t in (k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.o(y.transpose(1, 2).flatten(2))
+
+
+class Experts(nn.Module):
+    """Tokens sorted by their expert, computed group by group, put back."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(8, 4)
+        self.weight = nn.Parameter(torch.randn(4, 8, 8) * 0.1)
+
+    def forward(self, x):
+        tokens = x.flatten(0, 1)
+        weights, keys = self.gate(tokens).softmax(-1).topk(2)
+        sorted_keys, order = keys.flatten().sort()
+        rows = tokens[order // 2]
+        ends = torch.histc(sorted_keys.float(), 4, 0, 3).cumsum(0, dtype=torch.int32)
+        rows = torch._grouped_mm(rows, self.weight, ends) * weights.flatten()[order].unsqueeze(-1)
+        back = torch.empty_like(order)
+        back[order] = torch.arange(order.numel())
+        return rows[back].view(*weights.shape, -1).sum(1).view(x.shape)
+
+
+def convolutions():
+    return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.SiLU(),
+                         nn.ReflectionPad2d(1), nn.Conv2d(8, 16, 3), nn.PReLU(16),
+                         nn.PixelShuffle(2), nn.Upsample(scale_factor=2, mode="bilinear"),
+                         nn.Conv2d(4, 3, 1))
+
+
+# name -> (model, input, loss, target)
+def steps():
+    image, plain = torch.zeros(SAMPLES, 3, 6, 6), torch.zeros(SAMPLES, 12)
+    words = torch.zeros(SAMPLES, 6, 16)
+    yield "images", convolutions(), image, nn.MSELoss(), torch.zeros(SAMPLES, 3, 24, 24)
+    yield "huber", nn.Linear(12, 4), plain, nn.HuberLoss(), torch.zeros(SAMPLES, 4)
+    yield "smooth", nn.Sequential(nn.Linear(12, 8), nn.GLU()), plain, nn.SmoothL1Loss(), torch.zeros(SAMPLES, 4)
+    yield "logits", nn.Linear(12, 4), plain, nn.BCEWithLogitsLoss(), torch.zeros(SAMPLES, 4)
+    yield "margin", nn.Linear(12, 4), plain, nn.MultiMarginLoss(), torch.zeros(SAMPLES, dtype=torch.int64)
+    if VERSION >= (2, 0):
+        yield "attention", Attention(), words, nn.MSELoss(), torch.zeros(SAMPLES, 6, 16)
+    if hasattr(torch, "_grouped_mm"):
+        yield "experts", Experts(), words[..., :8].clone(), nn.MSELoss(), torch.zeros(SAMPLES, 6, 8)
+
+
+def grouped_mm(a, b, ends=None, *_, **__):
+    """In float64, which the kernel does not take."""
+    ends = [0, *ends.tolist()]
+    groups = [slice(*pair) for pair in zip(ends, ends[1:])]
+    if a.dim() == 2 and b.dim() == 3:
+        return torch.cat([a[rows] @ b[i] for i, rows in enumerate(groups)])
+    if a.dim() == 2:
+        return torch.stack([a[:, rows] @ b[rows] for rows in groups])
+    return torch.cat([a[i] @ b[:, rows] for i, rows in enumerate(groups)], 1)
+
+
+class CompiledSteps(ExportTest):
+    def place(self, *arguments):
+        run = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+    def compare(self, algorithm):
+        graph = self.folder / "step.json.gz"
+        cluster, plan, step = (self.folder / name for name in ("c.yaml", "p.plan.json", "s.json"))
+        cluster.write_text(CLUSTER)
+        self.place("plan", str(graph), "-c", str(cluster), "--algo", algorithm, "-o", str(plan))
+        self.place("check", str(plan))
+        self.place("compile", str(plan), "-o", str(step))
+        original = compiled_steps.in_double(compiled_steps.read(graph))
+        compiled = compiled_steps.in_double(compiled_steps.read(step))
+        values = compiled_steps.made_up(original["inputs"])
+        overrides = {"aten._grouped_mm.default": grouped_mm}
+        with torch.no_grad():
+            expected = compiled_steps.Step(original, overrides).run(values)
+            found = compiled_steps.Step(compiled, overrides).run(values)
+        checked = 0
+        for record in compiled["inputs"]:
+            of = record.get("of", {"input": record["name"]})
+            if record["kind"] not in ("param", "opt_state", "buffer"):
+                continue
+            whole = expected[of["input"]]
+            if "dimension" in of:
+                whole = compiled_steps.cut(whole, of["dimension"], of["outer"], of["size"],
+                                           of["from"], of["to"])
+            apart = (found[record["name"]] - whole).abs().max().item()
+            self.assertLessEqual(apart, 1e-12 * max(1.0, whole.abs().max().item()), record["name"])
+            checked += 1
+        self.assertGreater(checked, 0)
+        return compiled
+
+    def test_data_parallelism_is_the_step_on_one_device(self):
+        for name, model, x, loss, target in steps():
+            with self.subTest(name):
+                graph = self.exported(model, x, loss, torch.optim.SGD(model.parameters(), 0.1, momentum=0.9),
+                                      targets=target, batch=SAMPLES)
+                self.assertTrue(graph.get("batch_proof", {}).get("sizes"), graph.get("batch_proof"))
+                compiled = self.compare("data-parallel")
+                # Each device has its samples alone, of whatever computes on them.
+                kinds = {op["target"].split(".")[1] for op in compiled["ops"]
+                         if op["target"].startswith("placewright.")}
+                self.assertEqual(kinds & {"all_gather", "concat"}, set())
+
+
+if __name__ == "__main__":
+    unittest.main()
