@@ -1,6 +1,8 @@
 // Plans that split or copy ops, end to end.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "recorded_mlp.h"
 
 namespace placewright {
@@ -414,6 +416,81 @@ TEST_F(Distributed, BadLayoutsNameThePlace) {
       Run({"simulate", "mlp.json.gz", "-c", "two.yaml", "--batch", "1", "--layouts", "even.json"});
   EXPECT_EQ(few.status, 3);
   EXPECT_THAT(few.err, HasSubstr("the batch is one sample, which cannot be split"));
+}
+
+// Files have the names of the step that was recorded: each device gets its part of inputs, parameters and optimizer
+// state, by whatever axis the plan splits them.
+TEST_F(Distributed, FilesReachEveryPart) {
+  ASSERT_EQ(Run({"capture", "mlp", "--batch", "8", "--param", "hidden=32", "--param", "dropout=0",
+                 "-o", "mlp.json.gz"})
+                .status,
+            0);
+  const auto plan = [&](std::vector<std::string> how, const std::string& file) {
+    std::vector<std::string> words = {"plan", "mlp.json.gz", "-c", "two.yaml", "-o", file};
+    words.insert(words.end(), how.begin(), how.end());
+    const Outcome planned = Run(words);
+    ASSERT_EQ(planned.status, 0) << planned.err;
+  };
+  plan({"--algo", "single"}, "one.plan.json");
+  plan({"--algo", "data-parallel"}, "batch.plan.json");
+  Write("hidden.json", R"({"layouts": [
+      {"groups": "*", "option": "duplicate", "devices": ["cpu0", "cpu1"]},
+      {"groups": "hidden0", "axis": "param:hidden0.weight[0]", "option": "all-reduce",
+       "devices": [{"name": "cpu0", "from": 0, "to": 20}, {"name": "cpu1", "from": 20, "to": 32}]}]})");
+  plan({"--layouts", "hidden.json"}, "hidden.plan.json");
+  // Two batches, each of its own numbers.
+  std::string numbers;
+  for (int i = 0; i < 2 * 8 * 784; ++i) {
+    const float number = static_cast<float>(i % 97) / 97 + (i < 8 * 784 ? 0.0f : 1.0f);
+    numbers.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  const auto write = [&](const std::string& file, const std::string& name) {
+    Json header;
+    header[name] = {{"dtype", "F32"},
+                    {"shape", {2, 8, 784}},
+                    {"data_offsets", {0, numbers.size()}}};
+    const std::string text = header.dump();
+    std::string length(8, '\0');
+    for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+    Write(file, length + text + numbers);
+  };
+  write("x.safetensors", "x");
+  ASSERT_EQ(Run({"run", "one.plan.json", "--steps", "2", "--save", "two.safetensors"}).status, 0);
+  const auto losses = [&](const std::string& file, std::vector<std::string> more) {
+    std::vector<std::string> words = {"run", file, "--steps", "4", "--simulate-devices"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome run = RunJson(words);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.json()["loss"];
+  };
+  const std::vector<std::string> files = {"--inputs", "x.safetensors", "--load", "two.safetensors"};
+  const Json one = losses("one.plan.json", files);
+  for (const char* const file : {"batch.plan.json", "hidden.plan.json"}) {
+    const Json parts = losses(file, files), seeded = losses(file, {});
+    for (size_t i = 0; i < 4; ++i) {
+      EXPECT_NEAR(parts[i].get<double>(), one[i].get<double>(), 1e-4) << file << ", step " << i;
+      EXPECT_GT(std::abs(seeded[i].get<double>() - one[i].get<double>()), 1e-2) << file;
+    }
+    // A checkpoint of the same plan has the parts by their own names.
+    EXPECT_EQ(Run({"run", file, "--steps", "2", "--simulate-devices", "--save", "own.safetensors"})
+                  .status,
+              0);
+    const Json all = losses(file, {}), rest = losses(file, {"--load", "own.safetensors"});
+    EXPECT_EQ(rest[0], all[2]);
+    EXPECT_EQ(rest[1], all[3]);
+  }
+  // What reaches nothing is an error: in the file of inputs, in that of parameters, and parts of another plan.
+  write("wrong.safetensors", "y");
+  const Outcome inputs = Run({"run", "batch.plan.json", "--inputs", "wrong.safetensors"});
+  EXPECT_EQ(inputs.status, 3);
+  EXPECT_THAT(inputs.err, HasSubstr("\"y\" is no input of the step"));
+  EXPECT_THAT(inputs.err, HasSubstr("They are called input:x, input:targets."));
+  const Outcome load = Run({"run", "batch.plan.json", "--load", "x.safetensors"});
+  EXPECT_EQ(load.status, 3);
+  EXPECT_THAT(load.err, HasSubstr("it has no tensor of this graph"));
+  const Outcome other = Run({"run", "one.plan.json", "--load", "own.safetensors"});
+  EXPECT_EQ(other.status, 3);
+  EXPECT_THAT(other.err, HasSubstr("of any plan that places whole ops, or of this one"));
 }
 
 }  // namespace

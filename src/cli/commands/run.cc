@@ -162,6 +162,12 @@ class RunCommand : public Command {
     if (!read.ok()) return RunRanks::Refuse(read.error(), timeout, interrupted);
     const Subject subject = read.Take();
     const PlanInputs& loaded = subject.loaded;
+    std::optional<InputFile> inputs;
+    if (!inputs_.empty()) {
+      Result<InputFile> opened = InputFile::Open(inputs_, subject.step());
+      if (!opened.ok()) return RunRanks::Refuse(opened.error(), timeout, interrupted);
+      inputs = opened.Take();
+    }
     PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
     const ExecutionService* const service = library.api().executions();
     if (service == nullptr) {
@@ -176,12 +182,12 @@ class RunCommand : public Command {
                      .no_nccl = no_nccl_,
                      .interrupted = &interrupted};
     join.facts.emplace_back("the options", RankOptions());
-    if (subject.inputs && RunRanks::StartedAsRank()) {
-      join.facts.emplace_back("what --inputs gives", subject.inputs->Digest());
+    if (inputs && RunRanks::StartedAsRank()) {
+      join.facts.emplace_back("what --inputs gives", inputs->Digest());
     }
     PW_ASSIGN(RunRanks ranks, RunRanks::Join(*service, loaded.cluster.cluster, std::move(join)));
     if (!ranks.leads()) context.console.quiet = true;
-    return ranks.End(Execute(context, subject, library, ranks, interrupted));
+    return ranks.End(Execute(context, subject, inputs, library, ranks, interrupted));
   }
 
  private:
@@ -190,7 +196,11 @@ class RunCommand : public Command {
     PlanInputs loaded;
     Placement placement;
     std::optional<OriginalStep> original;
-    std::optional<InputFile> inputs;
+
+    ExecutedStep step() const {
+      if (!original) return {&loaded.graph.graph};
+      return {&loaded.graph.graph, &original->step(), original->pieces};
+    }
   };
 
   Result<Subject> ReadSubject() const {
@@ -203,9 +213,6 @@ class RunCommand : public Command {
                                   .InFile(plan_));
     if (read.loaded.plan.distribution) {
       PW_ASSIGN(read.original, LoadOriginal(read.loaded, plan_, input_));
-    }
-    if (!inputs_.empty()) {
-      PW_ASSIGN(read.inputs, InputFile::Open(inputs_, graph));
     }
     return read;
   }
@@ -220,9 +227,10 @@ class RunCommand : public Command {
                        save_.empty() ? "" : " --save");
   }
 
-  Result<int> Execute(Context& context, const Subject& subject, const TorchLibrary& library,
+  Result<int> Execute(Context& context, const Subject& subject,
+                      const std::optional<InputFile>& inputs, const TorchLibrary& library,
                       const RunRanks& ranks, const std::atomic<bool>& interrupted) {
-    const auto& [loaded, placement, original, inputs] = subject;
+    const auto& [loaded, placement, original] = subject;
     const Graph& graph = loaded.graph.graph;
     const Cluster& cluster = loaded.cluster.cluster;
     if (ranks.leads()) PW_RETURN_IF_ERROR(ProbeOutput());
@@ -257,7 +265,7 @@ class RunCommand : public Command {
       LoadedState state;
       if (const std::string& file = resume_.empty() ? load_ : resume_; !file.empty()) {
         PW_ASSIGN(const std::string bytes, ranks.ReadFile(file));
-        PW_ASSIGN(state, LoadStateOf(bytes, file, graph, *execution));
+        PW_ASSIGN(state, LoadState(bytes, file, subject.step(), *execution));
         NoteKept(state, context.console);
         execution->SetStep(state.steps);
       }

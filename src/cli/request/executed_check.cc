@@ -14,6 +14,7 @@
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
 #include "formats/text/file.h"
+#include "plan/piece_bytes.h"
 #include "torch_api/execution_setup.h"
 #include "torch_api/torch_library.h"
 
@@ -45,19 +46,10 @@ std::optional<std::vector<double>> NumbersIn(const std::string& bytes, DType dty
 // The elements of a piece, in the order in which the piece has them.
 std::vector<double> PartOfNumbers(const std::vector<double>& whole, const Tensor& tensor,
                                   const DistributedStep::InputPiece& piece) {
-  if (piece.place.dimension < 0) return whole;
-  const auto at = static_cast<size_t>(piece.place.dimension);
-  int64_t before = piece.place.outer, behind = piece.place.inner;
-  for (size_t d = 0; d < tensor.shape.size(); ++d) {
-    if (d < at) before *= tensor.shape[d];
-    if (d > at) behind *= tensor.shape[d];
-  }
-  std::vector<double> part;
-  for (int64_t b = 0; b < before; ++b) {
-    const auto row = whole.begin() + b * piece.place.size * behind;
-    part.insert(part.end(), row + piece.interval.from * behind, row + piece.interval.to * behind);
-  }
-  return part;
+  const std::string_view bytes(reinterpret_cast<const char*>(whole.data()),
+                               whole.size() * sizeof(double));
+  return *NumbersIn(
+      PieceBytes(bytes, tensor.shape, sizeof(double), piece.place, piece.interval), DType::kF64);
 }
 
 double Largest(const std::vector<double>& numbers) {

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "base/text.h"
+#include "compile/counter_draws.h"
 #include "formats/safetensors/safetensors.h"
 #include "formats/text/file.h"
 
@@ -19,22 +20,12 @@ bool IsState(const Graph& graph, const Tensor& tensor) {
   return !tensor.producer.valid() && graph.storage(tensor.storage).kind != TensorKind::kInput;
 }
 
-// Of the names "param:a.b", "input:x": what is behind the colon.
-std::string_view BareName(std::string_view name) {
-  const size_t colon = name.find(':');
-  return colon == std::string_view::npos ? name : name.substr(colon + 1);
-}
-
-const SafeTensor* FindTensor(const SafeTensors& file, const Tensor& tensor, bool bare) {
-  auto found = file.tensors.find(tensor.name);
-  if (found == file.tensors.end() && bare) {
-    found = file.tensors.find(std::string(BareName(tensor.name)));
-  }
-  return found == file.tensors.end() ? nullptr : &found->second;
-}
-
-Error Mismatch(const Tensor& tensor, const SafeTensor& found) {
-  return SafeTensorMismatch(found, tensor.name, tensor.dtype, tensor.shape, "the graph",
+// kPlanMismatch where the file has something else than the value is of.
+Status CheckFits(const FileValues::Source& source, const std::vector<int64_t>& shape) {
+  const SafeTensor& found = *source.tensor;
+  const Tensor& like = *source.like;
+  if (found.dtype == SafetensorsName(like.dtype) && shape == like.shape) return Ok();
+  return SafeTensorMismatch(found, like.name, like.dtype, like.shape, "the graph",
                             "Take a file of this graph at this batch.");
 }
 
@@ -99,99 +90,121 @@ std::vector<std::string> MissingWeights(const Capture& capture) {
   return missing;
 }
 
-Result<LoadedState> LoadState(const std::string& path, const Graph& graph, Execution& execution) {
-  PW_ASSIGN(const std::string bytes, ReadFileRaw(path));
-  return LoadStateOf(bytes, path, graph, execution);
+namespace {
+
+// What checkpoints of a step without counting draws do not have: how many steps lie behind them.
+bool IsStepCounter(const Tensor& like) { return like.name == kStepCounter; }
+
+std::string CounterAt(int64_t steps) {
+  std::string bytes(sizeof steps, '\0');
+  std::memcpy(bytes.data(), &steps, sizeof steps);
+  return bytes;
 }
 
-Result<LoadedState> LoadStateOf(const std::string& bytes, const std::string& path,
-                                const Graph& graph, Execution& execution) {
+// Checkpoints of ours are whole and have a digest; files of others give what they have.
+Result<LoadedState> BeginLoading(const SafeTensors& file, bool own) {
+  LoadedState state;
+  if (!own) return state;
+  const auto digest = file.metadata.find("sha256");
+  if (digest == file.metadata.end() || digest->second != DigestOf(file.content)) {
+    return MakeError(ErrorCode::kFileCorrupt, "the content is not what its SHA-256 says");
+  }
+  if (const auto steps = file.metadata.find("steps"); steps != file.metadata.end()) {
+    PW_ASSIGN(const Json number, ParseJson(steps->second));
+    PW_ASSIGN(state.steps, AsInt(number, "__metadata__.steps", 0, kMaxQuantity));
+  }
+  return state;
+}
+
+Result<LoadedState> Load(const SafeTensors& file, const ExecutedStep& step, Execution& execution) {
+  const auto format = file.metadata.find("format");
+  const bool own = format != file.metadata.end() && format->second == kStateSchema;
+  PW_ASSIGN(LoadedState state, BeginLoading(file, own));
+  FileValues values(step, file, !own, IsState);
+  size_t set = 0;
+  std::set<std::string> kept;  // one for all its pieces
+  for (const TensorId id : values.all()) {
+    const FileValues::Source source = values.Find(id);
+    if (source.tensor != nullptr) {
+      PW_RETURN_IF_ERROR(CheckFits(source, source.tensor->shape));
+      PW_RETURN_IF_ERROR(
+          execution.SetInput(id, FileValues::BytesFor(source, source.tensor->bytes)));
+      ++set;
+      continue;
+    }
+    if (own && IsStepCounter(*source.like)) {
+      PW_RETURN_IF_ERROR(execution.SetInput(id, CounterAt(state.steps)));
+      continue;
+    }
+    PW_ASSIGN(const std::string held, execution.ReadInput(id));
+    if (!held.empty() && kept.insert(source.like->name).second) {
+      state.kept.push_back(source.like->name);
+    }
+  }
+  constexpr std::string_view kRemedy =
+      "Take a checkpoint of this graph: of any plan that places whole ops, or of this one.";
+  if (set == 0 || (own && !state.kept.empty())) {
+    return MakeError(ErrorCode::kPlanMismatch,
+                     set == 0 ? "it has no tensor of this graph"
+                              : fmt::format("it lacks {} tensors of this graph, {} among them",
+                                            state.kept.size(), Printable(state.kept[0], 80)),
+                     "", std::string(kRemedy));
+  }
+  PW_RETURN_IF_ERROR(values.CheckAllFound(
+      own ? kGenerator : "", "parameter, buffer or optimizer state",
+      own ? kRemedy : "Leave it out of the file, or give it such a name; --inputs takes inputs."));
+  if (const auto generator = file.tensors.find(std::string(kGenerator));
+      own && generator != file.tensors.end()) {
+    PW_RETURN_IF_ERROR(execution.SetGeneratorState(generator->second.bytes));
+  }
+  return state;
+}
+
+}  // namespace
+
+Result<LoadedState> LoadState(const std::string& bytes, const std::string& path,
+                              const ExecutedStep& step, Execution& execution) {
   const auto load = [&]() -> Result<LoadedState> {
     PW_ASSIGN(const SafeTensors file, ParseSafetensors(bytes));
-    LoadedState state;
-    const auto format = file.metadata.find("format");
-    // Checkpoints of ours are whole and have a digest; files of others give what they have.
-    const bool own = format != file.metadata.end() && format->second == kStateSchema;
-    if (own) {
-      const auto digest = file.metadata.find("sha256");
-      if (digest == file.metadata.end() || digest->second != DigestOf(file.content)) {
-        return MakeError(ErrorCode::kFileCorrupt, "the content is not what its SHA-256 says");
-      }
-      if (const auto steps = file.metadata.find("steps"); steps != file.metadata.end()) {
-        PW_ASSIGN(const Json number, ParseJson(steps->second));
-        PW_ASSIGN(state.steps, AsInt(number, "__metadata__.steps", 0, kMaxQuantity));
-      }
-    }
-    size_t set = 0;
-    for (const TensorId id : graph.tensors()) {
-      const Tensor& tensor = graph.tensor(id);
-      if (!IsState(graph, tensor)) continue;
-      const SafeTensor* const found = FindTensor(file, tensor, !own);
-      if (found == nullptr) {
-        PW_ASSIGN(const std::string held, execution.ReadInput(id));
-        if (!held.empty()) state.kept.push_back(tensor.name);
-        continue;
-      }
-      if (found->dtype != SafetensorsName(tensor.dtype) || found->shape != tensor.shape) {
-        return Mismatch(tensor, *found);
-      }
-      PW_RETURN_IF_ERROR(execution.SetInput(id, found->bytes));
-      ++set;
-    }
-    if (set == 0 || (own && !state.kept.empty())) {
-      return MakeError(ErrorCode::kPlanMismatch,
-                       set == 0 ? "it has no tensor of this graph"
-                                : fmt::format("it lacks {} tensors of this graph, {} among them",
-                                              state.kept.size(), Printable(state.kept[0], 80)),
-                       "", "Take a checkpoint of this graph.");
-    }
-    if (const auto generator = file.tensors.find(std::string(kGenerator));
-        own && generator != file.tensors.end()) {
-      PW_RETURN_IF_ERROR(execution.SetGeneratorState(generator->second.bytes));
-    }
-    return state;
+    return Load(file, step, execution);
   };
   return load().InFile(path);
 }
 
 std::string InputFile::Digest() const { return Sha256(bytes_); }
 
-Result<InputFile> InputFile::Open(const std::string& path, const Graph& graph) {
+Status InputFile::Read(const ExecutedStep& step) {
+  PW_ASSIGN(const SafeTensors file, ParseSafetensors(bytes_));
+  FileValues values(step, file, /*bare=*/true, [](const Graph&, const Tensor& tensor) {
+    return tensor.kind == TensorKind::kInput;
+  });
+  for (const TensorId id : values.all()) {
+    const FileValues::Source source = values.Find(id);
+    if (source.tensor == nullptr) continue;
+    const SafeTensor& found = *source.tensor;
+    std::vector<int64_t> shape = found.shape;
+    Input input{id, source, 1, static_cast<int64_t>(found.bytes.size()),
+                static_cast<size_t>(found.bytes.data() - bytes_.data())};
+    if (shape.size() == source.like->shape.size() + 1 && shape[0] > 0) {
+      input.batches = shape[0];
+      input.size /= shape[0];
+      shape.erase(shape.begin());
+    }
+    PW_RETURN_IF_ERROR(CheckFits(source, shape));
+    input.source.tensor = nullptr;  // of `file`, which ends here
+    inputs_.push_back(input);
+  }
+  if (file.tensors.empty()) return MakeError(ErrorCode::kPlanMismatch, "it has no tensors");
+  return values.CheckAllFound("", "input",
+                              "Leave it out of the file, or give it such a name; --load takes "
+                              "parameters, buffers and optimizer state.");
+}
+
+Result<InputFile> InputFile::Open(const std::string& path, const ExecutedStep& step) {
   InputFile made;
   made.path_ = path;
   PW_ASSIGN(made.bytes_, ReadFileRaw(path));
-  const auto open = [&]() -> Status {
-    PW_ASSIGN(const SafeTensors file, ParseSafetensors(made.bytes_));
-    for (const TensorId id : graph.tensors()) {
-      const Tensor& tensor = graph.tensor(id);
-      if (tensor.producer.valid() || tensor.kind != TensorKind::kInput) continue;
-      const SafeTensor* const found = FindTensor(file, tensor, true);
-      if (found == nullptr) continue;
-      std::vector<int64_t> shape = found->shape;
-      Input input{id, 1, static_cast<int64_t>(found->bytes.size()),
-                  static_cast<size_t>(found->bytes.data() - made.bytes_.data())};
-      if (shape.size() == tensor.shape.size() + 1 && shape[0] > 0) {
-        input.batches = shape[0];
-        input.size /= shape[0];
-        shape.erase(shape.begin());
-      }
-      if (found->dtype != SafetensorsName(tensor.dtype) || shape != tensor.shape) {
-        return Mismatch(tensor, *found);
-      }
-      made.inputs_.push_back(input);
-    }
-    if (!made.inputs_.empty()) return Ok();
-    std::vector<std::string> names;
-    for (const TensorId id : graph.tensors()) {
-      const Tensor& tensor = graph.tensor(id);
-      if (!tensor.producer.valid() && tensor.kind == TensorKind::kInput) {
-        names.push_back(Printable(tensor.name, 40));
-      }
-    }
-    return MakeError(ErrorCode::kPlanMismatch, "it has none of the graph's inputs", "",
-                     fmt::format("They are called {}.", fmt::join(names, ", ")));
-  };
-  PW_RETURN_IF_ERROR(open().InFile(path));
+  PW_RETURN_IF_ERROR(made.Read(step).InFile(path));
   return made;
 }
 
@@ -199,12 +212,10 @@ Status InputFile::Set(int64_t step, bool first, Execution& execution) const {
   for (const Input& input : inputs_) {
     if (!first && input.batches == 1) continue;
     const int64_t batch = step % input.batches;
+    const std::string_view whole = std::string_view(bytes_).substr(
+        input.offset + static_cast<size_t>(batch * input.size), static_cast<size_t>(input.size));
     PW_RETURN_IF_ERROR(
-        execution
-            .SetInput(input.tensor, std::string_view(bytes_).substr(
-                                        input.offset + static_cast<size_t>(batch * input.size),
-                                        static_cast<size_t>(input.size)))
-            .InFile(path_));
+        execution.SetInput(input.tensor, FileValues::BytesFor(input.source, whole)).InFile(path_));
   }
   return Ok();
 }

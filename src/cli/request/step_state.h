@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/request/file_values.h"
 #include "graph/graph.h"
 #include "torch_api/capture_service.h"
 #include "torch_api/execution_service.h"
@@ -26,13 +27,12 @@ struct LoadedState {
   std::vector<std::string>
       kept;  // tensors of the graph that the file has not: they stay as they were
 };
-// A checkpoint, or a file of others with the parameters' names, with or without "param:". Errors: those
-// of the reader; kFileCorrupt (not what its SHA-256 says); kPlanMismatch (no tensor of the graph,
-// another shape or dtype, a checkpoint that lacks one).
-Result<LoadedState> LoadState(const std::string& path, const Graph& graph, Execution& execution);
-// The same of a file's content.
-Result<LoadedState> LoadStateOf(const std::string& bytes, const std::string& path,
-                                const Graph& graph, Execution& execution);
+// A file's content: a checkpoint, or a file of others with the parameters' names, with or without "param:". Of a
+// compiled step each device gets its part of what has the original's name; a checkpoint of the same plan has the
+// parts by their own names. Errors: those of the reader; kFileCorrupt (not what its SHA-256 says); kPlanMismatch (no
+// tensor of the graph, another shape or dtype, a name that reaches none, a checkpoint that lacks one).
+Result<LoadedState> LoadState(const std::string& bytes, const std::string& path,
+                              const ExecutedStep& step, Execution& execution);
 
 // What a recorded model's file says that its parameters and constants hold (Capture::contents), for
 // LoadState. Errors: kNotExpressible (complex numbers), kFileUnwritable.
@@ -40,12 +40,12 @@ Status SaveWeights(const std::string& path, const Capture& capture);
 // Tensors that a step of `capture` reads and the file does not hold, by name.
 std::vector<std::string> MissingWeights(const Capture& capture);
 
-// --inputs: values of the step's inputs by name, with or without "input:". A tensor with one dimension
-// more than the graph says holds one batch after the other.
+// --inputs: values of the step's inputs by name, with or without "input:", cut as LoadState does. A tensor with one
+// dimension more than the graph says holds one batch after the other.
 class InputFile {
  public:
-  // Errors: as LoadState.
-  static Result<InputFile> Open(const std::string& path, const Graph& graph);
+  // The step must outlive it. Errors: as LoadState.
+  static Result<InputFile> Open(const std::string& path, const ExecutedStep& step);
   std::string Digest() const;  // of all that it holds
   // Before step `step`, counted from the training's first; batches begin again behind the last one.
   // `first` of this execution: what is the same in every step is set, too.
@@ -53,10 +53,13 @@ class InputFile {
 
  private:
   struct Input {
-    TensorId tensor;
+    TensorId tensor;            // of the executed graph
+    FileValues::Source source;  // without the file's tensor
     int64_t batches = 1, size = 0;  // bytes of one
     size_t offset = 0;              // in `bytes_`
   };
+  Status Read(const ExecutedStep& step);
+
   std::string path_, bytes_;
   std::vector<Input> inputs_;
 };
