@@ -4,19 +4,15 @@
 
 #include <map>
 
+#include "aten/memory_order.h"
+
 namespace placewright {
 
 at::Tensor PartOf(const at::Tensor& whole, const AxisPlace& place, Interval interval) {
   if (place.dimension < 0) return whole;
-  std::vector<int64_t> shape = whole.sizes().vec(), factors = shape;
-  factors.erase(factors.begin() + place.dimension);
-  const int64_t sizes[] = {place.outer, place.size, place.inner};
-  factors.insert(factors.begin() + place.dimension, std::begin(sizes), std::end(sizes));
-  shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
-  return whole.reshape(factors)
-      .narrow(place.dimension + 1, interval.from, interval.length())
-      .reshape(shape)
-      .contiguous();
+  // A number that fills a dimension, seen from several places, has no parts of its own.
+  const at::Tensor own = whole.is_non_overlapping_and_dense() ? whole : whole.contiguous();
+  return PartInOrder(own, place.dimension, place.outer, place.size, interval.from, interval.to);
 }
 
 std::vector<std::pair<TensorId, at::Tensor>> PieceValues(

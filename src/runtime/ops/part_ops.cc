@@ -5,43 +5,39 @@
 
 #include <vector>
 
+#include "aten/memory_order.h"
+
 namespace placewright {
 namespace {
 
-// The shape with dimension `at` replaced by `sizes`.
-std::vector<int64_t> WithFactors(at::IntArrayRef shape, int64_t at,
-                                 const std::vector<int64_t>& sizes) {
-  std::vector<int64_t> factors = shape.vec();
-  const auto place = factors.begin() + at;
-  factors.insert(factors.erase(place), sizes.begin(), sizes.end());
-  return factors;
-}
-
 at::Tensor Split(const at::Tensor& x, int64_t dimension, int64_t outer, int64_t size, int64_t from,
                  int64_t to) {
-  const int64_t inner = x.size(dimension) / (outer * size);
-  at::Tensor part = x.reshape(WithFactors(x.sizes(), dimension, {outer, size, inner}))
-                        .narrow(dimension + 1, from, to - from);
-  const std::vector<int64_t> shape =
-      WithFactors(x.sizes(), dimension, {outer * (to - from) * inner});
-  return part.clone(at::MemoryFormat::Contiguous).view(shape);
+  return PartInOrder(x, dimension, outer, size, from, to);
 }
 
+// The longest part says most about the order: where a dimension is of 1, it lies anywhere.
 at::Tensor Concat(at::TensorList parts, int64_t dimension, int64_t outer) {
-  std::vector<at::Tensor> factors;
+  const at::Tensor* longest = &parts.front();
   int64_t length = 0;
   for (const at::Tensor& part : parts) {
-    const int64_t own = part.size(dimension) / outer;
-    factors.push_back(part.reshape(WithFactors(part.sizes(), dimension, {outer, own})));
-    length += own;
+    length += part.size(dimension) / outer;
+    if (part.size(dimension) > longest->size(dimension)) longest = &part;
   }
-  return at::cat(factors, dimension + 1)
-      .contiguous()
-      .view(WithFactors(parts[0].sizes(), dimension, {outer * length}));
+  std::vector<int64_t> shape = parts[0].sizes().vec();
+  shape[static_cast<size_t>(dimension)] = outer * length;
+  const at::Tensor whole = EmptyInOrderOf(shape, *longest);
+  const at::Tensor factors = WithFactorsOf(whole, dimension, outer, length);
+  int64_t from = 0;
+  for (const at::Tensor& part : parts) {
+    const int64_t own = part.size(dimension) / outer;
+    factors.narrow(dimension + 1, from, own).copy_(WithFactorsOf(part, dimension, outer, own));
+    from += own;
+  }
+  return whole;
 }
 
 at::Tensor AddN(at::TensorList parts) {
-  at::Tensor sum = parts[0].clone(at::MemoryFormat::Contiguous);
+  at::Tensor sum = parts[0].clone();
   for (size_t i = 1; i < parts.size(); ++i) sum.add_(parts[i]);
   return sum;
 }

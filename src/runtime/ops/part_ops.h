@@ -1,6 +1,8 @@
 // The operators that compiled steps are put together with (src/compile/rewrites/), for LibTorch: library
 // "placewright".
 //
+// Results lie in memory in the order of what they are made of (aten/memory_order.h), but for those of a buffer.
+//
 //   split(x, dimension, outer, size, from, to)  [from, to) of the middle factor of a dimension that is
 //                                               outer * size * inner
 //   concat(parts, dimension, outer)             the inverse, of parts that follow one another

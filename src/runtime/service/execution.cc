@@ -108,7 +108,8 @@ class ExecutionHere : public Execution {
   }
   Status SetInput(TensorId input, std::string_view bytes) override {
     const Tensor& tensor = graph_.tensor(input);
-    if (executor_->Input(input).defined()) {
+    const at::Tensor held = executor_->Input(input);
+    if (held.defined()) {
       return CatchFailure([&] {
         at::Tensor value = at::empty(tensor.shape, *ScalarTypeOf(tensor.dtype));
         if (value.nbytes() != bytes.size()) {
@@ -117,8 +118,9 @@ class ExecutionHere : public Execution {
               fmt::format("{} bytes where its shape has {}", bytes.size(), value.nbytes())));
         }
         if (!bytes.empty()) std::memcpy(value.data_ptr(), bytes.data(), bytes.size());
-        if (!tensor.strides.empty()) {
-          value = at::empty_strided(tensor.shape, tensor.strides, value.options()).copy_(value);
+        // As it lies in memory: what views it expects that.
+        if (held.strides() != value.strides()) {
+          value = at::empty_strided(held.sizes(), held.strides(), value.options()).copy_(value);
         }
         const Status set = executor_->SetInput(input, value);
         if (!set.ok()) throw TorchFailure(set.error());

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "aten/failure.h"
+#include "aten/memory_order.h"
 
 namespace placewright {
 namespace {
@@ -21,21 +22,13 @@ std::string ShapeOf(const at::Tensor& tensor) {
                      c10::toString(tensor.scalar_type()));
 }
 
-// A contiguous tensor of that shape in the device's memory.
+// A tensor of that shape in the device's memory, in the order of `like`.
 at::Tensor Allocate(RuntimeDevice& device, at::IntArrayRef shape, const at::Tensor& like) {
   const int64_t elements =
       std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   const at::Tensor bytes = device.Allocate(elements * static_cast<int64_t>(like.element_size()));
-  return at::empty({0}, like.options().device(bytes.device())).set_(bytes.storage(), 0, shape, {});
-}
-
-// Dimension `at` as [outer, its axis, inner].
-std::vector<int64_t> Factors(at::IntArrayRef shape, int64_t at, int64_t outer, int64_t length) {
-  std::vector<int64_t> factors = shape.vec();
-  const int64_t inner = factors[static_cast<size_t>(at)] / (outer * length);
-  const auto place = factors.erase(factors.begin() + at);
-  factors.insert(place, {outer, length, inner});
-  return factors;
+  return at::empty({0}, like.options().device(bytes.device()))
+      .set_(bytes.storage(), 0, shape, StridesInOrderOf(shape, like));
 }
 
 void CheckAlike(std::span<const at::Tensor> inputs) {
@@ -48,19 +41,21 @@ void CheckAlike(std::span<const at::Tensor> inputs) {
   }
 }
 
-// Of what `part_of` takes of each input, in their order.
-template <typename PartOf>
-at::Tensor SumOf(std::span<const at::Tensor> inputs, RuntimeDevice& device, PartOf part_of) {
+// A tensor of `shape`: of what `part_of` takes of each input, in their order; `view_of` takes it of a tensor of that
+// shape.
+template <typename ViewOf, typename PartOf>
+at::Tensor SumOf(std::span<const at::Tensor> inputs, RuntimeDevice& device, at::IntArrayRef shape,
+                 ViewOf view_of, PartOf part_of) {
   const c10::Device here = device.torch_device();
   at::Tensor sum;
   for (const at::Tensor& input : inputs) {
     OnCopyStream(input.device(), here, [&] {
       const at::Tensor part = part_of(input);
       if (sum.defined()) {
-        sum.add_(part.to(here));
+        view_of(sum).add_(part.to(here));
       } else {
-        sum = Allocate(device, part.sizes(), part);
-        sum.copy_(part);
+        sum = Allocate(device, shape, input);
+        view_of(sum).copy_(part);
       }
     });
   }
@@ -102,9 +97,9 @@ at::Tensor GatherOf(const CollectiveSpec& spec, std::span<const at::Tensor> inpu
     const int64_t length = part.to - part.from;
     OnCopyStream(inputs[i].device(), device.torch_device(), [&] {
       if (!whole.defined()) whole = Allocate(device, shape, inputs[i]);
-      whole.view(Factors(shape, spec.dimension, spec.outer, spec.size))
+      WithFactorsOf(whole, spec.dimension, spec.outer, spec.size)
           .narrow(spec.dimension + 1, part.from, length)
-          .copy_(inputs[i].reshape(Factors(inputs[i].sizes(), spec.dimension, spec.outer, length)));
+          .copy_(WithFactorsOf(inputs[i], spec.dimension, spec.outer, length));
     });
   }
   return whole;
@@ -112,23 +107,25 @@ at::Tensor GatherOf(const CollectiveSpec& spec, std::span<const at::Tensor> inpu
 
 at::Tensor ReduceOf(std::span<const at::Tensor> inputs, RuntimeDevice& device) {
   CheckAlike(inputs);
-  return SumOf(inputs, device, [](const at::Tensor& input) { return input; });
+  const auto all = [](const at::Tensor& tensor) { return tensor; };
+  return SumOf(inputs, device, inputs[0].sizes(), all, all);
 }
 
 // What one member gets of a sum whose shape is that of all inputs.
 at::Tensor ScatterOf(const CollectiveSpec& spec, std::span<const at::Tensor> inputs, size_t member,
                      RuntimeDevice& device) {
-  const at::IntArrayRef shape = inputs[0].sizes();
   const CollectiveSpec::Part& part = spec.parts[member];
+  std::vector<int64_t> own = inputs[0].sizes().vec();
+  int64_t& size = own[static_cast<size_t>(spec.dimension)];
   const int64_t length = part.to - part.from;
-  const at::Tensor sum = SumOf(inputs, device, [&](const at::Tensor& input) {
-    return input.reshape(Factors(shape, spec.dimension, spec.outer, spec.size))
+  size = size / spec.size * length;
+  const auto view_of = [&](const at::Tensor& sum) {
+    return WithFactorsOf(sum, spec.dimension, spec.outer, length);
+  };
+  return SumOf(inputs, device, own, view_of, [&](const at::Tensor& input) {
+    return WithFactorsOf(input, spec.dimension, spec.outer, spec.size)
         .narrow(spec.dimension + 1, part.from, length);
   });
-  std::vector<int64_t> own = shape.vec();
-  int64_t& size = own[static_cast<size_t>(spec.dimension)];
-  size = size / spec.size * length;
-  return sum.view(own);
 }
 
 std::vector<at::Tensor> Scatter(const CollectiveSpec& spec, std::span<const at::Tensor> inputs,

@@ -12,7 +12,8 @@
 
 namespace placewright {
 
-// By member: what it gets, contiguous, allocated on its device. `inputs` [member]: what it gives.
+// By member: what it gets, without gaps and in the order in memory of what it is made of (aten/memory_order.h),
+// allocated on its device. `inputs` [member]: what it gives.
 // What all get alike the first member makes of all inputs, and the others are copies of that. Where devices have
 // torch devices of their own, inputs cross to the first one; those copies are not counted. A device that is nullptr
 // is another process's: what all get alike it is given uncopied, and its part of a sum lies on the first device,

@@ -134,6 +134,7 @@ TEST(InProcessTransport, AddsInTheOrderOfTheMembers) {
 }
 
 // What is transposed is added as it looks; the result is contiguous.
+// The sum lies in the first member's order, and so does each copy of it.
 TEST(InProcessTransport, AddsWhatIsNotContiguous) {
   Ranks ranks(2);
   const CollectiveSpec spec = AllReduceOf({0, 1});
@@ -141,10 +142,36 @@ TEST(InProcessTransport, AddsWhatIsNotContiguous) {
   ranks.Start(0, spec, a);
   ranks.Start(1, spec, b);
   EXPECT_TRUE(ranks.Tensor(0).equal(a + b));
-  EXPECT_TRUE(ranks.Tensor(1).is_contiguous());
+  EXPECT_EQ(ranks.Tensor(0).strides(), a.strides());
+  EXPECT_EQ(ranks.Tensor(1).strides(), a.strides());
   const CollectiveSpec of_one = AllReduceOf({1}, "one");
   ranks.Start(1, of_one, at::scalar_tensor(7));
   EXPECT_TRUE(ranks.Tensor(1, 1).equal(at::scalar_tensor(7)));
+}
+
+// [6 4 3] in the order of [4 6 3], in parts of 5 and 1 of its first dimension: strides [3, 18, 1] of the whole, and of
+// a part of n rows [3, 3 n, 1].
+TEST(InProcessTransport, PartsAndWholesLieInOneOrder) {
+  const at::Tensor whole = Filled({4, 6, 3}, at::kDouble, 1).transpose(0, 1);
+  CollectiveSpec spec = AllReduceOf({0, 1}, "gather");
+  spec.kind = CollectiveSpec::Kind::kAllGather;
+  spec.size = 6;
+  spec.parts = {{0, 5}, {5, 6}};
+  Ranks ranks(2);
+  // As operators make them: without gaps, in the order of the whole.
+  ranks.Start(0, spec, whole.narrow(0, 0, 5).clone());
+  ranks.Start(1, spec, whole.narrow(0, 5, 1).clone());
+  for (const size_t rank : {size_t{0}, size_t{1}}) {
+    EXPECT_TRUE(ranks.Tensor(rank).equal(whole));
+    EXPECT_EQ(ranks.Tensor(rank).strides(), whole.strides());
+  }
+  CollectiveSpec scatter = spec;
+  scatter.name = "scatter";
+  scatter.kind = CollectiveSpec::Kind::kReduceScatter;
+  for (const size_t rank : {size_t{0}, size_t{1}}) ranks.Start(rank, scatter, whole);
+  EXPECT_TRUE(ranks.Tensor(0, 1).equal(2 * whole.narrow(0, 0, 5)));
+  EXPECT_EQ(ranks.Tensor(0, 1).strides(), at::IntArrayRef({3, 15, 1}));
+  EXPECT_TRUE(ranks.Tensor(1, 1).equal(2 * whole.narrow(0, 5, 1)));
 }
 
 // Dimension 1 of [2 30 3] is 2 * 5 * 3; parts of its middle factor of 1, 3 and 1, in another order
@@ -222,7 +249,7 @@ TEST(InProcessTransport, BroadcastsFromTheRoot) {
     EXPECT_FALSE(ranks.Tensor(1).defined());
     for (const size_t rank : {size_t{0}, size_t{2}}) {
       EXPECT_TRUE(ranks.Tensor(rank).equal(given));
-      EXPECT_TRUE(ranks.Tensor(rank).is_contiguous());
+      EXPECT_EQ(ranks.Tensor(rank).strides(), given.strides());
       EXPECT_TRUE(LieIn(ranks.Tensor(rank), *ranks.devices[rank]));
     }
   }

@@ -9,12 +9,19 @@
 
 #include "base/text.h"
 #include "check_plan/distributed/instance_check.h"
+#include "check_plan/distributed/moved_arguments.h"
 #include "check_plan/distributed/stated_part.h"
 
 namespace placewright::check {
 namespace {
 
 constexpr std::string_view kPack = "placewright.pack.default";
+
+bool IsShape(const Value& value, const std::vector<int64_t>& shape) {
+  Value::List sizes;
+  for (const int64_t size : shape) sizes.emplace_back(size);
+  return value == Value(std::move(sizes));
+}
 
 int64_t ElementsOf(const std::vector<int64_t>& shape) {
   int64_t elements = 1;
@@ -63,10 +70,11 @@ MaybeViolation Movement::Run(OpId op) {
     for (const Held& held : ReadAll(member)) read.push_back(held);
   }
   const bool packs = step_.graph.op(op).type == kPack;
-  if (!packs && SetUnknownIf(members, read)) return std::nullopt;
-  MaybeViolation violation = CheckOrder(op, read);
+  if (!packs && SetUnknownIf(members, read)) return CheckArguments(members);
+  MaybeViolation violation = CheckArguments(members);
+  if (!violation) violation = CheckOrder(op, read);
   if (violation) {
-    // Said below.
+    // They are of no call of that op, or of no op on what they read.
   } else if (collective.valid()) {
     violation = RunTogether(members);
   } else {
@@ -88,6 +96,14 @@ MaybeViolation Movement::CheckOrder(OpId op, const std::vector<Held>& read) cons
         op, ViolationKind::kNotProven,
         fmt::format("moves or joins rows of {}, of which every part has an order of its own",
                     NameOfTensor(held)));
+  }
+  return std::nullopt;
+}
+
+MaybeViolation Movement::CheckArguments(const std::vector<OpId>& members) const {
+  for (const OpId member : members) {
+    const auto wrong = WrongMovedArguments(step_.graph.op(member));
+    if (wrong) return Wrong(member, ViolationKind::kWrongArgument, *wrong);
   }
   return std::nullopt;
 }
@@ -127,6 +143,10 @@ MaybeViolation Movement::Make(OpId op, const Held& held) {
     return Wrong(op, ViolationKind::kWrongArgument,
                  fmt::format("makes an output of other sizes than {} of {} has",
                              ToString(held.part), NameOfTensor(held)));
+  }
+  if (step_.graph.tensor(made.outputs[0]).dtype != original_.tensor(held.tensor).dtype) {
+    return Wrong(op, ViolationKind::kWrongArgument,
+                 fmt::format("makes an output of another dtype than {} has", NameOfTensor(held)));
   }
   contents_.SetFresh(made.outputs[0], held);
   return std::nullopt;
@@ -357,6 +377,11 @@ MaybeViolation Movement::Unpack(OpId op) {
   const int64_t* const from = made.args.size() == 3 ? made.args[1].AsInt() : nullptr;
   if (from == nullptr || made.outputs.size() != 1 || !made.is_view || held.content.buffer < 0) {
     return Wrong(op, ViolationKind::kWrongArgument, "must view a part of a buffer");
+  }
+  if (!IsShape(made.args[2], step_.graph.tensor(made.outputs[0]).shape)) {
+    return Wrong(op, ViolationKind::kWrongArgument,
+                 fmt::format("has args[2] {}, where the sizes of its output are due",
+                             ToString(made.args[2])));
   }
   const std::vector<Held>& pieces = contents_.BufferOf(held.content);
   int64_t next = 0;

@@ -32,6 +32,7 @@ class Movement {
   MaybeViolation CheckMembers(const std::vector<OpId>& members) const;
 
  private:
+  MaybeViolation CheckArguments(const std::vector<OpId>& members) const;
   MaybeViolation RunOne(OpId op);
   MaybeViolation Split(OpId op);
   MaybeViolation Concat(OpId op);

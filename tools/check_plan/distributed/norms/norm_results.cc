@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "check_plan/distributed/instance_check.h"
+#include "check_plan/distributed/moved_arguments.h"
 #include "check_plan/distributed/norms/moved.h"
 #include "check_plan/distributed/norms/norm_check.h"
 
@@ -52,7 +53,12 @@ bool NormCheck::Moves(OpId op) const {
 MaybeViolation NormCheck::Move(OpId op) {
   const std::vector<OpId> members = MembersOf(op);
   if (const auto behind = Behind(members)) return SetAll(members, *behind);
-  MaybeViolation violation = CheckMoved(members);
+  MaybeViolation violation;
+  for (const OpId member : members) {
+    const auto wrong = WrongMovedArguments(step_.graph.op(member));
+    if (wrong && !violation) violation = Wrong(member, ViolationKind::kWrongArgument, *wrong);
+  }
+  if (!violation) violation = CheckMoved(members);
   if (!violation) violation = Meet(members);
   if (violation) (void)SetAll(members, Content::kUnknown);
   return violation;
@@ -73,7 +79,9 @@ MaybeViolation NormCheck::Meet(const std::vector<OpId>& members) {
   for (const OpId member : members) {
     const Op& made = step_.graph.op(member);
     const bool fits = value && made.outputs.size() == 1 && !made.is_view && made.writes.empty() &&
-                      step_.graph.tensor(made.outputs[0]).shape == value->shape;
+                      step_.graph.tensor(made.outputs[0]).shape == value->shape &&
+                      step_.graph.tensor(made.outputs[0]).dtype ==
+                          step_.graph.tensor(made.inputs[0]).dtype;
     if (!fits) {
       return Wrong(member, ViolationKind::kWrongArgument,
                    "does not put together what is between the ops of a norm");

@@ -1,0 +1,66 @@
+#include "check_plan/distributed/moved_arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace placewright::check {
+namespace {
+
+struct Form {
+  std::string_view type;
+  bool list = false;   // its inputs are one argument, a list
+  size_t numbers = 0;  // integers behind them
+  size_t others = 0;   // arguments behind these
+};
+
+constexpr std::array kForms = {
+    Form{"placewright.split.default", false, 5},
+    Form{"placewright.concat.default", true, 2},
+    Form{"placewright.add_n.default", true},
+    Form{"placewright.pack.default", true},
+    Form{"placewright.unpack.default", false, 1, 1},  // a shape
+    Form{"placewright.all_reduce.default"},
+    Form{"placewright.all_gather.default", false, 5},
+    Form{"placewright.reduce_scatter.default", false, 5},
+    Form{"placewright.broadcast.default"},
+    Form{"aten.zeros_like.default"},
+    Form{"aten.div.Scalar", false, 1},
+    Form{"aten.div.Tensor"},
+    Form{"aten.copy_.default"},
+    Form{"aten.zero_.default"},
+};
+
+std::string Differs(size_t at, const Value& made, const Value& due) {
+  return fmt::format("has args[{}] {}, where {} is due", at, ToString(made), ToString(due));
+}
+
+}  // namespace
+
+std::optional<std::string> WrongMovedArguments(const Op& op) {
+  const auto* const form =
+      std::find_if(kForms.begin(), kForms.end(), [&](const Form& one) { return one.type == op.type; });
+  if (form == kForms.end()) return std::nullopt;
+  std::vector<Value> due;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    due.emplace_back(InputRef{static_cast<int32_t>(i)});
+  }
+  if (form->list) due = {Value(Value::List(due))};
+  const size_t count = due.size() + form->numbers + form->others;
+  if (op.args.size() != count) {
+    return fmt::format("has {} arguments, where {} are due", op.args.size(), count);
+  }
+  for (size_t i = 0; i < due.size(); ++i) {
+    if (!(op.args[i] == due[i])) return Differs(i, op.args[i], due[i]);
+  }
+  for (size_t i = due.size(); i < due.size() + form->numbers; ++i) {
+    if (op.args[i].AsInt() != nullptr) continue;
+    return fmt::format("has args[{}] {}, where an integer is due", i, ToString(op.args[i]));
+  }
+  if (op.attributes.empty()) return std::nullopt;
+  return fmt::format("has the keyword argument {}, where none is due", op.attributes.front().name);
+}
+
+}  // namespace placewright::check
