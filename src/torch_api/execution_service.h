@@ -73,6 +73,11 @@ struct GpuTransfers {
   std::string ways;      // in words; "": there are no such GPUs
 };
 
+// Views that were copies, since what they view lay otherwise in memory than the step expects.
+struct CopiedViews {
+  int64_t views = 0, bytes = 0;
+};
+
 // Over several processes all ranks call the functions of this class in one order. What they return of the step
 // is the same on all ranks, but for the schedule and peaks, of which rank 0 has those of all devices and the
 // others theirs, and workspaces, of which each has its own.
@@ -106,6 +111,8 @@ class Execution {
   // [op], bytes: in use while it was called in the last step, beyond those in use before and after.
   // Where the request asks for it.
   virtual IdVector<OpId, int64_t> LastWorkspaces() const = 0;
+  // Of the last step, on this rank: nothing predicts them.
+  virtual CopiedViews LastCopiedViews() const { return {}; }
   // Bytes of tensors by device, at the most since the last call.
   virtual std::vector<int64_t> TakePeaks() = 0;
 };

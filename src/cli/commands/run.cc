@@ -299,6 +299,12 @@ class RunCommand : public Command {
       };
       PW_ASSIGN(measured,
                 MeasureSteps(*execution, placement, cluster.device_count(), options).InFile(plan_));
+      if (const CopiedViews copied = execution->LastCopiedViews(); copied.views > 0) {
+        context.console.Note(fmt::format(
+            "{} copied in a step, {} in all: what they view lies otherwise in memory than in the "
+            "recorded step; the prediction has neither their time nor their memory",
+            CountOf(copied.views, "view"), FormatBytes(Bytes(copied.bytes))));
+      }
       if (measured.failure) {
         // In the middle of a step: what --save-every has written is the last state that is whole.
         saved = std::move(*measured.failure);

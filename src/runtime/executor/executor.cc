@@ -30,6 +30,21 @@ Error AsExecution(Error error) {
   return error;
 }
 
+// A view whose storage nobody writes any more holds the same where it is a copy.
+bool MayCopy(const Graph& graph, const Op& op) {
+  if (op.type != "aten.view.default" || op.outputs.size() != 1 || op.inputs.size() != 1) return false;
+  const Tensor& tensor = graph.tensor(op.outputs[0]);
+  const Storage& storage = graph.storage(tensor.storage);
+  return tensor.version + 1 == static_cast<int32_t>(storage.versions.size());
+}
+
+Result<BoxedCall> CallOf(const Op& op, bool may_copy) {
+  if (!may_copy) return BoxedCall::Create(op);
+  Op reshapes = op;
+  reshapes.type = "aten.reshape.default";
+  return BoxedCall::Create(reshapes);
+}
+
 }  // namespace
 
 class Executor::Run {
@@ -46,8 +61,9 @@ class Executor::Run {
     step_.calls = IdVector<OpId, std::optional<BoxedCall>>(graph.op_count());
     IdVector<OpId, bool> random(graph.op_count(), false);
     for (const OpId op : graph.ops()) {
+      step_.may_copy.push_back(MayCopy(graph, graph.op(op)));
       if (graph.collective_of(op).valid()) continue;  // carried out by no operator
-      PW_ASSIGN(BoxedCall call, BoxedCall::Create(graph.op(op)));
+      PW_ASSIGN(BoxedCall call, CallOf(graph.op(op), step_.may_copy[op]));
       random[op] = call.draws_random();
       if (placement[op].valid() && placement[op].index() < devices.size() &&
           devices[placement[op].index()] != nullptr) {
@@ -143,6 +159,8 @@ class Executor::Run {
     for (const CellId cell : step_.executable.reset) step_.cells[cell.index()].reset();
     if (!views_made_) PW_RETURN_IF_ERROR(MakeViews());
     if (crossings_ != nullptr) crossings_->BeginStep();
+    step_.copied_views = 0;
+    step_.copied_bytes = 0;
     step_.begin = Clock::now();
     if (team_ != nullptr) {
       team_->Go();
@@ -213,6 +231,7 @@ class Executor::Run {
     }
     return workspaces;
   }
+  CopiedViews LastCopiedViews() const { return {step_.copied_views, step_.copied_bytes}; }
   size_t transfers() const { return step_.executable.copies.size(); }
   int32_t random_rank() const { return random_rank_; }
   int32_t input_rank(TensorId id) const {
@@ -290,6 +309,7 @@ at::Tensor Executor::Output(size_t index) const { return run_->Output(index); }
 const RuntimeDevice& Executor::device(DeviceId id) const { return run_->device(id); }
 Schedule Executor::LastSchedule() const { return run_->LastSchedule(); }
 IdVector<OpId, int64_t> Executor::LastWorkspaces() const { return run_->LastWorkspaces(); }
+CopiedViews Executor::LastCopiedViews() const { return run_->LastCopiedViews(); }
 size_t Executor::transfers() const { return run_->transfers(); }
 int32_t Executor::input_rank(TensorId input) const { return run_->input_rank(input); }
 int32_t Executor::random_rank() const { return run_->random_rank(); }

@@ -14,6 +14,7 @@
 #include "plan/schedule.h"
 #include "plan/sequence.h"
 #include "runtime/device/device.h"
+#include "torch_api/execution_service.h"
 
 namespace placewright {
 
@@ -73,6 +74,10 @@ class Executor {
   // Of each op: bytes in use while it was called in the last step, beyond those before and after. 0
   // without ExecutorOptions::measure_workspace.
   IdVector<OpId, int64_t> LastWorkspaces() const;
+  // Of the last step: views that were copies. Where parts were put together anew, what is viewed may lie otherwise in
+  // memory than the step expects; that is the same to its readers, and takes memory and time that nothing predicts. A
+  // view of what is written later is never one: it fails.
+  CopiedViews LastCopiedViews() const;
   size_t transfers() const;  // in a step
   // The rank that Input of an input of a step over several processes is defined on, or one of them; -1: no op
   // reads it, or there is one process.

@@ -196,5 +196,46 @@ TEST(BoxedCall, FollowsItsTensors) {
   }
 }
 
+// x [1 2 3] of a permuted tensor is said to be transposed and seen as [2 3]; a caller gives it contiguous. Nothing is
+// written there later, so the view is a copy, and counted.
+TEST(Executor, ViewsThatDoNotFitAreCopies) {
+  for (const bool written : {false, true}) {
+    GraphBuilder builder("views", "aten");
+    const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {2, 4, 3}).Take();
+    const auto add = [&](const char* name, const char* type, TensorId input, std::vector<int64_t> shape,
+                         AliasKind alias, std::vector<Value> more) {
+      OpSpec op{.name = name, .type = type, .inputs = {input}, .args = {Value(InputRef{0})}};
+      op.args.insert(op.args.end(), more.begin(), more.end());
+      op.outputs = {{.name = name, .shape = std::move(shape), .alias = alias}};
+      if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
+      return builder.AddOp(std::move(op)).Take()[0];
+    };
+    const TensorId y = add("y", "aten.neg.default", x, {2, 4, 3}, AliasKind::kFresh, {});
+    const TensorId turned = add("turned", "aten.transpose.int", y, {4, 2, 3}, AliasKind::kView,
+                                {Value(int64_t{0}), Value(int64_t{1})});
+    TensorId seen = add("seen", "aten.view.default", turned, {8, 3}, AliasKind::kView,
+                        {Value(Value::List{Value(int64_t{8}), Value(int64_t{3})})});
+    if (written) seen = add("out", "aten.neg_.default", seen, {8, 3}, AliasKind::kInPlace, {});
+    builder.SetOutputs({seen});
+    const Graph graph = std::move(builder).Build().Take();
+    std::vector<std::unique_ptr<RuntimeDevice>> devices;
+    devices.push_back(MakeSimulatedDevice({"d", 1, 0}));
+    auto executor =
+        Executor::Create(graph, Placement(graph.op_count(), DeviceId(0)), std::move(devices)).Take();
+    const at::Tensor value = at::arange(24, at::kFloat).view({2, 4, 3});
+    ASSERT_TRUE(executor->SetInput(x, value).ok());
+    const Status ran = executor->Step();
+    EXPECT_EQ(ran.ok(), !written);
+    if (written) continue;
+    EXPECT_TRUE(executor->Output(0).equal(-value.transpose(0, 1).reshape({8, 3})));
+    EXPECT_EQ(executor->LastCopiedViews().views, 1);
+    EXPECT_EQ(executor->LastCopiedViews().bytes, 24 * 4);
+    // As the step expects it.
+    ASSERT_TRUE(executor->SetInput(x, value.transpose(0, 1).contiguous().transpose(0, 1)).ok());
+    ASSERT_TRUE(executor->Step().ok());
+    EXPECT_EQ(executor->LastCopiedViews().views, 0);
+  }
+}
+
 }  // namespace
 }  // namespace placewright

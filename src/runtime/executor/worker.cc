@@ -132,10 +132,18 @@ void Worker::Call(const Executable::Call& call) {
   device_.CheckHolds(step_.cells, call.inputs);
   step_.calls[call.op]->Run(step_.cells, call.inputs, results_);
   device_.Keep(results_);
+  if (step_.may_copy[call.op]) CountCopy(step_.cells[static_cast<size_t>(call.inputs.front())]);
   for (const Executable::Call::Output& output : call.outputs) {
     step_.cells[output.cell.index()] = results_.at(static_cast<size_t>(output.result));
   }
   results_.clear();
+}
+
+void Worker::CountCopy(const at::Tensor& viewed) {
+  if (results_.front().is_alias_of(viewed)) return;
+  step_.copied_views.fetch_add(1, std::memory_order_relaxed);
+  step_.copied_bytes.fetch_add(static_cast<int64_t>(results_.front().nbytes()),
+                               std::memory_order_relaxed);
 }
 
 void Worker::CallViews(const Executable::Task& task, OpId& running) {

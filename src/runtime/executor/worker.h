@@ -50,6 +50,10 @@ struct SharedStep {
   IdVector<CopyId, CopySpan> copy_spans;
   IdVector<CollectiveId, CollectiveTimes> collective_spans;
   bool measures_workspace = false;
+  // Views that copy where what they view lies otherwise in memory than the step expects (executor.h), and what those
+  // of the step that runs have copied.
+  IdVector<OpId, bool> may_copy;
+  std::atomic<int64_t> copied_views{0}, copied_bytes{0};
   SchedulingPolicy policy = SchedulingPolicy::kFifo;
   IdVector<TaskId, int64_t> paths;
   // Copies `tensors`, which are of one slice, and writes to the mailboxes of the copy's two devices.
@@ -85,6 +89,7 @@ class Worker {
   void Enter(TaskId member);
   void CallTask(TaskId task, OpId& running);  // running: what an error is of
   void CallViews(const Executable::Task& task, OpId& running);
+  void CountCopy(const at::Tensor& viewed);
   void Call(const Executable::Call& call);
   void Fail(Error error, std::string place);
 

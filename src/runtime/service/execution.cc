@@ -161,6 +161,7 @@ class ExecutionHere : public Execution {
     // A channel that has failed does so again in the next step, which says so.
     return all.ok() ? all.Take() : executor_->LastSchedule();
   }
+  CopiedViews LastCopiedViews() const override { return executor_->LastCopiedViews(); }
   IdVector<OpId, int64_t> LastWorkspaces() const override { return executor_->LastWorkspaces(); }
 
   std::vector<int64_t> TakePeaks() override {
