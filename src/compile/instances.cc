@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/axis_places.h"
 #include "compile/rewrites/batch_norm.h"
 #include "compile/rewrites/rewrites.h"
 #include "sharding/part_call.h"
@@ -13,14 +14,15 @@
 namespace placewright {
 
 InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
-                             const Layout& layout, AxisId axis, Emitter& emitter, Fetcher& fetcher,
-                             InstanceMemory& memory)
+                             const Layout& layout, AxisId axis, bool whole, Emitter& emitter,
+                             Fetcher& fetcher, InstanceMemory& memory)
     : graph_(graph),
       axes_(axes),
       id_(op),
       op_(graph.op(op)),
       layout_(layout),
       axis_(axis),
+      whole_(whole),
       emitter_(emitter),
       fetcher_(fetcher),
       read_(memory.read),
@@ -42,7 +44,7 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
 }
 
 void InstanceMaker::ChooseSplit() {
-  if (layout_.shares.size() < 2 || !axis_.valid()) return;
+  if (layout_.shares.size() < 2 || !axis_.valid() || whole_) return;
   const RuleAxisId split = axes_.SplitBy(id_, axis_);
   if (!split.valid()) return;
   split_ = split;
@@ -74,7 +76,7 @@ bool InstanceMaker::MayWriteParts(size_t input) const {
 
 // A linear op of partial sums, with all else whole, gives partial sums.
 void InstanceMaker::ChoosePartialInputs() {
-  if (split_.valid() || layout_.shares.size() < 2 || axes_.rule(id_) == nullptr) return;
+  if (split_.valid() || whole_ || layout_.shares.size() < 2 || axes_.rule(id_) == nullptr) return;
   const auto is_partial = [&](int32_t input) {
     const size_t i = static_cast<size_t>(input);
     if (!fetcher_.IsPartial(op_.inputs[i], op_.input_versions[i])) return false;
@@ -92,30 +94,7 @@ void InstanceMaker::ChoosePartialInputs() {
 }
 
 AxisPlace InstanceMaker::PlaceIn(const TensorAxes& tensor) const {
-  for (size_t d = 0; d < tensor.size(); ++d) {
-    AxisPlace place;
-    bool behind = false;
-    for (const RuleAxisId axis : tensor[d]) {
-      if (axis != split_) {
-        (behind ? place.inner : place.outer) *= rule().axes[axis].size;
-        continue;
-      }
-      // The rule's axis may hold other factors beside the layout's.
-      behind = true;
-      place.dimension = static_cast<int32_t>(d);
-      bool passed = false;
-      for (const AxisId factor : axes_.FactorsOf(id_, split_)) {
-        if (factor == axis_ && !passed) {
-          passed = true;
-          place.size = axes_.axis(factor).size;
-        } else {
-          (passed ? place.inner : place.outer) *= axes_.axis(factor).size;
-        }
-      }
-    }
-    if (place.dimension >= 0) return place;
-  }
-  return {};
+  return PlaceInRule(axes_, id_, split_, axis_, tensor);
 }
 
 bool InstanceMaker::SplitsInput(size_t input) const {

@@ -39,9 +39,10 @@ struct InstanceMemory {
 
 class InstanceMaker {
  public:
-  // `axis`: of the layout, or none. One maker at a time has the memory.
+  // `axis`: of the layout, or none. `whole`: every instance does everything, of whole tensors. One maker at a time has the memory.
   InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op, const Layout& layout,
-                AxisId axis, Emitter& emitter, Fetcher& fetcher, InstanceMemory& memory);
+                AxisId axis, bool whole, Emitter& emitter, Fetcher& fetcher,
+                InstanceMemory& memory);
 
   // Adds the instances; `after`: by op, its instances so far. The states of the op's outputs are set. The instances
   // are then in the memory.
@@ -91,6 +92,7 @@ class InstanceMaker {
   const Op& op_;
   const Layout& layout_;
   const AxisId axis_;
+  const bool whole_;
   Emitter& emitter_;
   Fetcher& fetcher_;
   RuleAxisId split_;  // none: every instance does everything

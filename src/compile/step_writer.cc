@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/axis_places.h"
 #include "compile/instances.h"
 #include "compile/rewrites/batch_norm.h"
+#include "compile/unsplit_writes.h"
 
 namespace placewright {
 
@@ -30,7 +32,11 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
 void StepWriter::SetLayouts(const Layouts& layouts) {
   layouts_ = &layouts;
   for (size_t i = axis_of_.size(); i < layouts.layouts.size(); ++i) {
-    axis_of_.push_back(axes_.Find(layouts.layouts[i].axis));
+    const AxisId axis = axes_.Find(layouts.layouts[i].axis);
+    axis_of_.push_back(axis);
+    if (axis.valid() && !unsplit_.contains(axis)) {
+      unsplit_[axis] = FindUnsplitWrites(graph_, axes_, axis);
+    }
   }
   FindSingle();
 }
@@ -55,8 +61,8 @@ Result<std::vector<TensorId>> StepWriter::Write() {
 
 Status StepWriter::WriteOp(OpId op) {
   const GroupId group = graph_.group(op);
-  InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), emitter_, fetcher_,
-                      memory_);
+  InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), IsWhole(group), emitter_,
+                      fetcher_, memory_);
   if (options_.batch_norm_local && MayBeLocal(op)) maker.UseOwnStatistics();
   PW_RETURN_IF_ERROR(maker.Make(instances_));
   if (ordered_) instances_[op] = memory_.instances;
@@ -71,7 +77,7 @@ Result<std::vector<TensorId>> StepWriter::WriteOutputs() {
 }
 
 bool StepWriter::IsSynchronised(OpId op) const {
-  const AxisId axis = AxisOf(graph_.group(op));
+  const AxisId axis = IsWhole(graph_.group(op)) ? AxisId() : AxisOf(graph_.group(op));
   const RuleAxisId split = axis.valid() ? axes_.SplitBy(op, axis) : RuleAxisId();
   return split.valid() && axes_.rule(op)->axes[split].parts == Parts::kSynchronised &&
          BatchNormCallOf(graph_.op(op)).has_value();
@@ -107,24 +113,6 @@ bool StepWriter::HasEnoughForEach(OpId op, const Layout& layout) const {
   });
 }
 
-// The first place of an axis among a tensor's factors.
-AxisPlace StepWriter::PlaceOf(TensorId id, AxisId axis) const {
-  for (size_t d = 0; axis.valid() && d < graph_.tensor(id).shape.size(); ++d) {
-    AxisPlace place;
-    for (const AxisId factor : axes_.factors(id, d)) {
-      const int64_t size = axes_.axis(factor).size;
-      if (factor == axis && place.dimension < 0) {
-        place.dimension = static_cast<int32_t>(d);
-        place.size = size;
-      } else {
-        (place.dimension < 0 ? place.outer : place.inner) *= size;
-      }
-    }
-    if (place.dimension >= 0) return place;
-  }
-  return {};
-}
-
 // What is there before the step: parameters, state and buffers as their group's layout has them, inputs
 // whole, of which parts are made as they are needed.
 Status StepWriter::WriteInput(TensorId id) {
@@ -141,8 +129,9 @@ Status StepWriter::WriteInput(TensorId id) {
     return Ok();
   }
   const Layout& layout = LayoutOf(graph_.group(home));
-  const AxisPlace place =
-      layout.shares.size() > 1 ? PlaceOf(id, AxisOf(graph_.group(home))) : AxisPlace();
+  const GroupId group = graph_.group(home);
+  const bool split = layout.shares.size() > 1 && !IsWhole(group);
+  const AxisPlace place = split ? PlaceInTensor(graph_, axes_, id, AxisOf(group)) : AxisPlace();
   if (place.dimension >= 0) {
     state.kind = TensorState::Kind::kSplit;
     state.place = place;

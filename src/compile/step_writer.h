@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_COMPILE_STEP_WRITER_H_
 #define PLACEWRIGHT_COMPILE_STEP_WRITER_H_
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -43,10 +44,14 @@ class StepWriter {
   AxisId AxisOf(GroupId group) const {
     return single_[group] ? AxisId() : axis_of_[layouts_->of_group[group].index()];
   }
+  // The group is split by an axis that does not split what is written in place there (unsplit_writes.h).
+  bool IsWhole(GroupId group) const {
+    const AxisId axis = AxisOf(group);
+    return axis.valid() && unsplit_.at(axis)[group];
+  }
   bool IsSynchronised(OpId op) const;
   bool MayBeLocal(OpId op) const;
   bool HasEnoughForEach(OpId op, const Layout& layout) const;
-  AxisPlace PlaceOf(TensorId id, AxisId axis) const;
   Status CheckKept() const;
   Status AddOutput(TensorId id, std::vector<TensorId>& outputs);
 
@@ -62,6 +67,7 @@ class StepWriter {
   IdVector<OpId, std::vector<OpId>> instances_;  // if so
   InstanceMemory memory_;
   std::vector<AxisId> axis_of_;                      // by layout
+  std::map<AxisId, IdVector<GroupId, bool>> unsplit_;  // of these axes
   IdVector<GroupId, std::optional<Layout>> single_;  // of groups that draw random numbers
 };
 

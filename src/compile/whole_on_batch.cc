@@ -6,6 +6,7 @@
 
 #include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
+#include "compile/unsplit_writes.h"
 #include "cost/cost_model.h"
 #include "cost/work.h"
 #include "sharding/whole_by_nature.h"
@@ -42,8 +43,14 @@ bool HasAxisOfBatch(const NamedAxes& axes, OpId op) {
 
 }  // namespace
 
-std::string_view WhyWholeOnBatch(const Graph& graph, const NamedAxes& axes, OpId op) {
-  if (!axes.batch().valid() || axes.SplitBy(op, axes.batch()).valid()) return "";
+std::string_view WhyWholeOnBatch(const Graph& graph, const NamedAxes& axes, OpId op,
+                                 const IdVector<GroupId, bool>& unsplit) {
+  if (!axes.batch().valid()) return "";
+  const bool can = axes.SplitBy(op, axes.batch()).valid();
+  if (can && unsplit[graph.group(op)]) {
+    return "written in place through a view that the batch does not split";
+  }
+  if (can) return "";
   if (!axes.Touches(op, axes.batch()) && !FollowsBatch(graph, op)) return "";
   const std::string_view type = graph.op(op).type;
   if (!HasRule(graph.format(), type)) {
@@ -64,6 +71,7 @@ Result<WholeOnBatch> FindWholeOnBatch(const Graph& graph, const NamedAxes& axes,
   PW_ASSIGN(const Cluster cluster, OneDevice(*kind));
   PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, {}));
   std::map<std::pair<std::string_view, std::string_view>, WholeOnBatch::Row> rows;
+  const IdVector<GroupId, bool> unsplit = FindUnsplitWrites(graph, axes, axes.batch());
   int64_t all = 0;
   for (const OpId id : graph.ops()) {
     const Op& op = graph.op(id);
@@ -72,7 +80,7 @@ Result<WholeOnBatch> FindWholeOnBatch(const Graph& graph, const NamedAxes& axes,
     whole.unsupported += supported ? 0 : 1;
     const int64_t time = supported ? costs.time(id, DeviceId(0)).count : int64_t{0};
     all += time;
-    const std::string_view reason = WhyWholeOnBatch(graph, axes, id);
+    const std::string_view reason = WhyWholeOnBatch(graph, axes, id, unsplit);
     if (reason.empty()) continue;
     WholeOnBatch::Row& row = rows[{op.type, reason}];
     row.type = op.type;

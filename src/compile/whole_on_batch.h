@@ -22,8 +22,10 @@ namespace placewright {
 inline constexpr std::string_view kWholeReferenceKind = "A100-80GB";
 
 // Why the op is whole on the batch; "" where it can be split, or none of its tensors has the batch.
-// A tensor has the batch if its named axes hold it, or if it is proven to follow the batch.
-std::string_view WhyWholeOnBatch(const Graph& graph, const NamedAxes& axes, OpId op);
+// A tensor has the batch if its named axes hold it, or if it is proven to follow the batch. `unsplit`: what
+// FindUnsplitWrites (unsplit_writes.h) says of the batch.
+std::string_view WhyWholeOnBatch(const Graph& graph, const NamedAxes& axes, OpId op,
+                                 const IdVector<GroupId, bool>& unsplit);
 
 struct WholeOnBatch {
   // Ops of one type with one reason.

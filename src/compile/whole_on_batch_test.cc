@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "compile/unsplit_writes.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 
@@ -79,8 +80,9 @@ TEST(WholeOnBatch, ListsWhatHasTheBatchAndIsWholeOnIt) {
   }
   EXPECT_DOUBLE_EQ(whole.share, share);
   EXPECT_LT(share, 1);
-  EXPECT_EQ(WhyWholeOnBatch(graph, axes, graph.FindOp("y")), "");
-  EXPECT_EQ(WhyWholeOnBatch(graph, axes, graph.FindOp("alone")), "");
+  const IdVector<GroupId, bool> none = FindUnsplitWrites(graph, axes, axes.batch());
+  EXPECT_EQ(WhyWholeOnBatch(graph, axes, graph.FindOp("y"), none), "");
+  EXPECT_EQ(WhyWholeOnBatch(graph, axes, graph.FindOp("alone"), none), "");
 }
 
 TEST(WholeOnBatch, ListsNothingWithoutABatch) {

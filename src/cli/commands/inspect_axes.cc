@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "compile/counter_draws.h"
+#include "compile/unsplit_writes.h"
 #include "compile/whole_on_batch.h"
 #include "report/table.h"
 #include "search/layouts/layout_problem.h"
@@ -31,8 +32,9 @@ struct Counts {
 };
 
 // Why an op is whole: on every axis, or on the batch, which it has; "" where it is not.
-std::string WhyWhole(const Graph& graph, const NamedAxes& axes, OpId op) {
-  const std::string_view on_batch = WhyWholeOnBatch(graph, axes, op);
+std::string WhyWhole(const Graph& graph, const NamedAxes& axes, OpId op,
+                     const IdVector<GroupId, bool>& unsplit) {
+  const std::string_view on_batch = WhyWholeOnBatch(graph, axes, op, unsplit);
   if (!on_batch.empty()) return std::string(on_batch);
   return axes.rule(op) == nullptr ? "no rule for its type, or for these arguments" : "";
 }
@@ -139,6 +141,7 @@ Json ToJson(const Graph& graph, const Graph& groups, const NamedAxes& axes,
     object["axes"].push_back({{"name", axis.name}, {"size", axis.size}, {"tensors", axis.tensors}});
   }
   object["ops"] = Json::array();
+  const IdVector<GroupId, bool> unsplit = FindUnsplitWrites(graph, axes, axes.batch());
   Counts all;
   for (const OpId op : graph.ops()) {
     Json outputs = Json::array();
@@ -151,7 +154,7 @@ Json ToJson(const Graph& graph, const Graph& groups, const NamedAxes& axes,
     Json item = {{"name", graph.op(op).name},
                  {"group", groups.group(op).value()},
                  {"outputs", std::move(outputs)}};
-    const std::string why = WhyWhole(graph, axes, op);
+    const std::string why = WhyWhole(graph, axes, op, unsplit);
     if (!why.empty()) item["reason"] = why;
     if (axes.rule(op) != nullptr) item["rule"] = RuleJson(axes, op);
     object["ops"].push_back(std::move(item));
@@ -227,11 +230,12 @@ std::string WholeTable(const WholeOnBatch& whole, const Style& style) {
 
 std::string WholeOps(const Graph& graph, const NamedAxes& axes) {
   std::map<std::string, std::pair<int64_t, std::string>> whole;  // type: ops, reason
+  const IdVector<GroupId, bool> unsplit = FindUnsplitWrites(graph, axes, axes.batch());
   for (const OpId op : graph.ops()) {
     // What has the batch is in a table of its own, but for the update.
     const bool listed =
-        graph.op(op).phase != Phase::kOptimizer && !WhyWholeOnBatch(graph, axes, op).empty();
-    const std::string why = listed ? "" : WhyWhole(graph, axes, op);
+        graph.op(op).phase != Phase::kOptimizer && !WhyWholeOnBatch(graph, axes, op, unsplit).empty();
+    const std::string why = listed ? "" : WhyWhole(graph, axes, op, unsplit);
     if (why.empty()) continue;
     auto& [count, reason] = whole[std::string(graph.op(op).type)];
     ++count;
