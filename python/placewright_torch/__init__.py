@@ -8,6 +8,7 @@
     fakes        the model and its inputs without weights, and back again
     update       the optimizer without weights, its state as inputs, lists of tensors split
     recorder     what PyTorch calls below autograd, as records of ops
+    constants    content that is one number, which the step makes itself
     operators    what is known of operators, besides their schemas
     shapes       shapes of operators that PyTorch does not know without computing
     assumptions  what PyTorch reads from tensors only to check it

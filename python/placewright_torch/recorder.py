@@ -12,7 +12,7 @@ recorded, and in the arguments of recorded ops they are numbers.
 
 import torch
 
-from . import compat
+from . import compat, constants
 from .assumptions import EVERY_ELEMENT
 from .errors import ExportError
 from .memory import Memory, Value, extent_of
@@ -115,8 +115,17 @@ class Recorder(compat.Mode):
             fake = self.fake_like(tensor)
             self._known[id(tensor)] = (tensor, fake)
             if self.phase is not None:
-                self.add_input(f"constant:{self._next_constant()}", "constant", fake)
+                self._add_constant(fake, tensor)
         return self._known[id(tensor)][1]
+
+    def _add_constant(self, fake, tensor):
+        """What was there before the step: made by an op of it where one number says all."""
+        number = constants.number_in(tensor)
+        if number is None:
+            self.add_input(f"constant:{self._next_constant()}", "constant", fake)
+            return
+        self._record(torch.ops.aten.full.default, (list(tensor.shape), number),
+                     {"dtype": tensor.dtype}, fake)
 
     # Calls
 
@@ -200,7 +209,7 @@ class Recorder(compat.Mode):
         if tensor.dim() == 1 and tensor.dtype == torch.int64:
             fake._placewright_values = tensor.tolist()
         if self.phase is not None:
-            self.add_input(f"constant:{self._next_constant()}", "constant", fake)
+            self._add_constant(fake, tensor)
         return fake
 
     def _run(self, func, args, kwargs):

@@ -129,8 +129,28 @@ class Writes(ExportTest):
         self.assertEqual(ops["native_batch_norm_1"]["after"], ["native_batch_norm"])
         self.assertEqual(self.inspected()["edges"], graph["n_edges"])
 
-    def test_constants_are_inputs(self):
-        mask = torch.ones(4)
+    def test_constants_of_one_number_are_made_by_the_step(self):
+        mask = torch.full((4,), 0.5)
+        model = Function(lambda x: x * mask * mask + torch.tensor(3.0))
+        graph = self.exported(model, X)
+        self.assertEqual([i["name"] for i in graph["inputs"]], ["input:x"])
+        made = [op for op in graph["ops"] if op["target"] == "aten.full.default"]
+        self.assertEqual([(op["args"], op["kwargs"]) for op in made],
+                         [([[4], 0.5], {"dtype": "torch.float32"}),
+                          ([[], 3.0], {"dtype": "torch.float32"})])
+        # Both products read the one mask.
+        self.assertEqual([op["inputs"] for op in ops_of(graph, "fwd")
+                          if op["target"] == "aten.mul.Tensor"],
+                         [["input:x", "full"], ["mul", "full"]])
+
+    def test_label_smoothing_keeps_its_numbers(self):
+        graph = self.exported(nn.Linear(4, 3), torch.zeros(4, 4),
+                              nn.CrossEntropyLoss(label_smoothing=0.1), None,
+                              targets=(torch.zeros(4, dtype=torch.int64),))
+        self.assertEqual([i["name"] for i in graph["inputs"] if i["kind"] == "constant"], [])
+
+    def test_other_constants_are_inputs(self):
+        mask = torch.arange(4.0)
         model = Function(lambda x: (x * mask * mask + torch.tensor([1.0, 2.0, 3.0, 4.0])
                                     + model.table["rows"][0]))
         model.table = {"rows": [torch.zeros(4), torch.zeros(4)]}
