@@ -219,6 +219,28 @@ TEST_F(RunPlan, InputsComeFromFiles) {
   EXPECT_THAT(weights.err, HasSubstr("are not in the file and have values of the seed"));
 }
 
+// A constant whose content no file has is none that run makes up.
+TEST_F(RunPlan, ConstantsWithoutContentAreRefused) {
+  Write("mlp.json.gz", R"({"name": "scaled", "n_ops": 1, "n_edges": 0, "inputs": [
+      {"name": "input:x", "kind": "input", "shape": [2], "dtype": "f32"},
+      {"name": "constant:table", "kind": "constant", "shape": [2], "dtype": "f32"}],
+    "ops": [{"name": "mul", "target": "aten.mul.Tensor", "phase": "fwd", "scope": "",
+             "inputs": ["input:x", "constant:table"], "args": ["%0", "%1"],
+             "outputs": [{"shape": [2], "dtype": "f32"}]}], "outputs": ["mul"]})");
+  Plan("single", "scaled.plan.json");
+  const Outcome run = Run({"run", "scaled.plan.json", "--steps", "1"});
+  EXPECT_EQ(run.status, 3);
+  EXPECT_THAT(run.err, HasSubstr("the content of the constant \"constant:table\" is not known"));
+  EXPECT_THAT(run.err, HasSubstr("--load"));
+  const std::string header =
+      R"({"constant:table": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})";
+  std::string bytes(8, '\0');
+  bytes[0] = static_cast<char>(header.size());
+  Write("table.safetensors", bytes + header + std::string(8, '\0'));
+  EXPECT_EQ(Run({"run", "scaled.plan.json", "--steps", "1", "--load", "table.safetensors"}).status,
+            0);
+}
+
 // Where ops run changes no bit of what they compute; the seed does.
 TEST_F(RunPlan, LossesAreThoseOfAnyPlacement) {
   Plan("single", "one.plan.json");

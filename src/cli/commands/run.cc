@@ -269,6 +269,9 @@ class RunCommand : public Command {
         NoteKept(state, context.console);
         execution->SetStep(state.steps);
       }
+      const bool loads = !resume_.empty() || !load_.empty();
+      PW_RETURN_IF_ERROR(
+          CheckConstants(subject.step(), loads ? &state.kept : nullptr).InFile(loaded.plan.graph.path));
       if (!resume_.empty() && state.steps >= steps_) {
         return MakeError(ErrorCode::kUsage,
                          fmt::format("{} has {} steps behind it, and --steps says {}", resume_,

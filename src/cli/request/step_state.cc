@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -169,6 +170,28 @@ Result<LoadedState> LoadState(const std::string& bytes, const std::string& path,
     return Load(file, step, execution);
   };
   return load().InFile(path);
+}
+
+Status CheckConstants(const ExecutedStep& step, const std::vector<std::string>* kept) {
+  const Graph& graph = step.named();
+  std::vector<std::string> unknown;
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.producer.valid() || tensor.kind != TensorKind::kConstant) continue;
+    const bool read = graph.home_op(tensor.storage).valid();
+    const bool given = kept != nullptr &&
+                       std::find(kept->begin(), kept->end(), tensor.name) == kept->end();
+    if (read && !given) unknown.push_back(tensor.name);
+  }
+  if (unknown.empty()) return Ok();
+  const std::string first = Printable(unknown.front(), 80);
+  return MakeError(
+      ErrorCode::kField,
+      fmt::format("the content of the constant \"{}\"{} is not known: graphs hold none", first,
+                  unknown.size() > 1 ? fmt::format(" and of {} more", unknown.size() - 1) : ""),
+      "tensor " + first,
+      "Give it with --load, in safetensors by that name; in the model, make it a buffer "
+      "(register_buffer), whose content --load takes as well, or compute it in the step.");
 }
 
 std::string InputFile::Digest() const { return Sha256(bytes_); }

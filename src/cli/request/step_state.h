@@ -34,6 +34,10 @@ struct LoadedState {
 Result<LoadedState> LoadState(const std::string& bytes, const std::string& path,
                               const ExecutedStep& step, Execution& execution);
 
+// kField: a constant that ops read, of a graph whose file holds no content, that no loaded file has given. `kept`: of
+// the file that was loaded; nullptr: none was. Seeded values of it would be another step.
+Status CheckConstants(const ExecutedStep& step, const std::vector<std::string>* kept);
+
 // What a recorded model's file says that its parameters and constants hold (Capture::contents), for
 // LoadState. Errors: kNotExpressible (complex numbers), kFileUnwritable.
 Status SaveWeights(const std::string& path, const Capture& capture);
