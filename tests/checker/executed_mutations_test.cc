@@ -385,6 +385,7 @@ std::vector<Executable> ExecutableSteps() {
     std::erase_if(steps, [](const RecordedStep& step) { return step.graph->op_count() > kLargest; });
   }
   steps.push_back({"permuted", std::make_unique<Graph>(PermutedStep()), nullptr});
+  steps.push_back({"one-hot", std::make_unique<Graph>(OneHotStep()), nullptr});
   for (RecordedStep& step : steps) {
     Executable one{InDouble(step), nullptr};
     one.original = std::make_unique<ExecutedOriginal>(*one.step.graph);

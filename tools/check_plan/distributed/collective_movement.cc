@@ -125,7 +125,7 @@ MaybeViolation Movement::AllReduceBuffers(const std::vector<OpId>& members) {
 MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
   std::vector<Held> read;
   for (const OpId member : members) {
-    const Held held = contents_.Read(member, 0);
+    Held held = contents_.Read(member, 0);
     const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(member));
     const bool given = numbers.size() == 5 && numbers[0] >= 0 && numbers[1] > 0 && numbers[2] > 0 &&
                        numbers[0] == held.part.dimension;
@@ -138,7 +138,11 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
     const AxisPlace place = {held.part.dimension, numbers[1], numbers[2],
                              size / (numbers[1] * numbers[2])};
     const Part stated = PartAt(place, {numbers[3], numbers[4]});
-    if (!held.part.somewhere && !(stated == held.part)) {
+    // A part of zeros is the one that it is said to be, of its length.
+    const bool somewhere = held.part.somewhere && !stated.whole() &&
+                           stated.outer * (stated.to - stated.from) == held.part.to;
+    if (somewhere) held.part = stated;
+    if (!(stated == held.part)) {
       return Wrong(member, ViolationKind::kWrongArgument,
                    fmt::format("states {} of {}, but has {}", ToString(stated), NameOfTensor(held),
                                ToString(held.part)));

@@ -73,11 +73,22 @@ Held Contents::At(TensorId tensor, int32_t version) const {
   if (name.inner) return {TensorId(), {}, {Content::kInner, -1, {}, {}}};
   const std::vector<Content>& contents = contents_[step_.graph.tensor(tensor).storage];
   const Content& content = contents[static_cast<size_t>(version)];
-  if (content.buffer < 0 || name.place < 0) return {name.tensor, name.part, content};
+  if (content.buffer < 0 || name.place < 0) return Placed({name.tensor, name.part, content});
   Held held = BufferOf(content)[static_cast<size_t>(name.place)];
   if (name.tensor.valid()) {
     held.tensor = name.tensor;
     held.part = name.part;
+  }
+  return held;
+}
+
+// What has no place of its own has that of what was written there. Of another view of it nothing is known.
+Held Contents::Placed(Held held) {
+  if (!held.part.somewhere || held.content.placed.whole()) return held;
+  if (held.tensor == held.content.placed_tensor) {
+    held.part = held.content.placed;
+  } else {
+    held.content.knowledge = Content::kNotProven;
   }
   return held;
 }
@@ -90,7 +101,9 @@ Held Contents::Last(TensorId tensor) const {
 void Contents::SetFresh(TensorId output, const Held& value) {
   names_[output] = {value.tensor, value.part, -1};
   const Tensor& tensor = step_.graph.tensor(output);
-  contents_[tensor.storage][static_cast<size_t>(tensor.version)] = value.content;
+  Content& content = contents_[tensor.storage][static_cast<size_t>(tensor.version)] = value.content;
+  content.placed_tensor = {};
+  content.placed = {};
 }
 
 void Contents::SetName(TensorId output, TensorId original, const Part& part, TensorId shared) {
@@ -128,7 +141,11 @@ void Contents::SetWritten(OpId op, TensorId written, const Content& content) {
     const Content& before = contents_[storage][i - 1];
     const int32_t place = names_[written].place;
     if (before.buffer < 0 || place < 0) {
-      contents_[storage][i] = content;
+      Content& after = contents_[storage][i] = content;
+      if (after.placed.whole()) {
+        after.placed_tensor = before.placed_tensor;
+        after.placed = before.placed;
+      }
       continue;
     }
     std::vector<Held> tensors = BufferOf(before);

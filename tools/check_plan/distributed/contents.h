@@ -64,6 +64,7 @@ class Contents {
     bool inner = false;
   };
   void FindSame();
+  static Held Placed(Held held);
 
   const Graph& original_;
   const DistributedStep& step_;

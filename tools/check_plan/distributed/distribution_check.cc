@@ -1,13 +1,46 @@
 #include "check_plan/distributed/distribution_check.h"
 
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "check_plan/distributed/collective_check.h"
+#include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/layout_check.h"
 
 namespace placewright::check {
+namespace {
+
+// What shares a storage, by view or by writing in place, is on one device.
+MaybeViolation CheckStorages(const Graph& original, const DistributedStep& step) {
+  IdVector<StorageId, OpId> first(step.graph.storage_count());
+  const auto check = [&](OpId op, TensorId tensor) -> MaybeViolation {
+    OpId& before = first[step.graph.tensor(tensor).storage];
+    if (!before.valid()) before = op;
+    if (step.placement[before] == step.placement[op]) return std::nullopt;
+    return Violation{ViolationKind::kWrongDevice,
+                     fmt::format("{} is on another device than the storage of \"{}\", which it "
+                                 "views or writes in place",
+                                 NameOf(original, step, op),
+                                 Printable(step.graph.tensor(tensor).name, 80)),
+                     PlaceOf(step, op)};
+  };
+  for (const OpId op : step.graph.ops()) {
+    for (const TensorId output : step.graph.op(op).outputs) {
+      CHECK_PLAN_RETURN_IF_VIOLATED(check(op, output));
+    }
+    for (const TensorId written : step.graph.op(op).writes) {
+      CHECK_PLAN_RETURN_IF_VIOLATED(check(op, written));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Findings CheckDistribution(const Graph& original, const DistributedStep& step,
                            const Cluster& cluster, const DistributionSpec& spec) {
   Findings findings = Interpret(original, step, spec.local_batch_norm);
+  if (!findings.violation) findings.violation = CheckStorages(original, step);
   if (!findings.violation) findings.violation = CheckCollectiveOrder(step);
   if (!findings.violation) {
     findings.violation = CheckLayouts(original, step, cluster, spec.layouts);

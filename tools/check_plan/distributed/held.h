@@ -40,6 +40,10 @@ struct Content {
   Addend addend;
   Division division;
   int32_t buffer = -1;  // it is a buffer of several tensors, as Contents numbers them
+  // A part that is somewhere (zeros, whose parts are all alike) is this one since something of a place was written
+  // there: of that tensor of the original. None: `placed` is all.
+  TensorId placed_tensor;
+  Part placed;
 };
 
 // A tensor as an op reads it.

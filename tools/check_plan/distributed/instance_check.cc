@@ -462,10 +462,20 @@ void InstanceCheck::SetProven() {
     if (!Writes(made_, i)) continue;
     // Written without being returned, unless an output says otherwise.
     const StorageId storage = original_.tensor(stated_.inputs[i]).storage;
-    contents_.SetWritten(id_, made_.inputs[i],
-                         {Content::kKnown, contents_.VersionBy(origin_, storage), {}, {}});
+    contents_.SetWritten(
+        id_, made_.inputs[i],
+        PlacedBy(i, {Content::kKnown, contents_.VersionBy(origin_, storage), {}, {}}));
   }
   for (size_t i = 0; i < made_.outputs.size(); ++i) SetOutput(i);
+}
+
+// What was written to a part that was somewhere says which one it is.
+Content InstanceCheck::PlacedBy(size_t input, Content content) const {
+  const Part part = PartOf(input);
+  if (!read_[input].part.somewhere || part.whole() || part.somewhere) return content;
+  content.placed_tensor = contents_.Same(stated_.inputs[input]);
+  content.placed = part;
+  return content;
 }
 
 void InstanceCheck::SetOutput(size_t output) {
@@ -490,7 +500,9 @@ void InstanceCheck::SetOutput(size_t output) {
   }
   contents_.SetName(made_.outputs[output], stated_.outputs[output], OutputPart(output),
                     made_.inputs[shared]);
-  if (Writes(made_, shared)) contents_.SetWritten(id_, made_.inputs[shared], content);
+  if (Writes(made_, shared)) {
+    contents_.SetWritten(id_, made_.inputs[shared], PlacedBy(shared, content));
+  }
 }
 
 }  // namespace placewright::check

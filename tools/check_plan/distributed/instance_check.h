@@ -64,6 +64,7 @@ class InstanceCheck {
   MaybeViolation CheckOutputs() const;
   void SetProven();
   void SetOutput(size_t output);
+  Content PlacedBy(size_t input, Content content) const;
 
   bool SumsOver() const { return instance_.cut && parts() == Parts::kSum; }
   Parts parts() const { return rule_->axes[instance_.cut->axis].parts; }

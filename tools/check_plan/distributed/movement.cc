@@ -224,7 +224,13 @@ MaybeViolation Movement::Concat(OpId op) {
   CHECK_PLAN_RETURN_IF_VIOLATED(Join(op, read, joined));
   const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(op));
   const Part& first = read.front().part;
-  const bool right = numbers.size() == 2 && numbers[0] == first.dimension &&
+  // Parts of zeros may be those of any axis that they have.
+  const bool divides =
+      numbers.size() == 2 && numbers[1] > 0 &&
+      std::all_of(read.begin(), read.end(), [&](const Held& held) {
+        return held.part.outer * (held.part.to - held.part.from) % numbers[1] == 0;
+      });
+  const bool right = divides && numbers[0] == first.dimension &&
                      (numbers[1] == first.outer || first.somewhere);
   if (right || read.size() == 1) return Make(op, joined);
   return Wrong(
@@ -311,7 +317,10 @@ MaybeViolation Movement::Copy(OpId op) {
     return Wrong(op, ViolationKind::kWrongInput,
                  fmt::format("writes {} over {}", NameOfTensor(value), NameOfTensor(before)));
   }
-  if (!(value.part == before.part)) {
+  // A part of zeros is any; from now on it is this one.
+  const bool placed = before.part.somewhere && value.known() && !value.part.whole() &&
+                      contents_.Fits(before.tensor, value.part, made.inputs[0]);
+  if (!placed && !(value.part == before.part)) {
     return Wrong(op, ViolationKind::kWrongPart,
                  fmt::format("writes {} of {} over {}", ToString(value.part), NameOfTensor(before),
                              ToString(before.part)));
@@ -328,8 +337,12 @@ MaybeViolation Movement::Copy(OpId op) {
     return Wrong(op, ViolationKind::kNotProven,
                  fmt::format("writes a view of the storage of {}", NameOfTensor(before)));
   }
-  contents_.SetWritten(op, made.inputs[0], value.content);
-  contents_.SetName(made.outputs[0], before.tensor, before.part, made.inputs[0]);
+  Content content = value.content;
+  content.placed_tensor = placed ? before.tensor : TensorId();
+  content.placed = placed && !value.part.somewhere ? value.part : Part();
+  contents_.SetWritten(op, made.inputs[0], content);
+  contents_.SetName(made.outputs[0], before.tensor, placed ? value.part : before.part,
+                    made.inputs[0]);
   return std::nullopt;
 }
 
