@@ -2,6 +2,8 @@
 #ifndef PLACEWRIGHT_PLAN_SCHEDULE_H_
 #define PLACEWRIGHT_PLAN_SCHEDULE_H_
 
+#include <array>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -10,9 +12,16 @@
 
 namespace placewright {
 
-// The order in which a device serves its ready ops (simulator rule 2).
-enum class SchedulingPolicy : uint8_t { kFifo, kCriticalPath };
-std::string_view ToString(SchedulingPolicy policy);  // "fifo", "critical-path"
+// The order in which a device runs its ops: ready ones by ready time or by path (simulator rule 2), or all
+// of them as the program lists them (rule 17).
+enum class SchedulingPolicy : uint8_t { kFifo, kCriticalPath, kProgram };
+inline constexpr std::array kSchedulingPolicies = {
+    SchedulingPolicy::kProgram, SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath};
+std::string_view ToString(SchedulingPolicy policy);  // "program", "fifo", "critical-path"
+std::optional<SchedulingPolicy> FindSchedulingPolicy(std::string_view name);
+// The order in which what runs a graph of this format (Graph::format) would run its ops: PyTorch that of the
+// program, which recorded steps ("aten") state. Other formats state none: fifo.
+SchedulingPolicy DefaultPolicy(std::string_view graph_format);
 
 struct OpSpan {
   Nanos start, end;  // of a view: both the time at which its content is resident

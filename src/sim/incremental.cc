@@ -30,7 +30,9 @@ struct IncrementalSimulator::State {
         patch{{}, IdVector<DeviceId, __int128>(sim_graph.devices, 0)} {
     options.policy = policy;
     checkpoints.max = std::clamp<size_t>(memory_limit / engine.StateBytes(), 1, kMaxStates);
-    if (!p.collective_time.empty()) checkpoints.max = 0;  // such graphs are run in full
+    // Such graphs are run in full: in the program's order what moves pieces stands where readers make it.
+    const bool shifts = policy == SchedulingPolicy::kProgram && !p.moves_pieces.empty();
+    if (!p.collective_time.empty() || shifts) checkpoints.max = 0;
     storages_at.resize(p.exec_of.size());
     for (StorageId s : p.storage_ids()) {
       const bool persistent = p.storage_class[s] == StorageClass::kPersistent;
@@ -54,8 +56,16 @@ struct IncrementalSimulator::State {
   void Adopt(EngineOutcome outcome) {
     FillResult(p, engine, outcome, &incumbent_result);
     if (options.policy == SchedulingPolicy::kCriticalPath) engine.ComputePaths(incumbent, &paths);
+    if (options.policy == SchedulingPolicy::kProgram) ListOps();
     moves.clear();
     placed_elsewhere.clear();
+  }
+
+  // Of each device, ascending: the program's order where nothing is compiled.
+  void ListOps() {
+    ops_of.resize(static_cast<size_t>(p.devices));
+    for (std::vector<ExecOpId>& ops : ops_of) ops.clear();
+    for (ExecOpId op : p.exec_ops()) ops_of[incumbent[p.op_of[op]]].push_back(op);
   }
 
   void CountInputReads() {
@@ -107,7 +117,7 @@ struct IncrementalSimulator::State {
       const ExecOpId op = p.exec_of[move.op];
       if (!op.valid()) continue;
       patch.devices.emplace_back(op, move.device);
-      effect = std::min(effect, EffectOfOp(op));
+      effect = std::min(effect, EffectOfOp(op, move.device));
       if (any_input) AddInputReads(op, incumbent[move.op], -1, &patch.resident);
       if (any_input) AddInputReads(op, move.device, 1, &patch.resident);
     }
@@ -141,10 +151,22 @@ struct IncrementalSimulator::State {
     return effect;
   }
 
+  // In the program's order a device looks for its next op when the one before has ended: where it is missing,
+  // and where it comes in.
+  int64_t EffectOfTurn(ExecOpId op, DeviceId device) const {
+    const std::vector<ExecOpId>& ops = ops_of[device];
+    const auto behind = std::lower_bound(ops.begin(), ops.end(), op);
+    return behind == ops.begin() ? 0 : engine.op_end()[*(behind - 1)];
+  }
+
   // Who makes what it reads looks at its device when it ends, to send it there or not; its own
   // device when it becomes ready, since only then does it join a queue.
-  int64_t EffectOfOp(ExecOpId op) const {
+  int64_t EffectOfOp(ExecOpId op, DeviceId to) const {
     int64_t effect = engine.op_ready()[op];
+    if (options.policy == SchedulingPolicy::kProgram) {
+      const DeviceId from = incumbent[p.op_of[op]];
+      effect = std::min({effect, EffectOfTurn(op, from), EffectOfTurn(op, to)});
+    }
     for (SliceId slice : p.op_slices[op]) {
       const ExecOpId writer = p.slice_writer[slice];
       if (p.storage_class[p.slice_storage[slice]] == StorageClass::kInput) continue;
@@ -218,6 +240,7 @@ struct IncrementalSimulator::State {
   // Ops, with their devices, that the engine's last run placed elsewhere than the incumbent.
   std::vector<std::pair<ExecOpId, DeviceId>> placed_elsewhere;
   IdVector<ExecOpId, int64_t> paths, tried_paths;
+  IdVector<DeviceId, std::vector<ExecOpId>> ops_of;  // of the incumbent, in the program's order
   SimResult incumbent_result, tried_result;
 };
 

@@ -3,7 +3,7 @@
 //
 // A result equals a full simulation's in every field (a property test holds it to that); only
 // `busy`, memory and step time of an abandoned run are those of the instant at which it stopped.
-// Graphs with collectives are run in full each time.
+// Graphs with collectives, and in the order of the program those with ops that move pieces, are run in full each time.
 #ifndef PLACEWRIGHT_SIM_INCREMENTAL_H_
 #define PLACEWRIGHT_SIM_INCREMENTAL_H_
 

@@ -35,6 +35,7 @@ struct TinyOpOptions {
   std::vector<std::string> after;  // names of ops
   std::vector<int32_t> writes;     // inputs that it writes and does not return
   Phase phase = Phase::kForward;
+  std::string type = "test.op";    // of ops with fresh outputs
 };
 
 class TinyStep {
@@ -79,7 +80,7 @@ class TinyStep {
   std::vector<TensorId> Op(const std::string& name, int32_t device, int64_t time,
                            std::vector<TensorId> inputs, std::vector<int64_t> output_bytes,
                            const TinyOpOptions& options = {}) {
-    OpSpec spec = Spec(name, "test.op", std::move(inputs), options);
+    OpSpec spec = Spec(name, options.type, std::move(inputs), options);
     for (size_t i = 0; i < output_bytes.size(); ++i) {
       OutputSpec output{.name = i == 0 ? name : name + ":" + std::to_string(i)};
       output.dtype = DType::kU8;

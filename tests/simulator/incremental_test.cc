@@ -85,6 +85,15 @@ TEST(IncrementalSimulator, EqualsFullSimulationInCriticalPathOrder) {
   }
 }
 
+TEST(IncrementalSimulator, EqualsFullSimulationInTheProgramsOrder) {
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomStep random(seed);
+    Walk(random, random.Make(), SchedulingPolicy::kProgram);
+    if (HasFatalFailure()) return;
+  }
+}
+
 // Long enough for all the states that are kept, each of which leaves out what is over.
 TEST(IncrementalSimulator, EqualsFullSimulationOnLargerSteps) {
   SyntheticStep step = MakeSyntheticStep({.ops = 2000, .devices = 6});
@@ -95,11 +104,11 @@ TEST(IncrementalSimulator, EqualsFullSimulationOnLargerSteps) {
                       std::move(step.costs),
                       {},
                       std::move(sim_graph)};
-  for (uint64_t seed = 0; seed < 8; ++seed) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE(seed);
     problem.placement = placements[seed % 2];
     RandomStep random(seed);
-    Walk(random, problem, seed % 4 < 2 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath);
+    Walk(random, problem, kSchedulingPolicies[seed / 2 % kSchedulingPolicies.size()]);
     if (HasFatalFailure()) return;
   }
 }

@@ -1,6 +1,6 @@
 // Small random training steps with everything the rules speak of: views, in-place writes, storages
 // of many versions, hidden writes, explicit order, zero sizes and durations, shared and slow links;
-// on request collectives and given sequences.
+// on request collectives with ops that move pieces beside them, and given sequences.
 #ifndef PLACEWRIGHT_TESTS_SIMULATOR_RANDOM_STEP_H_
 #define PLACEWRIGHT_TESTS_SIMULATOR_RANDOM_STEP_H_
 
@@ -227,6 +227,7 @@ class RandomStep {
         bytes_ = sizes_[inputs[0]];
         Remember(step.InPlace(name, 0, 0, ids, options), roots_[inputs[0]]);
       } else {
+        if (collectives_ && Draw(2) == 0) options.type = "placewright.split.default";
         AddFresh(step, name, ids, options);
       }
     }

@@ -5,8 +5,12 @@
 #define PLACEWRIGHT_TESTS_SIMULATOR_REFERENCE_SIMULATOR_H_
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -40,6 +44,7 @@ class ReferenceSimulator {
 
   void Run() {
     FindReads();
+    if (policy_ == SchedulingPolicy::kProgram) FindProgram();
     peak.assign(cluster_.device_count(), 0);
     peak_time.assign(cluster_.device_count(), 0);
     ReadPeak();
@@ -82,7 +87,7 @@ class ReferenceSimulator {
   std::map<std::pair<Slice, int32_t>, Span> transfers;
   std::map<int32_t, Span> collectives;
 
-  // Rule 16: the op that is named where not all ran, or none.
+  // Rule 16: the op that is named where not all ran, or none. With sequences alone some may not.
   OpId StuckOp() const {
     for (const auto& sequence : sequences_) {
       if (!sequence) continue;
@@ -164,7 +169,10 @@ class ReferenceSimulator {
       }
     };
     for (TensorId input : graph_.op(id).inputs) {
-      if (graph_.tensor(input).producer.valid()) add_end_of(graph_.tensor(input).producer, false);
+      // Who wrote what the tensor names has ended before any content of it is read.
+      const Tensor& tensor = graph_.tensor(input);
+      const bool wrote = WriterOf(tensor.storage.value(), tensor.version) == tensor.producer;
+      if (tensor.producer.valid() && !wrote) add_end_of(tensor.producer, false);
     }
     for (OpId earlier : graph_.op(id).after) add_end_of(earlier, true);
     waits.erase(id);
@@ -224,7 +232,7 @@ class ReferenceSimulator {
       if (span.ready < 0 && IsReady(op)) span.ready = now;
     }
     for (auto& [id, span] : collectives) {
-      bool ready = span.ready < 0;
+      bool ready = span.ready < 0 && (policy_ != SchedulingPolicy::kProgram || HasTurn(id));
       for (OpId member : MembersOf(id)) ready = ready && ops[member.value()].ready >= 0;
       if (ready) span.ready = now;
     }
@@ -312,9 +320,113 @@ class ReferenceSimulator {
     }
     return true;
   }
-  // Rule 16: the only op that the device may start, or -1; -2 where the policy chooses.
+  // Rule 17. Of every op the ops that wait for its end.
+  std::map<int32_t, std::set<int32_t>> WaitingOps() {
+    std::map<int32_t, std::set<int32_t>> waiting;
+    for (const auto& [op, span] : ops) {
+      std::set<int32_t> before;
+      for (const Slice& slice : reads_[op]) before.insert(WriterOf(slice.storage, slice.version).value());
+      for (OpId earlier : WaitsOf(OpId(op))) before.insert(earlier.value());
+      for (StorageId s : graph_.storages()) {
+        for (size_t v = 1; v < graph_.storage(s).versions.size(); ++v) {
+          if (graph_.storage(s).versions[v].writer != OpId(op)) continue;
+          before.insert(graph_.storage(s).versions[v - 1].writer.value());
+          for (const auto& [slice, readers] : readers_) {
+            if (slice.storage != s.value() || slice.version != static_cast<int32_t>(v) - 1) continue;
+            for (int32_t reader : readers) {
+              if (DeviceOf(reader) == HomeOf(s.value())) before.insert(reader);
+            }
+          }
+        }
+      }
+      for (int32_t earlier : before) {
+        if (earlier >= 0 && earlier != op) waiting[earlier].insert(op);
+      }
+    }
+    return waiting;
+  }
+  bool Moves(int32_t op) const {
+    const std::string_view type = graph_.op(OpId(op)).type;
+    if (graph_.collective_of(OpId(op)).valid()) return false;
+    for (const char* name : {"split", "pack", "concat", "add_n"}) {
+      if (type == std::string("placewright.") + name + ".default") return true;
+    }
+    return false;
+  }
+  // Places are of ops of the step; an op is put before, at or behind one: (place, -1 | 0 | 1, number).
+  using Place = std::tuple<int32_t, int32_t, int32_t>;
+  void FindProgram() {
+    const std::map<int32_t, std::set<int32_t>> waiting = WaitingOps();
+    const auto waiting_for = [&](int32_t op) {
+      const auto it = waiting.find(op);
+      return it == waiting.end() ? std::set<int32_t>() : it->second;
+    };
+    std::map<int32_t, bool> for_others;
+    const std::function<bool(int32_t)> is_for_others = [&](int32_t op) {
+      if (!Moves(op)) return false;
+      if (for_others.contains(op)) return for_others[op];
+      bool any = false;
+      for (int32_t later : waiting_for(op)) {
+        any |= DeviceOf(later) != DeviceOf(op) || graph_.collective_of(OpId(later)).valid() ||
+               is_for_others(later);
+      }
+      return for_others[op] = any;
+    };
+    std::map<int32_t, std::set<int32_t>> before;
+    for (const auto& [op, later] : waiting) {
+      for (int32_t each : later) before[each].insert(op);
+    }
+    const std::function<int32_t(int32_t)> place_of = [&](int32_t op) -> int32_t {
+      const CollectiveId collective = graph_.collective_of(OpId(op));
+      if (collective.valid() || is_for_others(op)) {
+        int32_t last = -1;
+        std::vector<OpId> all = {OpId(op)};
+        if (collective.valid()) all = MembersOf(collective.value());
+        for (OpId each : all) {
+          for (int32_t earlier : before[each.value()]) last = std::max(last, place_of(earlier));
+        }
+        return last;
+      }
+      if (!Moves(op) || waiting_for(op).empty()) return op;
+      int32_t first = std::numeric_limits<int32_t>::max();
+      for (int32_t later : waiting_for(op)) first = std::min(first, place_of(later));
+      return first;
+    };
+    for (const auto& [op, span] : ops) {
+      if (graph_.collective_of(OpId(op)).valid()) continue;
+      const int32_t side = !Moves(op) ? 0 : is_for_others(op) ? 1 : waiting_for(op).empty() ? 0 : -1;
+      program_[DeviceOf(op)].insert(Place(place_of(op), side, op));
+    }
+    for (const auto& [id, span] : collectives) {
+      int32_t last = -1;
+      std::set<int32_t> devices;
+      for (OpId member : MembersOf(id)) {
+        last = std::max(last, member.value());
+        devices.insert(DeviceOf(member.value()));
+      }
+      communicators_[devices].insert({place_of(last), last, id});
+    }
+  }
+  bool HasTurn(int32_t id) const {
+    for (const auto& [devices, all] : communicators_) {
+      for (const auto& [place, last, each] : all) {
+        if (each == id) return true;
+        if (!over_.contains(each)) break;
+      }
+    }
+    return false;
+  }
+  // Rules 16 and 17: the only op that the device may start, or -1; -2 where the policy chooses.
   int32_t NextInSequence(DeviceId device) const {
-    if (sequences_.empty() || !sequences_[device]) return -2;
+    if (sequences_.empty() || !sequences_[device]) {
+      if (policy_ != SchedulingPolicy::kProgram) return -2;
+      const auto it = program_.find(device.value());
+      if (it == program_.end()) return -1;
+      for (const auto& [place, side, op] : it->second) {
+        if (!ended_.contains(op)) return op;
+      }
+      return -1;
+    }
     for (OpId op : *sequences_[device]) {
       if (!ended_.contains(op.value())) return op.value();
     }
@@ -423,6 +535,8 @@ class ReferenceSimulator {
   std::map<int32_t, std::set<Slice>> reads_;
   std::map<Slice, std::set<int32_t>> readers_;
   std::map<int32_t, int64_t> paths_;
+  std::map<int32_t, std::set<Place>> program_;  // by device
+  std::map<std::set<int32_t>, std::set<std::tuple<int32_t, int32_t, int32_t>>> communicators_;
   std::set<int32_t> ended_, over_;  // ops; collectives
   std::set<std::pair<Slice, int32_t>> arrived_;
 };

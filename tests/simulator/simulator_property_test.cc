@@ -70,8 +70,10 @@ TEST(SimulatorProperty, EqualsTheReferenceOnLargerSteps) {
                         random, std::move(sim_graph)};
     ExpectEqualRuns(problem, SchedulingPolicy::kFifo);
     ExpectEqualRuns(problem, SchedulingPolicy::kCriticalPath);
+    ExpectEqualRuns(problem, SchedulingPolicy::kProgram);
     problem.placement = contiguous;
     ExpectEqualRuns(problem, SchedulingPolicy::kFifo);
+    ExpectEqualRuns(problem, SchedulingPolicy::kProgram);
     if (HasFatalFailure()) return;
   }
 }
@@ -92,7 +94,15 @@ TEST(SimulatorProperty, EqualsTheReferenceInCriticalPathOrder) {
   }
 }
 
-// Rules 14 to 16: collectives, and orders that are given, some of which let nothing go on.
+TEST(SimulatorProperty, EqualsTheReferenceInTheProgramsOrder) {
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    SCOPED_TRACE(seed);
+    ExpectEqualRuns(RandomStep(seed).Make(), SchedulingPolicy::kProgram);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Rules 14 to 17: collectives, and orders that are given, some of which let nothing go on.
 TEST(SimulatorProperty, EqualsTheReferenceOnDistributedSteps) {
   int steps = 0, collectives = 0, stuck = 0, sequences = 0;
   for (uint64_t seed = 0; steps < 1200; ++seed) {
@@ -102,7 +112,7 @@ TEST(SimulatorProperty, EqualsTheReferenceOnDistributedSteps) {
     if (!RandomStep::MembersApart(problem)) continue;
     ++steps;
     collectives += static_cast<int>(problem.graph.collective_count());
-    const auto policy = seed % 2 == 0 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
+    const SchedulingPolicy policy = kSchedulingPolicies[seed % kSchedulingPolicies.size()];
     ExpectEqualRuns(problem, policy);
     const Sequences given = random.RandomSequences(problem);
     for (const auto& sequence : given) sequences += sequence ? 1 : 0;
@@ -149,7 +159,7 @@ TEST(SimulatorProperty, PeakItemsAndBottlenecksSumExactly) {
     const TinyProblem problem = RandomStep(seed).Make();
     Simulator simulator(problem.sim_graph);
     SimOptions options;
-    options.policy = seed % 2 == 0 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
+    options.policy = kSchedulingPolicies[seed % kSchedulingPolicies.size()];
     options.schedule = true;
     const SimResult& result = simulator.Run(problem.placement, options);
     for (DeviceId device : problem.cluster.devices()) {
@@ -183,7 +193,7 @@ TEST(SimulatorProperty, RunsDoNotInfluenceEachOther) {
     for (int run = 0; run < 8; ++run) {
       const Placement placement = random.RandomPlacement(problem);
       SimOptions options;
-      options.policy = run % 2 == 0 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
+      options.policy = kSchedulingPolicies[static_cast<size_t>(run) % kSchedulingPolicies.size()];
       Simulator fresh(problem.sim_graph);
       const SimResult expected = fresh.Run(placement, options);
       const Nanos limit = options.abandon_above = Nanos(random.Draw(3000));

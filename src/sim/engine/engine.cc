@@ -60,6 +60,7 @@ EngineOutcome Engine::Resume(const Snapshot& state, const StatePatch& patch,
   }
   if (options_.abandon_above < kMaxQuantity) SumWork();
   if (options_.policy == SchedulingPolicy::kCriticalPath) ComputePaths(placement, &path_);
+  if (options_.policy == SchedulingPolicy::kProgram) LinkOps(state.live().op);
   if (options_.record) ForgetLater();
   return Continue(nullptr, checkpoints);
 }
@@ -158,10 +159,50 @@ void Engine::Prepare(const Placement& placement) {
   PlacePersistent(placement);
   PlaceInputs();
   PrepareGeneral();
+  if (options_.policy != SchedulingPolicy::kProgram) return;
+  for (DeviceId device : p_.device_ids()) run_.last_op[device] = FirstOf(device);
+  program_.Find(p_, packed_, run_.ops);
+  collectives_over_.assign(program_.communicators().size(), 0);
+  LinkOps(ExecOpId(0));
+  if (HasSequences()) LinkSequences();
+}
+
+// What follows what on each device, of the ops from `from` on; those before it are over.
+void Engine::LinkOps(ExecOpId from) {
+  following_.resize(static_cast<size_t>(p_.ops + p_.devices));
+  next_on_.assign(p_.devices, ExecOpId());
+  const auto link = [this](ExecOpId op) {
+    ExecOpId& next = next_on_[run_.ops[op].device];
+    following_[op] = next;
+    next = op;
+  };
+  if (program_.by_id()) {
+    for (int32_t i = p_.ops; i > from.value(); --i) link(ExecOpId(i - 1));
+  } else {
+    for (size_t i = program_.order().size(); i > 0; --i) link(program_.order()[i - 1]);
+  }
+  for (DeviceId device : p_.device_ids()) {
+    const ExecOpId last = run_.last_op[device];
+    if (last < from || last == FirstOf(device)) following_[last] = next_on_[device];
+  }
+}
+
+// Rule 16 comes before rule 17.
+void Engine::LinkSequences() {
+  for (DeviceId device : p_.device_ids()) {
+    const std::optional<std::vector<OpId>>& sequence = (*options_.sequences)[device];
+    if (!sequence) continue;
+    ExecOpId last = FirstOf(device);
+    for (const OpId op : *sequence) {
+      following_[last] = p_.exec_of[op];
+      last = p_.exec_of[op];
+    }
+    following_[last] = ExecOpId();
+  }
 }
 
 void Engine::PrepareGeneral() {
-  const bool sequences = options_.sequences != nullptr && !options_.sequences->empty();
+  const bool sequences = HasSequences();
   general_ = sequences || !p_.collective_time.empty();
   if (!general_) return;
   for (CollectiveId id : IdRange<CollectiveId>(p_.collective_time.size())) {
@@ -185,6 +226,11 @@ void Engine::PrepareGeneral() {
 ExecOpId Engine::StuckOp() const {
   for (DeviceId device : p_.device_ids()) {
     if (!has_sequence_[device]) continue;
+    if (options_.policy == SchedulingPolicy::kProgram) {
+      const ExecOpId following = following_[run_.last_op[device]];
+      if (following.valid()) return following;
+      continue;
+    }
     const std::vector<OpId>& sequence = *(*options_.sequences)[device];
     const size_t next = static_cast<size_t>(run_.next_turn[device]);
     if (next < sequence.size()) return p_.exec_of[sequence[next]];

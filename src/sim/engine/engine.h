@@ -19,6 +19,7 @@
 #include "plan/schedule.h"
 #include "plan/sequence.h"
 #include "sim/engine/packed_step.h"
+#include "sim/engine/program_order.h"
 #include "sim/engine/run_state.h"
 #include "sim/engine/sim_graph.h"
 #include "sim/engine/snapshot.h"
@@ -27,13 +28,25 @@
 namespace placewright {
 
 // How a device chooses among its ready ops: by ready time, by path, or by a key that each op gets
-// when it is ready, which costs more and is for given sequences. The last two know collectives.
-enum class Service : uint8_t { kFifo, kPath, kFifoTogether, kGeneral };
+// when it is ready, which costs more and is for given sequences; or it waits for the next op of the
+// program. Those that know collectives come last.
+enum class Service : uint8_t {
+  kFifo,
+  kPath,
+  kProgram,
+  kFifoTogether,
+  kGeneral,
+  kProgramTogether
+};
 constexpr bool IsFifo(Service service) {
   return service == Service::kFifo || service == Service::kFifoTogether;
 }
+constexpr bool IsProgram(Service service) {
+  return service == Service::kProgram || service == Service::kProgramTogether;
+}
 constexpr bool HasCollectives(Service service) {
-  return service == Service::kFifoTogether || service == Service::kGeneral;
+  return service == Service::kFifoTogether || service == Service::kGeneral ||
+         service == Service::kProgramTogether;
 }
 
 struct EngineOptions {
@@ -47,7 +60,7 @@ struct EngineOptions {
   const Sequences* sequences = nullptr;  // rule 16; of the placement that is run
 };
 
-// kStuck: the given sequences make ops wait for one another.
+// kStuck: the given sequences make ops wait for one another, or with the order of the program.
 enum class EngineOutcome : uint8_t { kDone, kAbandoned, kStopped, kStuck };
 
 // States that a recorded run leaves behind, ascending in time, one every so many ended ops.
@@ -133,6 +146,12 @@ class Engine {
   void PlacePersistent(const Placement& placement);
   void PlaceInputs();
   void PrepareGeneral();
+  bool HasSequences() const {
+    return options_.sequences != nullptr && !options_.sequences->empty();
+  }
+  void LinkOps(ExecOpId from);
+  void LinkSequences();
+  ExecOpId FirstOf(DeviceId device) const { return ExecOpId(p_.ops + device.value()); }
   EngineOutcome Continue(const Placement* fresh, Checkpoints* checkpoints);
   EngineOutcome ChooseLoop(const Placement* fresh);
   template <Service kService>
@@ -199,8 +218,13 @@ class Engine {
   static CollectiveId CollectiveOf(TransferId waiting) {
     return CollectiveId(-2 - waiting.value());
   }
-  template <bool kRecord>
+  template <Service kService, bool kRecord>
   void MakeMemberReady(CollectiveId id);
+  template <bool kRecord>
+  void MakeCollectiveReady(CollectiveId id);
+  bool HasTurn(CollectiveId id) const;
+  template <bool kRecord>
+  void PassTurnOn(CollectiveId id);
   template <bool kRecord, bool kBound>
   void TryStartCollective(CollectiveId id);
   template <bool kRecord, bool kBound>
@@ -239,6 +263,11 @@ class Engine {
   bool general_ = false;              // collectives, or given sequences
   IdVector<ExecOpId, int32_t> turn_;  // position in its device's sequence
   IdVector<DeviceId, char> has_sequence_;
+  // Rule 17: the op that its device runs behind each op, or none; then the first of each device.
+  IdVector<ExecOpId, ExecOpId> following_;
+  IdVector<DeviceId, ExecOpId> next_on_;  // scratch of LinkOps
+  ProgramOrder program_;
+  std::vector<int32_t> collectives_over_;  // by communicator
 
   // Of one run.
   RunState run_;

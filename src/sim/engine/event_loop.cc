@@ -26,8 +26,11 @@ int64_t Later(int64_t now, int64_t duration) { return std::min(now + duration, k
 }  // namespace
 
 EngineOutcome Engine::ChooseLoop(const Placement* fresh) {
-  const bool sequences = options_.sequences != nullptr && !options_.sequences->empty();
-  if (general_ && !sequences && options_.policy == SchedulingPolicy::kFifo) {
+  if (options_.policy == SchedulingPolicy::kProgram) {
+    return general_ ? ChooseBound<Service::kProgramTogether>(fresh)
+                    : ChooseBound<Service::kProgram>(fresh);
+  }
+  if (general_ && !HasSequences() && options_.policy == SchedulingPolicy::kFifo) {
     return ChooseBound<Service::kFifoTogether>(fresh);
   }
   if (general_) return ChooseBound<Service::kGeneral>(fresh);
@@ -56,9 +59,11 @@ inline void Engine::MakeReady(ExecOpId op) {
   if constexpr (kRecord) op_ready_[op] = run_.now;
   if constexpr (HasCollectives(kService)) {
     const CollectiveId collective = p_.CollectiveOf(op);
-    if (collective.valid()) return MakeMemberReady<kRecord>(collective);
+    if (collective.valid()) return MakeMemberReady<kService, kRecord>(collective);
   }
-  if constexpr (!IsFifo(kService)) {
+  if constexpr (IsProgram(kService)) {  // what is not next is looked at when its turn comes
+    if (following_[run_.last_op[device]] != op) return;
+  } else if constexpr (!IsFifo(kService)) {
     const bool by_path = kService == Service::kPath;
     run_.path_queue[device].push_back(by_path ? PathItem{path_[op], op} : KeyOf(op, device));
     std::push_heap(run_.path_queue[device].begin(), run_.path_queue[device].end(),
@@ -188,9 +193,9 @@ inline void Engine::Publish(SliceId slice, DeviceId device, bool at_once) {
       ++uses;
       held[reader->edge] = at_home;
       --op.need;
-      if constexpr (kService != Service::kFifo || kRecord) {
+      if constexpr ((kService != Service::kFifo && kService != Service::kProgram) || kRecord) {
         if (op.need == 0) MakeReady<kService, kRecord>(reader->op);
-      } else {
+      } else if constexpr (kService == Service::kFifo) {
         queue.PushIf(op.need == 0, reader->op);
       }
       continue;
@@ -331,11 +336,35 @@ inline void Engine::FreeLinks(const PackedRoute& route) {
   }
 }
 
-// Rule 15: one more member is ready. With the last of them the collective is, and waits where
-// transfers do; its key is that of a transfer of its first member before all of them.
-template <bool kRecord>
+// Rule 15: one more member is ready. With the last of them the collective is, but for its turn.
+template <Service kService, bool kRecord>
 void Engine::MakeMemberReady(CollectiveId id) {
   if (--run_.missing[id] > 0) return;
+  if constexpr (IsProgram(kService)) {
+    if (!HasTurn(id)) return;
+  }
+  MakeCollectiveReady<kRecord>(id);
+}
+
+// Rule 17: all before it on its communicator are over.
+inline bool Engine::HasTurn(CollectiveId id) const {
+  const size_t communicator = static_cast<size_t>(program_.CommunicatorOf(id));
+  const size_t over = static_cast<size_t>(collectives_over_[communicator]);
+  return program_.communicators()[communicator][over] == id;
+}
+
+// One is over. The next one may have been waiting for nothing else.
+template <bool kRecord>
+void Engine::PassTurnOn(CollectiveId id) {
+  const size_t communicator = static_cast<size_t>(program_.CommunicatorOf(id));
+  const std::vector<CollectiveId>& all = program_.communicators()[communicator];
+  const size_t over = static_cast<size_t>(++collectives_over_[communicator]);
+  if (over < all.size() && run_.missing[all[over]] == 0) MakeCollectiveReady<kRecord>(all[over]);
+}
+
+// It waits where transfers do; its key is that of a transfer of its first member before all of them.
+template <bool kRecord>
+void Engine::MakeCollectiveReady(CollectiveId id) {
   if constexpr (kRecord) collective_times_[id].ready = run_.now;
   const std::span<const LinkId> links = p_.collective_links[id];
   if (links.empty()) return free_collectives_.push_back(id);
@@ -386,6 +415,7 @@ void Engine::BeginCollective(CollectiveId id) {
 template <Service kService, bool kRecord, bool kBound>
 void Engine::CompleteCollective(CollectiveId id) {
   run_.missing[id] = RunCore::kOver;
+  if constexpr (IsProgram(kService)) PassTurnOn<kRecord>(id);
   for (LinkId link : p_.collective_links[id]) {
     run_.link_busy[link] = 0;
     touched_links_.Add(link);
@@ -455,7 +485,12 @@ inline int64_t Engine::BeginOp(ExecOpId op, DeviceId device) {
 // Serves the next ready op of an idle device. Returns its end, kNever if there is none.
 template <Service kService, bool kRecord, bool kBound>
 inline int64_t Engine::BeginNext(DeviceId device) {
-  if constexpr (!IsFifo(kService)) {
+  if constexpr (IsProgram(kService)) {
+    const ExecOpId next = following_[run_.last_op[device]];
+    if (!next.valid() || run_.ops[next].need > 0) return EventQueue::kNever;
+    run_.last_op[device] = next;
+    return BeginOp<kRecord, kBound>(next, device);
+  } else if constexpr (!IsFifo(kService)) {
     auto& queue = run_.path_queue[device];
     if (queue.empty()) return EventQueue::kNever;
     if constexpr (kService == Service::kGeneral) {  // rule 16: not before its turn
@@ -529,9 +564,9 @@ inline int64_t Engine::ServeReaders(const Transfer& transfer, HoldingId copy, bo
   const DeviceId to = transfer.to();
   const ExecOpId reader = transfer.reader;
   const bool one_reader = run_.holdings[copy].left == 1;
-  // Nothing else can be ready there; in the general case it may still not be the reader's turn, and a member
-  // of a collective takes no turn at all.
-  if (!HasCollectives(kService) && idle && one_reader && !transfer.overwriter.valid()) {
+  // Nothing else can be ready there; in the general case, and in the program's order, it may still not be the
+  // reader's turn, and a member of a collective takes no turn at all.
+  if (!HasCollectives(kService) && !IsProgram(kService) && idle && one_reader && !transfer.overwriter.valid()) {
     if (--run_.ops[reader].need > 0) return EventQueue::kNever;
     if constexpr (kRecord) op_ready_[reader] = run_.now;
     return BeginOp<kRecord, kBound>(reader, to);
@@ -631,11 +666,10 @@ EngineOutcome Engine::Loop(const Placement* fresh) {
       RunLink<kService, kRecord, kBound>(LinkAt(run_.events.slot()));
     }
   }
-  // A SimGraph has no cycle, so that no op waits for ever but for its turn.
-  const bool sequences = options_.sequences != nullptr && !options_.sequences->empty();
-  if (kService == Service::kGeneral && sequences && run_.ended < p_.ops) {
-    return EngineOutcome::kStuck;
-  }
+  // A SimGraph has no cycle, so that no op waits for ever but for its turn; in the program's order without
+  // sequences none does (program_order.h), if the file has an order (FirstOutOfProgram).
+  constexpr bool kHasTurns = kService == Service::kGeneral || IsProgram(kService);
+  if (kHasTurns && HasSequences() && run_.ended < p_.ops) return EngineOutcome::kStuck;
   PW_CHECK_EQ(run_.ended, p_.ops);
   return EngineOutcome::kDone;
 }

@@ -84,7 +84,8 @@ struct RunCore {
         path_queue(devices),
         link_queue(links),
         missing(collectives, 0),
-        next_turn(devices, 0) {}
+        next_turn(devices, 0),
+        last_op(devices) {}
 
   int64_t now = 0;
   int32_t ended = 0;  // ops
@@ -102,6 +103,8 @@ struct RunCore {
   static constexpr int32_t kRuns = -1, kOver = -2;
   IdVector<CollectiveId, int32_t> missing;
   IdVector<DeviceId, int32_t> next_turn;  // in the device's sequence
+  // Rule 17: the op that has begun last on each device; before any the number of ops + that of the device.
+  IdVector<DeviceId, ExecOpId> last_op;
 };
 
 struct RunState : RunCore {

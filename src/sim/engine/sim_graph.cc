@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "plan/moving_ops.h"
 
 namespace placewright {
 
@@ -61,6 +62,7 @@ class Builder {
   void AddOps() {
     p_.devices = static_cast<int32_t>(cluster_.device_count());
     p_.exec_of.assign(graph_.op_count(), ExecOpId());
+    std::vector<ExecOpId> moving;
     for (OpId op : graph_.ops()) {
       if (graph_.op(op).is_view) continue;
       p_.exec_of[op] = p_.op_of.push_back(op);
@@ -75,7 +77,12 @@ class Builder {
         }
       }
       p_.workspace.push_back(costs_.workspace(op).count);
+      const bool member = graph_.collective_of(op).valid();
+      if (!member && MovesPieces(graph_.op(op).type)) moving.push_back(p_.exec_of[op]);
     }
+    if (moving.empty()) return;
+    p_.moves_pieces.assign(p_.ops, 0);
+    for (const ExecOpId op : moving) p_.moves_pieces[op] = 1;
   }
 
   void AddStorages() {

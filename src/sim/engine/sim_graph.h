@@ -54,6 +54,8 @@ struct SimGraph {
   Csr<VersionId, SliceId> version_slices;
   Csr<ExecOpId, ExecOpId> explicit_successors;  // ops whose `after` names this op
 
+  IdVector<ExecOpId, char> moves_pieces;  // rule 17: by its type, no member; empty: none does
+
   // Collectives (rule 15), in the graph's order.
   IdVector<ExecOpId, CollectiveId> collective_of;  // empty without collectives
   Csr<CollectiveId, ExecOpId> collective_members;

@@ -1,0 +1,175 @@
+#include "sim/engine/program_order.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <span>
+#include <tuple>
+
+namespace placewright {
+
+// Once or several times each: what reads what it makes, what loses a requirement when it ends, and what writes
+// over what it reads beside it.
+template <class Visit>
+void ProgramOrder::ForEachWaiting(ExecOpId op, const Visit& visit) const {
+  for (const PackedReader& reader : packed_->ReadersOf(op)) visit(reader.op);
+  if (!packed_->ops[op.index()].special()) return;
+  for (const ExecOpId waits : packed_->ends[op]) visit(waits);
+  for (int32_t e = packed_->ops[op.index()].edge; e < packed_->ops[op.index() + 1].edge; ++e) {
+    const ExecOpId writer = packed_->overwriter[packed_->edge_slice[e]];
+    if (!writer.valid() || writer == op) continue;
+    if ((*ops_)[writer].device == (*ops_)[op].device) visit(writer);
+  }
+}
+
+void ProgramOrder::Find(const SimGraph& p, const PackedStep& packed,
+                        const IdVector<ExecOpId, OpState>& ops) {
+  p_ = &p;
+  packed_ = &packed;
+  ops_ = &ops;
+  by_id_ = p.moves_pieces.empty() && p.collective_time.empty();
+  communicators_.clear();
+  if (by_id_) return;
+  FindForOthers();
+  RankForward();
+  RankBackward();
+  Merge();
+  FindCommunicators();
+}
+
+// From the end, so that what waits for an op is known.
+void ProgramOrder::FindForOthers() {
+  for_others_.assign(p_->ops, 0);
+  if (p_->moves_pieces.empty()) return;
+  for (size_t i = p_->topological_order.size(); i > 0; --i) {
+    const ExecOpId op = p_->topological_order[i - 1];
+    if (!p_->moves_pieces[op]) continue;
+    const DeviceId device = (*ops_)[op].device;
+    bool others = false;
+    ForEachWaiting(op, [&](ExecOpId waits) {
+      others = others || (*ops_)[waits].device != device || p_->CollectiveOf(waits).valid() ||
+               for_others_[waits] != 0;
+    });
+    for_others_[op] = others;
+  }
+}
+
+// Ops of the step, those for others and collectives. The members of a collective are neighbours, and all
+// that they wait for comes before the first of them.
+void ProgramOrder::RankForward() {
+  rank_.assign(p_->ops, -1);
+  const std::vector<ExecOpId>& order = p_->topological_order;
+  for (size_t i = 0; i < order.size();) {
+    const CollectiveId collective = p_->CollectiveOf(order[i]);
+    size_t end = i + 1;
+    while (collective.valid() && end < order.size() && p_->CollectiveOf(order[end]) == collective) {
+      ++end;
+    }
+    int32_t rank = -1;
+    for (size_t j = i; j < end; ++j) rank = std::max(rank, rank_[order[j]]);
+    for (; i < end; ++i) {
+      const ExecOpId op = order[i];
+      const bool moves = !p_->moves_pieces.empty() && p_->moves_pieces[op] != 0;
+      const bool own = !collective.valid() && !(moves && for_others_[op]);
+      rank_[op] = own ? op.value() : rank;
+      ForEachWaiting(op, [&](ExecOpId waits) { rank_[waits] = std::max(rank_[waits], rank_[op]); });
+    }
+  }
+}
+
+// Those that join what was received. One that nothing waits for stays where the file has it.
+void ProgramOrder::RankBackward() {
+  if (p_->moves_pieces.empty()) return;
+  for (size_t i = p_->topological_order.size(); i > 0; --i) {
+    const ExecOpId op = p_->topological_order[i - 1];
+    if (!p_->moves_pieces[op] || for_others_[op]) continue;
+    int32_t first = std::numeric_limits<int32_t>::max();
+    ForEachWaiting(op, [&](ExecOpId waits) { first = std::min(first, rank_[waits]); });
+    if (first < std::numeric_limits<int32_t>::max()) rank_[op] = first;
+  }
+}
+
+// What keeps its place is in order already.
+void ProgramOrder::Merge() {
+  moved_.clear();
+  order_.clear();
+  order_.reserve(static_cast<size_t>(p_->ops));
+  if (!p_->moves_pieces.empty()) {
+    for (const ExecOpId op : p_->exec_ops()) {
+      if (p_->moves_pieces[op]) moved_.push_back(op);
+    }
+  }
+  // Before the op of that rank what joins, behind it what is for others.
+  const auto key = [&](ExecOpId op) {
+    return std::tuple(rank_[op], for_others_[op], op);
+  };
+  std::sort(moved_.begin(), moved_.end(),
+            [&](ExecOpId a, ExecOpId b) { return key(a) < key(b); });
+  size_t next = 0;
+  for (const ExecOpId op : p_->exec_ops()) {
+    if (p_->CollectiveOf(op).valid()) continue;
+    if (!p_->moves_pieces.empty() && p_->moves_pieces[op]) continue;
+    while (next < moved_.size() &&
+           (rank_[moved_[next]] < op.value() ||
+            (rank_[moved_[next]] == op.value() && !for_others_[moved_[next]]))) {
+      order_.push_back(moved_[next++]);
+    }
+    order_.push_back(op);
+  }
+  order_.insert(order_.end(), moved_.begin() + static_cast<ptrdiff_t>(next), moved_.end());
+}
+
+void ProgramOrder::FindCommunicators() {
+  communicator_of_.assign(p_->collective_time.size(), -1);
+  std::vector<std::tuple<int32_t, ExecOpId, CollectiveId>> items;
+  for (const CollectiveId id : IdRange<CollectiveId>(p_->collective_time.size())) {
+    const std::span<const ExecOpId> members = p_->collective_members[id];
+    items.emplace_back(rank_[members.front()], *std::max_element(members.begin(), members.end()),
+                       id);
+  }
+  std::sort(items.begin(), items.end());
+  std::map<std::vector<DeviceId>, int32_t> known;
+  std::vector<DeviceId> devices;
+  for (const auto& [rank, last, id] : items) {
+    devices.clear();
+    for (const ExecOpId member : p_->collective_members[id]) {
+      devices.push_back((*ops_)[member].device);
+    }
+    std::sort(devices.begin(), devices.end());
+    const auto [of, fresh] =
+        known.try_emplace(devices, static_cast<int32_t>(communicators_.size()));
+    if (fresh) communicators_.emplace_back();
+    communicators_[static_cast<size_t>(of->second)].push_back(id);
+    communicator_of_[id] = of->second;
+  }
+}
+
+ExecOpId FirstOutOfProgram(const SimGraph& p) {
+  const auto place_of = [&](ExecOpId op) {
+    const CollectiveId collective = p.CollectiveOf(op);
+    if (!collective.valid()) return op;
+    const std::span<const ExecOpId> members = p.collective_members[collective];
+    return *std::max_element(members.begin(), members.end());
+  };
+  ExecOpId first;
+  for (const ExecOpId op : p.exec_ops()) {
+    const ExecOpId place = place_of(op);
+    const auto check = [&](ExecOpId waits) {
+      if (waits == op || place < place_of(waits)) return;
+      if (!first.valid() || waits < first) first = waits;
+    };
+    for (const ExecOpId reader : p.ReadersOf(op)) check(reader);
+    for (const ExecOpId later : p.explicit_successors[op]) check(later);
+    for (const SliceId slice : p.op_slices[op]) {
+      const ExecOpId writer = p.version_overwriter[p.slice_version[slice]];
+      if (writer.valid()) check(writer);
+    }
+    for (const VersionId version : p.op_makes[op]) {
+      const ExecOpId writer = p.version_overwriter[version];
+      if (writer.valid()) check(writer);
+    }
+  }
+  return first;
+}
+
+}  // namespace placewright
