@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "graph/aliasing/layout.h"
 #include "graph/aliasing/view_geometry.h"
+#include "plan/moving_ops.h"
 #include "sharding/separable_results.h"
 
 namespace placewright {
@@ -119,6 +120,7 @@ PricedPartId PartPrices::Find(std::span<const int32_t> key, std::span<const Part
   part.writes.erase(std::unique(part.writes.begin(), part.writes.end()), part.writes.end());
   part.is_view = views > 0 && views == part.outputs.size() && part.writes.empty();
   part.separable = MakesBothGradients(part);
+  part.moves_pieces = MovesPieces(part.op.type);
   part.passes_on = part.is_view || part.op.type.starts_with("placewright.") ||
                    part.op.type == "aten._to_copy.default" || part.op.type == "aten.add.Tensor";
   part.views.resize(part.outputs.size());

@@ -56,6 +56,7 @@ struct PricedPart {
   bool is_view = false;
   bool separable =
       false;  // it makes the gradient of an input and that of a weight, which two could
+  bool moves_pieces = false;  // plan/moving_ops.h
   bool passes_on = false;  // what it reads, another type of it, or that with something added
   std::vector<std::vector<PartView>> views;  // by output: found so far
 };

@@ -81,7 +81,7 @@ TEST_F(Conformance, RandomProblems) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     TestSpec spec = RandomSpec(seed);
     if (!Runnable(spec)) continue;
-    spec.policy = seed % 4 < 2 ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
+    spec.policy = kSchedulingPolicies[seed / 2 % kSchedulingPolicies.size()];
     const auto test = MakeTestProblem(spec);
     for (const Planner* planner : planners_) {
       SCOPED_TRACE(std::string(planner->name()) + ", seed " + std::to_string(seed));

@@ -232,6 +232,17 @@ TEST(LayoutEvaluator, EqualsTheCompiledGraphByCriticalPath) {
   }
 }
 
+// What moves pieces stands where its makers or readers do, and collectives wait for those before them.
+TEST(LayoutEvaluator, EqualsTheCompiledGraphInTheProgramsOrder) {
+  const std::string graph = Example("tiny_transformer_adam.json.gz");
+  for (const char* preset : {"4xP100", "mixed-lab", "dgx-a100"}) {
+    for (const uint64_t seed : {3, 4}) {
+      SCOPED_TRACE(fmt::format("{}, seed {}", preset, seed));
+      Walk(graph, preset, seed, false, SchedulingPolicy::kProgram).Compare(60);
+    }
+  }
+}
+
 TEST(LayoutEvaluator, EqualsTheCompiledGraphWhereAxesAreChosen) {
   Walk(Example("tiny_transformer_adam.json.gz"), "4xP100", 1, false).CompareAxisChoices();
 }
@@ -259,6 +270,7 @@ TEST(LayoutEvaluator, EqualsTheCompiledGraphOfConvolutions) {
     SCOPED_TRACE(name);
     const bool large = std::string(name) == "resnet50_b32_sgd";
     Walk(path, "4xP100", 2, false).Compare(large ? 8 : 40);
+    Walk(path, "4xP100", 2, false, SchedulingPolicy::kProgram).Compare(large ? 8 : 40);
     if (large) Walk(path, "4xP100", 3, true).Compare(8);
   }
   if (!any) GTEST_SKIP() << "no ../shared/data/fx";

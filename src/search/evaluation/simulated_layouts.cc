@@ -119,7 +119,7 @@ struct LayoutEvaluator::State {
     if (*made_apart) SeparateGradients(prices, *last, changes);
     if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, *last, changes);
     prices.PriceNew();
-    PW_CHECK(packer.Pack(last->arrays(), /*with_paths=*/false).ok());
+    PW_CHECK(packer.Pack(last->arrays(), /*with_paths=*/false, /*with_order=*/false).ok());
     return packer.Instances();
   }
 
@@ -140,7 +140,8 @@ struct LayoutEvaluator::State {
     prices.PriceNew();
     const bool with_paths =
         abandon_above < Nanos(kMaxQuantity) || problem.policy == SchedulingPolicy::kCriticalPath;
-    PW_RETURN_IF_ERROR(packer.Pack(writer.arrays(), with_paths));
+    PW_RETURN_IF_ERROR(packer.Pack(writer.arrays(), with_paths,
+                                   problem.policy == SchedulingPolicy::kProgram));
     return evaluator.Evaluate(packer.packed(), packer.placement(), problem.policy, abandon_above);
   }
 

@@ -66,7 +66,7 @@ void StepPacker::AddCluster() {
   }
 }
 
-Status StepPacker::Pack(const StepArrays& arrays, bool with_paths) {
+Status StepPacker::Pack(const StepArrays& arrays, bool with_paths, bool with_order) {
   AddStorages(arrays);
   PW_RETURN_IF_ERROR(CollectOps(arrays));
   PW_RETURN_IF_ERROR(AddTimes());
@@ -77,6 +77,8 @@ Status StepPacker::Pack(const StepArrays& arrays, bool with_paths) {
   PW_RETURN_IF_ERROR(AddCollectives(arrays));
   packed_.AddRoutes(p_);
   if (!all_connected_) PW_RETURN_IF_ERROR(CheckRoutes(arrays));
+  if (with_paths || with_order) AddOrder();
+  if (with_order) AddMoving();
   if (with_paths) AddPaths();
   return Ok();
 }
@@ -532,8 +534,8 @@ Status StepPacker::CheckRoutes(const StepArrays& arrays) const {
   return Ok();
 }
 
-void StepPacker::AddPaths() {
-  // The members of a collective where the last of them stands.
+// The members of a collective where the last of them stands.
+void StepPacker::AddOrder() {
   p_.topological_order.clear();
   p_.topological_order.reserve(static_cast<size_t>(p_.ops));
   const bool together = !p_.collective_of.empty();
@@ -546,6 +548,16 @@ void StepPacker::AddPaths() {
     if (op != *std::max_element(members.begin(), members.end())) continue;
     p_.topological_order.insert(p_.topological_order.end(), members.begin(), members.end());
   }
+}
+
+void StepPacker::AddMoving() {
+  p_.moves_pieces.assign(static_cast<size_t>(p_.ops), 0);
+  for (const ExecOpId op : p_.exec_ops()) {
+    p_.moves_pieces[op] = prices_.part(exec_[op.index()].part).moves_pieces;
+  }
+}
+
+void StepPacker::AddPaths() {
   const PackedOp* const ops = packed_.ops.data();
   const PackedSlice* const slices = packed_.slices.data();
   const PackedReader* const readers = packed_.readers.data();

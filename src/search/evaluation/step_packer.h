@@ -26,8 +26,9 @@ class StepPacker {
   // Precondition: the arrays' parts have prices. Errors: kField (an op on a device that does not support it),
   // kPlanInvalid (views of one storage on several devices), kUnreachable (devices that exchange something without a
   // route).
-  // `with_paths`: what a run with a limit, or by critical path, looks at is filled, too.
-  Status Pack(const StepArrays& arrays, bool with_paths);
+  // `with_paths`: what a run with a limit, or by critical path, looks at is filled, too; `with_order`: what one in the
+  // order of the program does.
+  Status Pack(const StepArrays& arrays, bool with_paths, bool with_order);
 
   // Of the last step, what runs of packed steps ask of one (sim/simulator.h). Ops are those that are no views, in the
   // order of the step.
@@ -112,6 +113,8 @@ class StepPacker {
   void AddWaits(const StepArrays& arrays);
   Status AddCollectives(const StepArrays& arrays);
   Status CheckRoutes(const StepArrays& arrays) const;
+  void AddOrder();
+  void AddMoving();
   void AddPaths();
   std::span<const ArrayRead> ReadsOf(const StepArrays& arrays, const ExecOp& op) const {
     return {arrays.reads.data() + op.reads.begin,

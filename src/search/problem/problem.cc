@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "search/problem/constraints.h"
+#include "sim/program_sequences.h"
 
 namespace placewright {
 namespace {
@@ -114,6 +115,9 @@ Result<Problem> BuildProblem(const Graph& graph, const Cluster& cluster, const C
     if (group.allowed.empty()) return NoDeviceFor(problem, group, row);
   }
   problem.sim_graph = BuildSimGraph(graph, cluster, costs);
+  if (policy == SchedulingPolicy::kProgram) {
+    PW_RETURN_IF_ERROR(CheckProgramOrder(problem.sim_graph, graph));
+  }
   AddPersistentBytes(problem);
   return problem;
 }

@@ -42,7 +42,8 @@ struct Problem {
 
 // Errors: kConstraint (a glob that matches nothing, a device that is not there, pins that
 // contradict each other), kInfeasible (a group that no device can run: the message names the
-// group's first op, what it needs and the smallest change that would fit).
+// group's first op, what it needs and the smallest change that would fit),
+// kGraphOrder (CheckProgramOrder, where the order is the program's).
 Result<Problem> BuildProblem(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                              const Constraints& constraints, SchedulingPolicy policy);
 

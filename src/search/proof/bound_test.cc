@@ -39,7 +39,7 @@ TEST(LowerBound, IsNeverAboveTheBestPlacement) {
   for (uint64_t seed = 0; seed < 600; ++seed) {
     TestSpec spec = RandomSpec(seed);
     if (seed % 4 == 3) AddHomes(seed, spec);
-    for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
+    for (SchedulingPolicy policy : kSchedulingPolicies) {
       spec.policy = policy;
       bool runnable = true;  // an op that no device supports is another test's business
       for (const TestOp& op : spec.ops) {
