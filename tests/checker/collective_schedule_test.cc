@@ -92,10 +92,10 @@ TEST_P(CollectiveSchedules, AndNoOthers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, CollectiveSchedules,
-                         ::testing::Values(SchedulingPolicy::kFifo,
-                                           SchedulingPolicy::kCriticalPath),
-                         [](const auto& policy) {
-                           return policy.param == SchedulingPolicy::kFifo ? "Fifo" : "CriticalPath";
+                         ::testing::ValuesIn(kSchedulingPolicies), [](const auto& policy) {
+                           return policy.param == SchedulingPolicy::kFifo      ? "Fifo"
+                                  : policy.param == SchedulingPolicy::kProgram ? "Program"
+                                                                               : "CriticalPath";
                          });
 
 }  // namespace

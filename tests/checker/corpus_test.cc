@@ -43,7 +43,8 @@ TEST_P(CheckerCorpus, AgreesWithTheSimulator) {
       const CostTable costs = ModelCosts(graph.value().graph, cluster, {}).Take();
       // Long runs of groups on one device, and every group anywhere.
       for (const auto& [policy, spread] : {std::pair(SchedulingPolicy::kFifo, 0.02),
-                                           std::pair(SchedulingPolicy::kCriticalPath, 1.0)}) {
+                                           std::pair(SchedulingPolicy::kCriticalPath, 1.0),
+                                           std::pair(SchedulingPolicy::kProgram, 0.02)}) {
         const Placement placement =
             RandomPlacement(graph.value().graph, cluster, costs, spread, random);
         ASSERT_EQ(Verdict(graph.value(), cluster, costs, placement,

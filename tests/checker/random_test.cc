@@ -144,10 +144,10 @@ TEST_P(CheckerOnRandomSteps, AlwaysComesToAVerdict) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, CheckerOnRandomSteps,
-                         ::testing::Values(SchedulingPolicy::kFifo,
-                                           SchedulingPolicy::kCriticalPath),
-                         [](const auto& policy) {
-                           return policy.param == SchedulingPolicy::kFifo ? "Fifo" : "CriticalPath";
+                         ::testing::ValuesIn(kSchedulingPolicies), [](const auto& policy) {
+                           return policy.param == SchedulingPolicy::kFifo      ? "Fifo"
+                                  : policy.param == SchedulingPolicy::kProgram ? "Program"
+                                                                               : "CriticalPath";
                          });
 
 }  // namespace

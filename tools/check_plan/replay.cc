@@ -24,6 +24,16 @@ Replay::Replay(const Step& step, const Waits& waits)
     by_start_.push_back(node);
     if (StartOf(node) < EndOf(node)) by_end_.push_back(node);
   }
+  if (InProgramOrder()) {
+    program_ = ProgramOf(step);
+    follows_.assign(program_.before.size(), -1);
+    for (const CollectiveId id : step.graph().collectives()) {
+      const CollectiveId before = program_.before[id];
+      if (!before.valid()) continue;
+      follows_[before.index()] = waits.NodeOf(id);
+      ++left_[waits.NodeOf(id)];
+    }
+  }
   std::sort(by_start_.begin(), by_start_.end(), [this](int32_t a, int32_t b) {
     return std::pair(StartOf(a), a) < std::pair(StartOf(b), b);
   });
@@ -37,7 +47,10 @@ Replay::Replay(const Step& step, const Waits& waits)
 MaybeViolation Replay::Run() {
   now_ = {Nanos(0), 0};
   for (int32_t node = 0; node < waits_.node_count(); ++node) {
-    if (waits_.WaitCount(node) == 0) Settle(node);
+    const bool waits = waits_.WaitCount(node) > 0 ||
+                       (InProgramOrder() && waits_.IsCollective(node) &&
+                        program_.before[waits_.CollectiveOf(node)].valid());
+    if (!waits) Settle(node);
   }
   CHECK_PLAN_RETURN_IF_VIOLATED(RunInstant(Nanos(0)));
   while (next_start_ < by_start_.size() || next_end_ < by_end_.size()) {
@@ -79,6 +92,10 @@ void Replay::Complete(int32_t node) {
     const int32_t last = ended.back();
     ended.pop_back();
     stamps_.end[last] = now_;
+    if (waits_.IsCollective(last) && InProgramOrder()) {
+      const int32_t next = follows_[waits_.CollectiveOf(last).index()];
+      if (next >= 0 && --left_[next] == 0) Enqueue(next);
+    }
     for (int32_t waiter : waits_.WaitersOf(last)) {
       if (--left_[waiter] > 0) continue;
       if (EndsWithIts(waiter)) {
@@ -130,6 +147,7 @@ MaybeViolation Replay::StartWhatCan() {
     if (StartOf(node) != now_.time) return StartsLate(node);
     for (int32_t each : ServersOf(node)) {
       servers_[each].queue.pop();
+      ++servers_[each].next_turn;
       servers_[each].running = node;
     }
     StartNow(node);
@@ -145,6 +163,7 @@ void Replay::StartNow(int32_t node) {
 int32_t Replay::HeadThatCanStart(int32_t server) const {
   if (servers_[server].queue.empty()) return -1;
   const int32_t node = servers_[server].queue.top().node;
+  if (!HasTurn(server, node)) return -1;
   for (int32_t each : ServersOf(node)) {
     if (servers_[each].running >= 0 || servers_[each].queue.top().node != node) return -1;
   }
@@ -191,6 +210,11 @@ Violation Replay::StartsLate(int32_t node) const {
       PlaceOf(node)};
 }
 
+bool Replay::HasTurn(int32_t server, int32_t node) const {
+  if (!InProgramOrder() || !waits_.IsOp(node)) return true;
+  return program_.turn[waits_.OpOf(node)] == servers_[server].next_turn;
+}
+
 bool Replay::EndsWithIts(int32_t node) const {
   if (!waits_.IsOp(node)) return false;
   const OpId op = waits_.OpOf(node);
@@ -217,7 +241,9 @@ std::vector<int32_t> Replay::ServersOf(int32_t node) const {
 
 Replay::Waiting Replay::KeyOf(int32_t node) const {
   if (waits_.IsOp(node)) {
-    const int64_t first = paths_.empty() ? now_.time.count : -paths_[node].count;
+    const int64_t first = InProgramOrder()  ? program_.turn[waits_.OpOf(node)]
+                          : paths_.empty() ? now_.time.count
+                                           : -paths_[node].count;
     return {{first, node, 0, 0, 0, 0}, node};
   }
   if (waits_.IsCollective(node)) {

@@ -1,4 +1,4 @@
-// The order among those that are ready at once (rules 2, 5 and 6): the schedule is followed from
+// The order among those that are ready at once (rules 2, 5, 6 and 17): the schedule is followed from
 // instant to instant, and at each one it is compared with what the queues would start.
 //
 // Within one instant, completions and starts alternate in phases: first everything that ends now
@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "check_plan/program.h"
 #include "check_plan/step.h"
 #include "check_plan/waits.h"
 
@@ -40,7 +41,7 @@ class Replay {
   const Stamps& stamps() const { return stamps_; }
 
  private:
-  // Smallest key first. Ops: (ready time or minus path, op id). Transfers and collectives: rules 5 and 15.
+  // Smallest key first. Ops: (ready time, minus path or turn, op id). Transfers and collectives: rules 5 and 15.
   struct Waiting {
     std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t> key;
     int32_t node;
@@ -48,6 +49,7 @@ class Replay {
   };
   // One device or link.
   struct Server {
+    int32_t next_turn = 0;  // in the program's order
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> queue;
     int32_t running = -1;
     bool touched = false;  // something changed in this phase
@@ -62,6 +64,8 @@ class Replay {
   int32_t HeadThatCanStart(int32_t server) const;
   // Views and members of collectives end with what they wait for.
   bool EndsWithIts(int32_t node) const;
+  bool InProgramOrder() const { return step_.policy() == SchedulingPolicy::kProgram; }
+  bool HasTurn(int32_t server, int32_t node) const;
   void StartNow(int32_t node);
   Violation NotStarted(int32_t node) const;
   Violation StartsLate(int32_t node) const;
@@ -76,6 +80,8 @@ class Replay {
   const Step& step_;
   const Waits& waits_;
   std::vector<Nanos> paths_;     // critical-path order only
+  Program program_;              // the program's order only
+  std::vector<int32_t> follows_;  // the same, by collective: that on its devices which waits for its end; -1: none
   std::vector<Server> servers_;  // devices, then links
   std::vector<int32_t> by_start_,
       by_end_;  // nodes that run, views and members left out; by_end_ only those that last
