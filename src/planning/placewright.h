@@ -73,7 +73,7 @@ struct PlanRequest {
   uint64_t seed = 0;
   int threads = 1;  // never changes the plan of an iteration budget
   Constraints constraints{};
-  SchedulingPolicy policy = SchedulingPolicy::kFifo;
+  std::optional<SchedulingPolicy> policy{};  // the order of each device's ops; none: DefaultPolicy of the graph
   std::string cost_profile = "default";  // of modelled costs: "default" or "tf1"
   // How GPUs that have TF32 multiply float32: "pytorch" (convolutions in TF32, products not), "fp32" or
   // "tf32".

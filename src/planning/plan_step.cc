@@ -48,6 +48,10 @@ Status CheckLimits(const PlanRequest& request) {
   return Ok();
 }
 
+SchedulingPolicy PolicyOf(const PlanRequest& request, const Graph& graph) {
+  return request.policy.value_or(DefaultPolicy(graph.format()));
+}
+
 Error NoSuchSpace(const std::string& why, const std::string& remedy) {
   return MakeError(ErrorCode::kUsage, why, "", remedy);
 }
@@ -65,7 +69,7 @@ Result<std::unique_ptr<LayoutProblem>> LayoutsOf(const Graph& graph, const Clust
             " follow its batch",
         "Read an ONNX model with prove_batch, record the step anew, or ask for kPlaced.");
   }
-  return LayoutProblem::Make(graph, cluster, costs, request.policy);
+  return LayoutProblem::Make(graph, cluster, costs, PolicyOf(request, graph));
 }
 
 // A plan that splits or copies ops is its compiled step, from here on.
@@ -76,10 +80,10 @@ Result<PlannedStep> PlannedOf(const PreparedProblem& prepared, const LayoutProbl
   PW_ASSIGN(CompiledStep compiled, made ? std::move(*made) : CompileStep(layouts, *result.layouts));
   DistributedStep& step = compiled.step;
   PW_ASSIGN(SimResult replay, Replay(compiled.sim_graph, step.graph, layouts.cluster,
-                                     step.placement, request.policy));
+                                     step.placement, layouts.policy));
   PlannedStep planned;
   planned.plan = MakePlan(
-      result, replay, {step.graph, layouts.cluster, compiled.costs, step.placement, request.policy},
+      result, replay, {step.graph, layouts.cluster, compiled.costs, step.placement, layouts.policy},
       request.seed, std::chrono::duration<double>(Clock::now() - started).count());
   if (const std::optional<Bound>& bound = prepared.replicated_bound()) {
     planned.plan.lower_bound = bound->value;
@@ -114,7 +118,7 @@ Result<PlannedStep> Search(const Graph& graph, const Cluster& cluster, const Cos
   PW_RETURN_IF_ERROR(CheckLimits(request));
   ProblemSettings settings;
   settings.constraints = request.constraints;
-  settings.policy = request.policy;
+  settings.policy = PolicyOf(request, graph);
   settings.threads = std::max(1, request.threads);
   settings.layouts = layouts;
   PlannerOptions options = OptionsOf(request, started);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "plan/schedule.h"
 #include "report/graph_summary.h"
 
 namespace placewright {
@@ -60,7 +61,9 @@ std::string RenderSummary(const Graph& graph, std::string_view format, const Gra
   table.AddRow({"largest tensor", FormatBytes(s.memory.largest_tensor)});
   if (alone) {
     table.AddRow({"peak on one device", FormatBytes(alone->peak),
-                  "tensors alone, ops in first-in-first-out order"});
+                  DefaultPolicy(graph.format()) == SchedulingPolicy::kProgram
+                      ? "tensors alone, ops in the order of the program"
+                      : "tensors alone, ops in first-in-first-out order"});
   }
   const std::string body = table.Render({false, style.utf8}, 2);
   text += body.substr(body.find('\n') + 1);  // no header: the first column says what it is

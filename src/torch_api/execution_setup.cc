@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/engine/sim_graph.h"
+#include "sim/program_sequences.h"
 
 namespace placewright {
 
@@ -78,8 +79,13 @@ Result<ExecutionRequest> MakeExecutionRequest(const Graph& graph, const Cluster&
   request.placement = placement;
   request.policy = policy;
   PW_ASSIGN(request.devices, ExecutionDevicesOf(cluster, simulate, here));
-  if (policy != SchedulingPolicy::kCriticalPath) return request;
+  if (policy == SchedulingPolicy::kFifo) return request;
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs);
+  if (policy == SchedulingPolicy::kProgram) {
+    PW_RETURN_IF_ERROR(CheckProgramOrder(sim_graph, graph));
+    request.sequences = ProgramSequences(sim_graph, placement);
+    return request;
+  }
   request.paths = IdVector<OpId, int64_t>(graph.op_count(), 0);
   for (const OpId op : graph.ops()) {
     const ExecOpId exec = sim_graph.exec_of[op];

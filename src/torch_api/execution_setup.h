@@ -21,7 +21,8 @@ namespace placewright {
 Result<std::vector<ExecutionDevice>> ExecutionDevicesOf(const Cluster& cluster, bool simulate,
                                                         const std::vector<bool>& here = {});
 
-// Everything but the seed. `policy` critical path takes its paths from the costs.
+// Everything but the seed. `policy` critical path takes its paths from the costs; the order of the program is given
+// as sequences. Errors: those of ExecutionDevicesOf, of CheckProgramOrder.
 Result<ExecutionRequest> MakeExecutionRequest(const Graph& graph, const Cluster& cluster,
                                               const CostTable& costs, const Placement& placement,
                                               SchedulingPolicy policy, bool simulate,

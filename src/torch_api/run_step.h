@@ -53,7 +53,7 @@ struct RunRequest {
   // Behind the last step, also where `stop` ended it: the place to take parameters out.
   std::function<Status(const StepValues& values)> finish{};
   StopToken stop{};                                   // ends it behind the step that runs
-  SchedulingPolicy policy = SchedulingPolicy::kFifo;  // critical path: of modelled costs
+  SchedulingPolicy policy = SchedulingPolicy::kProgram;  // critical path: of modelled costs
   bool simulate_devices = false;  // every device on a core of this machine, whatever it is
 };
 

@@ -107,12 +107,42 @@ TEST_F(PlanCommand, SameSeedAndIterationsGiveTheSamePlanForAnyThreads) {
   }
 }
 
+// Recorded steps run in the order of the program, other graphs first come, first served; every plan says which.
+TEST_F(PlanCommand, TheOrderIsThatOfTheGraphUnlessItIsGiven) {
+  const std::string recorded = PLACEWRIGHT_SOURCE_DIR "/examples/tiny_transformer_adam.json.gz";
+  Write("net.json", ChainGraph(4, kPlenty).dump());
+  const auto order_of = [&](const std::string& graph, std::vector<std::string> more) {
+    std::vector<std::string> words = {"plan", graph, "--algo", "layered", "-o", "o.plan.json"};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_EQ(Run(words).status, 0);
+    EXPECT_EQ(Run({"check", "o.plan.json"}).status, 0);
+    return Json::parse(Read("o.plan.json"))["order"];
+  };
+  EXPECT_EQ(order_of(recorded, {"-c", "4xP100"}), "program");
+  EXPECT_EQ(order_of(recorded, {"-c", "4xP100", "--order", "fifo"}), "fifo");
+  EXPECT_EQ(order_of("net.json", {}), "fifo");
+  EXPECT_EQ(order_of("net.json", {"--order", "program"}), "program");
+}
+
+// A cost graph may list ops in any order; as a program it then cannot run.
+TEST_F(PlanCommand, AnOrderThatCannotRunIsRefused) {
+  Json net = ChainGraph(4, kPlenty);
+  std::reverse(net["ops"].begin(), net["ops"].end());
+  Write("net.json", net.dump());
+  EXPECT_EQ(Run({"plan", "net.json", "--iterations", "10"}).status, 0);
+  for (const std::string command : {"plan", "compare"}) {
+    const Outcome refused = RunJson({command, "net.json", "--order", "program", "--iterations", "10"});
+    EXPECT_EQ(refused.status, 3);
+    EXPECT_EQ(refused.json()["error"]["code"], "graph-order") << refused.out;
+  }
+}
+
 // With more than one, baselines of layouts are made beside the first placements.
 TEST_F(PlanCommand, LayoutsAreTheSameForAnyThreads) {
   const std::string graph = PLACEWRIGHT_SOURCE_DIR "/examples/tiny_transformer_adam.json.gz";
   std::vector<std::string> first;
   for (const char* threads : {"1", "2", "2"}) {
-    ASSERT_EQ(Run({"plan", graph, "-c", "4xP100", "--iterations", "3000", "--threads", threads,
+    ASSERT_EQ(Run({"plan", graph, "-c", "4xP100", "--order", "fifo", "--iterations", "3000", "--threads", threads,
                    "-o", "net.plan.json"})
                   .status,
               0);

@@ -37,7 +37,7 @@ void ExpectAgreement(const fs::path& path, const char* preset) {
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, costs.value());
   Simulator simulator(sim_graph);
   Random random(1);
-  for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
+  for (SchedulingPolicy policy : kSchedulingPolicies) {
     const Placement placement = RandomPlacement(graph, cluster, random);
     const SimResult& result = simulator.Run(placement, {policy, true, false});
     const std::vector<MemoryCurve> curves = MemoryCurves(sim_graph, placement, *result.schedule);

@@ -474,6 +474,7 @@ Result<std::unique_ptr<Planning>> PrepareRun(const RunKey& key) {
   InputOptions input;
   input.graph = key.graph;
   input.cluster = key.cluster;
+  input.order = ToString(SchedulingPolicy::kFifo);  // of the papers' tables
   SearchOptions search;
   search.threads = 1;
   return Prepare(input, search);

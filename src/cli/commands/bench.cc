@@ -31,7 +31,7 @@ class BenchCommand : public Command {
         .AddOption("--devices", options_.step.devices, "Devices, all joined pairwise (default 8)")
         .TypeName("N")
         .Check(IntegerWithin(1, 128));
-    simulator.AddOption("--order", order_, "fifo or critical-path (default fifo)")
+    simulator.AddOption("--order", order_, "program, fifo or critical-path (default fifo)")
         .TypeName("ORDER");
     simulator.Footer(
         "Times are those of whole simulations, memory included, without a schedule. The fastest\n"

@@ -24,6 +24,7 @@
 #include "sim/device_use.h"
 #include "sim/placement_check.h"
 #include "sim/placeto/from_step.h"
+#include "sim/program_sequences.h"
 #include "sim/saturation_check.h"
 #include "sim/simulator.h"
 
@@ -106,6 +107,9 @@ class SimulateCommand : public Command {
           ReportPlaceto(MakePlacetoCase(sim_graph, graph, cluster, subject.placement), placeto_,
                         context.console));
       return 0;
+    }
+    if (subject.inputs.policy == SchedulingPolicy::kProgram) {
+      PW_RETURN_IF_ERROR(CheckProgramOrder(sim_graph, graph).InFile(input_.graph));
     }
     Simulator simulator(sim_graph);
     SimOptions options = {subject.inputs.policy, true, true};

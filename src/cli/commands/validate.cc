@@ -159,7 +159,7 @@ class ValidateCommand : public Command {
     PW_ASSIGN(const std::vector<SuitePlacement> placements,
               PlanSuite(graph, cluster, measured.busy(), run.interrupted, run.console));
     return Validate(
-        {graph, cluster, measured.busy(), SchedulingPolicy::kFifo, &measured, std::nullopt},
+        {graph, cluster, measured.busy(), DefaultPolicy(graph.format()), &measured, std::nullopt},
         placements, run, pairs, errors);
   }
 

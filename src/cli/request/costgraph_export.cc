@@ -9,6 +9,7 @@
 #include "cluster/cluster_builder.h"
 #include "formats/costs/costgraph_writer.h"
 #include "sim/placement_check.h"
+#include "sim/program_sequences.h"
 #include "sim/plain_step.h"
 #include "sim/simulator.h"
 
@@ -55,12 +56,12 @@ Result<Cluster> BareCluster(const Cluster& cluster, const SimResult& result) {
   return std::move(builder).Build();
 }
 
-NamedSequences NameSequences(const PlanInputs& plan) {
+NamedSequences NameSequences(const Sequences& sequences, const PlanInputs& plan) {
   NamedSequences named;
-  for (const DeviceId id : IdRange<DeviceId>(plan.sequences.size())) {
-    if (!plan.sequences[id]) continue;
+  for (const DeviceId id : IdRange<DeviceId>(sequences.size())) {
+    if (!sequences[id]) continue;
     std::vector<std::string> ops;
-    for (const OpId op : *plan.sequences[id]) ops.push_back(plan.graph.graph.op(op).name);
+    for (const OpId op : *sequences[id]) ops.push_back(plan.graph.graph.op(op).name);
     named.emplace_back(plan.cluster.cluster.device(id).name, std::move(ops));
   }
   return named;
@@ -148,7 +149,8 @@ Status WriteCostGraphPlan(const PlanInputs& plan, const Placement& placement, co
   PW_RETURN_IF_ERROR(CheckSize(graph.op_count(), cluster));
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, plan.costs);
   PW_RETURN_IF_ERROR(CheckPlacementLegal(sim_graph, graph, cluster, placement));
-  const SimResult original = Simulated(sim_graph, placement, plan.plan.policy, plan.sequences);
+  const SchedulingPolicy policy = plan.plan.policy;
+  const SimResult original = Simulated(sim_graph, placement, policy, plan.sequences);
   PW_ASSIGN(PlainStep plain, MakePlainStep(sim_graph, graph, plan.costs, placement));
   PW_ASSIGN(Cluster bare, BareCluster(cluster, original));
   NoteForms(plain, notes);
@@ -156,16 +158,29 @@ Status WriteCostGraphPlan(const PlanInputs& plan, const Placement& placement, co
 
   CostGraph file{std::move(plain.graph), std::move(bare), std::move(plain.costs), {}};
   file.placement = NamePlacement(plain.placement, file.graph, file.cluster);
-  file.sequences = NameSequences(plan);
+  file.sequences = NameSequences(plan.sequences, plan);
+  // The order of the program is known of the step alone: the file has its ops' as sequences, and of whatever has
+  // none, collectives, the order in which they are ready.
+  const bool program = policy == SchedulingPolicy::kProgram;
+  if (program) {
+    PW_RETURN_IF_ERROR(CheckProgramOrder(sim_graph, graph));
+    Sequences all = ProgramSequences(sim_graph, placement);
+    for (const DeviceId id : IdRange<DeviceId>(plan.sequences.size())) {
+      if (plan.sequences[id]) all[id] = plan.sequences[id];
+    }
+    file.sequences = NameSequences(all, plan);
+    notes->push_back("the order of the program is stated by sequences");
+  }
+  const SchedulingPolicy of_file = program ? SchedulingPolicy::kFifo : policy;
   const Sequences sequences =
       file.sequences.empty()
           ? Sequences()
           : ResolveSequences(file.sequences, file.graph, file.cluster, plain.placement).Take();
   const SimResult result = Simulated(BuildSimGraph(file.graph, file.cluster, file.costs),
-                                     plain.placement, plan.plan.policy, sequences);
+                                     plain.placement, of_file, sequences);
   NoteDifferences(cluster, original, result, notes);
   Json document = CostGraphToJson(file);
-  document["expected"] = Expected(result, plan.plan.policy);
+  document["expected"] = Expected(result, of_file);
   return sink(FormatDocument(document));
 }
 

@@ -147,7 +147,10 @@ Status RejectOptionsOfPlan(const InputOptions& options) {
 }
 
 Result<Inputs> LoadInputs(const InputOptions& options) {
-  PW_ASSIGN(const SchedulingPolicy policy, ParseSchedulingPolicy(options.order));
+  std::optional<SchedulingPolicy> stated;
+  if (!options.order.empty()) {
+    PW_ASSIGN(stated, ParseSchedulingPolicy(options.order));
+  }
   PW_ASSIGN(const auto dimensions, ParseDimensions(options.dimensions));
   // The cluster first: it is small, and a misspelt preset shall not wait for a large graph.
   std::optional<LoadedCluster> cluster;
@@ -165,6 +168,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   PW_ASSIGN(LoadedGraph graph,
             LoadGraphOrModel(options.graph, graph_options, {options.store, options.store_kept},
                              options.interrupted));
+  const SchedulingPolicy policy = stated.value_or(DefaultPolicy(graph.graph.format()));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), policy);
   if (!cluster) {
     return MakeError(

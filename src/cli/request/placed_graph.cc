@@ -9,6 +9,7 @@
 #include "planning/prepared_problem.h"
 #include "sim/device_use.h"
 #include "sim/placement_check.h"
+#include "sim/program_sequences.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -26,6 +27,9 @@ Result<PlanInputs> LoadPlacedGraph(const InputOptions& input, const std::string&
   PW_RETURN_IF_ERROR(CheckPlacementLegal(sim_graph, graph, cluster, devices).InFile(placement));
   PW_ASSIGN(placed.sequences,
             ResolveSequences(loaded.sequences, graph, cluster, devices).InFile(placement));
+  if (inputs.policy == SchedulingPolicy::kProgram) {
+    PW_RETURN_IF_ERROR(CheckProgramOrder(sim_graph, graph).InFile(input.graph));
+  }
   SimOptions options;
   options.policy = inputs.policy;
   options.sequences = &placed.sequences;

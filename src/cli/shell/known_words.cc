@@ -83,7 +83,7 @@ KnownWords WordsOfTheProgram() {
       {"capture MODEL", models},
       {"zoo MODEL", models},
       {"SHELL", {"bash", "zsh", "fish"}},
-      {"--order", {"fifo", "critical-path"}},
+      {"--order", {"program", "fifo", "critical-path"}},
       {"inspect --order",
        {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"}},
       {"--groups", {"acyclic", "metis", "scotch", "tag"}},

@@ -46,7 +46,8 @@ void AddCostOptions(CommandLine app, InputOptions* options) {
       .TypeName("NAME")
       .Group("Input");
   app.AddOption("--order", options->order,
-                "How a device picks among its ready ops: fifo (default) or critical-path")
+                "How a device orders its ops: program (default of recorded steps), fifo (default of other graphs: "
+                "first ready, first run) or critical-path")
       .TypeName("ORDER")
       .Group("Input");
 }
@@ -209,15 +210,13 @@ Result<std::chrono::nanoseconds> ParseTimeLimit(std::string_view text) {
 }
 
 Result<SchedulingPolicy> ParseSchedulingPolicy(std::string_view text) {
-  for (SchedulingPolicy policy : {SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath}) {
-    if (text == ToString(policy)) return policy;
-  }
-  const std::vector<std::string> names = {std::string(ToString(SchedulingPolicy::kFifo)),
-                                          std::string(ToString(SchedulingPolicy::kCriticalPath))};
+  if (const auto policy = FindSchedulingPolicy(text)) return *policy;
+  std::vector<std::string> names;
+  for (const SchedulingPolicy policy : kSchedulingPolicies) names.emplace_back(ToString(policy));
   return MakeError(
       ErrorCode::kUsage,
       fmt::format("--order \"{}\" is unknown{}", Printable(text), DidYouMean(text, names)), "",
-      "The orders are fifo and critical-path.");
+      "The orders are program, fifo and critical-path.");
 }
 
 Result<Constraints> ParseConstraints(const SearchOptions& options) {

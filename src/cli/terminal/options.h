@@ -36,7 +36,7 @@ struct InputOptions {
   std::string precision = "pytorch";
   std::string cost_store;  // --cost-store; empty: the default one, if there is one
   bool no_store = false;
-  std::string order = "fifo";
+  std::string order{};  // empty: that of the graph (DefaultPolicy)
   bool prove_batch = false;  // of an ONNX model: how its sizes follow the batch
   const std::atomic<bool>* interrupted = nullptr;  // ends the recording of a model
   // --batch, as given, where it may be for every GPU of the cluster ("32/gpu"): ResolveBatch (inputs.h) makes
@@ -93,7 +93,7 @@ std::function<std::string(const std::string&)> IntegerWithin(uint64_t min, uint6
 
 // "10s", "500ms", "2m", "1h", or seconds with or without a fraction. Errors: kUsage.
 Result<std::chrono::nanoseconds> ParseTimeLimit(std::string_view text);
-// "fifo" or "critical-path". Errors: kUsage with near names.
+// "program", "fifo" or "critical-path". Errors: kUsage with near names.
 Result<SchedulingPolicy> ParseSchedulingPolicy(std::string_view text);
 // --pin GLOB=DEVICE and its kin. Errors: kUsage where the '=' or a side of it is missing.
 Result<Constraints> ParseConstraints(const SearchOptions& options);

@@ -366,11 +366,11 @@ Result<Plan::LinkFigures> ReadLinkFigures(const Json& object, const std::string&
 
 Status ReadOutcome(const Json& document, bool distributed, Plan& plan) {
   PW_ASSIGN(const std::string order, GetString(document, "order", ""));
-  const bool fifo = order == ToString(SchedulingPolicy::kFifo);
-  if (!fifo && order != ToString(SchedulingPolicy::kCriticalPath)) {
-    return MakeError(ErrorCode::kField, "must be \"fifo\" or \"critical-path\"", "order");
+  const std::optional<SchedulingPolicy> policy = FindSchedulingPolicy(order);
+  if (!policy) {
+    return MakeError(ErrorCode::kField, "must be \"program\", \"fifo\" or \"critical-path\"", "order");
   }
-  plan.policy = fifo ? SchedulingPolicy::kFifo : SchedulingPolicy::kCriticalPath;
+  plan.policy = *policy;
   PW_ASSIGN(plan.algorithm, GetString(document, "algorithm", ""));
   PW_ASSIGN(plan.objective, GetString(document, "objective", ""));
   PW_ASSIGN(plan.feasible, GetBool(document, "feasible", ""));
