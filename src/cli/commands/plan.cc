@@ -26,6 +26,7 @@
 #include "report/distribution_report.h"
 #include "report/plan_report.h"
 #include "search/proof/memory_advice.h"
+#include "sim/order_advice.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/torch_library.h"
 
@@ -338,7 +339,7 @@ class PlanCommand : public Command {
     if (budget.Stopped() && space_.layouts.empty()) {
       error = Interrupted(plan.feasible);
     } else if (!plan.feasible) {
-      error = DoesNotFit(plan);
+      error = DoesNotFit(plan, inputs.cluster.cluster, distributed);
     }
     if (result.out_of_memory) error = OutOfMemory();
     const std::optional<Bound>& bound = planning.prepared->replicated_bound();
@@ -346,18 +347,24 @@ class PlanCommand : public Command {
                   context.console);
   }
 
-  static Error DoesNotFit(const Plan& plan) {
+  static Error DoesNotFit(const Plan& plan, const Cluster& cluster,
+                          const DistributedInputs& distributed) {
     const DeviceUse* worst = nullptr;
     for (const DeviceUse& use : plan.devices) {
       const bool worse =
           worst == nullptr || use.peak_memory - use.capacity > worst->peak_memory - worst->capacity;
       if (worse) worst = &use;
     }
+    const auto order =
+        AdviseOrder(distributed.sim_graph, distributed.placement, plan.policy);
     return MakeError(
         ErrorCode::kNothingFound,
         fmt::format("the plan of {} does not fit: {} needs {} and has {}", plan.algorithm, worst->name,
                     FormatBytes(worst->peak_memory), FormatBytes(worst->capacity)),
-        "", "Give it more time, another algorithm or a smaller batch; nothing was written.");
+        "",
+        fmt::format("Give it more time, another algorithm or a smaller batch{}, or record the step with gradient "
+                    "checkpointing (torch.utils.checkpoint); nothing was written.",
+                    order ? ", or " + Describe(*order, cluster) : ""));
   }
 
   // The plan found is one of whole ops, which its bound is of; others were allowed.

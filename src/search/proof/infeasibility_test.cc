@@ -279,5 +279,25 @@ TEST(NothingFits, NamesNeedCapacityGroupAndWayOut) {
   }
 }
 
+// Two results are computed again from x and each is read by one op alone (sim/program_order_test.cc): 9,216 B first
+// come, first served, 5,632 B in the order of the program.
+TEST(NothingFits, NamesAnOrderThatFits) {
+  TestSpec spec;
+  spec.capacity = {8192};
+  spec.ops = {{"x", {1}, {}, {512}},
+              {"loss", {10}, {"x"}, {512}},
+              {"again2", {10}, {"x"}, {4096}},
+              {"grad2", {10}, {"again2", "loss"}, {512}},
+              {"again1", {10}, {"x"}, {4096}},
+              {"grad1", {10}, {"again1", "grad2"}, {512}}};
+  const auto test = MakeTestProblem(spec);
+  const Error error =
+      NothingFits(test->problem, *test->evaluator, test->plans(), "single",
+                  Placement(test->problem.graph->op_count(), DeviceId(0)));
+  EXPECT_NE(WholeText(error).find("; or --order program: this plan then needs 5.5 KiB on d0, and fits"),
+            std::string::npos)
+      << WholeText(error);
+}
+
 }  // namespace
 }  // namespace placewright

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "search/proof/minimal_memory.h"
+#include "sim/order_advice.h"
 
 namespace placewright {
 namespace {
@@ -196,6 +197,20 @@ std::string DescribeOverflow(const Problem& problem, const Evaluation& result) {
   return text;
 }
 
+// What else takes less memory: another order, with its figure, and a step that keeps less.
+std::string StepAdvice(const Problem& problem, const Placement& plan) {
+  std::string text;
+  if (const auto order = AdviseOrder(problem.sim_graph, plan, problem.policy)) {
+    text += "; or " + Describe(*order, *problem.cluster);
+  }
+  bool trains = false;
+  for (const OpId op : problem.graph->ops()) {
+    trains = trains || problem.graph->op(op).phase == Phase::kBackward;
+  }
+  if (trains && problem.graph->format() == "aten") text += "; or record the step with gradient checkpointing (torch.utils.checkpoint)";
+  return text;
+}
+
 Error NothingFits(const Problem& problem, Evaluator& evaluator, const PlanSource& plans,
                   std::string_view algorithm, const Placement& plan) {
   const Evaluation result = evaluator.EvaluateOne(plan);
@@ -209,6 +224,7 @@ Error NothingFits(const Problem& problem, Evaluator& evaluator, const PlanSource
                    "Give more time (--time), or " + std::string(as_it_is ? "" : "more memory: ") +
                        DescribeMemoryAdvice(problem, advice) +
                        ReserveAdvice(problem, result.TotalOver().count) +
+                       StepAdvice(problem, plan) +
                        ConstraintAdvice(problem));
 }
 
