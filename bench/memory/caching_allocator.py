@@ -44,6 +44,8 @@ def read_step(path):
         graph = json.load(file)
     sizes, storage, made, last = [], {}, {}, {}
     for tensor in graph["inputs"]:
+        if tensor["kind"] == "hyper":  # a number of the program
+            continue
         storage[tensor["name"]] = len(sizes)
         sizes.append(bytes_of(tensor))
     persistent = range(len(sizes))

@@ -119,6 +119,36 @@ TEST(AtenReader, PathsOutsideOfTheStatedWrapperAreNoted) {
   EXPECT_TRUE(notes("", R"(,"scope":"loss")", "mlp.w").empty());
 }
 
+// The step is the recorded one; what the file says of later steps is checked.
+TEST(AtenReader, NumbersThatChangeFromStepToStep) {
+  const auto file = [](const std::string& hyper, const std::string& numbers) {
+    const std::string op =
+        R"({"name":"mul","target":"aten.mul.Tensor","phase":"opt","inputs":["input:x"],)"
+        R"("args":["%0",0.5],"outputs":[{"shape":[2,4],"dtype":"f32"}],"numbers":)" +
+        numbers + "}";
+    return File(op, "[]", "", std::string(kInputs) + "," + hyper);
+  };
+  const std::string rate =
+      R"({"name":"hyper:0.lr","kind":"hyper","shape":[],"dtype":"f64","value":0.5})";
+  const Graph graph = MustRead(file(rate, R"([[1,"1 - {0.lr}"]])"));
+  EXPECT_EQ(ToString(graph.op(OpId(0)).args[1]), "0.5");
+  EXPECT_FALSE(graph.FindTensor("hyper:0.lr").valid());
+  ExpectError(file(rate, R"([[1,"1 - {1.lr}"]])"), ErrorCode::kUnknownName,
+              "ops[0] (mul).numbers[0]");
+  for (const char* wrong : {R"([[0,"{0.lr}"]])", R"([[2,"{0.lr}"]])", R"([["alpha","{0.lr}"]])",
+                            R"([[1,0.5]])", R"(["{0.lr}"])"}) {
+    ExpectError(file(rate, wrong), ErrorCode::kField, "ops[0] (mul).numbers[0]");
+  }
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = rate;
+    return file(changed.replace(changed.find(from), from.size(), to), R"([[1,"{0.lr}"]])");
+  };
+  ExpectError(with("hyper:0.lr", "0.lr"), ErrorCode::kField, "inputs[2].name");
+  ExpectError(with("f64", "f32"), ErrorCode::kField, "inputs[2].dtype");
+  ExpectError(with("[]", "[1]"), ErrorCode::kField, "inputs[2].shape");
+  ExpectError(with("0.5", "\"0.5\""), ErrorCode::kField, "inputs[2].value");
+}
+
 TEST(AtenReader, NullOutputsKeepTheirPlaces) {
   const Graph graph =
       MustRead(File(OpText("conv", "aten.convolution_backward.default", "\"input:x\"", "",

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "formats/aten/changing_numbers.h"
 #include "formats/aten/slopes.h"
 
 namespace placewright {
@@ -276,6 +277,7 @@ Result<AtenOp> ReadOp(const Json& json) {
   PW_ASSIGN(op.inputs, ReadStrings(json, "inputs"));
   PW_RETURN_IF_ERROR(ReadArguments(json, op));
   PW_ASSIGN(op.laws, ReadArgumentLaws(json, op));
+  PW_ASSIGN(op.formulas, ReadFormulas(json, op));
   PW_RETURN_IF_ERROR(ReadOutputs(json, op));
   if (json.contains("scope") && !json.at("scope").is_null()) {
     PW_ASSIGN(op.scope, GetString(json, "scope", ""));
@@ -307,6 +309,12 @@ std::string NameOf(const Json& json) {
 }
 
 Status ReadElement(AtenFile& file, std::string_view key, size_t index, Json& json) {
+  if (key == "inputs" && IsHyper(json)) {
+    Result<std::string> name = ReadHyper(json);
+    if (!name.ok()) return InPlace(std::move(name.error()), Item("inputs", index));
+    file.hyper.push_back(std::move(name).Take());
+    return Ok();
+  }
   if (key == "inputs") {
     Result<AtenInput> input = ReadInput(json);
     if (!input.ok()) return InPlace(std::move(input.error()), Item("inputs", index));
@@ -382,6 +390,7 @@ Result<AtenFile> ReadAtenRecords(std::string_view text) {
   }
   PW_ASSIGN(file.batch_scaling, ReadBatchProof(root));
   PW_RETURN_IF_ERROR(CheckSlopes(file));
+  PW_RETURN_IF_ERROR(CheckFormulas(file));
   PW_ASSIGN(file.outputs, ReadStrings(root, "outputs"));
   if (root.contains("parameters")) {
     PW_ASSIGN(file.parameters, ReadStrings(root, "parameters"));

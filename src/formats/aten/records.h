@@ -49,6 +49,7 @@ struct AtenOp {
   std::vector<Value> args;
   std::vector<NamedValue> kwargs;
   std::vector<ArgumentLaw> laws;
+  std::vector<std::string> formulas;  // of numbers that change from step to step
   std::vector<std::optional<AtenOutput>> outputs;  // nullopt: null
 };
 
@@ -64,6 +65,7 @@ struct AtenFile {
   std::optional<bool> wrapped;
   std::optional<BatchScaling> batch_scaling;  // sizes and reason; the laws are with inputs and ops
   std::vector<AtenInput> inputs;
+  std::vector<std::string> hyper;  // names of inputs that are numbers of the program
   std::vector<AtenOp> ops;
   std::vector<std::string> outputs, parameters;
   std::vector<AtenCollective> collectives;

@@ -38,24 +38,6 @@ Result<ArgumentLaw> ReadLaw(const Json& law, const std::string& place) {
   return ArgumentLaw{0, SizeScaling::kLinear, slope};
 }
 
-// Whether an entry [position or keyword, index, ..., law] leads to `place`.
-bool LeadsTo(const Json& entry, const NumberPlace& place) {
-  const size_t steps = place.path.size() + (place.keyword != nullptr ? 1 : 0);
-  if (entry.size() != steps + 1) return false;
-  size_t at = 0;
-  if (place.keyword != nullptr) {
-    if (!entry[0].is_string() || entry[0].get_ref<const std::string&>() != *place.keyword) {
-      return false;
-    }
-    at = 1;
-  }
-  for (const int64_t index : place.path) {
-    const Json& step = entry[at++];
-    if (!step.is_number_integer() || step.get<int64_t>() != index) return false;
-  }
-  return true;
-}
-
 Result<std::vector<DimensionSlope>> CheckRank(std::vector<DimensionSlope> slopes, size_t found,
                                               size_t rank) {
   if (found == rank) return slopes;
@@ -143,6 +125,23 @@ Result<std::vector<DimensionSlope>> ReadShapeSlopes(const Json& object,
     if (slope != 0) slopes.push_back({static_cast<int32_t>(i), slope});
   }
   return CheckRank(std::move(slopes), list->size(), shape.size());
+}
+
+bool LeadsTo(const Json& entry, const NumberPlace& place) {
+  const size_t steps = place.path.size() + (place.keyword != nullptr ? 1 : 0);
+  if (entry.size() != steps + 1) return false;
+  size_t at = 0;
+  if (place.keyword != nullptr) {
+    if (!entry[0].is_string() || entry[0].get_ref<const std::string&>() != *place.keyword) {
+      return false;
+    }
+    at = 1;
+  }
+  for (const int64_t index : place.path) {
+    const Json& step = entry[at++];
+    if (!step.is_number_integer() || step.get<int64_t>() != index) return false;
+  }
+  return true;
 }
 
 Result<std::vector<ArgumentLaw>> ReadArgumentLaws(const Json& object, const AtenOp& op) {

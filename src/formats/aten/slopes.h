@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "formats/aten/records.h"
 #include "formats/text/json.h"
+#include "graph/batch/numbers.h"
 
 namespace placewright {
 
@@ -19,6 +20,10 @@ namespace placewright {
 // dimension. Errors: kField with a place within the object.
 Result<std::vector<DimensionSlope>> ReadShapeSlopes(const Json& object,
                                                     const std::vector<int64_t>& shape);
+
+// Whether an entry [position or keyword, index, ..., anything] of an op's `slopes` or `numbers`
+// leads to the number at `place`.
+bool LeadsTo(const Json& entry, const NumberPlace& place);
 
 // The optional field `slopes` of an op whose arguments are read already. Errors: as above, such as
 // an entry that leads to no number, or entries that are not in the order of the arguments.
