@@ -68,13 +68,13 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
     """
     _check_options(path, name, batch, rebatch)
     _require_torch()
-    from placewright_torch import compat, rebatch as rebatching
+    from placewright_torch import compat, rebatch as rebatching, wrappers
     arguments = dict(zip(PARTS, (model, example_inputs, loss, optimizer, targets)))
     at = (lambda size: parts_of(rebatch(size), "rebatch")) if callable(rebatch) else rebatch
     recorded, proof = rebatching.record(arguments, batch, at)
     head = {"name": _name_of(path) if name is None else name}
     if optimizer is not None:
-        head["optimizer"] = type(optimizer).__name__.lower()
+        head["optimizer"] = type(wrappers.original_optimizer(optimizer)).__name__.lower()
     head["torch"] = compat.torch.__version__
     head["wrapped"] = False  # paths are the model's own, even if its only child is called "m"
     if batch is not None:
@@ -192,14 +192,16 @@ def _load(text):
     module_name, colon, function = text.rpartition(":")
     if not colon or not module_name or not function:
         raise UsageError(f"\"{text}\" is not of the form MODULE:FUNCTION, as in train.py:build")
+    from placewright_torch import building, remedies
     try:
         load = _load_file if module_name.endswith(".py") else _load_module
-        module = load(module_name)
+        with building.loading():
+            module = load(module_name)
     except ExportError:
         raise
     except Exception as error:
         raise ExportError(f"\"{module_name}\" cannot be imported: {type(error).__name__}: "
-                          f"{error}{at(error)}") from error
+                          f"{error}{at(error)}{remedies.remedy(error, True)}") from error
     if not callable(getattr(module, function, None)):
         raise ExportError(f"\"{module_name}\" has no function \"{function}\"")
     return getattr(module, function)
@@ -239,18 +241,13 @@ def _settings(pairs):
 
 def _build(function, settings, real_weights):
     """What FUNCTION returns, as arguments of export(), without `path`."""
-    from placewright_torch import building, compat
+    from placewright_torch import building, remedies
     try:
-        if real_weights:
+        with building.loading() if real_weights else building.building():
             result = function(**settings)
-        else:
-            with building.Builder(), compat.without_content():
-                result = function(**settings)
     except Exception as error:
-        values = not real_weights and not isinstance(error, TypeError)
-        remedy = "; if it needs values of tensors, add --real-weights" if values else ""
         raise ExportError(f"{function.__name__} failed: {type(error).__name__}: "
-                          f"{error}{at(error)}{remedy}") from error
+                          f"{error}{at(error)}{remedies.remedy(error, real_weights)}") from error
     return parts_of(result, function.__name__, ("name", "batch", "rebatch"))
 
 

@@ -5,6 +5,9 @@
     resized      example inputs of another batch size
     batch_laws   the comparison of the three, and the laws that it proves
     building     models built without memory, whose code looks at numbers it has computed
+    devices      devices that count as the host
+    wrappers     DDP, FSDP and their kin, unwrapped
+    remedies     what helps when a function that builds a step fails
     fakes        the model and its inputs without weights, and back again
     update       the optimizer without weights, its state as inputs, lists of tensors split
     recorder     what PyTorch calls below autograd, as records of ops

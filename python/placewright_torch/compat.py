@@ -77,30 +77,29 @@ def address(tensor):
     return storage.data_ptr()
 
 
-def original(model):
-    """The module that torch.compile (2.x) wrapped, else the model itself."""
-    return getattr(model, "_orig_mod", model)
-
-
 def is_scripted(module):
     return isinstance(module, torch.jit.ScriptModule)
 
 
 @contextlib.contextmanager
-def _set(owner, name, value):
-    """While inside, the attribute is `value`."""
-    before = getattr(owner, name)
+def replaced(owner, name, value):
+    """While inside, the attribute of a module, class or object is `value`."""
+    own = name in vars(owner)
+    before = vars(owner)[name] if own else None
     setattr(owner, name, value)
     try:
         yield
     finally:
-        setattr(owner, name, before)
+        if own:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)
 
 
 def without_content():
     """While inside, modules are built of tensors that hold no numbers: trunc_normal_, which draws
     again until all are in range (2.15), leaves them alone."""
-    return _set(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_, **__: tensor)
+    return replaced(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_, **__: tensor)
 
 
 _autocast_init = torch.autocast.__init__
@@ -142,13 +141,16 @@ def plain_operators():
     try:
         with contextlib.ExitStack() as stack:
             stack.enter_context(eager)
-            stack.enter_context(_set(torch.autocast, "__init__", _autocast_on_cpu))
+            stack.enter_context(replaced(torch.autocast, "__init__", _autocast_on_cpu))
             # 2.x prints a traceback of its own before it raises.
-            stack.enter_context(_set(logging.getLogger(fake_tensor.__name__), "disabled", True))
+            stack.enter_context(replaced(logging.getLogger(fake_tensor.__name__), "disabled", True))
             # Distributions look at the values of their parameters, to check them.
-            stack.enter_context(_set(torch.distributions.Distribution, "_validate_args", False))
+            stack.enter_context(replaced(torch.distributions.Distribution, "_validate_args", False))
+            nnpack = getattr(torch.backends, "nnpack", None)
+            if hasattr(nnpack, "flags"):  # which takes convolutions from batch 16 on
+                stack.enter_context(nnpack.flags(False))
             if hasattr(transformer, "_detect_is_causal_mask"):  # 2.x looks at a mask's values
-                stack.enter_context(_set(transformer, "_detect_is_causal_mask", _is_causal))
+                stack.enter_context(replaced(transformer, "_detect_is_causal_mask", _is_causal))
             yield
     finally:
         torch.backends.mkldnn.set_flags(mkldnn)

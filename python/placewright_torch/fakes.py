@@ -60,6 +60,11 @@ class Fakes:
         if isinstance(parameter, torch.nn.parameter.UninitializedTensorMixin):
             raise ExportError(f"the parameter \"{path}\" has no shape yet: run the model once, or "
                               "build it with sizes instead of lazy modules")
+        if type(parameter).__name__ == "DTensor":
+            raise ExportError(f"the parameter \"{path}\" is a DTensor, one device's part of a weight, "
+                              "as fully_shard() and parallelize_module() make it: export the model "
+                              "before; a function of placewright_export.py MODULE:FUNCTION may call "
+                              "fully_shard(), which does nothing there")
         dense = self._recorder.fake_like(parameter, f"the parameter \"{path}\"")
         self._refuse_shared(path, parameter)  # what is not dense has no address
         fake = torch.nn.Parameter(dense, requires_grad=parameter.requires_grad)
@@ -76,6 +81,8 @@ class Fakes:
         if isinstance(parameter, compat.FakeTensor) or parameter.device.type == "meta":
             return  # these have no address
         address = parameter.data_ptr()
+        if not address:
+            return  # of a wrapper of other tensors
         if parameter.numel() and address in self._addresses:
             raise ExportError(
                 f"the parameters \"{self._addresses[address]}\" and \"{path}\" share their memory "

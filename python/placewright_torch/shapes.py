@@ -19,6 +19,13 @@ def _repeat_interleave(repeats, output_size):
     return repeats.new_empty((output_size,))
 
 
+def _full(size, fill_value, **kwargs):
+    """1.13 finds the type of integers and truth values only on tensors with content."""
+    if kwargs.get("dtype") is None and not isinstance(fill_value, (float, complex)):
+        kwargs["dtype"] = torch.bool if isinstance(fill_value, bool) else torch.int64
+    return torch.ops.aten.full.default(size, fill_value, **kwargs)
+
+
 def _longest(lengths, targets):
     """The length of the longest target: by the numbers where they are known, else that of the
     padding."""
@@ -49,3 +56,4 @@ SHAPE_RULES = {"aten::_ctc_loss": _ctc_loss, "aten::_ctc_loss_backward": _ctc_lo
 if compat.version() < (2, 0):
     SHAPE_RULES["aten::convolution_backward"] = _convolution_backward
     SHAPE_RULES["aten::repeat_interleave"] = _repeat_interleave
+    SHAPE_RULES["aten::full"] = _full

@@ -6,8 +6,9 @@ import traceback
 
 import torch
 
-from . import compat
+from . import compat, wrappers
 from .assumptions import Assumptions
+from .devices import on_host
 from .errors import ExportError, at
 from .fakes import Arguments, Fakes, tensors_of
 from .recorder import Recorder
@@ -39,7 +40,8 @@ class Step:
 
 def record(model, example_inputs, targets, loss, optimizer):
     """Records the step on fakes of everything; model and optimizer are left as they were."""
-    model = compat.original(model)
+    model = wrappers.original(model)
+    optimizer = wrappers.original_optimizer(optimizer)
     _check(model, loss, optimizer)
     if targets is not None and loss is None:
         raise ExportError("targets are given, but no loss that takes them: give a loss, or put them "
@@ -57,6 +59,7 @@ def record(model, example_inputs, targets, loss, optimizer):
     with contextlib.ExitStack() as stack:
         stack.enter_context(compat.plain_operators())
         stack.enter_context(torch.enable_grad())
+        stack.enter_context(on_host())
         stack.enter_context(Assumptions(recorder))
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
