@@ -85,7 +85,7 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
     said = {"path": os.fspath(path), "name": head["name"], "ops": len(recorded.ops),
             "edges": aten_file.edge_count(recorded.ops),
             "phases": aten_file.phase_counts(recorded.ops),
-            "parameters": _elements(recorded.inputs)}
+            "parameters": _elements(recorded.inputs), "notes": recorded.notes}
     return said if batch is None else {**said, "batch_proof": proof}
 
 
@@ -324,6 +324,8 @@ def _main(argv):
     phases = ", ".join(f"{count} {phase}" for phase, count in written["phases"].items())
     print(f"{written['path']}: {written['ops']} ops ({phases}), {written['edges']} edges, "
           f"{written['parameters']} parameters")
+    for note in written["notes"]:
+        print(f"note: {note}")
     proof = written.get("batch_proof")
     if proof is not None and "obstacle" in proof:
         print(f"valid for batch {proof['sizes'][0]} only: {proof['obstacle']}")

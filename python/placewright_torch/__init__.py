@@ -9,6 +9,9 @@
     wrappers     DDP, FSDP and their kin, unwrapped
     remedies     what helps when a function that builds a step fails
     fakes        the model and its inputs without weights, and back again
+    originals    parameters that hooks and closures hold, taken for their fakes
+    kept         what hooks of the optimizer change, put back
+    changing_numbers  hyper-parameters and counters as inputs, with formulas
     update       the optimizer without weights, its state as inputs, lists of tensors split
     recorder     what PyTorch calls below autograd, as records of ops
     constants    content that is one number, which the step makes itself

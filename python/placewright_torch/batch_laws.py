@@ -123,7 +123,8 @@ class _Proof:
                 raise Obstacle(f"{name} is {record['name']} ({record['target']}) at batch {size}")
             for key, what in (("inputs", "reads other tensors"), ("phase", "runs in another phase"),
                               ("scope", "is of another module"), ("alias", "is another view"),
-                              ("after", "comes after other writes")):
+                              ("after", "comes after other writes"),
+                              ("numbers", "follows other numbers of the program")):
                 if record.get(key) != op.get(key):
                     raise Obstacle(f"{name} {what} at batch {size}")
         self._op, self._laws = name, []

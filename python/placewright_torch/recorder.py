@@ -16,6 +16,7 @@ from . import compat, constants
 from .assumptions import EVERY_ELEMENT
 from .errors import ExportError
 from .memory import Memory, Value, extent_of
+from .changing_numbers import numbers_in
 from .operators import (NO_OPS, SAME_TENSOR, UNMARKED_WRITES, alias_mark, describe, for_one_tensor,
                         refuse, value_error)
 from .scopes import Scopes
@@ -60,6 +61,8 @@ class Recorder(compat.Mode):
         self.assumed = {}  # operator -> its answer, of the function of PyTorch that runs
         self.scopes = Scopes()
         self.ops, self.inputs = [], []
+        self.log = None  # a list: of calls that would be recorded, in the phase None: see changing_numbers.py
+        self.met = []  # values of tensors with content that came from outside of the model
         self._names, self._used = {}, set()
         self._known = {}  # id of a tensor with content -> (it, kept alive; its fake)
         self._constants = 0
@@ -96,6 +99,7 @@ class Recorder(compat.Mode):
         if not hasattr(tensor, "_placewright"):
             kind = "opt_state" if self.phase == "opt" else "constant"
             self.add_input(f"{kind}:{self._next_constant()}", kind, tensor)
+            self.met.append(tensor._placewright)
         return tensor._placewright
 
     def _next_constant(self):
@@ -107,7 +111,7 @@ class Recorder(compat.Mode):
         if self.is_fake(tensor):
             return tensor
         if id(tensor) not in self._known:
-            if tensor.requires_grad and self.phase is not None:
+            if tensor.requires_grad and self.phase is not None and torch.is_grad_enabled():
                 raise ExportError(
                     f"a tensor of shape {list(tensor.shape)} that wants a gradient is used in the "
                     "step but is no parameter of the model: register it with register_parameter "
@@ -119,10 +123,12 @@ class Recorder(compat.Mode):
         return self._known[id(tensor)][1]
 
     def _add_constant(self, fake, tensor):
-        """What was there before the step: made by an op of it where one number says all."""
-        number = constants.number_in(tensor)
+        """What was there before the step: made by an op of it where one number says all, unless it may
+        be what an update keeps from step to step."""
+        number = None if self.phase == "opt" else constants.number_in(tensor)
         if number is None:
             self.add_input(f"constant:{self._next_constant()}", "constant", fake)
+            self.met.append(fake._placewright)
             return
         self._record(torch.ops.aten.full.default, (list(tensor.shape), number),
                      {"dtype": tensor.dtype}, fake)
@@ -164,7 +170,23 @@ class Recorder(compat.Mode):
                     setattr(result, mark, getattr(args[0], mark))
         elif self.phase is not None:
             self._record(func, args, kwargs, result)
+        elif self.log is not None and self._is_recorded(func._schema, result):
+            arguments = with_tensors((args, kwargs), self._number_of)
+            self.log.append((str(func), numbers_in(*arguments)))
         return result
+
+    def set_data(self, tensor, data, assign):
+        """tensor.data = data: from now on the tensor is what the other one is."""
+        fake = self._fake_of(data)
+        if self.phase is not None and self.is_fake(tensor):
+            tensor._placewright = self.value_of(fake)
+        assign(tensor, fake)
+
+    def _number_of(self, tensor):
+        """What stands for a tensor in the arguments of a recorded call, if that is a number."""
+        if self._is_counter(tensor):
+            return tensor.item()
+        return getattr(tensor, "_placewright_number", None)
 
     def _argument_fake(self, tensor):
         if self._is_counter(tensor):
@@ -257,15 +279,25 @@ class Recorder(compat.Mode):
 
     # Records
 
+    @staticmethod
+    def _results(result):
+        if isinstance(result, (list, tuple)):
+            return list(result)
+        return [] if result is None else [result]
+
+    def _is_recorded(self, schema, result):
+        results = self._results(result)
+        if not all(item is None or isinstance(item, torch.Tensor) for item in results):
+            return False  # a number or a handle: no tensor moves
+        return bool(results) or any(a.alias_info and a.alias_info.is_write
+                                    for a in schema.arguments)
+
     def _record(self, func, args, kwargs, result):
         schema = func._schema
-        listed = isinstance(result, (list, tuple))
-        results = list(result) if listed else [] if result is None else [result]
-        if not all(item is None or isinstance(item, torch.Tensor) for item in results):
-            return  # a number or a handle: no tensor moves
-        writes = any(a.alias_info and a.alias_info.is_write for a in schema.arguments)
-        if not results and not writes:
+        if not self._is_recorded(schema, result):
             return
+        listed = isinstance(result, (list, tuple))
+        results = self._results(result)
         name = self._new_name(schema.name.split("::")[1])
         inputs, read = [], []
         record = {"name": name, "target": str(func), "phase": self.phase, "inputs": inputs,

@@ -11,6 +11,7 @@ from .assumptions import Assumptions
 from .devices import on_host
 from .errors import ExportError, at
 from .fakes import Arguments, Fakes, tensors_of
+from .originals import Originals
 from .recorder import Recorder
 from .update import Update
 
@@ -34,8 +35,8 @@ HINTS = (
 class Step:
     """What was recorded; see docs/formats/aten-graph.md for the records."""
 
-    def __init__(self, inputs, ops, outputs):
-        self.inputs, self.ops, self.outputs = inputs, ops, outputs
+    def __init__(self, inputs, ops, outputs, notes):
+        self.inputs, self.ops, self.outputs, self.notes = inputs, ops, outputs, notes
 
 
 def record(model, example_inputs, targets, loss, optimizer):
@@ -55,7 +56,10 @@ def record(model, example_inputs, targets, loss, optimizer):
         fakes.add_module(root, prefix)
     given = Arguments(recorder, example_inputs, model)
     wanted = Arguments(recorder, targets, loss, skip=1) if targets is not None else None
-    update = Update(optimizer, fakes, recorder) if optimizer is not None else None
+    originals = Originals(fakes, recorder)
+    update = None
+    if optimizer is not None:
+        update = Update(optimizer, fakes, recorder, originals)
     with contextlib.ExitStack() as stack:
         stack.enter_context(compat.plain_operators())
         stack.enter_context(torch.enable_grad())
@@ -64,21 +68,25 @@ def record(model, example_inputs, targets, loss, optimizer):
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
         stack.enter_context(recorder.scopes.watching(roots))
+        stack.enter_context(originals)
         if update:
             stack.enter_context(update.in_place())
         outputs = _run(recorder, fakes, model, given, loss, wanted, update)
     references = [recorder.value_of(tensor).reference for tensor in outputs]
-    return _without_idle(recorder, list(dict.fromkeys(references)))
+    if update is not None:  # what hooks of the optimizer write, as averages of weights
+        names = {record["name"] for record in recorder.inputs}
+        references += [value.reference for value in recorder.met if value.reference not in names]
+    return _without_idle(recorder, list(dict.fromkeys(references)), update.notes if update else [])
 
 
-def _without_idle(recorder, outputs):
+def _without_idle(recorder, outputs, notes):
     """The step without ops that read nothing and have no readers, as the profiler's marks of 1.13
     make them, and without such constants, as modules that are imported on the way may make them."""
     read = {reference for op in recorder.ops for reference in op["inputs"]}.union(outputs)
     read = read.union(reference.rpartition(":")[0] for reference in list(read))
     inputs = [i for i in recorder.inputs if i["kind"] != "constant" or i["name"] in read]
     ops = [op for op in recorder.ops if op["inputs"] or op["name"] in read]
-    return Step(inputs, ops, outputs)
+    return Step(inputs, ops, outputs, notes)
 
 
 def _check(model, loss, optimizer):
@@ -212,5 +220,7 @@ def _update(recorder, fakes, update, gradients):
         update.prepare()
     for parameter in update.parameters:
         parameter.grad = gradients.get(fakes.path_of(parameter))
+    with _phase(recorder, None, update.name):
+        update.try_others()
     with _phase(recorder, "opt", update.name):
         update.run()

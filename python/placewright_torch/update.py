@@ -7,12 +7,15 @@ then set to `STEPS_BEFORE`.
 
 import collections
 import contextlib
+import sys
 
 import torch
 
 from . import compat
 from .compat import STEPS_BEFORE
 from .errors import ExportError
+from .kept import Kept
+from .changing_numbers import RUNS, Numbers
 
 # Updates many tensors at once, or needs a GPU to be fake: the same arithmetic, for each parameter.
 SWITCHES = ("foreach", "fused", "capturable")
@@ -21,10 +24,14 @@ SWITCHES = ("foreach", "fused", "capturable")
 class Update:
     """An optimizer whose parameters and state are fakes while it is in place."""
 
-    def __init__(self, optimizer, fakes, recorder):
+    def __init__(self, optimizer, fakes, recorder, originals):
         self._optimizer = optimizer
         self._fakes = fakes
         self._recorder = recorder
+        self._originals = originals
+        self._numbers = Numbers()
+        self._other_runs = None  # what the other runs of the update called: see changing_numbers.py
+        self.notes = []
         self.name = f"the optimizer {type(optimizer).__name__}"
         self.parameters = []  # fakes, in the optimizer's order
 
@@ -34,6 +41,7 @@ class Update:
         optimizer = self._optimizer
         groups = [dict(group) for group in optimizer.param_groups]
         attributes = dict(vars(optimizer))
+        kept = Kept(self._own_code())
         try:
             state = collections.defaultdict(dict)
             for group in optimizer.param_groups:
@@ -49,11 +57,22 @@ class Update:
             optimizer.state = state
             yield
         finally:
+            kept.restore()
             vars(optimizer).clear()
             vars(optimizer).update(attributes)
-            for group, before in zip(optimizer.param_groups, groups):
-                group.clear()
-                group.update(before)
+            _refill(optimizer.param_groups, groups)
+
+    def _own_code(self):
+        """Where the user's code and its data hang: hooks, an overridden step(), attributes."""
+        optimizer = self._optimizer
+        own = [value for key, value in vars(optimizer).items()
+               if key not in ("state", "param_groups", "defaults")]
+        own += [vars(kind)["step"] for kind in type(optimizer).__mro__
+                if "step" in vars(kind) and not kind.__module__.startswith("torch.")]
+        module = sys.modules[torch.optim.Optimizer.__module__]  # where hooks of all are kept
+        own += [getattr(module, f"_global_optimizer_{when}_hooks", None)
+                for when in ("pre", "post")]
+        return own
 
     def _fake_of(self, parameter):
         fake = self._fakes.fake_of(parameter)
@@ -87,8 +106,10 @@ class Update:
         if fresh:
             kept = {p: optimizer.state[p] for p in self.parameters if optimizer.state.get(p)}
             kept = {p: _copied(slots, recorder) for p, slots in kept.items()}
+            groups = [dict(group) for group in optimizer.param_groups]
             with recorder:
                 self._step()
+            _refill(optimizer.param_groups, groups)  # a schedule goes on from here
             for parameter, slots in kept.items():
                 optimizer.state[parameter] = slots
             for parameter in fresh:
@@ -105,13 +126,57 @@ class Update:
         elif isinstance(value, torch.Tensor) and self._recorder.is_fake(value):
             self._recorder.add_input(name, "opt_state", value)
 
+    def try_others(self):
+        """Runs the update with other hyper-parameters and counters, to see which numbers follow
+        them. Not recorded; the gradients must be set."""
+        optimizer, recorder = self._optimizer, self._recorder
+        kept = Kept(self._own_code())
+        groups = [dict(group) for group in optimizer.param_groups]
+        gradients = [(p, p.grad) for p in self.parameters]
+        state = optimizer.state
+        self._other_runs = []
+        for run in (*range(1, RUNS), 0):  # the recorded one last
+            if run == 0:
+                kept.restore()
+            _refill(optimizer.param_groups, groups)
+            for parameter, gradient in gradients:
+                parameter.grad = gradient
+            optimizer.state = state if run == 0 else collections.defaultdict(
+                dict, {p: _copied(slots, recorder) for p, slots in state.items()})
+            self._follow(run)
+            if run and self._other_runs is not None:
+                recorder.log = []
+                try:
+                    with recorder, self._numbers.following(run):
+                        self._step()
+                    self._other_runs.append(recorder.log)
+                except Exception:  # the recorded run says what is wrong, if anything is
+                    self._other_runs = None
+                recorder.log = None
+
+    def _follow(self, run):
+        """Makes numbers of this run of hyper-parameters and counters."""
+        with self._numbers.following(run):
+            self._numbers.groups(self._optimizer.param_groups)
+            for parameter in dict.fromkeys(self.parameters):
+                self._numbers.counters(self._optimizer.state.get(parameter, {}))
+
     def run(self):
         """The update itself; the caller has set the recorder's phase."""
-        with self._recorder:
+        recorder, first = self._recorder, len(self._recorder.ops)
+        with recorder, self._numbers.following(0):
             self._step()
+        ops, inputs = recorder.ops[first:], None
+        if self._other_runs is not None:
+            inputs = self._numbers.inputs_of(ops, self._other_runs)
+        if inputs is None:
+            self.notes.append(f"{self.name} takes another way at other hyper-parameters, or cannot "
+                              "run twice: the numbers of its update are those of the recorded step")
+        recorder.inputs += inputs or []
 
     def _step(self):
         self._recorder.counters = True
+        self._originals.numbers = self._numbers
         try:
             self._optimizer.step()
         except TypeError as error:
@@ -122,12 +187,20 @@ class Update:
             raise
         finally:
             self._recorder.counters = False
+            self._originals.numbers = None
 
     def state_tensors(self):
         """Fakes of all state, in the order of the parameters."""
         slots = [self._optimizer.state.get(p, {}) for p in dict.fromkeys(self.parameters)]
         found = [tensor for own in slots for value in own.values() for tensor in _tensors(value)]
         return [tensor for tensor in found if self._recorder.is_fake(tensor)]
+
+
+def _refill(groups, content):
+    """Gives these dicts their content back."""
+    for group, before in zip(groups, content):
+        group.clear()
+        group.update(before)
 
 
 def _tensors(value):

@@ -42,7 +42,8 @@ class Mlp(ExportTest):
             "param:0.weight", "param:0.bias", "param:2.weight", "param:2.bias",
             "input:input", "input:target",
             "opt_state:0.weight.momentum_buffer", "opt_state:0.bias.momentum_buffer",
-            "opt_state:2.weight.momentum_buffer", "opt_state:2.bias.momentum_buffer"])
+            "opt_state:2.weight.momentum_buffer", "opt_state:2.bias.momentum_buffer",
+            "hyper:0.momentum", "hyper:0.lr"])
         self.assertEqual(graph["parameters"], [
             "param:0.weight", "param:0.bias", "param:2.weight", "param:2.bias"])
         self.assertEqual([op.get("scope") for op in ops_of(graph, "fwd")],
@@ -115,7 +116,7 @@ class Mlp(ExportTest):
         self.assertEqual((graph["name"], graph["batch"]), ("net", 8))
         # t -> addmm -> relu -> addmm <- t
         self.assertEqual(said, {"path": str(path), "name": "net", "ops": 5, "edges": 4,
-                                "phases": {"fwd": 5, "bwd": 0, "opt": 0}, "parameters": 2762,
+                                "phases": {"fwd": 5, "bwd": 0, "opt": 0}, "parameters": 2762, "notes": [],
                                 "batch_proof": {"sizes": [8, 9, 19], "smaller": 1}})
         path = self.folder / "other.json.gz"
         export(mlp(), X, path=path, name="mine")

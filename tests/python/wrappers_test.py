@@ -368,6 +368,7 @@ class Libraries(ExportTest):
         run, graph = self.run_build("today.py:prepared", "--batch", "6")
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(graph["optimizer"], "adamw")
+        self.assertIn("hyper:0.lr", [i["name"] for i in graph["inputs"]])
         run, graph = self.run_build("today.py:prepared", "--set", "precision=bf16")
         self.assertIn("bf16", {op["outputs"][0]["dtype"] for op in graph["ops"]
                                if op["phase"] == "fwd"}, run.stderr)
