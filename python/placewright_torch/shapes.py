@@ -20,7 +20,7 @@ def _repeat_interleave(repeats, output_size):
 
 
 def _full(size, fill_value, **kwargs):
-    """1.13 finds the type of integers and truth values only on tensors with content."""
+    """1.13 finds the type of integers and bools only on tensors with content."""
     if kwargs.get("dtype") is None and not isinstance(fill_value, (float, complex)):
         kwargs["dtype"] = torch.bool if isinstance(fill_value, bool) else torch.int64
     return torch.ops.aten.full.default(size, fill_value, **kwargs)
