@@ -168,12 +168,12 @@ class Numbers:
         self.values[self._run][name] = plain(value)
         return self.computed(value, name)
 
-    def groups(self, groups):
+    def groups(self, groups, prefix=""):
         """Follows the hyper-parameters of these groups, dicts that are changed."""
         for i, group in enumerate(groups):
             for key in group:
                 if key != "params":
-                    group[key] = self._followed(group[key], f"{i}.{key}", key == "lr")
+                    group[key] = self._followed(group[key], f"{prefix}{i}.{key}", key == "lr")
 
     def _followed(self, value, name, always):
         if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
@@ -210,6 +210,8 @@ class Numbers:
                     and not isinstance(value, compat.FakeTensor):
                 self._counters[id(value)] = (value, slot)
                 with torch.no_grad():
+                    if slot != "step" and float(value) in (0, 1):
+                        continue  # which way the update takes
                     if float(value).is_integer():
                         value.fill_(self._moved(int(value)))
                     else:

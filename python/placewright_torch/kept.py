@@ -20,6 +20,7 @@ class Kept:
     def __init__(self, roots):
         self._restore = []  # calls that put one thing back each
         self._seen = {}  # id -> the object, kept alive
+        self.optimizers = []  # that the roots lead to
         pending = list(roots)
         while pending:
             pending += self._keep(pending.pop())
@@ -33,6 +34,8 @@ class Kept:
         if isinstance(value, NEVER) or id(value) in self._seen:
             return []
         self._seen[id(value)] = value
+        if isinstance(value, torch.optim.Optimizer):
+            self.optimizers.append(value)
         if isinstance(value, torch.Tensor):
             self._keep_number(value)
             return []

@@ -161,6 +161,9 @@ def _phase(recorder, name, what):
         raise type(error)(f"{error}{place}") from error.__cause__
     except Exception as error:
         hint = next((text for key, text in HINTS if key in str(error)), "")
+        if isinstance(error, KeyError) and isinstance(error.args[0], torch.Tensor):
+            hint = ": a table has tensors of the model as keys, as where hooks of parameters " \
+                   "update them in the backward pass; give one optimizer whose step() updates all"
         text = f"{what} failed on the example inputs: {type(error).__name__}: {error}{at(error)}{hint}"
         _end_frames(error)
         raise ExportError(text) from error

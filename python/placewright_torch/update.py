@@ -30,6 +30,7 @@ class Update:
         self._recorder = recorder
         self._originals = originals
         self._numbers = Numbers()
+        self._inner = []  # optimizers that an own step() calls
         self._other_runs = None  # what the other runs of the update called: see changing_numbers.py
         self.notes = []
         self.name = f"the optimizer {type(optimizer).__name__}"
@@ -42,6 +43,7 @@ class Update:
         groups = [dict(group) for group in optimizer.param_groups]
         attributes = dict(vars(optimizer))
         kept = Kept(self._own_code())
+        self._inner = [inner for inner in kept.optimizers if inner is not optimizer]
         try:
             state = collections.defaultdict(dict)
             for group in optimizer.param_groups:
@@ -106,10 +108,15 @@ class Update:
         if fresh:
             kept = {p: optimizer.state[p] for p in self.parameters if optimizer.state.get(p)}
             kept = {p: _copied(slots, recorder) for p, slots in kept.items()}
-            groups = [dict(group) for group in optimizer.param_groups]
+            groups = self._all_groups()
+            before = [dict(group) for group in groups]
+            new = [inner for inner in self._inner if not inner.state]
             with recorder:
                 self._step()
-            _refill(optimizer.param_groups, groups)  # a schedule goes on from here
+            _refill(groups, before)  # a schedule goes on from here
+            for inner in new:
+                for slots in inner.state.values():
+                    _set_counters(slots)
             for parameter, slots in kept.items():
                 optimizer.state[parameter] = slots
             for parameter in fresh:
@@ -131,14 +138,15 @@ class Update:
         them. Not recorded; the gradients must be set."""
         optimizer, recorder = self._optimizer, self._recorder
         kept = Kept(self._own_code())
-        groups = [dict(group) for group in optimizer.param_groups]
+        groups = self._all_groups()
+        before = [dict(group) for group in groups]
         gradients = [(p, p.grad) for p in self.parameters]
         state = optimizer.state
         self._other_runs = []
         for run in (*range(1, RUNS), 0):  # the recorded one last
             if run == 0:
                 kept.restore()
-            _refill(optimizer.param_groups, groups)
+            _refill(groups, before)
             for parameter, gradient in gradients:
                 parameter.grad = gradient
             optimizer.state = state if run == 0 else collections.defaultdict(
@@ -154,12 +162,23 @@ class Update:
                     self._other_runs = None
                 recorder.log = None
 
+    def _all_groups(self):
+        """Those of this optimizer and of all that its step() calls, each once."""
+        groups = [group for one in (self._optimizer, *self._inner) for group in one.param_groups]
+        return list({id(group): group for group in groups}.values())
+
     def _follow(self, run):
         """Makes numbers of this run of hyper-parameters and counters."""
         with self._numbers.following(run):
             self._numbers.groups(self._optimizer.param_groups)
             for parameter in dict.fromkeys(self.parameters):
                 self._numbers.counters(self._optimizer.state.get(parameter, {}))
+            own = {id(group) for group in self._optimizer.param_groups}
+            for i, inner in enumerate(self._inner):
+                others = [group for group in inner.param_groups if id(group) not in own]
+                self._numbers.groups(others, f"{type(inner).__name__}_{i}.")
+                for slots in inner.state.values():
+                    self._numbers.counters(slots)
 
     def run(self):
         """The update itself; the caller has set the recorder's phase."""

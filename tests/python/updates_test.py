@@ -305,6 +305,40 @@ class Changing(ExportTest):
                          {"{number.0}", "1 - 1 / {step}"})
         self.assertEqual(hyper(graph)["step"], 1000)
 
+    def test_optimizers_inside_of_an_optimizer(self):
+        first, second, third = self.model.parameters()
+        inner = [torch.optim.SGD([first, second], lr=0.5, momentum=0.9),
+                 torch.optim.Adam([third], lr=0.25)]
+
+        class Both(torch.optim.Optimizer):
+            def step(self, closure=None):
+                for optimizer in inner:
+                    optimizer.step()
+
+        graph = self.opt(Both(self.model.parameters(), {}))
+        inputs = hyper(graph)
+        self.assertEqual(inputs["step"], 1000)
+        for kind, rate in (("SGD", 0.5), ("Adam", 0.25)):
+            self.assertEqual([value for name, value in inputs.items()
+                              if name.startswith(f"{kind}_") and name.endswith(".lr")], [rate])
+        # Momentum of two tensors, two averages of the third: made before, not in the step.
+        self.assertEqual(len(inputs_of(graph, "opt_state")), 4)
+        self.assertNotIn("zeros_like", names_of(graph, "opt"))
+        self.assertFalse(any(optimizer.state for optimizer in inner))
+        self.assertEqual(inner[0].param_groups[0]["lr"], 0.5)
+
+    @unittest.skipIf(VERSION < (2, 1), "such hooks are of PyTorch 2.1")
+    def test_optimizers_in_hooks_of_parameters_are_refused(self):
+        table = {p: torch.optim.SGD([p], lr=0.1) for p in self.model.parameters()}
+        for parameter in self.model.parameters():
+            parameter.register_post_accumulate_grad_hook(lambda p: table[p].step())
+        self.refused(["KeyError", "hooks of parameters", "one optimizer"], self.model, X, loss)
+
+    def test_averaging_optimizers_keep_their_way(self):
+        # 1 in the state of ASGD says that its average is the last tensor.
+        graph = self.opt(torch.optim.ASGD(self.model.parameters()))
+        self.assertIn("-{eta}", {formula for _, _, formula in numbers(graph)})
+
     def test_another_way_at_other_values_is_said(self):
         class Large(torch.optim.SGD):
             @torch.no_grad()
