@@ -37,7 +37,7 @@ PARTS = ("model", "example_inputs", "loss", "optimizer", "targets")
 
 
 def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targets=None,
-           name=None, batch=None, rebatch=None):
+           name=None, batch=None, rebatch=None, attention="fused"):
     """Writes the ATen graph of one step to `path`, as gzip if that ends with ".gz".
 
     model           a torch.nn.Module, in training or evaluation mode as it is to be recorded; its
@@ -60,18 +60,23 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
                     proven. A function of the batch size that returns a tuple (model,
                     example_inputs, loss, optimizer, targets) of two to five elements, or a dict
                     of these names: so, and an error if it cannot be proven. False: not at all
+    attention       how scaled_dot_product_attention is recorded. "fused": as the fused operator
+                    that a GPU runs, where there is one for its types and sizes; "math": as
+                    products and a softmax
 
     Model and optimizer are left as they were. The same PyTorch writes the same bytes every time.
     Raises ExportError, with the reason and a remedy; the file is then not touched.
-    Returns a dict: path, name, ops, edges, phases (ops of each), parameters (their elements), and
-    where `batch` is given batch_proof (docs/formats/aten-graph.md), or None if there is none.
+    Returns a dict: path, name, ops, edges, phases (ops of each), parameters (their elements), notes
+    (what was assumed or could not be done, a sentence each), attention where the step has any (calls
+    recorded fused and as math), and where `batch` is given batch_proof (docs/formats/aten-graph.md),
+    or None if there is none.
     """
     _check_options(path, name, batch, rebatch)
     _require_torch()
-    from placewright_torch import compat, rebatch as rebatching, wrappers
+    from placewright_torch import choices, compat, rebatch as rebatching, wrappers
     arguments = dict(zip(PARTS, (model, example_inputs, loss, optimizer, targets)))
     at = (lambda size: parts_of(rebatch(size), "rebatch")) if callable(rebatch) else rebatch
-    recorded, proof = rebatching.record(arguments, batch, at)
+    recorded, proof = rebatching.record(arguments, batch, at, choices.Choices(attention=attention))
     head = {"name": _name_of(path) if name is None else name}
     if optimizer is not None:
         head["optimizer"] = type(wrappers.original_optimizer(optimizer)).__name__.lower()
@@ -81,11 +86,12 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
         head["batch"] = batch
     if proof is not None:
         head["batch_proof"] = proof
+    head.update(recorded.head)
     aten_file.write(path, aten_file.text_of(head, recorded.inputs, recorded.ops, recorded.outputs))
     said = {"path": os.fspath(path), "name": head["name"], "ops": len(recorded.ops),
             "edges": aten_file.edge_count(recorded.ops),
             "phases": aten_file.phase_counts(recorded.ops),
-            "parameters": _elements(recorded.inputs), "notes": recorded.notes}
+            "parameters": _elements(recorded.inputs), "notes": recorded.notes, **recorded.head}
     return said if batch is None else {**said, "batch_proof": proof}
 
 
@@ -181,6 +187,10 @@ def _arguments(argv):
                              "(else with its own value), and with others for the proof")
     parser.add_argument("--one-batch", action="store_true",
                         help="record at this batch size alone, without a proof")
+    parser.add_argument("--attention", choices=("fused", "math"),
+                        help="record attention as the fused operator that a GPU runs, where it has "
+                             "one for the types, sizes and mask (default), or as products and a "
+                             "softmax")
     parser.add_argument("--name", help="name of the graph (default: from FILE)")
     parser.add_argument("--real-weights", action="store_true",
                         help="let FUNCTION make real tensors; default: tensors without content")
@@ -310,8 +320,9 @@ def _export_arguments(options):
             arguments["batch"] = options.batch
         if options.rebatch or options.one_batch:
             arguments["rebatch"] = options.rebatch
-    if options.name is not None:
-        arguments["name"] = options.name
+    for key in ("name", "attention"):
+        if getattr(options, key) is not None:
+            arguments[key] = getattr(options, key)
     return arguments
 
 
@@ -331,7 +342,18 @@ def _main(argv):
         print(f"valid for batch {proof['sizes'][0]} only: {proof['obstacle']}")
     elif proof is not None:
         print("scales with the batch, as recordings at {}, {} and {} prove".format(*proof["sizes"]))
+    _print_notes(written)
     return 0
+
+
+def _print_notes(written):
+    calls = written.get("attention")
+    if calls is not None:
+        say = "; --attention math records S x S matrices instead" if calls["fused"] else ""
+        print(f"attention: {calls['fused']} calls recorded as a GPU's fused operator, "
+              f"{calls['math']} as products and a softmax{say}")
+    for note in written["notes"]:
+        print(f"note: {note}")
 
 
 def main(argv=None):

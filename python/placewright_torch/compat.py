@@ -77,6 +77,12 @@ def address(tensor):
     return storage.data_ptr()
 
 
+def is_composition(func):
+    """Whether an operator is no more than calls of others (CompositeImplicitAutograd)."""
+    return (hasattr(func, "decompose") and
+            torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"))
+
+
 def is_scripted(module):
     return isinstance(module, torch.jit.ScriptModule)
 

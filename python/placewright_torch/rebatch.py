@@ -5,6 +5,8 @@ compares the records. The arguments at another size come from a function of the 
 example inputs and targets with other shapes.
 """
 
+import functools
+
 from . import batch_laws, resized, step
 from .errors import ExportError
 
@@ -12,14 +14,15 @@ FUNCTION = (", or give a function that builds the step of a batch size: rebatch=
             "--batch-argument NAME")
 
 
-def record(arguments, batch, rebatch):
+def record(arguments, batch, rebatch, choices):
     """The step of `arguments`, a dict of those of step.record(), and its proof as the field
     `batch_proof` of the file, or None. `rebatch` is export()'s."""
     ways = _ways(arguments, batch, rebatch)
-    recorded = step.record(**arguments)
+    record_step = functools.partial(step.record, choices=choices)
+    recorded = record_step(**arguments)
     if not ways:
         return recorded, None
-    proof = _prove(recorded, batch, ways)
+    proof = _prove(record_step, recorded, batch, ways)
     if "obstacle" in proof and rebatch is not None:
         raise ExportError(f"the step does not follow its batch size: {proof['obstacle']}; record it "
                           f"at each size that is wanted{'' if callable(rebatch) else FUNCTION}")
@@ -58,16 +61,17 @@ def _resizing(arguments, batch, flattened):
     return at
 
 
-def _prove(recorded, batch, ways):
+def _prove(record_step, recorded, batch, ways):
     """The proof of the first way that has one, else the obstacle of the first that could be
     recorded at other sizes, else that of the first."""
     failed = None
     for way in ways:
-        sizes, others, obstacle = _record_others(way, batch)
+        sizes, others, obstacle = _record_others(record_step, way, batch)
         if others:
             try:
                 batch_laws.prove(sizes, [recorded, *others])
-                return {"sizes": sizes, **_prove_below(way, sizes, [recorded, others[0]])}
+                smaller = _prove_below(record_step, way, sizes, [recorded, others[0]])
+                return {"sizes": sizes, **smaller}
             except batch_laws.Obstacle as error:
                 obstacle = str(error)
                 if batch == 1:
@@ -79,12 +83,12 @@ def _prove(recorded, batch, ways):
                                      "obstacle": "no input is a tensor"}
 
 
-def _prove_below(way, sizes, steps):
+def _prove_below(record_step, way, sizes, steps):
     """The field `smaller` of a proof: the smallest size at which the step is the one that it says;
     PyTorch leaves out copies and sums at batch 1."""
     for size in batch_laws.smaller_sizes(sizes):
         try:
-            smaller = step.record(**way(size))
+            smaller = record_step(**way(size))
         except ExportError:
             continue
         if batch_laws.holds([*sizes[:2], size], [*steps, smaller]):
@@ -92,7 +96,7 @@ def _prove_below(way, sizes, steps):
     return {}
 
 
-def _record_others(way, batch):
+def _record_others(record_step, way, batch):
     """(the three sizes, the steps at the last two or [], why there are none)."""
     obstacle, first = "", None
     for pair in batch_laws.size_pairs(batch):
@@ -100,7 +104,7 @@ def _record_others(way, batch):
         first = first or sizes
         for size in pair:
             try:
-                steps.append(step.record(**way(size)))
+                steps.append(record_step(**way(size)))
             except ExportError as error:
                 obstacle = obstacle or f"it cannot be recorded at batch {size}: {error}"
                 break

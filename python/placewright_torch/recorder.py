@@ -143,6 +143,9 @@ class Recorder(compat.Mode):
         name = func._schema.name
         if name.startswith(NO_OPS):
             return func(*args, **kwargs)
+        if torch.is_inference_mode_enabled() and compat.is_composition(func):
+            with self:  # which autograd would have taken apart
+                return func.decompose(*args, **kwargs)
         if kwargs.get("device") is not None:
             kwargs["device"] = torch.device("cpu")
         if kwargs.get("pin_memory"):
@@ -281,13 +284,15 @@ class Recorder(compat.Mode):
 
     @staticmethod
     def _results(result):
-        if isinstance(result, (list, tuple)):
-            return list(result)
-        return [] if result is None else [result]
+        results = list(result) if isinstance(result, (list, tuple)) else \
+            [] if result is None else [result]
+        # Numbers beside tensors, as lengths of attention, are no outputs.
+        return [item if isinstance(item, torch.Tensor) else None for item in results]
 
     def _is_recorded(self, schema, result):
         results = self._results(result)
-        if not all(item is None or isinstance(item, torch.Tensor) for item in results):
+        given = result if isinstance(result, (list, tuple)) else [result]
+        if any(item is not None for item in given) and not tensors_in(results):
             return False  # a number or a handle: no tensor moves
         return bool(results) or any(a.alias_info and a.alias_info.is_write
                                     for a in schema.arguments)

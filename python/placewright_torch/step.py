@@ -8,6 +8,8 @@ import torch
 
 from . import compat, wrappers
 from .assumptions import Assumptions
+from .attention import Attention
+from .choices import Choices
 from .devices import on_host
 from .errors import ExportError, at
 from .fakes import Arguments, Fakes, tensors_of
@@ -33,16 +35,19 @@ HINTS = (
 
 
 class Step:
-    """What was recorded; see docs/formats/aten-graph.md for the records."""
+    """What was recorded; see docs/formats/aten-graph.md for the records. `head` are fields of the
+    file that say how it was recorded, `notes` what a user should know, a sentence each."""
 
     def __init__(self, inputs, ops, outputs, notes):
-        self.inputs, self.ops, self.outputs, self.notes = inputs, ops, outputs, notes
+        self.inputs, self.ops, self.outputs = inputs, ops, outputs
+        self.head, self.notes = {}, list(notes)
 
 
-def record(model, example_inputs, targets, loss, optimizer):
+def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
     """Records the step on fakes of everything; model and optimizer are left as they were."""
     model = wrappers.original(model)
     optimizer = wrappers.original_optimizer(optimizer)
+    attention = Attention(choices.attention)
     _check(model, loss, optimizer)
     if targets is not None and loss is None:
         raise ExportError("targets are given, but no loss that takes them: give a loss, or put them "
@@ -65,6 +70,7 @@ def record(model, example_inputs, targets, loss, optimizer):
         stack.enter_context(torch.enable_grad())
         stack.enter_context(on_host())
         stack.enter_context(Assumptions(recorder))
+        stack.enter_context(attention.in_place())
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
         stack.enter_context(recorder.scopes.watching(roots))
@@ -76,7 +82,11 @@ def record(model, example_inputs, targets, loss, optimizer):
     if update is not None:  # what hooks of the optimizer write, as averages of weights
         names = {record["name"] for record in recorder.inputs}
         references += [value.reference for value in recorder.met if value.reference not in names]
-    return _without_idle(recorder, list(dict.fromkeys(references)), update.notes if update else [])
+    recorded = _without_idle(recorder, list(dict.fromkeys(references)), update.notes if update else [])
+    recorded.notes += attention.notes()
+    if attention.head() is not None:
+        recorded.head["attention"] = attention.head()
+    return recorded
 
 
 def _without_idle(recorder, outputs, notes):
