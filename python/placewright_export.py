@@ -37,7 +37,7 @@ PARTS = ("model", "example_inputs", "loss", "optimizer", "targets")
 
 
 def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targets=None,
-           name=None, batch=None, rebatch=None, attention="fused"):
+           name=None, batch=None, rebatch=None, attention="fused", assume=None):
     """Writes the ATen graph of one step to `path`, as gzip if that ends with ".gz".
 
     model           a torch.nn.Module, in training or evaluation mode as it is to be recorded; its
@@ -63,6 +63,10 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
     attention       how scaled_dot_product_attention is recorded. "fused": as the fused operator
                     that a GPU runs, where there is one for its types and sizes; "math": as
                     products and a softmax
+    assume          what is answered where the step asks for values of tensors, which it does not
+                    have: a dict of places, "FILE:LINE" or "FILE:FUNCTION", and answers: True or
+                    False, whether the condition there holds; a number; how many elements of a mask
+                    count, as a number or as a share ("12.5%"). Checks that only raise pass
 
     Model and optimizer are left as they were. The same PyTorch writes the same bytes every time.
     Raises ExportError, with the reason and a remedy; the file is then not touched.
@@ -76,7 +80,7 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
     from placewright_torch import choices, compat, rebatch as rebatching, wrappers
     arguments = dict(zip(PARTS, (model, example_inputs, loss, optimizer, targets)))
     at = (lambda size: parts_of(rebatch(size), "rebatch")) if callable(rebatch) else rebatch
-    recorded, proof = rebatching.record(arguments, batch, at, choices.Choices(attention=attention))
+    recorded, proof = rebatching.record(arguments, batch, at, choices.Choices(attention, assume))
     head = {"name": _name_of(path) if name is None else name}
     if optimizer is not None:
         head["optimizer"] = type(wrappers.original_optimizer(optimizer)).__name__.lower()
@@ -191,6 +195,11 @@ def _arguments(argv):
                         help="record attention as the fused operator that a GPU runs, where it has "
                              "one for the types, sizes and mask (default), or as products and a "
                              "softmax")
+    parser.add_argument("--assume", metavar="FILE:LINE=ANSWER", action="append", default=[],
+                        help="where the step asks a tensor for values: true or false, whether the "
+                             "condition there holds; a number; or how many elements of a mask are "
+                             "true, as a number or a share (12.5%%). FILE:FUNCTION is a place, too. "
+                             "Default: checks that only raise pass; else the step is refused")
     parser.add_argument("--name", help="name of the graph (default: from FILE)")
     parser.add_argument("--real-weights", action="store_true",
                         help="let FUNCTION make real tensors; default: tensors without content")
@@ -249,11 +258,23 @@ def _settings(pairs):
     return settings
 
 
+def _assumptions(pairs):
+    given = {}
+    for pair in pairs:
+        place, equals, answer = pair.rpartition("=")
+        if not equals or ":" not in place:
+            raise UsageError(f"--assume {pair}: not of the form FILE:LINE=ANSWER, as in "
+                             "train.py:12=true")
+        given[place] = answer
+    return given
+
+
 def _build(function, settings, real_weights):
     """What FUNCTION returns, as arguments of export(), without `path`."""
-    from placewright_torch import building, remedies
+    from placewright_torch import building, loss_scaling, remedies
     try:
-        with building.loading() if real_weights else building.building():
+        built = building.loading() if real_weights else building.building()
+        with built, loss_scaling.enabled():
             result = function(**settings)
     except Exception as error:
         raise ExportError(f"{function.__name__} failed: {type(error).__name__}: "
@@ -320,6 +341,8 @@ def _export_arguments(options):
             arguments["batch"] = options.batch
         if options.rebatch or options.one_batch:
             arguments["rebatch"] = options.rebatch
+    if options.assume:
+        arguments["assume"] = _assumptions(options.assume)
     for key in ("name", "attention"):
         if getattr(options, key) is not None:
             arguments[key] = getattr(options, key)

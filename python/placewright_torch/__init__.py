@@ -17,7 +17,14 @@
     constants    content that is one number, which the step makes itself
     operators    what is known of operators, besides their schemas
     shapes       shapes of operators that PyTorch does not know without computing
-    assumptions  what PyTorch reads from tensors only to check it
+    assumptions  what PyTorch's functions read from tensors only to check it
+    checks       what a step is told where it asks a tensor for values
+    conditions   which answer makes a condition of the program true
+    known        tensors whose elements are all one number that is known
+    attention    attention as fused operators
+    loss_scaling GradScaler without data
+    switches     which switch of a library helps where a step is refused
+    choices      what a user may choose about a recording
     memory       which tensors share memory, and which op wrote it last
     aten_file    the records as a file
     compat       everything that differs between PyTorch 1.13 and 2.x

@@ -6,5 +6,7 @@ import dataclasses
 @dataclasses.dataclass
 class Choices:
     """attention    "fused" or "math", see attention.py
+    assume       {place: answer} for what the step asks of values, see checks.py
     """
     attention: str = "fused"
+    assume: dict = None

@@ -16,25 +16,30 @@ class MissingTorchError(ExportError, ImportError):
     """There is no PyTorch that this Python could import, or one that is too old."""
 
 
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_FRONT_DOOR = os.path.dirname(os.path.dirname(_OWN)) + os.sep + "placewright_export.py"
+_PYTHON = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+
+
+def is_users_file(file):
+    """Whether a file belongs neither to Python, nor to PyTorch, nor to this package."""
+    name = os.path.abspath(file)
+    if os.sep + "torch" + os.sep in name or name.startswith(_OWN) or name == _FRONT_DOOR:
+        return False
+    if name.startswith(_PYTHON) and not any(part in name for part in _PACKAGES):
+        return False
+    return os.path.exists(name)  # not "<string>", nor an extension's own frames
+
+
 def user_line(error):
     """"FILE:LINE in FUNCTION" of the innermost frame that belongs neither to Python, nor to PyTorch,
     nor to this package; "" if there is none."""
-    own = os.path.dirname(os.path.abspath(__file__)) + os.sep
-    front_door = os.path.dirname(os.path.dirname(own)) + os.sep + "placewright_export.py"
-    torch_part = os.sep + "torch" + os.sep
-    python = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
-    packages = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
     place = ""
     while error is not None:
         for frame in traceback.extract_tb(error.__traceback__):
-            name = os.path.abspath(frame.filename)
-            if torch_part in name or name.startswith(own) or name == front_door:
-                continue
-            if name.startswith(python) and not any(part in name for part in packages):
-                continue
-            if not os.path.exists(name):  # "<string>", an extension's own frames
-                continue
-            place = f"{frame.filename}:{frame.lineno} in {frame.name}"
+            if is_users_file(frame.filename):
+                place = f"{frame.filename}:{frame.lineno} in {frame.name}"
         if place:
             return place
         error = error.__cause__ or error.__context__

@@ -10,8 +10,9 @@ then must still come after that write, so the op carries the writer's name in `a
 class Memory:
     """One storage and all ops that wrote to it, as (name of the op, first byte, end)."""
 
-    def __init__(self):
+    def __init__(self, is_given=False):
         self.writes = []
+        self.is_given = is_given  # an example input or target
 
 
 class Value:
@@ -22,23 +23,23 @@ class Value:
         self.memory = memory
         self.extent = extent
         self.seen = len(memory.writes)  # the writes that the reference stands for
-        self._number = None  # (what every element is, writes of the memory when that was so)
+        self._known = None  # (known.Known of every element, writes of the memory when it was so)
 
     def view(self, reference, extent):
         """Other bytes of the same memory, as old as this value."""
         value = Value(reference, self.memory, extent)
         value.seen = self.seen
-        value._number = self._number
+        value._known = self._known
         return value
 
-    def fill(self, number):
-        """Notes that every element is this number, until somebody writes."""
-        self._number = (number, len(self.memory.writes))
+    def fill(self, known):
+        """Notes what every element is (known.Known), until somebody writes."""
+        self._known = (known, len(self.memory.writes))
 
-    def number(self):
-        """The number that every element is, or None where that is unknown."""
-        known = self._number is not None and self._number[1] == len(self.memory.writes)
-        return self._number[0] if known else None
+    def known(self):
+        """The Known that every element is, or None."""
+        holds = self._known is not None and self._known[1] == len(self.memory.writes)
+        return self._known[0] if holds else None
 
     def later_writers(self):
         """Ops that wrote bytes of this value since its reference was made."""

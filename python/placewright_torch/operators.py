@@ -14,6 +14,7 @@ DTYPES.update({getattr(torch, name): short for name, short in
 
 # Calls that give their argument back: the file has one tensor for both.
 SAME_TENSOR = {"aten::detach", "aten::detach_", "aten::lift_fresh", "aten::lift"}
+COPIES = {"aten::_to_copy", "aten::clone"}
 # Calls about the program, not about tensors.
 NO_OPS = ("profiler::", "prim::")
 # Batch norm writes its running mean and variance without a mark in its schema; the position of
@@ -47,15 +48,27 @@ def alias_mark(schema):
     return "view" if views and not any(alias.is_write for alias in views) else None
 
 
-def value_error(name, where):
-    """The error of an operator whose result, or its size, depends on values."""
+def value_error(name, where, place=None):
+    """The error of an operator whose result, or its size, depends on values; `place` is that in the
+    program which asks, as --assume takes it."""
     what = ("reads a value from a tensor (.item(), bool(), int(), an `if` or `while` on a tensor)"
             if name in READS_VALUES else
             "makes a tensor whose size depends on values (nonzero, masks as indices, unique)")
     return ExportError(
         f"the step depends on its data: {name.replace('::', '.')} {what}{where}. A graph is "
-        "recorded without data, so it must take one way for all: replace the condition by "
-        "torch.where, a mask by multiplication, or pass the value as a Python number")
+        f"recorded without data, so it must take one way for all: {_which_way(name, place)}replace "
+        "the condition by torch.where, a mask by multiplication, or pass the value as a Python "
+        "number")
+
+
+def _which_way(name, place):
+    if place is None:
+        return ""
+    if name in READS_VALUES:
+        return (f"say which, --assume {place}=true or --assume {place}=false (or a number, where "
+                "one is read), or ")
+    return (f"say how many elements of the mask are true, --assume {place}=12.5% (a share, as of one "
+            f"of 8 experts) or --assume {place}=64 (a number), or ")
 
 
 def refuse(name, kwargs, phase, where):
@@ -69,8 +82,10 @@ def refuse(name, kwargs, phase, where):
     if plain.startswith("_fused_") and plain.endswith("_") and phase == "opt":
         raise ExportError(f"the optimizer calls {name.replace('::', '.')} itself; build it with "
                           "fused=False")
-    if name in SIZED_BY_VALUES and kwargs.get("output_size") is None:
-        raise value_error(name, where)
+
+def is_sized_by_values(name, kwargs):
+    """Whether the size of an operator's result depends on values, and is not given."""
+    return name in SIZED_BY_VALUES and kwargs.get("output_size") is None
 
 
 def for_one_tensor(name, args, kwargs):

@@ -12,15 +12,16 @@ recorded, and in the arguments of recorded ops they are numbers.
 
 import torch
 
-from . import compat, constants
+from . import compat, constants, known
 from .assumptions import EVERY_ELEMENT
+from .changing_numbers import numbers_in
+from .checks import where_asked
 from .errors import ExportError
 from .memory import Memory, Value, extent_of
-from .changing_numbers import numbers_in
-from .operators import (NO_OPS, SAME_TENSOR, UNMARKED_WRITES, alias_mark, describe, for_one_tensor,
-                        refuse, value_error)
+from .operators import (COPIES, NO_OPS, READS_VALUES, SAME_TENSOR, UNMARKED_WRITES, alias_mark,
+                        describe, for_one_tensor, is_sized_by_values, refuse, value_error)
 from .scopes import Scopes
-from .shapes import SHAPE_RULES
+from .shapes import COUNTED, SHAPE_RULES, masks_of
 
 
 def tensors_in(value):
@@ -59,6 +60,7 @@ class Recorder(compat.Mode):
         self.phase = None
         self.counters = False  # True in the update: see above
         self.assumed = {}  # operator -> its answer, of the function of PyTorch that runs
+        self.checks = None  # answers to what the step asks of values, see checks.py
         self.scopes = Scopes()
         self.ops, self.inputs = [], []
         self.log = None  # a list: of calls that would be recorded, in the phase None: see changing_numbers.py
@@ -66,6 +68,7 @@ class Recorder(compat.Mode):
         self._names, self._used = {}, set()
         self._known = {}  # id of a tensor with content -> (it, kept alive; its fake)
         self._constants = 0
+        self._counted = {}  # id of a counter -> (it, its content before the recording)
 
     # Tensors
 
@@ -92,7 +95,7 @@ class Recorder(compat.Mode):
             unique, count = f"{name}_{count}", count + 1
         self._used.add(unique)
         self.inputs.append({"name": unique, "kind": kind, **describe(tensor)})
-        tensor._placewright = Value(unique, Memory(), extent_of(tensor))
+        tensor._placewright = Value(unique, Memory(kind == "input"), extent_of(tensor))
 
     def value_of(self, tensor):
         """How the file knows a fake tensor; what was not announced is kept from earlier steps."""
@@ -100,6 +103,8 @@ class Recorder(compat.Mode):
             kind = "opt_state" if self.phase == "opt" else "constant"
             self.add_input(f"{kind}:{self._next_constant()}", kind, tensor)
             self.met.append(tensor._placewright)
+            if kind == "opt_state" and tensor.dim() == 0 and tensor.dtype == torch.int64:
+                tensor._placewright.fill(known.Known(compat.STEPS_BEFORE, known.COUNTED))
         return tensor._placewright
 
     def _next_constant(self):
@@ -127,8 +132,7 @@ class Recorder(compat.Mode):
         be what an update keeps from step to step."""
         number = None if self.phase == "opt" else constants.number_in(tensor)
         if number is None:
-            self.add_input(f"constant:{self._next_constant()}", "constant", fake)
-            self.met.append(fake._placewright)
+            self.value_of(fake)
             return
         self._record(torch.ops.aten.full.default, (list(tensor.shape), number),
                      {"dtype": tensor.dtype}, fake)
@@ -138,7 +142,7 @@ class Recorder(compat.Mode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         if not isinstance(func, torch._ops.OpOverload):
-            raise ExportError(f"{func} is no plain operator{self._where()}; export the model "
+            raise ExportError(f"{func} is no plain operator{self.where()}; export the model "
                               "without torch.compile, torch.cond and the like")
         name = func._schema.name
         if name.startswith(NO_OPS):
@@ -157,12 +161,14 @@ class Recorder(compat.Mode):
         if name in self.assumed and self.assumed[name] is not EVERY_ELEMENT:
             return self.assumed[name]
         if name not in self.assumed:
-            refuse(name, kwargs, self.phase, self._where())
+            refuse(name, kwargs, self.phase, self.where())
         tensors = tensors_in((args, kwargs))
         if self.counters and self._is_counting(func, tensors, args, kwargs):
             return func(*args, **kwargs)
         if name in SAME_TENSOR and not isinstance(args[0], torch.Tensor):
             return self._number(args[0])
+        if name in SAME_TENSOR and isinstance(args[0], (compat.FakeTensor, torch.nn.Parameter)):
+            args = (self._fake_of(args[0]), *args[1:])  # of a model built without content, too
         if name in SAME_TENSOR and not self.is_fake(args[0]):
             return self._constant(func, args[0])
         fake_args, fake_kwargs = with_tensors((args, kwargs), self._argument_fake)
@@ -171,7 +177,10 @@ class Recorder(compat.Mode):
             for mark in ("_placewright", "_placewright_number"):
                 if hasattr(args[0], mark):
                     setattr(result, mark, getattr(args[0], mark))
-        elif self.phase is not None:
+            return result
+        if name in COPIES and hasattr(args[0], "_placewright_true") and result.dtype == torch.bool:
+            result._placewright_true = args[0]._placewright_true
+        if self.phase is not None:
             self._record(func, args, kwargs, result)
         elif self.log is not None and self._is_recorded(func._schema, result):
             arguments = with_tensors((args, kwargs), self._number_of)
@@ -205,12 +214,26 @@ class Recorder(compat.Mode):
         """True for a call that only concerns counters of the host."""
         if tensors:
             if all(self._is_counter(tensor) for tensor in tensors):
+                self._keep_counters(func, args)
                 return True
             self._give_up_written_counters(func, args)
             return False
         with self.fake_mode:
             result = func(*args, **kwargs)
         return isinstance(result, torch.Tensor) and result.dim() == 0
+
+    def _keep_counters(self, func, args):
+        """Keeps what counters that the call writes are before it."""
+        for declared, argument in zip(func._schema.arguments, args):
+            if (declared.alias_info is not None and declared.alias_info.is_write and
+                    id(argument) not in self._counted):
+                self._counted[id(argument)] = (argument, argument.clone())
+
+    def restore_counters(self):
+        """Gives counters that lie outside of the optimizer back as they were."""
+        with torch.no_grad():
+            for counter, before in self._counted.values():
+                counter.copy_(before)
 
     def _give_up_written_counters(self, func, args):
         """A counter that takes a value from the device is a tensor of the step from now on."""
@@ -233,36 +256,85 @@ class Recorder(compat.Mode):
             fake = func(tensor)
         if tensor.dim() == 1 and tensor.dtype == torch.int64:
             fake._placewright_values = tensor.tolist()
+        if tensor.dtype == torch.bool:
+            fake._placewright_true = int(tensor.sum())
         if self.phase is not None:
             self._add_constant(fake, tensor)
+            if tensor.numel() == 1 and not tensor.is_complex():
+                fake._placewright.fill(known.Known(tensor.item()))
         return fake
 
     def _run(self, func, args, kwargs):
         name = func._schema.name
         rule = _all_of if name in self.assumed else SHAPE_RULES.get(name, func)
+        if is_sized_by_values(name, kwargs) and name not in self.assumed:
+            return self._run_counted(name, args, kwargs)
         try:
             try:
                 with self.fake_mode:
                     return rule(*args, **kwargs)
             except compat.NEEDS_VALUES as error:
-                raise value_error(name, self._where()) from error
+                if masks_of(name, args):
+                    return self._run_counted(name, args, kwargs)
+                answer = self._answer(name, args)
+                if answer is None:
+                    place = where_asked() if name in READS_VALUES else None
+                    raise value_error(name, self.where(), place) from error
+                return answer
             except Exception as error:
                 sizes = [t.numel() * t.element_size() for t in tensors_in((args, kwargs))]
                 return compat.computed_on_zeros(self.fake_mode, func, args, kwargs, sizes, error)
         except compat.UNSUPPORTED as error:
             raise ExportError(
-                f"{func} cannot determine its result's shape without computing{self._where()}: "
+                f"{func} cannot determine its result's shape without computing{self.where()}: "
                 "replace it by other operators, or register a meta kernel for it") from error
 
-    def _where(self):
+    def _answer(self, name, args):
+        """What the step is told that asks a tensor for its value, or None."""
+        if self.checks is None:
+            return None
+        self.checks.quiet = self.phase is None
+        tensor = args[0] if name != "aten::equal" else None
+        return self.checks.answer(name, tensor, self._known_of(tensor), self.phase == "opt" or
+                                  self.counters)
+
+    def _known_of(self, tensor):
+        if id(tensor) in self._known:
+            tensor = self._known[id(tensor)][1]
+        value = getattr(tensor, "_placewright", None)
+        return value.known() if value else None
+
+    def _count(self, mask):
+        """How many elements of a mask are true, or None."""
+        if hasattr(mask, "_placewright_true"):
+            return mask._placewright_true
+        if self.checks is None:
+            return None
+        self.checks.quiet = self.phase is None
+        return self.checks.count(mask.numel(), self._known_of(mask))
+
+    def _run_counted(self, name, args, kwargs):
+        """The result of an operator whose size depends on values, of the size that the user gives
+        or that is known."""
+        masks = masks_of(name, args) or [args[1] if name == "aten::masked_select" else args[0]]
+        counts = [self._count(mask) for mask in masks]
+        if None in counts or name not in COUNTED:
+            raise value_error(name, self.where(), where_asked() if name in COUNTED else None)
+        with self.fake_mode:
+            return COUNTED[name](counts, *args, **kwargs)
+
+    def where(self):
+        """" in module "PATH" (CLASS)" of the module that runs, or nothing outside of all."""
         module = self.scopes.innermost()
-        return f" in module \"{module}\"" if module else ""
+        kind = self.scopes.class_of(module)
+        return f" in module \"{module}\"{f' ({kind})' if kind else ''}" if module else ""
 
     @staticmethod
     def _tell_size(args, kwargs):
         """x.repeat_interleave(2) of 1.13 is a call with a tensor full of 2."""
-        known = getattr(args[0], "_placewright", None)
-        times = known.number() if known else None
+        value = getattr(args[0], "_placewright", None)
+        known_times = value.known() if value else None
+        times = known_times.number if known_times else None
         if times is not None and kwargs.get("output_size") is None:
             kwargs["output_size"] = args[0].numel() * times
 
@@ -319,7 +391,10 @@ class Recorder(compat.Mode):
         after = [] if mark == "view" else self._writers_before(read)
         if after:
             record["after"] = after
+        number = known.of(schema.name, args, kwargs, self._known_of, result)
         self._note_results(schema, name, args, kwargs, results, listed)
+        if number is not None:
+            result._placewright.fill(number)
         self.ops.append(record)
 
     def _new_name(self, base):
@@ -383,8 +458,6 @@ class Recorder(compat.Mode):
             elif alias.is_write:
                 base.replaced_by(name, reference)
                 base.extent = extent_of(tensor)
-                if schema.name == "aten::fill_" and isinstance(args[1], int):
-                    base.fill(args[1])
                 tensor._placewright = base
                 returned.add(id(base))
             else:

@@ -24,11 +24,16 @@ class Scopes:
     def __init__(self):
         self._running = []
         self._between = False  # the engine runs inside of a node (checkpointing), but no node of it
+        self._classes = {}  # path -> name of the module's class
         self._marked = {}  # id of a node of autograd's graph -> it, kept alive
 
     def innermost(self):
         """The path of the innermost module that runs; None outside of all."""
         return self._running[-1] if self._running and not self._between else None
+
+    def class_of(self, path):
+        """The name of the class of the module at a path, or None."""
+        return self._classes.get(path)
 
     def clear(self):
         self._running.clear()
@@ -49,6 +54,8 @@ class Scopes:
                 handle.remove()
 
     def _watch(self, module, path):
+        self._classes[path] = type(module).__name__
+
         def leave(_, __, output):
             self.mark(output)
             self._running.pop()

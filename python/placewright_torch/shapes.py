@@ -31,6 +31,9 @@ def _longest(lengths, targets):
     padding."""
     if isinstance(lengths, (list, tuple)):
         return max((int(length) for length in lengths), default=0)
+    value = getattr(lengths, "_placewright", None)
+    if value is not None and value.known() is not None:
+        return int(value.known().number)
     values = getattr(lengths, "_placewright_values", None)
     if values is not None and not lengths._placewright.memory.writes:
         return max(values, default=0)
@@ -57,3 +60,49 @@ if compat.version() < (2, 0):
     SHAPE_RULES["aten::convolution_backward"] = _convolution_backward
     SHAPE_RULES["aten::repeat_interleave"] = _repeat_interleave
     SHAPE_RULES["aten::full"] = _full
+
+
+# Operators whose sizes depend on values, where the user says how many.
+
+
+def masks_of(name, args):
+    """The masks among the indices of aten::index."""
+    if name != "aten::index":
+        return []
+    return [index for index in args[1] if index is not None and index.dtype in MASKS]
+
+
+def _nonzero(counts, mask):
+    return mask.new_empty((counts[0], mask.dim()), dtype=torch.int64)
+
+
+def _masked_select(counts, tensor, mask):
+    return tensor.new_empty((counts[0],))
+
+
+def _index(counts, tensor, indices):
+    counts, plain = list(counts), []
+    for index in indices:
+        if index is not None and index.dtype in MASKS:
+            count = counts.pop(0)
+            plain += [index.new_empty((count,), dtype=torch.int64) for _ in range(index.dim())]
+        else:
+            plain.append(index)
+    return torch.ops.aten.index(tensor, plain)
+
+
+def _unique(counts, tensor, *_, **__):
+    values = tensor.new_empty((counts[0],))
+    return (values, tensor.new_empty(tensor.shape, dtype=torch.int64),
+            tensor.new_empty((counts[0],), dtype=torch.int64))
+
+
+def _bincount(counts, tensor, weights=None, minlength=0):
+    dtype = torch.int64 if weights is None else weights.dtype
+    return tensor.new_empty((max(counts[0], minlength),), dtype=dtype)
+
+
+MASKS = (torch.bool, torch.uint8)
+COUNTED = {"aten::nonzero": _nonzero, "aten::masked_select": _masked_select, "aten::index": _index,
+           "aten::_unique2": _unique, "aten::unique_consecutive": _unique,
+           "aten::bincount": _bincount}

@@ -6,9 +6,10 @@ import traceback
 
 import torch
 
-from . import compat, wrappers
+from . import compat, loss_scaling, switches, wrappers
 from .assumptions import Assumptions
 from .attention import Attention
+from .checks import Assumed, Checks
 from .choices import Choices
 from .devices import on_host
 from .errors import ExportError, at
@@ -24,9 +25,6 @@ HINTS = (
                  "written with operators of PyTorch"),
     (".tolist()", ": the step depends on its data; a graph is recorded without data, so it must "
                   "take one way for all"),
-    ("'lengths' argument should be a 1D CPU",
-     ": the step depends on its data, since packed sequences are as many words as their lengths "
-     "say; give the model padded sequences and a mask"),
     ("not allocated", ": an operator reads values of its arguments before it runs; give them as "
                       "Python numbers, or write the step with operators that read none"),
     ("CUDA", ": make tensors where others are, with device=x.device, so that the step can be "
@@ -48,11 +46,13 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
     model = wrappers.original(model)
     optimizer = wrappers.original_optimizer(optimizer)
     attention = Attention(choices.attention)
+    assumed = Assumed(choices.assume)
     _check(model, loss, optimizer)
     if targets is not None and loss is None:
         raise ExportError("targets are given, but no loss that takes them: give a loss, or put them "
                           "among the example inputs if the model computes its loss itself")
     recorder = Recorder()
+    recorder.checks = Checks(assumed)
     fakes = Fakes(recorder)
     roots = [(model, "")]
     if isinstance(loss, torch.nn.Module):
@@ -66,11 +66,13 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
     if optimizer is not None:
         update = Update(optimizer, fakes, recorder, originals)
     with contextlib.ExitStack() as stack:
+        stack.callback(recorder.restore_counters)
         stack.enter_context(compat.plain_operators())
         stack.enter_context(torch.enable_grad())
         stack.enter_context(on_host())
         stack.enter_context(Assumptions(recorder))
         stack.enter_context(attention.in_place())
+        stack.enter_context(loss_scaling.in_place(recorder))
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
         stack.enter_context(recorder.scopes.watching(roots))
@@ -83,7 +85,10 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
         names = {record["name"] for record in recorder.inputs}
         references += [value.reference for value in recorder.met if value.reference not in names]
     recorded = _without_idle(recorder, list(dict.fromkeys(references)), update.notes if update else [])
-    recorded.notes += attention.notes()
+    made = recorder.checks.notes()
+    recorded.notes += [f"assumed: {text}" for text in made] + assumed.unused() + attention.notes()
+    if made:
+        recorded.head["assumed"] = made
     if attention.head() is not None:
         recorded.head["attention"] = attention.head()
     return recorded
@@ -166,20 +171,26 @@ def _phase(recorder, name, what):
     try:
         yield
     except ExportError as error:
-        place = at(error) or f" (in {what})"
+        text = f"{error}{at(error) or f' (in {what})'}{_switch(error, recorder)}"
         _end_frames(error)
-        raise type(error)(f"{error}{place}") from error.__cause__
+        raise type(error)(text) from error.__cause__
     except Exception as error:
         hint = next((text for key, text in HINTS if key in str(error)), "")
         if isinstance(error, KeyError) and isinstance(error.args[0], torch.Tensor):
             hint = ": a table has tensors of the model as keys, as where hooks of parameters " \
                    "update them in the backward pass; give one optimizer whose step() updates all"
-        text = f"{what} failed on the example inputs: {type(error).__name__}: {error}{at(error)}{hint}"
+        module = recorder.where()
+        text = (f"{what} failed on the example inputs{module}: {type(error).__name__}: {error}"
+                f"{at(error)}{_switch(error, recorder) or hint}")
         _end_frames(error)
         raise ExportError(text) from error
     finally:
         recorder.phase = None
         recorder.scopes.clear()
+
+
+def _switch(error, recorder):
+    return switches.remedy(error, recorder.scopes.class_of(recorder.scopes.innermost()))
 
 
 def _forward(recorder, model, given):
