@@ -93,11 +93,13 @@ class Fakes:
     @contextlib.contextmanager
     def in_place(self, root, prefix):
         """While inside, the modules under `root` hold the fakes."""
-        saved = []
+        saved, hooks = [], []
         try:
             for path, module in root.named_modules():
                 attributes = vars(module)
                 saved.append((attributes, dict(attributes)))
+                hooks += [(value, dict(value)) for key, value in attributes.items()
+                          if "hooks" in key and isinstance(value, dict)]
                 for key, value in list(attributes.items()):
                     if key == "_modules":
                         continue
@@ -109,6 +111,9 @@ class Fakes:
             for attributes, before in saved:
                 attributes.clear()
                 attributes.update(before)
+            for registered, before in hooks:  # models of transformers add some as they first run
+                registered.clear()
+                registered.update(before)
 
     def _replaced(self, value, place, depth):
         if isinstance(value, torch.Tensor):
