@@ -22,6 +22,7 @@
     conditions   which answer makes a condition of the program true
     known        tensors whose elements are all one number that is known
     attention    attention as fused operators
+    sparse       gradients of embeddings built with sparse=True
     loss_scaling GradScaler without data
     switches     which switch of a library helps where a step is refused
     choices      what a user may choose about a recording

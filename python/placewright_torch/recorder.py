@@ -12,7 +12,7 @@ recorded, and in the arguments of recorded ops they are numbers.
 
 import torch
 
-from . import compat, constants, known
+from . import compat, constants, known, sparse
 from .assumptions import EVERY_ELEMENT
 from .changing_numbers import numbers_in
 from .checks import where_asked
@@ -156,6 +156,15 @@ class Recorder(compat.Mode):
             kwargs["pin_memory"] = False
         if name.startswith("aten::_foreach_"):
             return self._split(func, args, kwargs)
+        if sparse.takes_apart(name, args):
+            with self:
+                return sparse.apart(func, args, kwargs)
+        gradient = sparse.made_by(name, args, kwargs)
+        if gradient is not None:
+            return gradient
+        if any(isinstance(tensor, sparse.SparseRows) for tensor in tensors_in((args, kwargs))):
+            with self:
+                return sparse.call(func, args, kwargs, self.where())
         if name == "aten::repeat_interleave":
             self._tell_size(args, kwargs)
         if name in self.assumed and self.assumed[name] is not EVERY_ELEMENT:

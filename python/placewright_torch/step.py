@@ -6,7 +6,7 @@ import traceback
 
 import torch
 
-from . import compat, loss_scaling, switches, wrappers
+from . import compat, loss_scaling, sparse, switches, wrappers
 from .assumptions import Assumptions
 from .attention import Attention
 from .checks import Assumed, Checks
@@ -73,6 +73,7 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
         stack.enter_context(Assumptions(recorder))
         stack.enter_context(attention.in_place())
         stack.enter_context(loss_scaling.in_place(recorder))
+        stack.enter_context(sparse.in_place())
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
         stack.enter_context(recorder.scopes.watching(roots))
@@ -118,15 +119,6 @@ def _check(model, loss, optimizer):
             name = f"module \"{path}\"" if path else "the model"
             raise ExportError(f"{name} was compiled by torch.jit; export the model as it was "
                               "before torch.jit.script or torch.jit.trace")
-        if loss is not None or optimizer is not None:
-            _refuse_sparse(path, module)
-
-
-def _refuse_sparse(path, module):
-    if isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag)) and module.sparse:
-        name = f"module \"{path}\"" if path else "the model"
-        raise ExportError(f"{name} makes sparse gradients, which cannot be exported; build it with "
-                          "sparse=False")
 
 
 def _run(recorder, fakes, model, given, loss, wanted, update):
@@ -145,7 +137,7 @@ def _run(recorder, fakes, model, given, loss, wanted, update):
     value = _loss(recorder, loss, wanted, output)
     gradients = _backward(recorder, fakes, value)
     if update is None:
-        changed = list(gradients.values())
+        changed = [part for gradient in gradients.values() for part in sparse.parts_of(gradient)]
     else:
         _update(recorder, fakes, update, gradients)
         changed = update.state_tensors()
@@ -238,7 +230,7 @@ def _backward(recorder, fakes, value):
 def _update(recorder, fakes, update, gradients):
     """Runs the optimizer with these gradients; its state is made before, where there is none."""
     for parameter in update.parameters:
-        if parameter.grad is not None:
+        if parameter.grad is not None and not isinstance(parameter.grad, sparse.SparseRows):
             parameter.grad = recorder.fake_like(parameter.grad)
     with _phase(recorder, None, update.name):
         update.prepare()

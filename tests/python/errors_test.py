@@ -74,25 +74,6 @@ class DependsOnData(ExportTest):
 
 
 class Refused(ExportTest):
-    def test_sparse_gradients(self):
-        def step(model):
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-            ids = torch.zeros(3, dtype=torch.int64)
-            self.refused(["sparse", "sparse=False"], model, ids, lambda y: y.sum(), optimizer)
-
-        class Functional(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.weight = nn.Parameter(torch.zeros(10, 4))
-
-            def forward(self, ids):
-                return nn.functional.embedding(ids, self.weight, sparse=True)
-
-        step(nn.Sequential(nn.Embedding(10, 4, sparse=True)))
-        step(Functional())
-        # Without a gradient the flag does nothing.
-        self.exported(nn.Embedding(10, 4, sparse=True), torch.zeros(3, dtype=torch.int64))
-
     def test_optimizers(self):
         model = nn.Linear(8, 8)
         self.refused(["no parameter of the model", "[2, 3]"], model, X, lambda y: y.sum(),
