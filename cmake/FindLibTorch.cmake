@@ -1,12 +1,26 @@
 # LibTorch::LibTorch: LibTorch 1.13 or newer, as Debian packs it (libtorch-dev) or as pytorch.org
-# does (its folder in CMAKE_PREFIX_PATH). Not the TorchConfig.cmake of either: Debian's drags in
+# does (its folder in CMAKE_PREFIX_PATH, or PLACEWRIGHT_TORCH: that of an installed PyTorch, in which
+# include/ and lib/ are). Not the TorchConfig.cmake of either: Debian's drags in
 # caffe2 and all its compile options.
-find_path(LibTorch_INCLUDE_DIR ATen/ATen.h)
+set(PLACEWRIGHT_TORCH "" CACHE PATH "Folder of the PyTorch to build against; empty: the system's")
+set(only)
+if(PLACEWRIGHT_TORCH)
+  set(only HINTS ${PLACEWRIGHT_TORCH} PATH_SUFFIXES include lib NO_DEFAULT_PATH)
+  file(GLOB config ${PLACEWRIGHT_TORCH}/share/cmake/Torch/TorchConfig.cmake)
+  if(config)
+    file(STRINGS ${config} old_abi REGEX "_GLIBCXX_USE_CXX11_ABI=0")
+    if(old_abi)
+      message(FATAL_ERROR "The PyTorch in ${PLACEWRIGHT_TORCH} was built with the C++ ABI from before "
+        "GCC 5, which nothing else here has: take PyTorch 2.7 or newer")
+    endif()
+  endif()
+endif()
+find_path(LibTorch_INCLUDE_DIR ATen/ATen.h ${only})
 find_path(LibTorch_API_INCLUDE_DIR torch/nn/module.h
   HINTS ${LibTorch_INCLUDE_DIR} PATH_SUFFIXES torch/csrc/api/include)
 set(libraries)
 foreach(library torch torch_cpu c10)
-  find_library(LibTorch_${library}_LIBRARY ${library})
+  find_library(LibTorch_${library}_LIBRARY ${library} ${only})
   list(APPEND libraries LibTorch_${library}_LIBRARY)
 endforeach()
 include(FindPackageHandleStandardArgs)

@@ -64,9 +64,26 @@ configure() {
   if [ -f "$cache" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache"; then
     rm -rf "$cache" "$root/build/CMakeFiles" "$root/build/build.ninja"
   fi
+  # PLACEWRIGHT_TORCH: the folder of an installed PyTorch to build against, from then on; "system": Debian's again.
+  torch=
+  if [ -f "$cache" ]; then
+    torch=$(sed -n 's/^PLACEWRIGHT_TORCH:PATH=//p' "$cache")
+  fi
+  wanted=${PLACEWRIGHT_TORCH:-$torch}
+  [ "$wanted" != system ] || wanted=
+  if [ -n "$wanted" ] && [ ! -e "$wanted/include/ATen/ATen.h" ]; then
+    say "PLACEWRIGHT_TORCH=$wanted holds no PyTorch: give the folder that this prints:"
+    say "python3 -c 'import torch; print(torch.__path__[0])'"
+    exit 2
+  fi
+  # What was found in the one is not in the other.
+  if [ "$wanted" != "$torch" ]; then
+    rm -rf "$cache" "$root/build/CMakeFiles" "$root/build/build.ninja"
+  fi
   [ -f "$root/build/build.ninja" ] && return 0
   log=$root/build/configure.log
-  if ! (cd "$root" && cmake --preset release) </dev/null >"$log" 2>&1; then
+  if ! (cd "$root" && cmake --preset release "-DPLACEWRIGHT_TORCH=$wanted") </dev/null >"$log" 2>&1
+  then
     tail -n 20 "$log" >&2
     say "cmake failed; its whole output is in $log"
     exit 1

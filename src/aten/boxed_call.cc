@@ -147,8 +147,14 @@ class BoxedCall::Maker {
 Result<BoxedCall> BoxedCall::Create(const Op& op) {
   const auto handle = c10::Dispatcher::singleton().findSchema(NameOf(op.type));
   if (!handle) {
-    return AtOp(ErrorCode::kUnknownName, op,
-                "this LibTorch has no operator " + Printable(op.type, 80));
+    Error error = AtOp(ErrorCode::kUnknownName, op,
+                       fmt::format("LibTorch {}, which runs here, has no operator {}",
+                                   kTorchVersion, Printable(op.type, 80)));
+    error.remedy =
+        "Run it by the version that recorded it, or a newer one: build with "
+        "PLACEWRIGHT_TORCH=DIR ./run (DIR: the folder of that PyTorch, as `python3 -c 'import "
+        "torch; print(torch.__path__[0])'` says), or record the step with this one.";
+    return error;
   }
   const c10::FunctionSchema& schema = handle->schema();
   PW_ASSIGN(const std::vector<const Value*> values, Arrange(schema, op));

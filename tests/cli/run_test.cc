@@ -241,6 +241,25 @@ TEST_F(RunPlan, ConstantsWithoutContentAreRefused) {
             0);
 }
 
+// An operator that this LibTorch has not: both versions, and what to do.
+TEST_F(RunPlan, OperatorsOfAnotherVersionNameBoth) {
+  Write("mlp.json.gz", R"({"name": "newer", "torch": "9.8.7+cpu", "n_ops": 1, "n_edges": 0,
+    "inputs": [{"name": "input:x", "kind": "input", "shape": [2], "dtype": "f32"}],
+    "ops": [{"name": "y", "target": "aten._unheard_of.default", "phase": "fwd", "scope": "",
+             "inputs": ["input:x"], "args": ["%0"],
+             "outputs": [{"shape": [2], "dtype": "f32"}]}], "outputs": ["y"]})");
+  Plan("single", "newer.plan.json");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "newer.plan.json", "--steps", "1"},
+        std::vector<std::string>{"check", "newer.plan.json", "--run"}}) {
+    const Outcome run = Run(words);
+    EXPECT_EQ(run.status, 3);
+    EXPECT_THAT(run.err, HasSubstr("which runs here, has no operator aten._unheard_of.default; the "
+                                   "step was recorded by PyTorch 9.8.7+cpu"));
+    EXPECT_THAT(run.err, HasSubstr("PLACEWRIGHT_TORCH=DIR ./run"));
+  }
+}
+
 // Where ops run changes no bit of what they compute; the seed does.
 TEST_F(RunPlan, LossesAreThoseOfAnyPlacement) {
   Plan("single", "one.plan.json");

@@ -2,11 +2,15 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/command.h"
 #include "torch_api/blas.h"
@@ -60,16 +64,53 @@ Finding CheckGpus() {
   return {"gpus", Health::kOptional, "no NVIDIA device; planning and simulating need none", ""};
 }
 
+// Of the python3 on the PATH: its PyTorch's version and folder; "" where it has none. Nothing is imported.
+std::pair<std::string, std::string> InstalledPyTorch() {
+  constexpr const char* kAsk =
+      "python3 -c \"import importlib.util as u, importlib.metadata as m; "
+      "print(m.version('torch'), u.find_spec('torch').submodule_search_locations[0])\" "
+      "2>/dev/null";
+  std::string line;
+  if (FILE* const pipe = popen(kAsk, "r")) {
+    std::array<char, 4096> buffer{};
+    if (fgets(buffer.data(), buffer.size(), pipe) != nullptr) line = buffer.data();
+    pclose(pipe);
+  }
+  while (!line.empty() && line.back() == '\n') line.pop_back();
+  const size_t blank = line.find(' ');
+  if (blank == std::string::npos) return {};
+  return {line.substr(0, blank), line.substr(blank + 1)};
+}
+
+// "2.15" of "2.15.0+cu132".
+std::string MinorOf(const std::string& version) {
+  return version.substr(0, version.find('.', version.find('.') + 1));
+}
+
+// Steps that one version records may have operators that another has not.
+std::string VersionAdvice(const std::string& libtorch) {
+  const auto [version, folder] = InstalledPyTorch();
+  if (version.empty() || MinorOf(version) == MinorOf(libtorch)) return "";
+  return fmt::format(
+      "python3 has PyTorch {}: steps that it records may have operators that LibTorch {} cannot "
+      "run. PLACEWRIGHT_TORCH={} ./run builds against it.",
+      Printable(version, 40), libtorch, Printable(folder, 400));
+}
+
 Finding CheckTorch() {
   const Result<TorchLibrary> library = TorchLibrary::Open();
   if (library.ok()) {
     const TorchApi& api = library.value().api();
     const std::string blas = api.blas();
+    std::string advice = BlasAdvice(blas);
+    const std::string version = VersionAdvice(api.libtorch_version());
+    if (!advice.empty() && !version.empty()) advice += " ";
+    advice += version;
     return {
         "libtorch", Health::kOk,
         fmt::format("LibTorch {}, {} CUDA device(s), BLAS {}, {}", api.libtorch_version(),
                     api.cuda_devices(), blas.empty() ? "its own" : blas, library.value().path()),
-        BlasAdvice(blas)};
+        advice};
   }
   return {"libtorch", Health::kOptional, library.error().message,
           std::string(library.error().Remedy())};

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/commands/profile_ranks.h"
+#include "cli/request/recorded_version.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
@@ -179,8 +180,9 @@ class ProfileCommand : public Command {
     options.stop = StopToken(&interrupted);
     for (const Graph& graph : graphs) {
       if (interrupted) break;
-      PW_RETURN_IF_ERROR(
-          MeasureSteps(*service, graph, cluster, workers, options, store, outcome, console));
+      const Status measured =
+          MeasureSteps(*service, graph, cluster, workers, options, store, outcome, console);
+      if (!measured.ok()) return WithRecordedVersion(measured.error(), graph_);
     }
     if (!no_transfers_ && !interrupted) {
       PW_RETURN_IF_ERROR(

@@ -13,6 +13,7 @@
 #include "cli/request/prediction_now.h"
 #include "cli/request/rank_prediction.h"
 #include "cli/request/ranks.h"
+#include "cli/request/recorded_version.h"
 #include "cli/request/result_json.h"
 #include "cli/request/step_state.h"
 #include "cli/terminal/interrupt.h"
@@ -217,6 +218,12 @@ class RunCommand : public Command {
     return read;
   }
 
+  // Of the recorded step.
+  std::string OriginalPath(const PlanInputs& loaded) const {
+    if (input_.graph) return *input_.graph;
+    return placement_.empty() ? FilesOf(loaded.plan, plan_).front() : plan_;
+  }
+
   // What all ranks must have been given alike.
   std::string RankOptions() const {
     return fmt::format("--steps {} --seed {} --batches {} --save-every {}{}{}{}{}{}{}{}", steps_,
@@ -257,8 +264,19 @@ class RunCommand : public Command {
                                simulate_ || ranks.several() ? nullptr : library.api().profiling(),
                                request.devices, context.console);
       prediction.Look();
-      PW_ASSIGN(const std::unique_ptr<Execution> execution,
-                library.api().executions()->Start(std::move(request)).InFile(plan_));
+      Result<std::unique_ptr<Execution>> started =
+          library.api().executions()->Start(std::move(request));
+      if (!started.ok()) {
+        return Result<int>(WithRecordedVersion(started.error(), OriginalPath(loaded))).InFile(plan_);
+      }
+      const std::unique_ptr<Execution> execution = started.Take();
+      if (const std::string composed = ComposedOps(graph, library.api().libtorch_version());
+          !composed.empty()) {
+        context.console.Note(fmt::format(
+            "LibTorch {} does not have {}: executed by their definition, with more time and memory "
+            "than is predicted",
+            library.api().libtorch_version(), composed));
+      }
       if (const std::string ways = execution->gpu_transfers().ways; !ways.empty()) {
         context.console.Note("between GPUs of several ranks tensors cross " + ways);
       }

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/recorded_version.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/measured_prediction.h"
 #include "cli/request/models.h"
@@ -131,10 +132,13 @@ class ValidateCommand : public Command {
     PW_ASSIGN(Placement placement, ResolvePlacement(loaded.plan.placement, graph, cluster));
     const std::optional<MeasuredPrediction> measured =
         MeasuredPrediction::OfPlan(loaded, path, run.console);
-    return Validate({graph, cluster, loaded.costs, loaded.plan.policy,
-                     measured ? &*measured : nullptr, loaded.plan.step_time},
-                    {{std::filesystem::path(path).filename().string(), std::move(placement)}}, run,
-                    pairs, errors);
+    const size_t before = errors.size();
+    const Status validated =
+        Validate({graph, cluster, loaded.costs, loaded.plan.policy,
+                  measured ? &*measured : nullptr, loaded.plan.step_time},
+                 {{std::filesystem::path(path).filename().string(), std::move(placement)}}, run,
+                 pairs, errors);
+    return Named(validated, FilesOf(loaded.plan, path).front(), before, errors);
   }
 
   Status ValidateGraph(const std::string& name, std::optional<int64_t> batch,
@@ -158,9 +162,21 @@ class ValidateCommand : public Command {
     }
     PW_ASSIGN(const std::vector<SuitePlacement> placements,
               PlanSuite(graph, cluster, measured.busy(), run.interrupted, run.console));
-    return Validate(
+    const size_t before = errors.size();
+    const Status validated = Validate(
         {graph, cluster, measured.busy(), DefaultPolicy(graph.format()), &measured, std::nullopt},
         placements, run, pairs, errors);
+    return Named(validated, name, before, errors);
+  }
+
+  // With the version that recorded the step, where an operator is not here.
+  static Status Named(const Status& validated, const std::string& graph, size_t before,
+                      std::vector<Error>& errors) {
+    for (size_t i = before; i < errors.size(); ++i) {
+      errors[i] = WithRecordedVersion(std::move(errors[i]), graph);
+    }
+    if (validated.ok()) return Ok();
+    return WithRecordedVersion(validated.error(), graph);
   }
 
   Error NotMeasured(const std::string& name, std::optional<int64_t> batch) const {

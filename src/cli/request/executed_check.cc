@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "cli/request/distributed.h"
+#include "cli/request/recorded_version.h"
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
 #include "formats/text/file.h"
@@ -187,7 +188,12 @@ Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::s
   alone.graph = &whole;
   alone.placement = Placement(whole.op_count(), DeviceId(0));
   alone.devices = {{.name = "alone", .kind = ExecutionDevice::Kind::kSimulated}};
-  PW_ASSIGN(const auto expected, Execute(*service, std::move(alone)));
+  const auto alone_left = Execute(*service, std::move(alone));
+  if (!alone_left.ok()) {
+    return WithRecordedVersion(alone_left.error(), options.graph.value_or(
+                                                       FilesOf(plan.plan, plan_path).front()));
+  }
+  const auto& expected = alone_left.value();
   PW_ASSIGN(ExecutionRequest together,
             MakeExecutionRequest(step.graph, plan.cluster.cluster, plan.costs, step.placement,
                                  SchedulingPolicy::kFifo, /*simulate=*/true));

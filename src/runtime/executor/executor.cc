@@ -17,6 +17,7 @@
 #include "runtime/executor/copy_lanes.h"
 #include "runtime/executor/team.h"
 #include "runtime/executor/worker.h"
+#include "runtime/ops/newer_ops.h"
 #include "runtime/ops/part_ops.h"
 #include "runtime/ops/random_ops.h"
 #include "runtime/ops/vocabulary_ops.h"
@@ -52,6 +53,7 @@ class Executor::Run {
   Status Prepare(const Graph& graph, const Placement& placement,
                  std::vector<std::unique_ptr<RuntimeDevice>> devices,
                  const ExecutorOptions& options) {
+    RegisterNewerOps();
     RegisterPartOps();
     RegisterRandomOps();
     RegisterVocabularyOps();

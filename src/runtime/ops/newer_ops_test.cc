@@ -1,0 +1,67 @@
+#include "runtime/ops/newer_ops.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+#include <limits>
+
+namespace placewright {
+namespace {
+
+torch::jit::Stack Call(const char* name, torch::jit::Stack stack) {
+  RegisterNewerOps();
+  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(&stack);
+  return stack;
+}
+
+TEST(NewerOps, SafeSoftmaxGivesZerosWhereThereIsNothing) {
+  const double none = -std::numeric_limits<double>::infinity();
+  const at::Tensor x = at::tensor({0.0, 0.0, none, none}, at::kDouble).view({2, 2});
+  const at::Tensor y =
+      Call("aten::_safe_softmax", {x, int64_t{-1}, c10::IValue()})[0].toTensor();
+  EXPECT_TRUE(y.equal(at::tensor({0.5, 0.5, 0.0, 0.0}, at::kDouble).view({2, 2})));
+}
+
+// softmax(q k' / 2 + mask) v by hand, and its gradients by LibTorch's own.
+TEST(NewerOps, AttentionOfTheCpuIsItsDefinition) {
+  for (const bool causal : {false, true}) {
+    at::manual_seed(3);
+    const auto input = [](int64_t places) {
+      return at::randn({2, 3, places, 4}, at::kDouble).set_requires_grad(true);
+    };
+    const at::Tensor q = input(5), k = input(causal ? 5 : 6), v = input(causal ? 5 : 6);
+    const at::Tensor mask = causal ? at::Tensor() : at::randn({5, 6}, at::kDouble);
+    at::Tensor scores = at::matmul(q, k.transpose(2, 3)) / 2;
+    if (causal) {
+      scores = scores + at::full({5, 5}, -std::numeric_limits<double>::infinity(), at::kDouble)
+                            .triu(1);
+    } else {
+      scores = scores + mask;
+    }
+    const at::Tensor expected = at::matmul(at::softmax(scores, -1), v);
+    const at::Tensor grad = at::randn(expected.sizes(), at::kDouble);
+    const auto gradients = torch::autograd::grad({expected}, {q, k, v}, {grad});
+    const at::NoGradGuard no_grad;
+    const c10::IValue given = causal ? c10::IValue() : c10::IValue(mask);
+    const auto made = Call("aten::_scaled_dot_product_flash_attention_for_cpu",
+                           {q.detach(), k.detach(), v.detach(), 0.0, causal, given, c10::IValue()});
+    const at::Tensor out = made[0].toTensor(), sums = made[1].toTensor();
+    EXPECT_TRUE(at::allclose(out, expected, 1e-12, 1e-12));
+    EXPECT_TRUE(at::allclose(sums, at::logsumexp(scores, {-1}), 1e-12, 1e-12));
+    // Seen as [batch places heads width], as models do at once.
+    EXPECT_NO_THROW((void)out.transpose(1, 2).view({2, 5, 12}));
+    const auto back = Call(
+        "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+        {grad, q.detach(), k.detach(), v.detach(), out, sums, 0.0, causal, given, c10::IValue()});
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(at::allclose(back[i].toTensor(), gradients[i], 1e-10, 1e-10)) << i;
+      EXPECT_NO_THROW((void)back[i].toTensor().transpose(1, 2).view({2, -1, 12}));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace placewright
