@@ -12,34 +12,94 @@ namespace {
 std::vector<DeviceKind> MakeCatalogue() {
   std::vector<DeviceKind> kinds;
   for (std::vector<DeviceKind> part :
-       {NvidiaKinds(), GeForceKinds(), AmdKinds(), TpuKinds(), CpuKinds()}) {
+       {NvidiaKinds(), GeForceKinds(), AmdKinds(), IntelKinds(), TpuKinds(), CpuKinds()}) {
     for (DeviceKind& kind : part) kinds.push_back(std::move(kind));
   }
   return kinds;
 }
 
-// "V100 32", "v100-32gb" and "V100_32GB" are one name.
+// "V100 32", "v100-32gb" and "NVIDIA V100_32GB" are one name.
 std::string Normalized(std::string_view name) {
+  constexpr std::array<std::string_view, 9> kMakers = {
+      "nvidia", "geforce", "tesla", "quadro", "amd", "instinct", "radeon", "intel", "(r)"};
   std::string out;
   for (const char c : name) {
     if (c == '-' || c == '_' || c == ' ') continue;
     out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   }
+  for (bool found = true; found;) {
+    found = false;
+    for (const std::string_view maker : kMakers) {
+      if (!out.starts_with(maker) || out.size() == maker.size()) continue;
+      out.erase(0, maker.size());
+      found = true;
+    }
+  }
+  if (out.size() > 3 && out.ends_with("gpu")) out.resize(out.size() - 3);
   if (out.size() > 2 && out.ends_with("gb")) out.resize(out.size() - 2);
   return out;
 }
 
-// Other names of the same hardware.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kAliases = {{
-    {"H100-SXM", "H100"},
-    {"H100-SXM5", "H100"},
-    {"H100-80GB", "H100"},
-    {"H100-PCIe-80GB", "H100-PCIe"},
-    {"H200-SXM", "H200"},
-    {"V100-SXM2-16GB", "V100-16GB"},
-    {"V100-SXM2-32GB", "V100-32GB"},
-    {"A6000", "RTX-A6000"},
-}};
+// Other names of the same hardware. With a note: names that leave something open.
+struct Alias {
+  std::string_view name, kind, note = "";
+};
+constexpr std::array kAliases = {
+    Alias{"H100-SXM", "H100"},
+    Alias{"H100-SXM5", "H100"},
+    Alias{"H100-80GB", "H100"},
+    Alias{"H100-SXM-80GB", "H100"},
+    Alias{"H100-SXM5-80GB", "H100"},
+    Alias{"H100-80GB-HBM3", "H100"},
+    Alias{"H100-PCIe-80GB", "H100-PCIe"},
+    Alias{"H100-NVL-94GB", "H100-NVL"},
+    Alias{"H200-SXM", "H200"},
+    Alias{"H200-SXM-141GB", "H200"},
+    Alias{"H200-141GB", "H200"},
+    Alias{"H20-96GB", "H20"},
+    Alias{"B200-SXM", "B200"},
+    Alias{"B200-180GB", "B200"},
+    Alias{"B200-192GB", "B200"},
+    Alias{"B300-SXM", "B300"},
+    Alias{"GH200-96GB", "GH200"},
+    Alias{"V100-SXM2-16GB", "V100-16GB"},
+    Alias{"V100-SXM2-32GB", "V100-32GB"},
+    Alias{"A100-SXM-40GB", "A100-40GB"},
+    Alias{"A100-SXM4-40GB", "A100-40GB"},
+    Alias{"A100-SXM-80GB", "A100-80GB"},
+    Alias{"A100-SXM4-80GB", "A100-80GB"},
+    Alias{"A100-80GB-PCIe", "A100-PCIe-80GB"},
+    Alias{"A6000", "RTX-A6000"},
+    Alias{"A5000", "RTX-A5000"},
+    Alias{"A4000", "RTX-A4000"},
+    Alias{"RTX-6000-Ada-Generation", "RTX-6000-Ada"},
+    Alias{"RTX-PRO-6000-Blackwell", "RTX-PRO-6000"},
+    Alias{"RTX-PRO-6000-Blackwell-Server-Edition", "RTX-PRO-6000-Server"},
+    Alias{"RTX-PRO-6000-Blackwell-Workstation-Edition", "RTX-PRO-6000"},
+    Alias{"GTX-1080-Ti", "GTX-1080Ti"},
+    Alias{"7900-XTX", "RX-7900-XTX"},
+    Alias{"RTX-3080", "RTX-3080-10GB",
+          "RTX 3080 without a size is taken as the one of 10 GB (RTX-3080-12GB is the other)"},
+    Alias{"RTX-4060Ti", "RTX-4060Ti-8GB",
+          "RTX 4060 Ti without a size is taken as the one of 8 GB (RTX-4060Ti-16GB is the other)"},
+    Alias{"RTX-5060Ti", "RTX-5060Ti-8GB",
+          "RTX 5060 Ti without a size is taken as the one of 8 GB (RTX-5060Ti-16GB is the other)"},
+    Alias{"RTX-3060-12GB", "RTX-3060"},
+    Alias{"RTX-3090-24GB", "RTX-3090"},
+    Alias{"RTX-4090-24GB", "RTX-4090"},
+    Alias{"RTX-5090-32GB", "RTX-5090"},
+    Alias{"GB200-NVL72", "GB200"},
+    Alias{"GB300-NVL72", "GB300"},
+    Alias{"Arc-A770-16GB", "Arc-A770"},
+    Alias{"RTX-TITAN", "TITAN-RTX"},
+};
+
+const Alias* FindAlias(std::string_view normalized) {
+  for (const Alias& alias : kAliases) {
+    if (Normalized(alias.name) == normalized) return &alias;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -50,7 +110,7 @@ DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class) 
   // framework comes on top: 5 us per op on every accelerator.
   constexpr Nanos kLaunch(5'000);
   const PeakRates& tera = row.tera;
-  return DeviceKind{
+  DeviceKind kind{
       std::string(row.name),
       device_class,
       std::string(row.architecture),
@@ -60,11 +120,18 @@ DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class) 
       kLaunch,
       Bytes(row.context_mib << 20),
       std::string(row.source)};
+  kind.p2p = row.p2p;
+  return kind;
 }
 
 std::span<const DeviceKind> Catalogue() {
   static const std::vector<DeviceKind> kinds = MakeCatalogue();
   return kinds;
+}
+
+std::string_view NoteOfKindName(std::string_view name) {
+  const Alias* alias = FindAlias(Normalized(name));
+  return alias == nullptr ? std::string_view() : alias->note;
 }
 
 std::string_view WhyNotInCatalogue(std::string_view name) {
@@ -81,9 +148,7 @@ std::string_view WhyNotInCatalogue(std::string_view name) {
 
 const DeviceKind* FindKind(std::string_view name) {
   std::string wanted = Normalized(name);
-  for (const auto& [alias, kind] : kAliases) {
-    if (Normalized(alias) == wanted) wanted = Normalized(kind);
-  }
+  if (const Alias* alias = FindAlias(wanted)) wanted = Normalized(alias->kind);
   for (const DeviceKind& kind : Catalogue()) {
     if (Normalized(kind.name) == wanted) return &kind;
   }

@@ -12,8 +12,11 @@
 namespace placewright {
 
 std::span<const DeviceKind> Catalogue();
-// By catalogue name, case-insensitive; nullptr if absent.
+// By catalogue name or another name of the same hardware, whatever the case, dashes, blanks, makers'
+// names before it and a final "GB"; nullptr if absent.
 const DeviceKind* FindKind(std::string_view name);
+// What FindKind takes a name for that leaves something open ("RTX 3080"), as a sentence; else empty.
+std::string_view NoteOfKindName(std::string_view name);
 
 // Why hardware of that name is left out on purpose ("apple-m3"); empty: nothing is known of it.
 std::string_view WhyNotInCatalogue(std::string_view name);

@@ -39,6 +39,9 @@ struct DeviceKind {
   int64_t cores = 0;
   // Of each device of the kind whose description states none of its own. Not of the catalogue's.
   std::optional<MemoryReserve> reserve;
+  // GPUs: whether others may read and write its memory over PCIe (peer to peer). Links of a GPU that
+  // is none carry it no further than host memory (cluster_builder.h); NVLink is peer to peer always.
+  bool p2p = true;
 };
 
 struct Device {
@@ -56,12 +59,14 @@ struct Link {
   BytesPerSecond bandwidth;  // >= 1
   Nanos latency;
   std::string source;  // where the figure comes from, or "given"
+  bool p2p = true;     // GPUs reach each other over it without host memory
 };
 
 struct Route {
   std::vector<LinkId> links;  // empty: no route, or the device itself
   Nanos latency;              // sum over the links
   BytesPerSecond bandwidth;   // minimum over the links
+  bool through_host = false;  // between GPUs without peer to peer: by way of host memory
 };
 
 // A cluster has at most this many devices: routes are a table of all ordered pairs.
@@ -100,6 +105,8 @@ class Cluster {
   // route takes stays as it is.
   void SetLink(LinkId id, BytesPerSecond bandwidth, Nanos latency, std::string source);
   std::vector<std::string> DeviceNames() const;
+  // What its description left open and how it was taken: sentences for those who plan on it.
+  const std::vector<std::string>& notes() const { return notes_; }
 
   // ceil(bytes * 1e9 / minimum bandwidth) + sum of latencies (simulator rule 4). Connected only.
   Nanos TransferDuration(DeviceId from, DeviceId to, Bytes size) const {
@@ -116,6 +123,7 @@ class Cluster {
   std::vector<Route> routes_;  // device_count^2
   std::vector<DeviceGroup> groups_;
   std::vector<DeviceId> devices_by_name_;
+  std::vector<std::string> notes_;
 
   void SumRoute(Route& route) const;  // its figures, from those of its links
 };

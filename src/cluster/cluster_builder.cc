@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "base/text.h"
 
@@ -30,6 +32,14 @@ bool InRange(int64_t value, int64_t min) { return value >= min && value <= kMaxQ
 bool IsRate(double rate) { return std::isfinite(rate) && rate >= 0 && rate <= 1e24; }
 
 }  // namespace
+
+int32_t HostOf(std::string_view name) {
+  if (!name.starts_with("host")) return 0;
+  int32_t host = 0;
+  const auto [end, error] = std::from_chars(name.data() + 4, name.data() + name.size(), host);
+  const bool good = error == std::errc() && end != name.data() + name.size() && *end == '/';
+  return good && host >= 0 && host <= kMaxHost ? host : 0;
+}
 
 ClusterBuilder::ClusterBuilder(std::string name) { cluster_.name_ = std::move(name); }
 
@@ -67,7 +77,7 @@ Result<int32_t> ClusterBuilder::AddNode(std::string name, DeviceId device) {
   }
   const int32_t index = static_cast<int32_t>(nodes_.size());
   if (!node_by_name_.emplace(name, index).second) return Duplicate("node", name);
-  nodes_.push_back({std::move(name), device});
+  nodes_.push_back({std::move(name), device, false});
   return index;
 }
 
@@ -102,9 +112,15 @@ Result<DeviceId> ClusterBuilder::AddDevice(Device device) {
   return id;
 }
 
-Status ClusterBuilder::AddForwarder(std::string name) {
-  PW_RETURN_IF_ERROR(AddNode(std::move(name), DeviceId()));
+Status ClusterBuilder::AddForwarder(std::string name, bool host_memory) {
+  PW_ASSIGN(const int32_t node, AddNode(std::move(name), DeviceId()));
+  nodes_[static_cast<size_t>(node)].host_memory = host_memory;
   return Ok();
+}
+
+void ClusterBuilder::AddNote(std::string note) {
+  std::vector<std::string>& notes = cluster_.notes_;
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
 }
 
 Status ClusterBuilder::CheckLink(const Link& link) const {
@@ -133,7 +149,8 @@ LinkId ClusterBuilder::PushLink(Link link) {
 }
 
 Status ClusterBuilder::Connect(std::string_view a, std::string_view b, BytesPerSecond bandwidth,
-                               Nanos latency, Duplex duplex, std::string source) {
+                               Nanos latency, Duplex duplex, std::string source,
+                               std::optional<bool> p2p) {
   PW_ASSIGN(const int32_t from, FindNode(a));
   PW_ASSIGN(const int32_t to, FindNode(b));
   if (from == to) return Field("link", a, "it joins a node with itself");
@@ -146,8 +163,9 @@ Status ClusterBuilder::Connect(std::string_view a, std::string_view b, BytesPerS
   }
   // Both directions are looked at before either is kept: a failed call changes nothing.
   const bool full = duplex == Duplex::kFull;
-  Link there{fmt::format("{}{}{}", a, full ? '>' : '-', b), bandwidth, latency, source};
-  Link back{fmt::format("{}>{}", b, a), bandwidth, latency, std::move(source)};
+  const bool peers = p2p.value_or(CarriesPeerToPeer(from, to));
+  Link there{fmt::format("{}{}{}", a, full ? '>' : '-', b), bandwidth, latency, source, peers};
+  Link back{fmt::format("{}>{}", b, a), bandwidth, latency, std::move(source), peers};
   PW_RETURN_IF_ERROR(CheckLink(there));
   if (full) PW_RETURN_IF_ERROR(CheckLink(back));
   joined_.insert(std::minmax(from, to));
@@ -158,21 +176,47 @@ Status ClusterBuilder::Connect(std::string_view a, std::string_view b, BytesPerS
   return Ok();
 }
 
-std::vector<std::string> ClusterBuilder::ForwarderNames() const {
-  std::vector<std::string> names;
-  for (const Node& node : nodes_) {
-    if (!node.device.valid()) names.push_back(node.name);
+void ClusterBuilder::Amend(LinkId link, const LinkChange& change) {
+  for (size_t i = 0; i + 1 < hops_.size(); i += 2) {  // there and back
+    if (hops_[i].link != link && hops_[i + 1].link != link) continue;
+    for (const size_t h : {i, i + 1}) {
+      Link& changed = cluster_.links_[hops_[h].link];
+      if (change.p2p) changed.p2p = *change.p2p;
+      if (!change.bandwidth) continue;
+      changed.bandwidth = *change.bandwidth;
+      changed.source = change.source;
+      hops_[h].bandwidth = change.bandwidth->count;
+    }
   }
-  return names;
+}
+
+// What a link between the two nodes carries where nothing is stated.
+bool ClusterBuilder::CarriesPeerToPeer(int32_t a, int32_t b) const {
+  const DeviceId first = nodes_[static_cast<size_t>(a)].device;
+  const DeviceId second = nodes_[static_cast<size_t>(b)].device;
+  if (first.valid() == second.valid()) return true;
+  const DeviceKind& kind =
+      cluster_.kinds_[static_cast<size_t>(cluster_.devices_[first.valid() ? first : second].kind)];
+  return kind.device_class != DeviceClass::kGpu || kind.p2p;
+}
+
+std::vector<ClusterBuilder::Forwarder> ClusterBuilder::Forwarders() const {
+  std::vector<Forwarder> forwarders;
+  for (const Node& node : nodes_) {
+    if (!node.device.valid()) forwarders.push_back({node.name, node.host_memory});
+  }
+  return forwarders;
 }
 
 std::vector<ClusterBuilder::Join> ClusterBuilder::Joins() const {
   std::vector<Join> joins;
   for (size_t i = 0; i + 1 < hops_.size(); i += 2) {  // there and back
     const Link& link = cluster_.links_[hops_[i].link];
-    joins.push_back(
-        {nodes_[hops_[i].from].name, nodes_[hops_[i].to].name, link.bandwidth, link.latency,
-         hops_[i].link == hops_[i + 1].link ? Duplex::kHalf : Duplex::kFull, link.source});
+    const bool usual = link.p2p == CarriesPeerToPeer(hops_[i].from, hops_[i].to);
+    joins.push_back({nodes_[hops_[i].from].name, nodes_[hops_[i].to].name, link.bandwidth,
+                     link.latency,
+                     hops_[i].link == hops_[i + 1].link ? Duplex::kHalf : Duplex::kFull,
+                     link.source, usual ? std::nullopt : std::optional(link.p2p)});
   }
   return joins;
 }
@@ -187,7 +231,8 @@ LinkId ClusterBuilder::FindLink(std::string_view name) const {
   return it == link_by_name_.end() ? LinkId() : it->second;
 }
 
-Status ClusterBuilder::AddRoute(DeviceId from, DeviceId to, std::vector<LinkId> links) {
+Status ClusterBuilder::AddRoute(DeviceId from, DeviceId to, std::vector<LinkId> links,
+                                bool through_host) {
   const auto known = [](size_t index, size_t size) { return index < size; };
   if (!from.valid() || !to.valid() || !known(from.index(), cluster_.devices_.size()) ||
       !known(to.index(), cluster_.devices_.size())) {
@@ -210,7 +255,8 @@ Status ClusterBuilder::AddRoute(DeviceId from, DeviceId to, std::vector<LinkId> 
           fmt::format("takes the link \"{}\" twice", Printable(cluster_.links_[link].name, 80)));
     }
   }
-  if (!explicit_routes_.emplace(std::pair(from.value(), to.value()), std::move(links)).second) {
+  GivenRoute route{std::move(links), through_host};
+  if (!explicit_routes_.emplace(std::pair(from.value(), to.value()), std::move(route)).second) {
     return invalid("is given twice");
   }
   return Ok();
@@ -236,32 +282,195 @@ void ClusterBuilder::FillRoute(DeviceId from, DeviceId to, std::vector<LinkId> l
   cluster_.SumRoute(route);
 }
 
+Status ClusterBuilder::FindPaths(int32_t from, const std::vector<Hop>& hops,
+                                 const std::vector<bool>& targets, int64_t& work,
+                                 Paths& paths) const {
+  std::vector<bool> forwards(nodes_.size());
+  for (size_t i = 0; i < nodes_.size(); ++i) forwards[i] = !nodes_[i].device.valid();
+  paths[from] = BestPathsFrom(from, hops, forwards, targets, work);
+  if (work >= 0) return Ok();
+  return MakeError(ErrorCode::kClusterInvalid,
+                   "the topology is too large or has too many distinct bandwidths to route", "",
+                   "State the links of fewer devices, or give routes of your own.");
+}
+
 Status ClusterBuilder::BuildRoutes() {
   const size_t n = cluster_.devices_.size();
-  std::vector<bool> forwards(nodes_.size());
-  std::vector<int32_t> node_of(n);
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    forwards[i] = !nodes_[i].device.valid();
-    if (!forwards[i]) node_of[nodes_[i].device.index()] = static_cast<int32_t>(i);
-  }
   cluster_.routes_.resize(n * n);
+  Ways ways;
+  ways.memories = HostMemories();
+  std::vector<bool> targets(nodes_.size());
+  node_of_.resize(n);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    targets[i] = nodes_[i].device.valid();
+    if (targets[i]) node_of_[nodes_[i].device] = static_cast<int32_t>(i);
+  }
+  const auto peers = [&](const Hop& hop) { return cluster_.links_[hop.link].p2p; };
+  const bool staged = !std::all_of(hops_.begin(), hops_.end(), peers);
+  if (staged) {
+    for (const auto& [host, nodes] : ways.memories) {
+      for (const int32_t node : nodes) targets[static_cast<size_t>(node)] = true;
+    }
+  }
   int64_t work = kMaxRouteWork;
   for (const DeviceId from : cluster_.devices()) {
     if (hops_.empty()) break;
-    auto paths = BestPathsFrom(node_of[from.index()], hops_, forwards, work);
-    if (work < 0) {
-      return MakeError(ErrorCode::kClusterInvalid,
-                       "the topology is too large or has too many distinct bandwidths to route", "",
-                       "State the links of fewer devices, or give routes of your own.");
-    }
+    PW_RETURN_IF_ERROR(FindPaths(node_of_[from], hops_, targets, work, ways.any));
     for (const DeviceId to : cluster_.devices()) {
-      if (from != to) FillRoute(from, to, std::move(paths[node_of[to.index()]]));
+      if (from != to) FillRoute(from, to, ways.any[node_of_[from]][node_of_[to]]);
     }
+    if (!staged) ways.any.clear();
   }
-  for (auto& [pair, links] : explicit_routes_) {
+  if (staged) {
+    std::vector<Hop> direct;
+    std::copy_if(hops_.begin(), hops_.end(), std::back_inserter(direct), peers);
+    for (const DeviceId from : cluster_.devices()) {
+      PW_RETURN_IF_ERROR(FindPaths(node_of_[from], direct, targets, work, ways.direct));
+    }
+    for (const auto& [host, nodes] : ways.memories) {
+      for (const int32_t node : nodes) {
+        PW_RETURN_IF_ERROR(FindPaths(node, hops_, targets, work, ways.any));
+        PW_RETURN_IF_ERROR(FindPaths(node, direct, targets, work, ways.direct));
+      }
+    }
+    PW_RETURN_IF_ERROR(RoutePeers(ways));
+  }
+  for (auto& [pair, given] : explicit_routes_) {
     Route& computed = cluster_.routes_[static_cast<size_t>(pair.first) * n + pair.second];
     computed = Route();
-    FillRoute(DeviceId(pair.first), DeviceId(pair.second), std::move(links));
+    computed.through_host = given.through_host;
+    FillRoute(DeviceId(pair.first), DeviceId(pair.second), std::move(given.links));
+  }
+  return Ok();
+}
+
+// The forwarders that a CPU is joined to, and those that say so; ascending.
+std::map<int32_t, std::vector<int32_t>> ClusterBuilder::HostMemories() const {
+  std::map<int32_t, std::set<int32_t>> found;
+  for (const Hop& hop : hops_) {
+    const DeviceId device = nodes_[static_cast<size_t>(hop.from)].device;
+    if (!device.valid() || nodes_[static_cast<size_t>(hop.to)].device.valid()) continue;
+    const Device& cpu = cluster_.devices_[device];
+    const DeviceKind& kind = cluster_.kinds_[static_cast<size_t>(cpu.kind)];
+    if (kind.device_class == DeviceClass::kCpu) found[cpu.host].insert(hop.to);
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].host_memory) found[HostOf(nodes_[i].name)].insert(static_cast<int32_t>(i));
+  }
+  std::map<int32_t, std::vector<int32_t>> memories;
+  for (const auto& [host, nodes] : found) memories[host].assign(nodes.begin(), nodes.end());
+  return memories;
+}
+
+// Pairs of GPUs: without host memory where every link carries peer to peer, else through it.
+Status ClusterBuilder::RoutePeers(Ways& ways) {
+  std::set<std::pair<bool, std::string>> staged;  // kinds, those without peer to peer first
+  const auto gpu = [&](DeviceId id) {
+    return cluster_.kinds_[static_cast<size_t>(cluster_.devices_[id].kind)].device_class ==
+           DeviceClass::kGpu;
+  };
+  for (const DeviceId from : cluster_.devices()) {
+    for (const DeviceId to : cluster_.devices()) {
+      if (from == to || !gpu(from) || !gpu(to)) continue;
+      std::vector<LinkId>& direct = ways.direct[node_of_[from]][node_of_[to]];
+      if (!direct.empty()) {
+        FillRoute(from, to, std::move(direct));
+        continue;
+      }
+      if (!cluster_.Connected(from, to)) continue;
+      std::vector<LinkId> links = BestThroughHost(ways, from, to);
+      if (links.empty()) {
+        AddNote(
+            fmt::format("GPUs of host{} have no peer to peer, and no CPU or host memory is "
+                        "described that their copies could go through: they are taken to go "
+                        "directly",
+                        cluster_.devices_[std::min(from, to)].host));
+        continue;
+      }
+      PW_RETURN_IF_ERROR(CheckCrossings(from, to, links));
+      cluster_.routes_[from.index() * cluster_.devices_.size() + to.index()].through_host = true;
+      FillRoute(from, to, std::move(links));
+      for (const DeviceId id : {from, to}) {
+        const DeviceKind& kind = cluster_.kinds_[static_cast<size_t>(cluster_.devices_[id].kind)];
+        staged.insert({kind.p2p, kind.name});
+      }
+    }
+  }
+  if (!staged.empty()) {
+    // Where kinds have none, they are the reason.
+    std::vector<std::string> kinds;
+    for (const auto& [p2p, name] : staged) {
+      if (!p2p || staged.begin()->first) kinds.push_back(name);
+    }
+    AddNote(
+        fmt::format("copies between GPUs go through host memory where a link on their way has no "
+                    "peer to peer: of {} (p2p: true on the kind or the link where the driver "
+                    "offers it)",
+                    Printable(fmt::format("{}", fmt::join(kinds, ", ")), 200)));
+  }
+  return Ok();
+}
+
+int64_t ClusterBuilder::MinBandwidth(const std::vector<LinkId>& links) const {
+  int64_t minimum = kMaxQuantity;
+  for (const LinkId id : links) minimum = std::min(minimum, cluster_.links_[id].bandwidth.count);
+  return minimum;
+}
+
+std::vector<LinkId> ClusterBuilder::BestThroughHost(const Ways& ways, DeviceId from,
+                                                    DeviceId to) const {
+  const int32_t a = node_of_[from], b = node_of_[to];
+  const int32_t a_host = cluster_.devices_[from].host, b_host = cluster_.devices_[to].host;
+  const auto memories = [&](int32_t host) {
+    const auto it = ways.memories.find(host);
+    return it == ways.memories.end() ? std::vector<int32_t>() : it->second;
+  };
+  std::vector<LinkId> best;
+  // Parts that follow one another; an empty one does not exist.
+  const auto offer = [&](std::initializer_list<const std::vector<LinkId>*> parts) {
+    std::vector<LinkId> links;
+    for (const std::vector<LinkId>* part : parts) {
+      if (part->empty()) return;
+      links.insert(links.end(), part->begin(), part->end());
+    }
+    const auto key = [&](const std::vector<LinkId>& l) {
+      return std::pair(l.size(), -MinBandwidth(l));
+    };
+    if (best.empty() || std::pair(key(links), links) < std::pair(key(best), best)) {
+      best = std::move(links);
+    }
+  };
+  const auto any = [&](int32_t x, int32_t y) { return &ways.any.at(x)[static_cast<size_t>(y)]; };
+  const auto direct = [&](int32_t x, int32_t y) {
+    return &ways.direct.at(x)[static_cast<size_t>(y)];
+  };
+  if (a_host == b_host) {
+    for (const int32_t m : memories(a_host)) offer({any(a, m), any(m, b)});
+    return best;
+  }
+  for (const int32_t m : memories(a_host)) offer({any(a, m), direct(m, b)});
+  for (const int32_t m : memories(b_host)) offer({direct(a, m), any(m, b)});
+  if (!best.empty()) return best;
+  for (const int32_t m : memories(a_host)) {
+    for (const int32_t k : memories(b_host)) offer({any(a, m), any(m, k), any(k, b)});
+  }
+  return best;
+}
+
+// A transfer has each link of its route once.
+Status ClusterBuilder::CheckCrossings(DeviceId from, DeviceId to,
+                                      const std::vector<LinkId>& links) const {
+  std::set<LinkId> distinct;
+  for (const LinkId id : links) {
+    if (distinct.insert(id).second) continue;
+    return MakeError(
+        ErrorCode::kClusterInvalid,
+        fmt::format("{} and {} have no peer to peer, and their copies through host memory would "
+                    "cross the half-duplex link \"{}\" twice",
+                    Printable(cluster_.devices_[from].name, 80),
+                    Printable(cluster_.devices_[to].name, 80),
+                    Printable(cluster_.links_[id].name, 80)),
+        "", "Describe the link as full duplex, or say \"p2p: true\" on the GPUs' links.");
   }
   return Ok();
 }

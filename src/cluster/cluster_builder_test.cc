@@ -66,6 +66,136 @@ TEST(ClusterBuilder, HalfDuplexIsOneLinkForBothDirections) {
   EXPECT_THAT(LinkNames(c, 1, 0), testing::ElementsAre("d0-d1"));
 }
 
+// Kinds without peer to peer and with it, a CPU behind the root "r", switches "s" and "t" below it.
+ClusterBuilder WithoutPeers() {
+  ClusterBuilder b("c");
+  DeviceKind geforce = Kind("geforce"), cpu = Kind("cpu");
+  geforce.p2p = false;
+  cpu.device_class = DeviceClass::kCpu;
+  EXPECT_TRUE(b.AddKind(geforce).ok());
+  EXPECT_TRUE(b.AddKind(Kind("board")).ok());
+  EXPECT_TRUE(b.AddKind(cpu).ok());
+  for (const auto& [name, kind] : {std::pair("g0", 0), std::pair("g1", 0), std::pair("g2", 0),
+                                   std::pair("q0", 1), std::pair("q1", 1), std::pair("cpu", 2)}) {
+    EXPECT_TRUE(b.AddDevice({name, kind, 0, Bytes(100), Bytes(0)}).ok());
+  }
+  for (const char* name : {"r", "s", "t"}) EXPECT_TRUE(b.AddForwarder(name).ok());
+  for (const auto& [from, to] :
+       {std::pair("cpu", "r"), std::pair("r", "s"), std::pair("r", "t"), std::pair("g0", "s"),
+        std::pair("g1", "s"), std::pair("g2", "t"), std::pair("q0", "s"), std::pair("q1", "s")}) {
+    EXPECT_TRUE(Join(b, from, to).ok());
+  }
+  return b;
+}
+
+TEST(ClusterBuilder, CopiesWithoutPeerToPeerGoThroughHostMemory) {
+  const Cluster c = WithoutPeers().Build().Take();
+  EXPECT_THAT(LinkNames(c, 0, 1), testing::ElementsAre("g0>s", "s>r", "r>s", "s>g1"));
+  EXPECT_TRUE(c.route(DeviceId(0), DeviceId(1)).through_host);
+  EXPECT_THAT(LinkNames(c, 0, 2), testing::ElementsAre("g0>s", "s>r", "r>t", "t>g2"));
+  // One without is enough.
+  EXPECT_THAT(LinkNames(c, 3, 0), testing::ElementsAre("q0>s", "s>r", "r>s", "s>g0"));
+  EXPECT_THAT(LinkNames(c, 3, 4), testing::ElementsAre("q0>s", "s>q1"));
+  EXPECT_FALSE(c.route(DeviceId(3), DeviceId(4)).through_host);
+  // A copy to the CPU needs no peer.
+  EXPECT_THAT(LinkNames(c, 0, 5), testing::ElementsAre("g0>s", "s>r", "r>cpu"));
+  EXPECT_FALSE(c.link(c.FindLink("g0>s")).p2p);
+  EXPECT_TRUE(c.link(c.FindLink("s>r")).p2p);
+  ASSERT_EQ(c.notes().size(), 1u);
+  EXPECT_THAT(c.notes()[0], HasSubstr("geforce"));
+}
+
+TEST(ClusterBuilder, LinksStatePeerToPeerThemselves) {
+  // A bridge between two carries it whatever their kind.
+  ClusterBuilder bridged = WithoutPeers();
+  ASSERT_TRUE(Join(bridged, "g0", "g1").ok());
+  EXPECT_THAT(LinkNames(std::move(bridged).Build().Take(), 0, 1), testing::ElementsAre("g0>g1"));
+  // Boards that reach each other below one switch, but not across.
+  ClusterBuilder b("c");
+  ASSERT_TRUE(b.AddKind(Kind("board")).ok());
+  for (const char* name : {"q0", "q1", "q2"}) {
+    ASSERT_TRUE(b.AddDevice({name, 0, 0, Bytes(100), Bytes(0)}).ok());
+  }
+  ASSERT_TRUE(b.AddForwarder("r", true).ok());
+  ASSERT_TRUE(b.AddForwarder("s").ok());
+  ASSERT_TRUE(Join(b, "q0", "s").ok());
+  ASSERT_TRUE(Join(b, "q1", "s").ok());
+  ASSERT_TRUE(Join(b, "q2", "r").ok());
+  ASSERT_TRUE(
+      b.Connect("s", "r", BytesPerSecond(kGB), Nanos(0), Duplex::kFull, "test", false).ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_FALSE(c.route(DeviceId(0), DeviceId(1)).through_host);
+  EXPECT_TRUE(c.route(DeviceId(0), DeviceId(2)).through_host);
+  EXPECT_THAT(LinkNames(c, 0, 2), testing::ElementsAre("q0>s", "s>r", "r>q2"));
+}
+
+// GeForce cards of two hosts: each copy through the memory of both. A board with peer to peer on one
+// side is reached by its NIC.
+TEST(ClusterBuilder, AcrossHostsToo) {
+  ClusterBuilder b("c");
+  DeviceKind geforce = Kind("geforce");
+  geforce.p2p = false;
+  ASSERT_TRUE(b.AddKind(geforce).ok());
+  ASSERT_TRUE(b.AddKind(Kind("board")).ok());
+  for (const int host : {0, 1}) {
+    const std::string at = "host" + std::to_string(host);
+    ASSERT_TRUE(b.AddDevice({at + "/g", 0, host, Bytes(100), Bytes(0)}).ok());
+    ASSERT_TRUE(b.AddDevice({at + "/q", 1, host, Bytes(100), Bytes(0)}).ok());
+    ASSERT_TRUE(b.AddForwarder(at + "/r", true).ok());
+    for (const char* name : {"/s", "/nic"}) ASSERT_TRUE(b.AddForwarder(at + name).ok());
+    ASSERT_TRUE(Join(b, at + "/r", at + "/s").ok());
+    for (const char* name : {"/g", "/q", "/nic"}) ASSERT_TRUE(Join(b, at + name, at + "/s").ok());
+  }
+  ASSERT_TRUE(Join(b, "host0/nic", "host1/nic").ok());
+  const Cluster c = std::move(b).Build().Take();
+  const auto between = [&](const char* from, const char* to) {
+    return LinkNames(c, c.FindDevice(from).value(), c.FindDevice(to).value());
+  };
+  EXPECT_THAT(between("host0/g", "host1/g"),
+              testing::ElementsAre("host0/g>host0/s", "host0/s>host0/r", "host0/r>host0/s",
+                                   "host0/s>host0/nic", "host0/nic>host1/nic", "host1/nic>host1/s",
+                                   "host1/s>host1/r", "host1/r>host1/s", "host1/s>host1/g"));
+  EXPECT_EQ(between("host0/g", "host1/q").size(), 7u);
+  EXPECT_EQ(between("host0/q", "host1/g").size(), 7u);
+  EXPECT_EQ(between("host0/q", "host1/q").size(), 5u);
+}
+
+TEST(ClusterBuilder, HalfDuplexLinksAreNotCrossedTwice) {
+  ClusterBuilder b("c");
+  DeviceKind geforce = Kind("geforce");
+  geforce.p2p = false;
+  ASSERT_TRUE(b.AddKind(geforce).ok());
+  for (const char* name : {"g0", "g1"}) {
+    ASSERT_TRUE(b.AddDevice({name, 0, 0, Bytes(100), Bytes(0)}).ok());
+  }
+  ASSERT_TRUE(b.AddForwarder("r", true).ok());
+  ASSERT_TRUE(b.AddForwarder("s").ok());
+  ASSERT_TRUE(Join(b, "g0", "s").ok());
+  ASSERT_TRUE(Join(b, "g1", "s").ok());
+  ASSERT_TRUE(Join(b, "s", "r", kGB, Duplex::kHalf).ok());
+  const Result<Cluster> c = std::move(b).Build();
+  ASSERT_FALSE(c.ok());
+  EXPECT_EQ(c.error().code, ErrorCode::kClusterInvalid);
+  EXPECT_THAT(c.error().message, HasSubstr("\"s-r\""));
+}
+
+// Without any host memory the direct way is taken, and said.
+TEST(ClusterBuilder, NoHostMemoryIsSaid) {
+  ClusterBuilder b("c");
+  DeviceKind geforce = Kind("geforce");
+  geforce.p2p = false;
+  ASSERT_TRUE(b.AddKind(geforce).ok());
+  for (const char* name : {"g0", "g1"}) {
+    ASSERT_TRUE(b.AddDevice({name, 0, 0, Bytes(100), Bytes(0)}).ok());
+  }
+  ASSERT_TRUE(b.AddForwarder("s").ok());
+  ASSERT_TRUE(Join(b, "g0", "s").ok());
+  ASSERT_TRUE(Join(b, "g1", "s").ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_FALSE(c.route(DeviceId(0), DeviceId(1)).through_host);
+  EXPECT_THAT(c.notes(), testing::ElementsAre(HasSubstr("no CPU or host memory")));
+}
+
 TEST(ClusterBuilder, DevicesDoNotForward) {
   ClusterBuilder b = WithDevices(3);
   ASSERT_TRUE(Join(b, "d0", "d1").ok());

@@ -71,6 +71,38 @@ constexpr std::array kNvlinks = {
     NvlinkRow{"H200",
               {18, BytesPerSecond(20'900'000'000),
                "NVLink 4: as the H100, 376 of 450 GB/s (github.com/NVIDIA/nccl/issues/1264)"}},
+    // Behind H200, which begins with it, too.
+    NvlinkRow{"H20",
+              {18, BytesPerSecond(20'900'000'000),
+               "NVLink 4: as the H100, 376 of 450 GB/s (github.com/NVIDIA/nccl/issues/1264)"}},
+    NvlinkRow{"H800",
+              {8, BytesPerSecond(20'900'000'000),
+               "NVLink 4: 8 of the H100's 18 lanes (NVIDIA H800 data sheet: 400 GB/s both ways)"}},
+    NvlinkRow{"A800",
+              {8, BytesPerSecond(19'200'000'000),
+               "NVLink 3: 8 of the A100's 12 lanes (NVIDIA A800 data sheet: 400 GB/s both ways)"}},
+    NvlinkRow{"B300",
+              {18, BytesPerSecond(50 * kGB),
+               "NVLink 5: 50 GB/s a lane (NVIDIA HGX B300 data sheet, nominal)"}},
+    NvlinkRow{"GB200",
+              {18, BytesPerSecond(50 * kGB),
+               "NVLink 5: 50 GB/s a lane (NVIDIA GB200 NVL72 data sheet, nominal)"}},
+    NvlinkRow{"GB300",
+              {18, BytesPerSecond(50 * kGB),
+               "NVLink 5: 50 GB/s a lane (NVIDIA GB300 NVL72 data sheet, nominal)"}},
+    NvlinkRow{"A30",
+              {4, BytesPerSecond(25 * kGB),
+               "NVLink 3 bridge: 100 GB/s over 4 lanes (NVIDIA A30 data sheet, nominal)", true}},
+    NvlinkRow{"TITAN-RTX",
+              {2, BytesPerSecond(25 * kGB),
+               "NVLink 2 bridge: 50 GB/s over 2 lanes (NVIDIA TITAN RTX, nominal)", true}},
+    NvlinkRow{
+        "Quadro-RTX",
+        {2, BytesPerSecond(25 * kGB),
+         "NVLink 2 bridge: 50 GB/s over 2 lanes (NVIDIA Quadro RTX data sheets, nominal)", true}},
+    NvlinkRow{"RTX-2080Ti",
+              {2, BytesPerSecond(25 * kGB),
+               "NVLink 2 bridge: 50 GB/s over 2 lanes (NVIDIA Turing white paper, nominal)", true}},
     NvlinkRow{"B200",
               {18, BytesPerSecond(50 * kGB),
                "NVLink 5: 50 GB/s a lane (NVIDIA Blackwell data sheet, nominal)"}},
@@ -91,6 +123,26 @@ constexpr std::array kNvlinks = {
          "NVLink 3 bridge: 56.25 GB/s over 4 lanes (NVIDIA GA102 white paper, nominal)", true}},
 };
 
+// A link of 16 lanes to each of seven peers.
+constexpr std::array kXgmi = {
+    NvlinkRow{
+        "MI300X",
+        {7, BytesPerSecond(48 * kGB),
+         "xGMI: 48 of 64 GB/s a peer (AMD, \"Understanding RCCL bandwidth and xGMI performance "
+         "on MI300X\", rocm.blogs.amd.com)"}},
+    NvlinkRow{"MI325X",
+              {7, BytesPerSecond(48 * kGB),
+               "xGMI: as the MI300X, 48 of 64 GB/s a peer (rocm.blogs.amd.com)"}},
+    NvlinkRow{"MI350X",
+              {7, BytesPerSecond(57'600'000'000),
+               "xGMI: three quarters of 76.8 GB/s a peer (AMD Instinct MI350X data sheet), as the "
+               "MI300X"}},
+    NvlinkRow{"MI355X",
+              {7, BytesPerSecond(57'600'000'000),
+               "xGMI: three quarters of 76.8 GB/s a peer (AMD Instinct MI355X data sheet), as the "
+               "MI300X"}},
+};
+
 }  // namespace
 
 const Nvlink* FindNvlink(const DeviceKind& kind) {
@@ -106,11 +158,30 @@ LinkFigure PcieFigure(int32_t generation) {
   return generation == 4 ? kPcie4 : kPcie5;
 }
 
+const Nvlink* FindXgmi(const DeviceKind& kind) {
+  for (const NvlinkRow& row : kXgmi) {
+    if (kind.name == row.kind_prefix) return &row.figures;
+  }
+  return nullptr;
+}
+
+int32_t PcieGenerationOfCpu(std::string_view architecture) {
+  for (const std::string_view three : {"broadwell", "skylake"}) {
+    if (architecture == three) return 3;
+  }
+  for (const std::string_view four : {"icelake", "zen2", "zen3"}) {
+    if (architecture == four) return 4;
+  }
+  return 5;
+}
+
 int32_t PcieGenerationOf(const DeviceKind& kind) {
-  for (const std::string_view four : {"ampere", "ada", "ada-72w", "ada-laptop", "cdna", "cdna2"}) {
+  for (const std::string_view four :
+       {"ampere", "ada", "ada-72w", "ada-laptop", "cdna", "cdna2", "rdna3", "xe-hpg", "xe2"}) {
     if (kind.architecture == four) return 4;
   }
-  for (const std::string_view five : {"hopper", "blackwell", "blackwell-laptop", "cdna3"}) {
+  for (const std::string_view five :
+       {"hopper", "blackwell", "blackwell-laptop", "cdna3", "cdna4", "rdna4"}) {
     if (kind.architecture == five) return 5;
   }
   return 3;

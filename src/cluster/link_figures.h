@@ -19,6 +19,8 @@ struct LinkFigure {
 // GPUs. Of an architecture's own generation where a machine does not say.
 LinkFigure PcieFigure(int32_t generation);
 int32_t PcieGenerationOf(const DeviceKind& kind);
+// Of the slots beside a CPU; 5 where its architecture is not listed.
+int32_t PcieGenerationOfCpu(std::string_view architecture);
 // Between two sockets of that architecture; one that is not listed as Broadwell.
 LinkFigure SocketFigure(std::string_view architecture);
 
@@ -33,6 +35,8 @@ struct Nvlink {
 };
 // nullptr: none, or none that is known.
 const Nvlink* FindNvlink(const DeviceKind& kind);
+// AMD's Infinity Fabric between GPUs: a lane to each of up to `lanes` peers. nullptr: none is known.
+const Nvlink* FindXgmi(const DeviceKind& kind);
 inline constexpr Nanos kNvlinkLatency(2'000);
 inline constexpr Nanos kDramLatency(100);        // the order of one access to DRAM
 inline constexpr Nanos kPcieSwitchLatency(500);  // on top of the slot's 3 us: an estimate
@@ -41,6 +45,8 @@ inline constexpr Nanos kPcieSwitchLatency(500);  // on top of the slot's 3 us: a
 // Sarangam, Huggahalli, "Architectural breakdown of end-to-end latency in a TCP/IP network",
 // SBAC-PAD 2007), less the PCIe hop: a route crosses two such links.
 inline constexpr Nanos kNetworkLatency(4'000);
+inline constexpr Nanos kSpineLatency(
+    250);  // half of what a path over the spine takes more: an estimate
 
 }  // namespace placewright
 

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace placewright {
 namespace {
+
+constexpr bool kPeers = true;  // of a link: carries peer to peer
 
 // Lanes between GPU a < b of the eight-GPU board of the DGX-1 and its cloud twins (hybrid cube
 // mesh) for six lanes a GPU (V100); with four lanes (P100) each of these pairs has one.
@@ -35,10 +38,30 @@ LinkFigure PcieOf(const HostSpec& host) {
     case Interconnect::kPcie3: return PcieFigure(3);
     case Interconnect::kPcie4: return PcieFigure(4);
     case Interconnect::kPcie5: return PcieFigure(5);
+    case Interconnect::kPcie:
     case Interconnect::kNvlink:
-    case Interconnect::kNvswitch: break;
+    case Interconnect::kNvswitch:
+    case Interconnect::kXgmi: break;
   }
   return PcieFigure(PcieGenerationOf(host.gpus.front().kind));
+}
+
+bool IsPcie(Interconnect interconnect) { return interconnect < Interconnect::kNvlink; }
+
+// The generation that a GPU and the host's CPU both have.
+int32_t CommonGeneration(const HostSpec& host, const DeviceKind& gpu) {
+  const int32_t own = PcieGenerationOf(gpu);
+  if (host.sockets == 0) return own;
+  return std::min(own, PcieGenerationOfCpu(host.cpu.architecture));
+}
+
+// The kind of the host's GPU `index`.
+const DeviceKind& KindOfGpu(const HostSpec& host, int32_t index) {
+  for (const GpuSlot& slot : host.gpus) {
+    if (index < slot.count) return slot.kind;
+    index -= slot.count;
+  }
+  return host.gpus.back().kind;
 }
 
 Status Join(ClusterBuilder& builder, const std::string& a, const std::string& b,
@@ -74,7 +97,8 @@ Status AddSockets(ClusterBuilder& builder, const HostSpec& host) {
       PW_RETURN_IF_ERROR(builder.AddDevice(
           MakeDevice(Name(host, "cpu", s), kind, host.cpu, host.index, share, host.reserve)));
     }
-    PW_RETURN_IF_ERROR(builder.AddForwarder(Name(host, "pcie", s)));
+    // Without a CPU the memory is still there, below the root complex.
+    PW_RETURN_IF_ERROR(builder.AddForwarder(Name(host, "pcie", s), host.sockets == 0));
     if (host.sockets > 0) {
       const LinkFigure memory{host.cpu.memory_bandwidth, kDramLatency, host.cpu.source};
       PW_RETURN_IF_ERROR(Join(builder, Name(host, "cpu", s), Name(host, "pcie", s), memory));
@@ -109,10 +133,15 @@ Status AddGpus(ClusterBuilder& builder, const HostSpec& host) {
 // What hangs on one socket's root complex: the items first .. end-1 of all, and its NICs.
 struct SocketShare {
   int32_t gpus_begin, gpus_end, nics_begin, nics_end;
+  std::optional<int32_t> stated;  // switches
   int32_t gpus() const { return gpus_end - gpus_begin; }
   int32_t nics() const { return nics_end - nics_begin; }
   // PCIe switches below the root complex; a single NIC hangs on the root complex itself.
-  int32_t switches() const { return gpus() > 0 && nics() > 1 ? nics() : gpus() > 2 ? 2 : 0; }
+  int32_t switches() const {
+    if (stated) return gpus() > 0 ? *stated : 0;
+    return gpus() > 0 && nics() > 1 ? nics() : gpus() > 2 ? 2 : 0;
+  }
+  bool nics_on_switches() const { return switches() > 0 && (nics() > 1 || stated); }
 };
 
 // Item i of n belongs to socket i * trees / n, rounded down.
@@ -120,17 +149,24 @@ SocketShare ShareOf(const HostSpec& host, int32_t socket) {
   const int32_t trees = std::max(host.sockets, 1), gpus = GpuCount(host);
   const auto begin = [&](int32_t s, int32_t n) { return (s * n + trees - 1) / trees; };
   return {begin(socket, gpus), begin(socket + 1, gpus), begin(socket, host.nics),
-          begin(socket + 1, host.nics)};
+          begin(socket + 1, host.nics), host.switches};
 }
 
 Status JoinPcie(ClusterBuilder& builder, const HostSpec& host) {
-  LinkFigure slot = PcieOf(host);
-  const bool own = host.bandwidth.count > 0 && host.interconnect < Interconnect::kNvlink;
-  if (own) {
-    slot.bandwidth = host.bandwidth;
-    slot.source = host.link_source;
+  const auto slot_of = [&](int32_t gpu) {
+    LinkFigure slot = host.interconnect == Interconnect::kPcie
+                          ? PcieFigure(CommonGeneration(host, KindOfGpu(host, gpu)))
+                          : PcieOf(host);
+    if (host.bandwidth.count > 0 && IsPcie(host.interconnect)) {
+      slot.bandwidth = host.bandwidth;
+      slot.source = host.link_source;
+    }
+    return slot;
+  };
+  LinkFigure uplink = slot_of(0);  // the fastest slot's
+  for (int32_t g = 1; g < GpuCount(host); ++g) {
+    if (slot_of(g).bandwidth > uplink.bandwidth) uplink = slot_of(g);
   }
-  LinkFigure uplink = slot;
   uplink.latency = kPcieSwitchLatency;
   for (int32_t s = 0; s < std::max(host.sockets, 1); ++s) {
     const SocketShare share = ShareOf(host, s);
@@ -144,7 +180,7 @@ Status JoinPcie(ClusterBuilder& builder, const HostSpec& host) {
       if (share.switches() > 0) {
         parent += fmt::format(".{}", (g - share.gpus_begin) * share.switches() / share.gpus());
       }
-      PW_RETURN_IF_ERROR(Join(builder, Name(host, "gpu", g), parent, slot));
+      PW_RETURN_IF_ERROR(Join(builder, Name(host, "gpu", g), parent, slot_of(g)));
     }
   }
   return Ok();
@@ -201,14 +237,41 @@ Status JoinMesh(ClusterBuilder& builder, const HostSpec& host, const Nvlink& nvl
   return Ok();
 }
 
+// Every pair by one link.
+Status JoinXgmi(ClusterBuilder& builder, const HostSpec& host) {
+  const Nvlink* xgmi = host.gpus.size() == 1 ? FindXgmi(host.gpus.front().kind) : nullptr;
+  const int32_t count = GpuCount(host);
+  if (xgmi == nullptr && (host.bandwidth.count == 0 || host.gpus.size() > 1)) {
+    return MakeError(ErrorCode::kField,
+                     fmt::format("the GPUs of host{} are of several kinds or of one whose xGMI "
+                                 "figures are unknown",
+                                 host.index),
+                     "", "State their links one by one, or the bandwidth of the interconnect.");
+  }
+  if (xgmi != nullptr && count > xgmi->lanes + 1) {
+    return MakeError(ErrorCode::kField, fmt::format("host{} has {} GPUs: xGMI joins up to {}",
+                                                    host.index, count, xgmi->lanes + 1));
+  }
+  const bool own = host.bandwidth.count > 0;
+  const LinkFigure link{own ? host.bandwidth : xgmi->lane, kNvlinkLatency,
+                        own ? host.link_source : xgmi->source};
+  for (int32_t a = 0; a < count; ++a) {
+    for (int32_t b = a + 1; b < count; ++b) {
+      PW_RETURN_IF_ERROR(Join(builder, Name(host, "gpu", a), Name(host, "gpu", b), link));
+    }
+  }
+  return Ok();
+}
+
 Status JoinNvswitch(ClusterBuilder& builder, const HostSpec& host, const Nvlink& nvlink) {
   const std::string center = fmt::format("host{}/nvswitch", host.index);
   PW_RETURN_IF_ERROR(builder.AddForwarder(center));
   const BytesPerSecond bandwidth =
       host.bandwidth.count > 0 ? host.bandwidth : BytesPerSecond(nvlink.lanes * nvlink.lane.count);
   for (int32_t g = 0; g < GpuCount(host); ++g) {
-    PW_RETURN_IF_ERROR(Join(builder, Name(host, "gpu", g), center,
-                            {bandwidth, Nanos(kNvlinkLatency.count / 2), nvlink.source}));
+    PW_RETURN_IF_ERROR(builder.Connect(Name(host, "gpu", g), center, bandwidth,
+                                       Nanos(kNvlinkLatency.count / 2), Duplex::kFull,
+                                       std::string(nvlink.source), kPeers));
   }
   return Ok();
 }
@@ -217,20 +280,72 @@ Status JoinNvswitch(ClusterBuilder& builder, const HostSpec& host, const Nvlink&
 
 std::string_view ToString(Interconnect interconnect) {
   switch (interconnect) {
+    case Interconnect::kPcie: return "pcie";
     case Interconnect::kPcie3: return "pcie3";
     case Interconnect::kPcie4: return "pcie4";
     case Interconnect::kPcie5: return "pcie5";
     case Interconnect::kNvlink: return "nvlink";
     case Interconnect::kNvswitch: return "nvswitch";
+    case Interconnect::kXgmi: return "xgmi";
   }
   return "?";
 }
 
 std::optional<Interconnect> FindInterconnect(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(Interconnect::kNvswitch); ++i) {
+  for (int i = 0; i <= static_cast<int>(Interconnect::kXgmi); ++i) {
     if (ToString(static_cast<Interconnect>(i)) == name) return static_cast<Interconnect>(i);
   }
   return std::nullopt;
+}
+
+std::vector<std::string> InterconnectNames() {
+  std::vector<std::string> names;
+  for (int i = 0; i <= static_cast<int>(Interconnect::kXgmi); ++i) {
+    names.emplace_back(ToString(static_cast<Interconnect>(i)));
+  }
+  return names;
+}
+
+UsualInterconnect UsualInterconnectOf(const HostSpec& host) {
+  const int32_t count = GpuCount(host);
+  if (host.gpus.empty()) return {};
+  const DeviceKind& kind = host.gpus.front().kind;
+  const bool mixed = host.gpus.size() > 1;
+  const Nvlink* nvlink = mixed || count < 2 ? nullptr : FindNvlink(kind);
+  if (nvlink != nullptr && !nvlink->bridge) {
+    // Boards of V100 and P100 modules are wired directly; 16 V100 (DGX-2) and all later ones by
+    // switches.
+    const bool mesh = nvlink->lanes <= 6 && (count <= 4 || count == 8);
+    if (mesh || nvlink->lanes > 4) {
+      return {mesh ? Interconnect::kNvlink : Interconnect::kNvswitch,
+              fmt::format("{} x {} without an interconnect: {} is taken, as between SXM modules "
+                          "(interconnect: pcie for boards in slots)",
+                          count, kind.name, mesh ? "NVLink" : "NVSwitch")};
+    }
+  }
+  const Nvlink* xgmi = mixed || count < 2 ? nullptr : FindXgmi(kind);
+  if (xgmi != nullptr && count <= xgmi->lanes + 1) {
+    return {Interconnect::kXgmi,
+            fmt::format("{} x {} without an interconnect: xGMI between every pair is taken, as on "
+                        "AMD's boards of eight (interconnect: pcie for none)",
+                        count, kind.name)};
+  }
+  int32_t oldest = 5, newest = 1;
+  bool slower_cpu = false;
+  std::string gpus;
+  for (const GpuSlot& slot : host.gpus) {
+    gpus += fmt::format("{}{} x {}", gpus.empty() ? "" : ", ", slot.count, slot.kind.name);
+    const int32_t generation = CommonGeneration(host, slot.kind);
+    oldest = std::min(oldest, generation);
+    newest = std::max(newest, generation);
+    slower_cpu = slower_cpu || generation < PcieGenerationOf(slot.kind);
+  }
+  const std::string generations =
+      oldest == newest ? std::to_string(oldest) : fmt::format("{} to {}", oldest, newest);
+  return {Interconnect::kPcie,
+          fmt::format("{} without an interconnect: PCIe {} is taken, {}", gpus, generations,
+                      slower_cpu ? fmt::format("the newest that {} has", host.cpu.name)
+                                 : "the generation of the kind")};
 }
 
 Status AddHost(ClusterBuilder& builder, const HostSpec& host) {
@@ -238,7 +353,8 @@ Status AddHost(ClusterBuilder& builder, const HostSpec& host) {
   PW_RETURN_IF_ERROR(AddSockets(builder, host));
   if (host.gpus.empty()) return Ok();
   PW_RETURN_IF_ERROR(JoinPcie(builder, host));
-  if (host.interconnect < Interconnect::kNvlink) return Ok();
+  if (IsPcie(host.interconnect) || GpuCount(host) == 1) return Ok();  // one GPU has no peer
+  if (host.interconnect == Interconnect::kXgmi) return JoinXgmi(builder, host);
   PW_ASSIGN(const Nvlink nvlink, NvlinkOf(host));
   if (host.interconnect == Interconnect::kNvlink) return JoinMesh(builder, host, nvlink);
   return JoinNvswitch(builder, host, nvlink);
@@ -260,16 +376,40 @@ Status AddNetwork(ClusterBuilder& builder, const std::vector<BytesPerSecond>& ba
 }
 
 Nic NicOf(const HostSpec& host, int32_t nic) {
-  if (host.nics == 1) {
-    return {fmt::format("host{}/nic", host.index), Name(host, "pcie", 0), BytesPerSecond()};
-  }
   const int32_t socket = nic * std::max(host.sockets, 1) / host.nics;
   const SocketShare share = ShareOf(host, socket);
   std::string parent = Name(host, "pcie", socket);
-  if (share.switches() > 0 && share.nics() > 1) {
-    parent += fmt::format(".{}", nic - share.nics_begin);
+  if (share.nics_on_switches() && host.nics > 1) {
+    parent += fmt::format(".{}", (nic - share.nics_begin) * share.switches() / share.nics());
   }
-  return {Name(host, "nic", nic), std::move(parent), BytesPerSecond()};
+  std::string name =
+      host.nics == 1 ? fmt::format("host{}/nic", host.index) : Name(host, "nic", nic);
+  return {std::move(name), std::move(parent), BytesPerSecond()};
+}
+
+Status AddRails(ClusterBuilder& builder, const std::vector<std::vector<Nic>>& hosts, Nanos latency,
+                const std::string& source) {
+  PW_RETURN_IF_ERROR(builder.AddForwarder("spine"));
+  std::set<size_t> rails;
+  for (const std::vector<Nic>& nics : hosts) {
+    for (size_t rail = 0; rail < nics.size(); ++rail) {
+      const Nic& nic = nics[rail];
+      const std::string leaf = fmt::format("rail{}", rail), port = nic.name + ".port";
+      if (rails.insert(rail).second) PW_RETURN_IF_ERROR(builder.AddForwarder(leaf));
+      PW_RETURN_IF_ERROR(builder.AddForwarder(nic.name));
+      PW_RETURN_IF_ERROR(builder.AddForwarder(port));
+      PW_RETURN_IF_ERROR(Join(builder, nic.parent, nic.name, NicSlot(nic.bandwidth)));
+      PW_RETURN_IF_ERROR(
+          builder.Connect(nic.name, port, nic.bandwidth, latency, Duplex::kFull, source));
+      // Before the spine's: of two ways alike the first described is taken.
+      PW_RETURN_IF_ERROR(builder.Connect(port, leaf, nic.bandwidth, Nanos(0), Duplex::kFull,
+                                         "the leaf switch of the rail, without blocking"));
+      PW_RETURN_IF_ERROR(builder.Connect(port, "spine", nic.bandwidth, kSpineLatency, Duplex::kFull,
+                                         "an uplink for each port, without blocking; latency "
+                                         "estimated"));
+    }
+  }
+  return Ok();
 }
 
 Status AddNetwork(ClusterBuilder& builder, const std::vector<Nic>& nics, Nanos latency,

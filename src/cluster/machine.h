@@ -8,8 +8,9 @@
 // Root complexes of one host are joined by the socket interconnect; "hostN/nic" hangs on the first
 // one, and all NICs on the forwarder "network". Several NICs, "hostN/nic0", ..., go to sockets in
 // order, evenly; a socket with more than one has a PCIe switch for each, which its GPUs share, so
-// that each GPU's shortest way out is the NIC beside it. GPUs go to sockets in order, evenly.
-// NVLink joins GPUs directly, NVSwitch through the forwarder "hostN/nvswitch". Every link is full
+// that each GPU's shortest way out is the NIC beside it. So it is unless the host states its
+// switches. GPUs go to sockets in order, evenly. NVLink and xGMI join GPUs directly, NVSwitch
+// through the forwarder "hostN/nvswitch"; a host with a single GPU has neither. Every link is full
 // duplex. Figures and their sources: docs/formats/cluster.md.
 #ifndef PLACEWRIGHT_CLUSTER_MACHINE_H_
 #define PLACEWRIGHT_CLUSTER_MACHINE_H_
@@ -24,9 +25,12 @@
 
 namespace placewright {
 
-enum class Interconnect : uint8_t { kPcie3, kPcie4, kPcie5, kNvlink, kNvswitch };
-std::string_view ToString(Interconnect interconnect);  // "pcie3", ..., "nvlink", "nvswitch"
+// kPcie: every slot of the generation that its GPU and the host's CPU both have. kXgmi: every pair of
+// AMD's GPUs by Infinity Fabric.
+enum class Interconnect : uint8_t { kPcie, kPcie3, kPcie4, kPcie5, kNvlink, kNvswitch, kXgmi };
+std::string_view ToString(Interconnect interconnect);  // "pcie", "pcie3", ..., "nvswitch", "xgmi"
 std::optional<Interconnect> FindInterconnect(std::string_view name);
+std::vector<std::string> InterconnectNames();
 
 // Some GPUs of one kind.
 struct GpuSlot {
@@ -43,13 +47,23 @@ struct HostSpec {
   Bytes memory;                          // of the host; each socket has an equal share
   std::optional<MemoryReserve> reserve;  // of each socket; not stated: the kind's
   std::vector<GpuSlot> gpus;
-  // NVLink and NVSwitch: of GPUs of one kind that has it. PCIe to the sockets is then of the GPU's
-  // own generation.
+  // NVLink, NVSwitch and xGMI: of GPUs of one kind that has it. PCIe to the sockets is then of the
+  // GPU's own generation.
   Interconnect interconnect = Interconnect::kPcie3;
   int32_t nics = 1;
+  // PCIe switches of each socket; 0: all slots are the CPU's own. Not stated: as above.
+  std::optional<int32_t> switches;
   BytesPerSecond bandwidth;  // of a GPU's link of that interconnect; 0: the known figure
   std::string_view link_source = "given";  // of `bandwidth`, where it is not 0
 };
+
+// What joins a host's GPUs where nothing is stated: NVLink or NVSwitch on the boards that their kind is
+// made for (SXM modules), xGMI between MI300X and later, else PCIe. `why` is a sentence to be said.
+struct UsualInterconnect {
+  Interconnect interconnect = Interconnect::kPcie;
+  std::string why;
+};
+UsualInterconnect UsualInterconnectOf(const HostSpec& host);
 
 // Adds the host's kinds (where new), devices and links. Errors: those of the builder; kField (a
 // GPU kind without NVLink, a number of GPUs that no NVLink board has).
@@ -61,6 +75,12 @@ struct Nic {
 };
 // Of NIC 0 .. nics-1 of the host, without a bandwidth.
 Nic NicOf(const HostSpec& host, int32_t nic);
+
+// Joins the NICs of each host by rails: NIC r of every host hangs on the leaf switch "railR", all
+// leaves on "spine". Nothing blocks: a NIC's port ("host0/nic0.port") has a way to its leaf and an
+// uplink of its own. Two NICs of one rail are 2 * latency apart, others two switches more.
+Status AddRails(ClusterBuilder& builder, const std::vector<std::vector<Nic>>& hosts, Nanos latency,
+                const std::string& source);
 
 // Joins NICs through one switch; `latency` is that of one NIC's link. The other forms join one NIC
 // of each of the hosts 0, 1, ...

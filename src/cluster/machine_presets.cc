@@ -107,39 +107,62 @@ constexpr std::array kMachines = {
 
 std::span<const MachinePreset> MachinePresets() { return kMachines; }
 
-NamedMachines FindMachines(std::string_view name) {
-  NamedMachines found{nullptr, 1};
-  const size_t cross = name.find("x ");
-  if (cross != std::string_view::npos) {
-    const auto [end, error] = std::from_chars(name.data(), name.data() + cross, found.count);
-    const bool number = error == std::errc() && end == name.data() + cross && name[0] != '0';
-    if (!number || found.count < 1 || found.count > kMaxMachines) return {};
-    name.remove_prefix(cross + 2);
-  }
+namespace {
+
+NamedMachines FindMachine(std::string_view name) {
   for (const MachinePreset& machine : kMachines) {
-    if (machine.preset.name == name) found.machine = &machine;
+    if (machine.preset.name != name) continue;
+    return {{machine.host(), machine.nic_mbps, std::string(machine.network), ""}, 1, false};
   }
-  return found.machine == nullptr ? NamedMachines{} : found;
+  std::optional<RentedMachine> rented = FindRentedMachine(name);
+  if (!rented && !IsWholeCluster(name)) rented = UsualMachine(name);
+  if (!rented) return {};
+  const bool rails = rented->host.nics > 1;
+  return {std::move(*rented), 1, rails};
 }
 
-Result<Cluster> AssembleMachines(std::string_view name, const NamedMachines& machines) {
-  PW_CHECK(machines.machine != nullptr);
+}  // namespace
+
+NamedMachines FindMachines(std::string_view name) {
+  if (NamedMachines one = FindMachine(name); one.count > 0) return one;
+  int32_t count = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), count);
+  if (error != std::errc() || name[0] == '0' || count < 1 || count > kMaxMachines) return {};
+  name.remove_prefix(static_cast<size_t>(end - name.data()));
+  if (!name.starts_with('x')) return {};
+  name.remove_prefix(name.starts_with("x ") ? 2 : 1);
+  if (name.empty() || name[0] == ' ' || IsWholeCluster(name)) return {};
+  NamedMachines several = FindMachine(name);
+  several.count = several.count > 0 ? count : 0;
+  return several;
+}
+
+Result<ClusterBuilder> AssembleMachines(std::string_view name, const NamedMachines& machines) {
+  PW_CHECK(machines.count > 0);
   ClusterBuilder builder{std::string(name)};
-  std::vector<Nic> nics;
-  HostSpec host = machines.machine->host();
+  std::vector<std::vector<Nic>> nics;
+  const RentedMachine& machine = machines.machine;
+  if (!machine.assumed.empty()) builder.AddNote(machine.assumed);
+  HostSpec host = machine.host;
   for (host.index = 0; host.index < machines.count; ++host.index) {
     PW_RETURN_IF_ERROR(AddHost(builder, host));
+    nics.emplace_back();
     for (int32_t n = 0; n < host.nics; ++n) {
       Nic nic = NicOf(host, n);
-      nic.bandwidth = BytesPerSecond(machines.machine->nic_mbps * kBytesOfMbps);
-      nics.push_back(std::move(nic));
+      nic.bandwidth = BytesPerSecond(machine.nic_mbps * kBytesOfMbps);
+      nics.back().push_back(std::move(nic));
     }
   }
-  if (machines.count > 1) {
-    PW_RETURN_IF_ERROR(
-        AddNetwork(builder, nics, kNetworkLatency, std::string(machines.machine->network)));
+  if (machines.count == 1) return builder;
+  if (machines.rails) {
+    PW_RETURN_IF_ERROR(AddRails(builder, nics, kNetworkLatency, machine.network));
+    return builder;
   }
-  return std::move(builder).Build();
+  std::vector<Nic> all;
+  for (const std::vector<Nic>& of_host : nics)
+    all.insert(all.end(), of_host.begin(), of_host.end());
+  PW_RETURN_IF_ERROR(AddNetwork(builder, all, kNetworkLatency, machine.network));
+  return builder;
 }
 
 }  // namespace placewright

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -34,8 +35,8 @@ struct Network {
   std::string source;
 };
 
-Result<Cluster> Assemble(std::string_view name, const std::vector<HostSpec>& hosts,
-                         const Network& network) {
+Result<ClusterBuilder> Assemble(std::string_view name, const std::vector<HostSpec>& hosts,
+                                const Network& network) {
   ClusterBuilder builder{std::string(name)};
   for (const HostSpec& host : hosts) PW_RETURN_IF_ERROR(AddHost(builder, host));
   if (network.mbps > 0) {
@@ -43,10 +44,10 @@ Result<Cluster> Assemble(std::string_view name, const std::vector<HostSpec>& hos
                                   BytesPerSecond(network.mbps * kMbps), kNetworkLatency,
                                   network.source));
   }
-  return std::move(builder).Build();
+  return builder;
 }
 
-Result<Cluster> FourP100(std::string_view name) {
+Result<ClusterBuilder> FourP100(std::string_view name) {
   HostSpec host = Host(0, "P100-12GB", 4);
   host.memory = Bytes(125 * kGiB);
   return Assemble(name, {host}, {});
@@ -54,7 +55,7 @@ Result<Cluster> FourP100(std::string_view name) {
 
 // TensorFlow shows all cores of a host as one device. Its GPUs are then behind one socket: that two
 // pairs of them are a QPI hop of 0.5 us apart is lost.
-Result<Cluster> FourP100OneCpu(std::string_view name) {
+Result<ClusterBuilder> FourP100OneCpu(std::string_view name) {
   HostSpec host = Host(0, "P100-12GB", 4);
   host.memory = Bytes(125 * kGiB);
   host.sockets = 1;
@@ -66,38 +67,38 @@ Result<Cluster> FourP100OneCpu(std::string_view name) {
 }
 
 template <int32_t kGpus>
-Result<Cluster> P100OneSocket(std::string_view name) {
+Result<ClusterBuilder> P100OneSocket(std::string_view name) {
   HostSpec host = Host(0, "P100-16GB", kGpus);
   host.sockets = 1;
   return Assemble(name, {host}, {});
 }
 
-Result<Cluster> TagTestbed(std::string_view name) {
+Result<ClusterBuilder> TagTestbed(std::string_view name) {
   std::vector<HostSpec> hosts = {Host(0, "V100-32GB", 4, Interconnect::kNvlink)};
   for (int32_t i = 1; i <= 4; ++i) hosts.push_back(Host(i, "GTX-1080Ti", 2));
   for (int32_t i = 5; i <= 6; ++i) hosts.push_back(Host(i, "P100-12GB", 2));
   return Assemble(name, hosts, {100'000, "TAG sec. 5: 100 Gbps switch, nominal"});
 }
 
-Result<Cluster> TagCloud(std::string_view name) {
+Result<ClusterBuilder> TagCloud(std::string_view name) {
   std::vector<HostSpec> hosts;
   for (int32_t i = 0; i < 2; ++i) hosts.push_back(Host(i, "V100-16GB", 8, Interconnect::kNvlink));
   for (int32_t i = 2; i < 6; ++i) hosts.push_back(Host(i, "T4", 4));
   return Assemble(name, hosts, {10'000, "TAG sec. 5: 10 Gbps, nominal"});
 }
 
-Result<Cluster> TwoV100(std::string_view name) {
+Result<ClusterBuilder> TwoV100(std::string_view name) {
   return Assemble(name, {Host(0, "V100-16GB", 2, Interconnect::kNvlink)}, {});
 }
 
-Result<Cluster> MixedLab(std::string_view name) {
+Result<ClusterBuilder> MixedLab(std::string_view name) {
   return Assemble(name, {Host(0, "V100-32GB", 1), Host(1, "GTX-1080Ti", 2), Host(2, "T4", 1)},
                   {10'000, "10 Gigabit Ethernet, nominal"});
 }
 
 struct Entry {
   Preset preset;
-  Result<Cluster> (*make)(std::string_view name);
+  Result<ClusterBuilder> (*make)(std::string_view name);
 };
 
 constexpr std::array kEntries = {
@@ -129,6 +130,7 @@ std::vector<Preset> AllPresets() {
   std::vector<Preset> presets;
   for (const Entry& entry : kEntries) presets.push_back(entry.preset);
   for (const MachinePreset& machine : MachinePresets()) presets.push_back(machine.preset);
+  for (const Preset& machine : RentedMachines()) presets.push_back(machine);
   return presets;
 }
 
@@ -139,28 +141,42 @@ std::span<const Preset> Presets() {
   return presets;
 }
 
-Result<Cluster> MakePreset(std::string_view name) {
+bool IsWholeCluster(std::string_view name) {
+  return std::any_of(kEntries.begin(), kEntries.end(),
+                     [&](const Entry& entry) { return entry.preset.name == name; });
+}
+
+Result<ClusterBuilder> DescribePreset(std::string_view name) {
   for (const Entry& entry : kEntries) {
     if (entry.preset.name == name) return entry.make(name);
   }
   const NamedMachines machines = FindMachines(name);
-  if (machines.machine != nullptr) return AssembleMachines(name, machines);
+  if (machines.count > 0) return AssembleMachines(name, machines);
   std::vector<std::string> names;
-  std::string all, repeated;
-  for (const Preset& preset : Presets()) {
-    names.emplace_back(preset.name);
-    all += (all.empty() ? "" : ", ") + names.back();
+  std::string all;
+  for (const Preset& preset : Presets()) names.emplace_back(preset.name);
+  for (const Entry& entry : kEntries) {
+    all += (all.empty() ? "" : ", ") + std::string(entry.preset.name);
   }
   for (const MachinePreset& machine : MachinePresets()) {
-    repeated += (repeated.empty() ? "" : ", ") + std::string(machine.preset.name);
+    all += ", " + std::string(machine.preset.name);
   }
   return MakeError(
       ErrorCode::kUnknownName,
       fmt::format("no preset cluster is called \"{}\"{}", Printable(name, 80),
                   DidYouMean(name, names)),
       "",
-      fmt::format("Give a cluster file, or one of {}; or several of {}: \"4x dgx-1\", up to {}.",
-                  all, repeated, kMaxMachines));
+      fmt::format(
+          "Give a cluster file, or one of {}; machines as clouds call them (p5.48xlarge, "
+          "a3-highgpu-8g, ND96isr_H100_v5); N GPUs of a kind (8xH100, 2x4090); or several "
+          "machines, up to {}: \"4x dgx-1\", \"4x8xH100\". `placewright cluster show` lists "
+          "them.",
+          all, kMaxMachines));
+}
+
+Result<Cluster> MakePreset(std::string_view name) {
+  PW_ASSIGN(ClusterBuilder builder, DescribePreset(name));
+  return std::move(builder).Build();
 }
 
 }  // namespace placewright

@@ -60,11 +60,79 @@ TEST(Presets, SeveralMachines) {
   EXPECT_EQ(pair.bandwidth, BytesPerSecond(12'000'000'000));
   EXPECT_EQ(pair.latency, Nanos(16'000));
   EXPECT_EQ(between("host1/gpu0", "host1/gpu3").bandwidth, BytesPerSecond(47'900'000'000));
-  for (const char* wrong :
-       {"0x dgx-1", "01x dgx-1", "129x dgx-1", "-1x dgx-1", "x dgx-1", "2x 4xP100", "2xdgx-1",
-        "2 x dgx-1", "2x  dgx-1", "99999999999x dgx-1"}) {
+  for (const char* wrong : {"0x dgx-1", "01x dgx-1", "129x dgx-1", "-1x dgx-1", "x dgx-1",
+                            "2x 4xP100", "2x4xP100", "2 x dgx-1", "2x  dgx-1", "99999999999x dgx-1",
+                            "17xH100", "0xH100", "8xP10", "2x4xP100-16GB"}) {
     EXPECT_FALSE(MakePreset(wrong).ok()) << wrong;
   }
+}
+
+TEST(Presets, WhatPeopleRentAndOwn) {
+  using M = std::map<std::string, int>;
+  EXPECT_EQ(CountKinds(Make("8xH100")), (M{{"H100", 8}, {"Xeon-Platinum-8480+", 2}}));
+  EXPECT_EQ(CountKinds(Make("8xH200")), (M{{"H200", 8}, {"Xeon-Platinum-8480+", 2}}));
+  EXPECT_EQ(CountKinds(Make("8xB200")), (M{{"B200", 8}, {"Xeon-Platinum-8570", 2}}));
+  EXPECT_EQ(CountKinds(Make("8xA100-80GB")), (M{{"A100-80GB", 8}, {"EPYC-7742", 2}}));
+  EXPECT_EQ(CountKinds(Make("2x4090")), (M{{"RTX-4090", 2}, {"EPYC-7763", 1}}));
+  EXPECT_EQ(CountKinds(Make("4x3090")), (M{{"RTX-3090", 4}, {"EPYC-7763", 1}}));
+  EXPECT_EQ(CountKinds(Make("p4d.24xlarge")), (M{{"A100-40GB", 8}, {"Xeon-Platinum-8275CL", 2}}));
+  EXPECT_EQ(CountKinds(Make("p5.48xlarge")), (M{{"H100", 8}, {"EPYC-7R13", 2}}));
+  EXPECT_EQ(CountKinds(Make("g6e.48xlarge")), (M{{"L40S", 8}, {"EPYC-7R13", 2}}));
+  EXPECT_EQ(CountKinds(Make("a3-highgpu-8g"))["H100"], 8);
+  EXPECT_EQ(CountKinds(Make("Standard_ND96isr_H100_v5"))["H100"], 8);
+  EXPECT_EQ(CountKinds(Make("nd96amsr-a100-v4"))["A100-80GB"], 8);
+  EXPECT_EQ(CountKinds(Make("ND96isr_H100_v5"))["Xeon-Platinum-8480C-48-cores"], 2);
+  // NVSwitch, 18 lanes of 20.9 GB/s; xGMI, one link a pair; none between cards in slots.
+  const auto bandwidth = [](const Cluster& c, int a, int b) {
+    return c.route(DeviceId(a), DeviceId(b)).bandwidth.count;
+  };
+  EXPECT_EQ(bandwidth(Make("8xH100"), 0, 7), 376'200'000'000);
+  EXPECT_EQ(bandwidth(Make("8xMI300X"), 0, 7), 48'000'000'000);
+  EXPECT_EQ(bandwidth(Make("4x3090"), 0, 3), 24'000'000'000);
+  // A g5.xlarge has 2 of 48 cores: 2 x 2.8 GHz x 32.
+  const Cluster small = Make("g5.xlarge");
+  EXPECT_DOUBLE_EQ(small.kind(DeviceId(1)).peak.f32, 2 * 2.8e9 * 32);
+  EXPECT_EQ(small.device(DeviceId(1)).capacity, Bytes(16 * kGiB));
+}
+
+TEST(Presets, GpusOfAnyKindAreAMachineWithAssumptionsSaid) {
+  const Cluster c = Make("4xL40S");
+  EXPECT_EQ(CountKinds(c)["L40S"], 4);
+  ASSERT_FALSE(c.notes().empty());
+  EXPECT_THAT(c.notes().front(), testing::HasSubstr("assumed"));
+  EXPECT_EQ(CountKinds(Make("16 x V100-32GB"))["V100-32GB"], 16);
+  EXPECT_EQ(CountKinds(Make("1x RTX 4090"))["RTX-4090"], 1);
+  EXPECT_THAT(Make("2x3080").notes().front(), testing::HasSubstr("10 GB"));
+  EXPECT_TRUE(Make("8xH100").notes().empty());
+}
+
+// Four machines of eight, NIC r of each on rail r. Beside GPU 3 is NIC 3 of 50 GB/s in a slot of 48.
+TEST(Presets, SeveralMachinesByRail) {
+  const Cluster c = Make("4x8xH100");
+  EXPECT_EQ(c.name(), "4x8xH100");
+  EXPECT_EQ(CountKinds(c), (std::map<std::string, int>{{"H100", 32}, {"Xeon-Platinum-8480+", 8}}));
+  const auto names = [&](const char* from, const char* to) {
+    std::vector<std::string> links;
+    for (const LinkId id : c.route(c.FindDevice(from), c.FindDevice(to)).links) {
+      links.push_back(c.link(id).name);
+    }
+    return links;
+  };
+  EXPECT_THAT(names("host0/gpu3", "host2/gpu3"),
+              testing::ElementsAre("host0/gpu3>host0/pcie0.3", "host0/pcie0.3>host0/nic3",
+                                   "host0/nic3>host0/nic3.port", "host0/nic3.port>rail3",
+                                   "rail3>host2/nic3.port", "host2/nic3.port>host2/nic3",
+                                   "host2/nic3>host2/pcie0.3", "host2/pcie0.3>host2/gpu3"));
+  EXPECT_THAT(names("host0/gpu3", "host1/gpu5"), testing::Contains("host0/nic3.port>spine"));
+  const Route& same = c.route(c.FindDevice("host0/gpu3"), c.FindDevice("host2/gpu3"));
+  EXPECT_EQ(same.bandwidth, BytesPerSecond(48'000'000'000));
+  // GPU > switch > NIC > port > rail > port > NIC > switch > GPU: 3 + 1 + 4 + 0 + 0 + 4 + 1 + 3 us;
+  // over the spine half a microsecond more.
+  EXPECT_EQ(same.latency, Nanos(16'000));
+  EXPECT_EQ(c.route(c.FindDevice("host0/gpu3"), c.FindDevice("host1/gpu5")).latency, Nanos(16'500));
+  EXPECT_EQ(CountKinds(Make("2xp5.48xlarge"))["H100"], 16);
+  EXPECT_EQ(CountKinds(Make("2xdgx-1")), CountKinds(Make("2x dgx-1")));
+  EXPECT_EQ(CountKinds(Make("2x2x4090"))["RTX-4090"], 4);
 }
 
 TEST(Presets, OneCpuOfBothSockets) {

@@ -85,14 +85,15 @@ std::vector<int32_t> SmallestLastHops(int32_t source, const Search& s, int64_t w
 }  // namespace
 
 std::vector<std::vector<LinkId>> BestPathsFrom(int32_t source, const std::vector<Hop>& hops,
-                                               const std::vector<bool>& forwards, int64_t& work) {
+                                               const std::vector<bool>& forwards,
+                                               const std::vector<bool>& targets, int64_t& work) {
   Search s = Layer(source, hops, forwards);
   FindWidths(source, s);
   std::vector<std::vector<LinkId>> paths(forwards.size());
   std::set<int64_t> widths;
   for (size_t depth = 1; depth < s.layers.size(); ++depth) {
     for (const int32_t node : s.layers[depth]) {
-      if (!forwards[node]) widths.insert(s.width[node]);  // only devices are targets
+      if (targets[node]) widths.insert(s.width[node]);
     }
   }
   work -= static_cast<int64_t>(hops.size());
@@ -101,7 +102,7 @@ std::vector<std::vector<LinkId>> BestPathsFrom(int32_t source, const std::vector
     if (work < 0) return {};
     const std::vector<int32_t> last = SmallestLastHops(source, s, width);
     for (size_t node = 0; node < forwards.size(); ++node) {
-      if (forwards[node] || s.width[node] != width || last[node] < 0) continue;
+      if (!targets[node] || s.width[node] != width || last[node] < 0) continue;
       std::vector<LinkId>& path = paths[node];
       for (int32_t at = static_cast<int32_t>(node); at != source; at = hops[last[at]].from) {
         path.push_back(hops[last[at]].link);

@@ -16,7 +16,7 @@ struct Hop {
   int64_t bandwidth = 1;
 };
 
-// For one source node, the best path to every node of `forwards.size()` nodes: fewest links, then
+// For one source node, the best path to every node of `targets` (true: wanted): fewest links, then
 // largest minimum bandwidth, then lexicographically smallest link ids. Only the source and nodes
 // with `forwards` may be left again. An empty list: unreachable, or the source itself.
 //
@@ -25,7 +25,8 @@ struct Hop {
 // over the hops that are at least that wide. Each such pass costs hops.size() of `work`, each link
 // of a path one; when it falls below 0 the search gives up and returns an empty vector.
 std::vector<std::vector<LinkId>> BestPathsFrom(int32_t source, const std::vector<Hop>& hops,
-                                               const std::vector<bool>& forwards, int64_t& work);
+                                               const std::vector<bool>& forwards,
+                                               const std::vector<bool>& targets, int64_t& work);
 
 }  // namespace placewright
 

@@ -39,6 +39,12 @@ void Walk(int32_t at, const std::vector<Hop>& hops, const std::vector<bool>& for
   seen[at] = false;
 }
 
+std::vector<bool> Devices(const std::vector<bool>& forwards) {
+  std::vector<bool> devices = forwards;
+  devices.flip();
+  return devices;
+}
+
 TEST(Routes, EqualExhaustiveSearchOnRandomTopologies) {
   Random random(7);
   for (int round = 0; round < 400; ++round) {
@@ -59,7 +65,7 @@ TEST(Routes, EqualExhaustiveSearchOnRandomTopologies) {
     }
     for (int32_t source = 0; source < nodes; ++source) {
       int64_t work = 1'000'000;
-      const auto paths = BestPathsFrom(source, hops, forwards, work);
+      const auto paths = BestPathsFrom(source, hops, forwards, Devices(forwards), work);
       std::vector<std::optional<Best>> best(nodes);
       std::vector<bool> seen(nodes);
       Walk(source, hops, forwards, seen, {}, best);
@@ -74,7 +80,7 @@ TEST(Routes, EqualExhaustiveSearchOnRandomTopologies) {
 TEST(Routes, GivesUpWhenTheWorkIsSpent) {
   const std::vector<Hop> hops = {{0, 1, LinkId(0), 5}, {1, 0, LinkId(1), 5}};
   int64_t work = 3;  // layering costs 2, the one pass 2 more
-  EXPECT_TRUE(BestPathsFrom(0, hops, {false, false}, work).empty());
+  EXPECT_TRUE(BestPathsFrom(0, hops, {false, false}, {true, true}, work).empty());
   EXPECT_LT(work, 0);
 }
 

@@ -69,7 +69,7 @@ Result<LoadedCluster> LoadDescription(const std::string& path_or_preset) {
   if (!file && !LooksLikePath(path_or_preset)) {
     const auto names = PresetNames();
     const bool preset = std::find(names.begin(), names.end(), path_or_preset) != names.end() ||
-                        FindMachines(path_or_preset).machine != nullptr;
+                        FindMachines(path_or_preset).count > 0;
     if (!preset) {
       if (const std::string_view why = WhyNotInCatalogue(path_or_preset); !why.empty()) {
         return MakeError(

@@ -102,10 +102,12 @@ Result<PlannedStep> PlannedOf(const PreparedProblem& prepared, const LayoutProbl
 
 Error Cancelled() { return MakeError(ErrorCode::kCancelled, "stopped before there was any plan"); }
 
-void NameRequest(const PlanRequest& request, PlannerResult& result, PlannedStep& planned) {
+void NameRequest(const PlanRequest& request, const Cluster& cluster, PlannerResult& result,
+                 PlannedStep& planned) {
   planned.plan.cost_profile = request.cost_profile;
   planned.plan.precision = request.precision;
-  planned.notes = std::move(result.notes);
+  planned.notes = cluster.notes();
+  planned.notes.insert(planned.notes.end(), result.notes.begin(), result.notes.end());
 }
 
 // `layouts`: nullptr where ops stay whole.
@@ -136,7 +138,7 @@ Result<PlannedStep> Search(const Graph& graph, const Cluster& cluster, const Cos
   PlannedStep planned;
   if (result.layouts) {
     PW_ASSIGN(planned, PlannedOf(*prepared, *layouts, result, request, started));
-    NameRequest(request, result, planned);
+    NameRequest(request, cluster, result, planned);
     return planned;
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
@@ -145,7 +147,7 @@ Result<PlannedStep> Search(const Graph& graph, const Cluster& cluster, const Cos
   planned.placement = std::move(result.placement);
   planned.schedule = *std::move(replay.schedule);
   planned.bound_argument = prepared->bound().argument;
-  NameRequest(request, result, planned);
+  NameRequest(request, cluster, result, planned);
   return planned;
 }
 

@@ -24,7 +24,7 @@ std::string RenderLinks(const Cluster& cluster, const Style& style) {
     while (number < sources.size() && sources[number] != link.source) ++number;
     if (number == sources.size()) sources.push_back(link.source);
     links.AddRow({link.name, FormatBandwidth(link.bandwidth), FormatNanos(link.latency),
-                  fmt::format("[{}]", number + 1)});
+                  fmt::format("[{}]{}", number + 1, link.p2p ? "" : " no peer to peer")});
   }
   std::string text = links.Render(style);
   for (size_t i = 0; i < sources.size(); ++i)

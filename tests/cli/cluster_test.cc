@@ -71,6 +71,42 @@ TEST_F(ClusterFiles, DetectNamesWhatIsWrongWithTheTable) {
   EXPECT_EQ(Read("topo.txt"), kTable);
 }
 
+constexpr std::string_view kPairs =
+    "P2P Connectivity Matrix\n D\\D 0 1\n 0 1 0\n 1 0 1\n"
+    "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)\n D\\D 0 1\n 0 900 18.5\n 1 18.5 900\n";
+
+TEST_F(ClusterFiles, AmendTakesWhatWasMeasured) {
+  Write("p2p.txt", kPairs);
+  const Outcome run = Run({"cluster", "amend", "2xL40S", "--pairs", "p2p.txt", "-o", "m.yaml"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("host memory"));
+  const Json shown = RunJson({"cluster", "show", "m.yaml"}).json();
+  bool found = false;
+  for (const Json& route : shown["cluster"]["routes"]) {
+    if (route["from"] != "host0/gpu0" || route["to"] != "host0/gpu1") continue;
+    found = true;
+    EXPECT_EQ(route["through_host"], true);
+    EXPECT_EQ(route["bandwidth_bytes_per_s"], 18'500'000'000);
+  }
+  EXPECT_TRUE(found);
+  EXPECT_EQ(Run({"cluster", "amend", "m.yaml", "-o", "m.yaml"}).status, 2);
+  Write("resolved.json", shown.dump());
+  EXPECT_EQ(Run({"cluster", "amend", "resolved.json"}).status, 2);
+  EXPECT_EQ(Run({"cluster", "amend", "8xH100", "--pairs", "p2p.txt"}).status,
+            3);  // eight GPUs, not two
+}
+
+TEST_F(ClusterFiles, WhatIsTakenIsSaid) {
+  Write("open.yaml", "gpus: 8 x H100\n");
+  const Outcome check = Run({"cluster", "check", "open.yaml"});
+  EXPECT_EQ(check.status, 0);
+  EXPECT_THAT(check.err, HasSubstr("NVSwitch"));
+  EXPECT_THAT(RunJson({"cluster", "check", "open.yaml"}).json()["notes"].dump(),
+              HasSubstr("NVSwitch"));
+  Write("cards.yaml", "gpus: 2 x RTX 4090\ncpus: EPYC-7763\nmemory: 1 GiB\ninterconnect: pcie4\n");
+  EXPECT_THAT(Run({"cluster", "show", "cards.yaml"}).out, HasSubstr("no peer to peer"));
+}
+
 TEST_F(ClusterFiles, RandomIsTheSameForASeed) {
   const Outcome one = Run({"cluster", "random", "--seed", "5", "-o", "five.yaml"});
   ASSERT_EQ(one.status, 0) << one.err;

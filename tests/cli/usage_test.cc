@@ -42,6 +42,7 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"cluster", "show"},
                                                           {"cluster", "check"},
                                                           {"cluster", "detect"},
+                                                          {"cluster", "amend"},
                                                           {"cluster", "random"},
                                                           {"cluster", "schema"},
                                                           {"bench"},

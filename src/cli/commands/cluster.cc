@@ -32,6 +32,7 @@ class ClusterCommand : public Command {
         "Examples:\n"
         "  placewright cluster check my-machines.yaml");
     parts_.push_back({MakeClusterDetectCommand(), {}});
+    parts_.push_back({MakeClusterAmendCommand(), {}});
     parts_.push_back({MakeClusterRandomCommand(), {}});
     parts_.push_back({MakeClusterSchemaCommand(), {}});
     for (Part& part : parts_) part.app = part.command->Register(app);
@@ -86,9 +87,11 @@ class ClusterCommand : public Command {
       object["path"] = loaded.path;
       object["sha256"] = loaded.sha256;
       object["cluster"] = ClusterToJson(loaded.cluster);
+      object["notes"] = loaded.cluster.notes();
       console.PrintJson(object);
     } else {
       console.Print(RenderCluster(loaded.cluster, console.style()));
+      for (const std::string& note : loaded.cluster.notes()) console.Note("note: " + note);
     }
     return 0;
   }
@@ -108,9 +111,11 @@ class ClusterCommand : public Command {
         object["unreachable"].push_back(
             {{"from", cluster.device(from).name}, {"to", cluster.device(to).name}});
       }
+      object["notes"] = cluster.notes();
       console.PrintJson(object);
       return 0;
     }
+    for (const std::string& note : cluster.notes()) console.Note("note: " + note);
     console.Print(fmt::format("{}: ok, {}, {}\n", Printable(cluster.name()),
                               CountOf(static_cast<int64_t>(cluster.device_count()), "device"),
                               CountOf(static_cast<int64_t>(cluster.link_count()), "link")));

@@ -22,6 +22,8 @@ Result<TopoMatrix> ReadTable(const std::string& path) {
   return table;
 }
 
+}  // namespace
+
 Result<const DeviceKind*> FindGpuKind(const std::string& name) {
   const DeviceKind* kind = FindKind(name);
   if (kind != nullptr && kind->device_class == DeviceClass::kGpu) return kind;
@@ -39,12 +41,18 @@ Result<const DeviceKind*> FindGpuKind(const std::string& name) {
                    "", "`placewright cluster show` lists the kinds.");
 }
 
+namespace {
+
 class ClusterDetectCommand : public Command {
  public:
   CommandLine Register(CommandLine cluster) override {
     CommandLine app = cluster.AddCommand("detect", "Describe this machine as a cluster file");
     app.AddOption("--topo", topo_,
                   "What `nvidia-smi topo -m` printed, instead of asking the driver")
+        .TypeName("FILE");
+    app.AddOption(
+           "--pairs", pairs_,
+           "What p2pBandwidthLatencyTest or `nvidia-smi topo -p2p r` printed of the same GPUs")
         .TypeName("FILE");
     app.AddOption("--gpu", gpu_, "What every GPU is, where the driver's name for it is not known")
         .TypeName("KIND");
@@ -71,9 +79,13 @@ class ClusterDetectCommand : public Command {
     if (!topo_.empty()) {
       PW_ASSIGN(input.table, ReadTable(topo_));
     }
+    if (!pairs_.empty()) {
+      PW_ASSIGN(input.measured, ReadPeerMatrix(pairs_));
+    }
     if (output_ == "-") output_.clear();
     if (!output_.empty()) {
-      PW_RETURN_IF_ERROR(RejectOverwriting({{"-o", output_}}, {{"--topo", topo_}}));
+      PW_RETURN_IF_ERROR(
+          RejectOverwriting({{"-o", output_}}, {{"--topo", topo_}, {"--pairs", pairs_}}));
       PW_RETURN_IF_ERROR(ProbeWritable(output_));
     }
     // A table with the GPUs' kind is of any machine: this one's GPUs do not matter.
@@ -120,7 +132,7 @@ class ClusterDetectCommand : public Command {
     return std::vector<int64_t>(static_cast<size_t>(devices), cores / devices);
   }
 
-  std::string topo_, gpu_, split_, output_;
+  std::string topo_, pairs_, gpu_, split_, output_;
 };
 
 }  // namespace

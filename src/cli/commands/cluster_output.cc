@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "formats/cluster/cluster_reader.h"
 #include "formats/cluster/cluster_writer.h"
+#include "formats/cluster/peer_matrix_reader.h"
 #include "formats/text/file.h"
 
 namespace placewright {
@@ -24,6 +25,12 @@ Status PutCluster(const ClusterBuilder& builder, const std::vector<std::string>&
                              CountOf(static_cast<int64_t>(cluster.device_count()), "device")));
   }
   return Ok();
+}
+
+Result<PeerMatrix> ReadPeerMatrix(const std::string& path) {
+  constexpr ReadLimits kLimits{int64_t{1} << 20, int64_t{1} << 20, 200, int64_t{1} << 20};
+  PW_ASSIGN(const std::string text, ReadFile(path, kLimits));
+  return ParsePeerMatrix(text).InFile(path);
 }
 
 }  // namespace placewright

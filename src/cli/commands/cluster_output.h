@@ -7,6 +7,7 @@
 
 #include "cli/terminal/console.h"
 #include "cluster/cluster_builder.h"
+#include "cluster/peer_matrix.h"
 
 namespace placewright {
 
@@ -15,6 +16,11 @@ namespace placewright {
 // can be used. Errors: those of the reader, kFileUnwritable.
 Status PutCluster(const ClusterBuilder& builder, const std::vector<std::string>& notes,
                   const std::string& path, Console& console);
+
+// The kind of GPU that an option names. Errors: kUnknownName with near names.
+Result<const DeviceKind*> FindGpuKind(const std::string& name);
+// What was printed of pairs of GPUs. Errors name the file: those of reading and of ParsePeerMatrix.
+Result<PeerMatrix> ReadPeerMatrix(const std::string& path);
 
 }  // namespace placewright
 

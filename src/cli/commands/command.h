@@ -57,6 +57,7 @@ std::unique_ptr<Command> MakeBenchSeedsCommand();
 std::unique_ptr<Command> MakeBenchTraversalCommand();
 
 // The commands below `cluster` that make descriptions of machines.
+std::unique_ptr<Command> MakeClusterAmendCommand();
 std::unique_ptr<Command> MakeClusterDetectCommand();
 std::unique_ptr<Command> MakeClusterRandomCommand();
 std::unique_ptr<Command> MakeClusterSchemaCommand();

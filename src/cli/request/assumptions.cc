@@ -72,6 +72,7 @@ std::vector<std::string> DescribeAssumptions(const LoadedGraph& loaded) {
 
 std::vector<std::string> DescribeAssumptions(const Inputs& inputs) {
   std::vector<std::string> lines = DescribeAssumptions(inputs.graph);
+  for (const std::string& note : inputs.cluster.cluster.notes()) lines.push_back(note);
   for (std::string& note : NotesOnCosts(inputs)) lines.push_back(std::move(note));
   return lines;
 }
@@ -135,6 +136,7 @@ void AddNotes(const LoadedGraph& loaded, Json* object) { (*object)["notes"] = No
 
 void AddNotes(const Inputs& inputs, Json* object) {
   AddNotes(inputs.graph, object);
+  for (const std::string& note : inputs.cluster.cluster.notes()) (*object)["notes"].push_back(note);
   for (std::string& note : NotesOnCosts(inputs)) (*object)["notes"].push_back(std::move(note));
 }
 

@@ -36,6 +36,8 @@ constexpr std::array kGeForceRows = {
                "NVIDIA GeForce RTX 30 series specifications: 10240 cores at 1665 MHz"},
     GeForceRow{"RTX-3090Ti", "ampere", 40, 1008, 24,
                "NVIDIA GeForce RTX 30 series specifications: 10752 cores at 1860 MHz"},
+    GeForceRow{"RTX-3050", "ampere", 9.1, 224, 8,
+               "NVIDIA GeForce RTX 30 series specifications: 2560 cores at 1777 MHz"},
     GeForceRow{"RTX-4060", "ada", 15.11, 272, 8,
                "NVIDIA GeForce RTX 40 series specifications: 3072 cores at 2460 MHz"},
     GeForceRow{"RTX-4060Ti-8GB", "ada", 22.06, 288, 8,
@@ -54,6 +56,10 @@ constexpr std::array kGeForceRows = {
                "NVIDIA GeForce RTX 40 series specifications: 9728 cores at 2505 MHz"},
     GeForceRow{"RTX-4080-SUPER", "ada", 52.22, 736, 16,
                "NVIDIA GeForce RTX 40 series specifications: 10240 cores at 2550 MHz"},
+    GeForceRow{"RTX-4090D", "ada", 73.54, 1008, 24,
+               "NVIDIA GeForce RTX 4090 D specifications: 14592 cores at 2520 MHz"},
+    GeForceRow{"RTX-4090-48GB", "ada", 82.6, 1008, 48,
+               "RTX 4090 boards rebuilt with 48 GB, as rented; rates of the RTX 4090"},
     GeForceRow{"RTX-4050-Laptop", "ada-laptop", 12.13, 192, 6,
                "NVIDIA GeForce RTX 40 laptops, comparison page: 2560 cores, boost up to 2370 MHz"},
     GeForceRow{"RTX-4060-Laptop", "ada-laptop", 14.56, 256, 8,
@@ -100,23 +106,56 @@ constexpr std::array kGeForceRows = {
                "10496 cores"},
 };
 
-// Driver, CUDA modules and library handles, as of NVIDIA's other recent GPUs (nvidia.cc).
+// Driver, CUDA modules and library handles, as of NVIDIA's other GPUs of these years (nvidia.cc).
 constexpr int64_t kGeForceContext = 500;  // MiB
+constexpr int64_t kTuringContext = 400, kPascalContext = 300;
+
+// GTX 10: double 1/32 of float, half 1/64, 8-bit dot products four times. RTX 20: double 1/32, 16-bit
+// products with float accumulation four times, 8-bit 16 times (NVIDIA Turing GPU architecture white
+// paper WP-09183-001, appendix B).
+constexpr std::array kPascalRows = {
+    GeForceRow{"GTX-1060", "pascal", 4.375, 192, 6,
+               "NVIDIA GeForce GTX 1060 6 GB specification: 1280 cores at 1709 MHz"},
+    GeForceRow{"GTX-1070", "pascal", 6.463, 256, 8,
+               "NVIDIA GeForce GTX 1070 specification: 1920 cores at 1683 MHz"},
+    GeForceRow{"GTX-1080", "pascal", 8.873, 320, 8,
+               "NVIDIA GeForce GTX 1080 specification: 2560 cores at 1733 MHz"},
+    GeForceRow{"TITAN-Xp", "pascal", 12.15, 547.7, 12,
+               "NVIDIA TITAN Xp specification: 3840 cores at 1582 MHz"},
+};
+constexpr std::array kTuringRows = {
+    GeForceRow{"RTX-2060", "turing", 6.451, 336, 6,
+               "NVIDIA GeForce RTX 2060 specification: 1920 cores at 1680 MHz"},
+    GeForceRow{"RTX-2070", "turing", 7.465, 448, 8,
+               "NVIDIA GeForce RTX 2070 specification: 2304 cores at 1620 MHz"},
+    GeForceRow{"RTX-2070-SUPER", "turing", 9.062, 448, 8,
+               "NVIDIA GeForce RTX 2070 SUPER specification: 2560 cores at 1770 MHz"},
+    GeForceRow{"RTX-2080-SUPER", "turing", 11.15, 496, 8,
+               "NVIDIA GeForce RTX 2080 SUPER specification: 3072 cores at 1815 MHz"},
+};
+
+DeviceKind GeForceKind(const GeForceRow& row, const PeakRates& tera, int64_t context, bool p2p) {
+  return AcceleratorKind(
+      {row.name, row.architecture, tera, row.gb_per_second, row.gib, context, row.source, p2p},
+      DeviceClass::kGpu);
+}
 
 }  // namespace
 
 std::vector<DeviceKind> GeForceKinds() {
   std::vector<DeviceKind> kinds;
+  for (const GeForceRow& row : kPascalRows) {
+    const double t = row.float_tera;
+    kinds.push_back(GeForceKind(row, {t / 32, t, t / 64, 0, 4 * t}, kPascalContext, true));
+  }
+  for (const GeForceRow& row : kTuringRows) {
+    const double t = row.float_tera;
+    kinds.push_back(GeForceKind(row, {t / 32, t, 4 * t, 0, 16 * t}, kTuringContext, kNoPeerToPeer));
+  }
   for (const GeForceRow& row : kGeForceRows) {
     const double t = row.float_tera;
-    kinds.push_back(AcceleratorKind({row.name,
-                                     row.architecture,
-                                     {t / 64, t, 2 * t, 2 * t, 8 * t},
-                                     row.gb_per_second,
-                                     row.gib,
-                                     kGeForceContext,
-                                     row.source},
-                                    DeviceClass::kGpu));
+    kinds.push_back(
+        GeForceKind(row, {t / 64, t, 2 * t, 2 * t, 8 * t}, kGeForceContext, kNoPeerToPeer));
   }
   return kinds;
 }

@@ -14,6 +14,12 @@
 
 namespace placewright {
 
+// Peer to peer over PCIe. GeForce and TITAN boards from Turing on have none: NVIDIA's answer of
+// December 2022 in its developers' forum ("Standard nVidia CUDA tests fail with dual RTX 4090"), NCCL's
+// authors (github.com/NVIDIA/nccl/issues/1086, 1309), of Turing Puget Systems ("P2P peer-to-peer on
+// NVIDIA RTX 2080Ti vs GTX 1080Ti GPUs"). Intel documents none for Arc.
+inline constexpr bool kNoPeerToPeer = false;
+
 // An accelerator with memory of its own.
 struct AcceleratorRow {
   std::string_view name, architecture;
@@ -22,12 +28,15 @@ struct AcceleratorRow {
   int64_t gib;           // of memory; data sheets write GB
   int64_t context_mib;   // of runtime context
   std::string_view source;
+  bool p2p = true;  // over PCIe (DeviceKind::p2p)
 };
 DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class);
 
 std::vector<DeviceKind> NvidiaKinds();
-std::vector<DeviceKind> GeForceKinds();  // RTX 30, 40 and 50
+std::vector<DeviceKind>
+GeForceKinds();  // GTX 10, RTX 20 to 50, TITAN; what nvidia.cc lacks of them
 std::vector<DeviceKind> AmdKinds();
+std::vector<DeviceKind> IntelKinds();
 std::vector<DeviceKind> TpuKinds();
 std::vector<DeviceKind> CpuKinds();
 

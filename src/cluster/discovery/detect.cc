@@ -128,7 +128,14 @@ Result<ClusterBuilder> DetectMachine(const DetectInput& input, std::vector<std::
     return MakeError(ErrorCode::kUsage, "--gpu says what the GPUs are, and there are none", "",
                      "Leave it out, or give the table of another machine with --topo FILE.");
   }
-  return DescribeMachine(machine, notes);
+  PW_ASSIGN(ClusterBuilder builder, DescribeMachine(machine, notes));
+  // A table may be of another machine.
+  if (input.inventory && !input.table) {
+    PW_RETURN_IF_ERROR(ApplyPeerMatrix(input.inventory->peers, builder));
+  }
+  if (input.measured) PW_RETURN_IF_ERROR(ApplyPeerMatrix(*input.measured, builder));
+  for (const std::string& note : builder.notes()) AddNote(notes, note);
+  return builder;
 }
 
 }  // namespace placewright

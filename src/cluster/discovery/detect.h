@@ -16,6 +16,7 @@ struct DetectInput {
   HostTopology host;                      // pci_sockets of the inventory's GPUs
   std::optional<GpuInventory> inventory;  // empty: no driver was asked, or none answered
   std::optional<TopoMatrix> table;        // --topo: instead of the driver's paths
+  std::optional<PeerMatrix> measured;     // --pairs: instead of what the driver says of pairs
   const DeviceKind* gpu = nullptr;        // --gpu: what every GPU is
   // --split-cpu: cores of each CPU device; empty: a device for each socket.
   std::vector<int64_t> cpu_cores;

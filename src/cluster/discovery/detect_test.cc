@@ -95,7 +95,7 @@ TEST(Detect, TheDriversPathsAndLanesBecomeLinks) {
   FakeLibrary library;
   library.gpus = {Facts("NVIDIA GeForce RTX 3090", 24, "00000000:01:00.0"),
                   Facts("NVIDIA GeForce RTX 3090", 24, "00000000:02:00.0"),
-                  Facts("NVIDIA A10G", 22, "00000000:81:00.0")};
+                  Facts("NVIDIA A10M", 22, "00000000:81:00.0")};
   library.gpus[0].nvlink_remotes.assign(4, "00000000:02:00.0");
   library.gpus[1].nvlink_remotes.assign(4, "00000000:01:00.0");
   library.gpus[2].pcie_width = 8;
@@ -106,7 +106,7 @@ TEST(Detect, TheDriversPathsAndLanesBecomeLinks) {
   input.inventory = TakeInventory(library).Take();
   std::vector<std::string> notes;
   const Cluster cluster = Build(input, &notes);
-  EXPECT_THAT(notes, ElementsAre("\"NVIDIA A10G\" is not in the catalogue: A10 is used for it"));
+  EXPECT_THAT(notes, ElementsAre("\"NVIDIA A10M\" is not in the catalogue: A10 is used for it"));
   EXPECT_THAT(RouteOf(cluster, "host0/gpu0", "host0/gpu1"), ElementsAre("host0/gpu0>host0/gpu1"));
   const auto bandwidth = [&](const char* a, const char* b) {
     return cluster.route(cluster.FindDevice(a), cluster.FindDevice(b)).bandwidth.count;
@@ -211,6 +211,46 @@ TEST(Detect, UnknownLanesAreSaidAloud) {
   std::vector<std::string> notes;
   Build(OtherMachine(" GPU0 GPU1\nGPU0 X NV1\nGPU1 NV1 X\n", "RTX-2080"), &notes);
   EXPECT_THAT(notes, ElementsAre(HasSubstr("25 GB/s each")));
+}
+
+// The driver says of pairs of GPUs whether they reach each other.
+class PeerLibrary : public FakeLibrary {
+ public:
+  std::optional<bool> PeerAccess(int32_t a, int32_t b) override {
+    return peers[a == b ? 0 : a + b];
+  }
+  std::vector<std::optional<bool>> peers;  // by the sum of the two numbers
+};
+
+// Two RTX 4090 behind one switch: by their kind without peer to peer; a patched driver offers it.
+TEST(Detect, PeerToPeerIsWhatTheDriverSays) {
+  for (const bool offered : {false, true}) {
+    PeerLibrary library;
+    library.gpus = {Facts("NVIDIA GeForce RTX 4090", 24, "a"),
+                    Facts("NVIDIA GeForce RTX 4090", 24, "b")};
+    library.paths = {TopoPath::kPix};
+    library.peers = {std::nullopt, offered};
+    DetectInput input;
+    input.host = TwoSockets();
+    input.host.pci_sockets = {0, 0};
+    input.inventory = TakeInventory(library).Take();
+    const Cluster cluster = Build(input);
+    const Route& route =
+        cluster.route(cluster.FindDevice("host0/gpu0"), cluster.FindDevice("host0/gpu1"));
+    EXPECT_EQ(route.through_host, !offered);
+    EXPECT_EQ(route.links.size(), offered ? 2u : 4u);
+  }
+  // Two T4 of a virtual machine that hides it: by kind they would have it.
+  PeerLibrary library;
+  library.gpus = {Facts("Tesla T4", 15, "a"), Facts("Tesla T4", 15, "b")};
+  library.paths = {TopoPath::kPix};
+  library.peers = {std::nullopt, false};
+  DetectInput input;
+  input.host = TwoSockets();
+  input.inventory = TakeInventory(library).Take();
+  const Cluster cluster = Build(input);
+  EXPECT_TRUE(cluster.route(cluster.FindDevice("host0/gpu0"), cluster.FindDevice("host0/gpu1"))
+                  .through_host);
 }
 
 TEST(Detect, WhatDoesNotFitTogetherIsRefused) {

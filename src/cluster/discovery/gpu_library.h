@@ -3,12 +3,14 @@
 #define PLACEWRIGHT_CLUSTER_DISCOVERY_GPU_LIBRARY_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
 #include "cluster/discovery/topo_matrix.h"
+#include "cluster/peer_matrix.h"
 
 namespace placewright {
 
@@ -28,6 +30,8 @@ class GpuLibrary {
   virtual Result<int32_t> Count() = 0;
   virtual Result<GpuFacts> Describe(int32_t gpu) = 0;
   virtual Result<TopoPath> PathBetween(int32_t a, int32_t b) = 0;
+  // Whether `a` can read and write b's memory; nullopt: the driver does not say.
+  virtual std::optional<bool> PeerAccess(int32_t /*a*/, int32_t /*b*/) { return std::nullopt; }
 };
 
 // NVIDIA's management library, opened at run time ("libnvidia-ml.so.1"). Errors: kMissingRuntime
@@ -37,6 +41,7 @@ Result<std::unique_ptr<GpuLibrary>> OpenNvml();
 struct GpuInventory {
   std::vector<GpuFacts> gpus;
   TopoMatrix topology;  // of GPU0, GPU1, ...; NUMA affinities not stated
+  PeerMatrix peers;     // access alone
 };
 
 // All of it. Two GPUs have the lanes that end at each other; lanes that end at no GPU of the

@@ -34,6 +34,16 @@ Result<GpuInventory> TakeInventory(GpuLibrary& library) {
   }
   const auto n = static_cast<size_t>(count);
   inventory.topology.cells.resize(n * n);
+  inventory.peers.gpus = n;
+  inventory.peers.source = "NVIDIA's driver";
+  inventory.peers.cells.resize(n * n);
+  for (size_t a = 0; a < n; ++a) {
+    for (size_t b = 0; b < n; ++b) {
+      if (a == b) continue;
+      inventory.peers.cell(a, b).access =
+          library.PeerAccess(static_cast<int32_t>(a), static_cast<int32_t>(b));
+    }
+  }
   std::vector<std::vector<int32_t>> lanes;
   for (size_t i = 0; i < n; ++i) lanes.push_back(LanesOf(inventory, i));
   for (size_t a = 0; a < n; ++a) {

@@ -30,9 +30,9 @@ bool IsMemory(std::string_view word) {
 }
 
 void AddWord(const std::string& word, Model& model) {
-  constexpr std::array<std::string_view, 11> kIgnored = {"nvidia", "tesla",    "geforce", "quadro",
-                                                         "amd",    "instinct", "hbm2",    "hbm2e",
-                                                         "hbm3",   "hbm3e",    "gpu"};
+  constexpr std::array<std::string_view, 16> kIgnored = {
+      "nvidia", "tesla", "geforce", "quadro", "amd",   "instinct", "hbm2", "hbm2e",
+      "hbm3",   "hbm3e", "gpu",     "radeon", "intel", "r",        "tm",   "graphics"};
   for (const std::string_view ignored : kIgnored) {
     if (word == ignored) return;
   }

@@ -46,11 +46,17 @@ TEST(MatchGpu, DriverNamesFindTheirKinds) {
       {"NVIDIA L40", 48, "L40", true},
       {"NVIDIA L40S", 48, "L40S", true},
       {"AMD Instinct MI325X", 256, "MI325X", true},
+      {"NVIDIA GeForce RTX 4090 D", 24, "RTX-4090D", true},
+      {"NVIDIA A10G", 22, "A10G", true},
+      {"NVIDIA TITAN RTX", 24, "TITAN-RTX", true},
+      {"NVIDIA H20", 95, "H20", true},
+      {"NVIDIA GB200", 185, "GB200", true},
+      {"AMD Radeon RX 7900 XTX", 24, "RX-7900-XTX", true},
+      {"Intel(R) Arc(TM) B580 Graphics", 12, "Arc-B580", true},
       // Variants.
       {"NVIDIA RTX 6000 Ada Generation", 48, "RTX-6000-Ada", false},
       {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 96, "RTX-PRO-6000", false},
-      {"NVIDIA GeForce RTX 4090 D", 24, "RTX-4090", false},
-      {"NVIDIA A10G", 22, "A10", false},
+      {"NVIDIA A10M", 22, "A10", false},
       {"Tesla V100S-PCIE-32GB", 32, "V100-PCIe-32GB", false},
   };
   for (const Case& each : cases) {

@@ -44,7 +44,8 @@ Status WireSwitch(const FoundMachine& machine, ClusterBuilder& builder) {
     const Nvlink& nvlink = NvlinkOf(machine.gpus[g].kind);
     PW_RETURN_IF_ERROR(builder.Connect(
         fmt::format("host0/gpu{}", g), "host0/nvswitch", Bandwidth(nvlink, lanes.max),
-        Nanos(kNvlinkLatency.count / 2), Duplex::kFull, std::string(nvlink.source)));
+        Nanos(kNvlinkLatency.count / 2), Duplex::kFull, std::string(nvlink.source),
+        /*p2p=*/true));
   }
   return Ok();
 }

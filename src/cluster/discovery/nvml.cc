@@ -48,6 +48,7 @@ class Nvml : public GpuLibrary {
   Result<int32_t> Count() override;
   Result<GpuFacts> Describe(int32_t gpu) override;
   Result<TopoPath> PathBetween(int32_t a, int32_t b) override;
+  std::optional<bool> PeerAccess(int32_t a, int32_t b) override;
 
  private:
   template <class Function>
@@ -73,6 +74,7 @@ class Nvml : public GpuLibrary {
   int (*link_state_)(Handle, unsigned int, int*) = nullptr;
   int (*link_remote_)(Handle, unsigned int, PciInfo*) = nullptr;
   int (*ancestor_)(Handle, Handle, int*) = nullptr;
+  int (*peer_)(Handle, Handle, int, int*) = nullptr;
 };
 
 Error Nvml::Failed(std::string_view what, int code) const {
@@ -94,6 +96,7 @@ Status Nvml::Open() {
   Find("nvmlDeviceGetNvLinkState", link_state_);
   Find("nvmlDeviceGetNvLinkRemotePciInfo_v2", link_remote_);
   Find("nvmlDeviceGetTopologyCommonAncestor", ancestor_);
+  Find("nvmlDeviceGetP2PStatus", peer_);
   const int code = init_();
   if (code != kSuccess) return Failed("anything: it does not start", code);
   started_ = true;
@@ -160,6 +163,18 @@ Result<TopoPath> Nvml::PathBetween(int32_t a, int32_t b) {
   if (level <= 20) return TopoPath::kPxb;
   if (level <= 30) return TopoPath::kPhb;
   return level <= 40 ? TopoPath::kNode : TopoPath::kSys;
+}
+
+std::optional<bool> Nvml::PeerAccess(int32_t a, int32_t b) {
+  constexpr int kRead = 0, kWrite = 1, kPeersOk = 0;  // NVML_P2P_CAPS_INDEX_*, NVML_P2P_STATUS_OK
+  const Result<Handle> first = HandleOf(a), second = HandleOf(b);
+  if (peer_ == nullptr || !first.ok() || !second.ok()) return std::nullopt;
+  for (const int what : {kRead, kWrite}) {
+    int status = 0;
+    if (peer_(first.value(), second.value(), what, &status) != kSuccess) return std::nullopt;
+    if (status != kPeersOk) return false;
+  }
+  return true;
 }
 
 }  // namespace

@@ -59,5 +59,33 @@ TEST(Rounds, TheLastTransferEndsTheRound) {
   EXPECT_EQ(round.nanos_per_byte(), 1);
 }
 
+// Two GPUs on one socket, PCIe 4 of 24 GB/s, both behind one switch or each behind its own.
+Cluster BehindSwitches(std::string_view gpu, int32_t switches) {
+  ClusterBuilder builder("pair");
+  HostSpec host;
+  host.cpu = *FindKind("EPYC-7763");
+  host.sockets = 1;
+  host.memory = Bytes(int64_t{128} << 30);
+  host.gpus = {GpuSlot{*FindKind(gpu), 2, Bytes(), std::nullopt}};
+  host.interconnect = Interconnect::kPcie4;
+  host.switches = switches;
+  PW_CHECK(AddHost(builder, host).ok());
+  return std::move(builder).Build().Take();
+}
+
+// NCCL's authors, github.com/NVIDIA/nccl/issues/1309: GeForce cards have no peer to peer, so that what
+// two behind one switch send each other crosses the switch's uplink twice in each direction.
+TEST(Rounds, GeForceBehindOneSwitchAreSlowerThanBehindTwo) {
+  constexpr double kBytes = 24e6;  // a millisecond at 24 GB/s
+  const std::vector<RoundTransfer> swap = {{DeviceId(0), DeviceId(1)}, {DeviceId(1), DeviceId(0)}};
+  // Both copies: GPU > switch > memory > switch > GPU, 3 + 0.5 + 0.5 + 3 us. One switch: its uplink
+  // carries both, up and down: 2 ms. Two: one each.
+  EXPECT_EQ(Round(BehindSwitches("RTX-4090", 1), swap).NanosFor(kBytes), 2'007'000);
+  EXPECT_EQ(Round(BehindSwitches("RTX-4090", 2), swap).NanosFor(kBytes), 1'007'000);
+  // With peer to peer they stay inside the switch: 3 + 3 us, and nothing is shared.
+  EXPECT_EQ(Round(BehindSwitches("RTX-6000-Ada", 1), swap).NanosFor(kBytes), 1'006'000);
+  EXPECT_EQ(Round(BehindSwitches("RTX-6000-Ada", 2), swap).NanosFor(kBytes), 1'007'000);
+}
+
 }  // namespace
 }  // namespace placewright

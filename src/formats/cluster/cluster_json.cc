@@ -18,6 +18,7 @@ Json KindToJson(const DeviceKind& kind) {
                  {"runtime_context_bytes", kind.runtime_context.count},
                  {"source", kind.source}};
   if (kind.cores > 0) object["cores"] = kind.cores;
+  if (!kind.p2p) object["p2p"] = false;
   return object;
 }
 
@@ -38,6 +39,7 @@ Json RoutesToJson(const Cluster& cluster, bool& partial) {
                         {"links", std::move(links)},
                         {"latency_ns", route.latency.count},
                         {"bandwidth_bytes_per_s", route.bandwidth.count}});
+      if (route.through_host) routes.back()["through_host"] = true;
     }
   }
   return routes;
@@ -63,6 +65,7 @@ Json ClusterToJson(const Cluster& cluster) {
                      {"bandwidth_bytes_per_s", link.bandwidth.count},
                      {"latency_ns", link.latency.count},
                      {"source", link.source}});
+    if (!link.p2p) links.back()["p2p"] = false;
   }
   Json groups = Json::array();
   for (const DeviceGroup& group : cluster.groups()) {

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
+#include <optional>
 
 #include "base/text.h"
 #include "cluster/cluster_builder.h"
 #include "formats/cluster/host_fields.h"
 #include "formats/cluster/kind_fields.h"
 #include "formats/cluster/link_fields.h"
+#include "formats/cluster/nccl_topology.h"
+#include "formats/cluster/peer_matrix_reader.h"
 #include "formats/text/yaml.h"
 
 namespace placewright {
@@ -18,23 +20,15 @@ namespace {
 
 constexpr std::string_view kSchema = "placewright.cluster/1";
 constexpr std::string_view kShowSchema = "placewright.cluster-show/1";
-constexpr int32_t kMaxHost = 1'000'000;
-
-// "host3/gpu0" lies on host 3; names of another shape on host 0.
-int32_t HostOf(std::string_view name) {
-  if (!name.starts_with("host")) return 0;
-  int32_t host = 0;
-  const auto [end, error] = std::from_chars(name.data() + 4, name.data() + name.size(), host);
-  const bool good = error == std::errc() && end != name.data() + name.size() && *end == '/';
-  return good && host >= 0 && host <= kMaxHost ? host : 0;
-}
 
 class Reader {
  public:
   explicit Reader(const YamlNode& root, std::string name)
       : root_(root), builder_(std::move(name)) {}
 
+  Status Describe();
   Result<Cluster> Read();
+  ClusterBuilder TakeBuilder() { return std::move(builder_); }
 
  private:
   Status ReadKinds();
@@ -44,7 +38,7 @@ class Reader {
   Status ReadDevice(const YamlNode& map);
   Status AddDevice(const YamlNode& map, Device device);
   Status ReadSwitches(std::string_view key);
-  Status KeepReserve(Cluster& cluster) const;
+  Status KeepReserve();
   Status CheckReachable(const Cluster& cluster) const;
 
   const YamlNode& root_;
@@ -79,9 +73,9 @@ Status Reader::ReadHosts() {
     PW_RETURN_IF_ERROR(hosts->CheckList("hosts"));
     for (const YamlNode& map : hosts->items) {
       PW_RETURN_IF_ERROR(map.CheckKeys(
-          "a host",
-          {"count", "gpus", "cpus", "memory", "memory_bytes", "reserve", "reserve_bytes", "nics",
-           "interconnect", "interconnect_bandwidth", "interconnect_bandwidth_bytes_per_s"}));
+          "a host", {"count", "gpus", "cpus", "memory", "memory_bytes", "reserve", "reserve_bytes",
+                     "nics", "interconnect", "interconnect_bandwidth",
+                     "interconnect_bandwidth_bytes_per_s", "pcie_switches"}));
       const int32_t begin = hosts_.count;
       PW_RETURN_IF_ERROR(AddHosts(map, false, kinds_, builder_, hosts_));
       host_ranges_.push_back({begin, hosts_.count, &map});
@@ -91,7 +85,7 @@ Status Reader::ReadHosts() {
     host_ranges_.push_back({0, 1, &root_});
   } else {
     for (const char* key : {"memory", "memory_bytes", "interconnect", "interconnect_bandwidth",
-                            "interconnect_bandwidth_bytes_per_s", "count"}) {
+                            "interconnect_bandwidth_bytes_per_s", "pcie_switches", "count"}) {
       if (const YamlNode* node = root_.Find(key)) {
         return node->Fail(fmt::format("\"{}\" needs \"gpus\" or \"cpus\" beside it", key));
       }
@@ -137,6 +131,7 @@ Status Reader::ReadDevice(const YamlNode& map) {
   PW_ASSIGN(const YamlNode* kind_node, map.Get("kind"));
   PW_ASSIGN(const std::string kind_name, kind_node->AsText("kind"));
   PW_ASSIGN(const DeviceKind kind, kinds_.Find(*kind_node, kind_name));
+  if (std::string note = kinds_.NoteOf(kind_name); !note.empty()) builder_.AddNote(std::move(note));
   // Devices of a cost graph, whose times are given, may have no memory.
   const bool given = kind.device_class == DeviceClass::kOther;
   PW_ASSIGN(const auto memory, given ? ReadBytes(map, "memory") : ReadMemory(map));
@@ -199,26 +194,37 @@ Status Reader::ReadSwitches(std::string_view key) {
   if (switches == nullptr) return Ok();
   PW_RETURN_IF_ERROR(switches->CheckList(key));
   for (const YamlNode& node : switches->items) {
-    PW_ASSIGN(const std::string name, node.AsText("a name"));
-    Status added = builder_.AddForwarder(name);
+    const YamlNode* name_node = &node;
+    bool memory = false;
+    if (node.IsMap()) {
+      PW_RETURN_IF_ERROR(node.CheckKeys("a switch", {"name", "host_memory"}));
+      PW_RETURN_IF_ERROR(node.CheckHas({{"name", "host0/pcie0"}}));
+      name_node = node.Find("name");
+      if (const YamlNode* stated = node.Find("host_memory")) {
+        PW_ASSIGN(memory, stated->AsBool("host_memory"));
+      }
+    }
+    PW_ASSIGN(const std::string name, name_node->AsText("a name"));
+    Status added = builder_.AddForwarder(name, memory);
     if (!added.ok()) return At(node, std::move(added.error()));
   }
   return Ok();
 }
 
 // The file's own `reserve` is that of GPUs for which nothing nearer states one.
-Status Reader::KeepReserve(Cluster& cluster) const {
+Status Reader::KeepReserve() {
   PW_ASSIGN(const auto reserve, ReadReserve(root_));
   if (!reserve) return Ok();
   const YamlNode* node = root_.Find("reserve") != nullptr ? root_.Find("reserve") : &root_;
   bool any = false;
-  for (const DeviceId id : cluster.devices()) {
-    const Device& device = cluster.device(id);
-    if (cluster.kind(id).device_class != DeviceClass::kGpu) continue;
+  for (size_t i = 0; i < builder_.devices().size(); ++i) {
+    const Device& device = builder_.devices()[DeviceId(i)];
+    const DeviceKind& kind = builder_.kinds()[static_cast<size_t>(device.kind)];
+    if (kind.device_class != DeviceClass::kGpu) continue;
     any = true;
     if (device.reserve_stated) continue;
     const Bytes memory = device.capacity + device.reserve;
-    Status kept = cluster.SetReserve(id, ReserveOf(*reserve, memory));
+    Status kept = builder_.SetReserve(DeviceId(i), ReserveOf(*reserve, memory));
     if (!kept.ok()) return node->Fail(kept.error().message);
   }
   if (!any) return node->Fail("the file states the reserve of its GPUs and has none");
@@ -251,7 +257,7 @@ Status Reader::CheckReachable(const Cluster& cluster) const {
   return Ok();
 }
 
-Result<Cluster> Reader::Read() {
+Status Reader::Describe() {
   PW_RETURN_IF_ERROR(ReadKinds());
   PW_RETURN_IF_ERROR(ReadHosts());
   PW_RETURN_IF_ERROR(ReadDevices());
@@ -259,18 +265,29 @@ Result<Cluster> Reader::Read() {
   PW_RETURN_IF_ERROR(ReadSwitches("nics"));
   PW_RETURN_IF_ERROR(ReadLinks(root_, builder_));
   PW_RETURN_IF_ERROR(ReadRoutes(root_, builder_));
+  return KeepReserve();
+}
+
+Result<Cluster> Reader::Read() {
+  PW_RETURN_IF_ERROR(Describe());
   Result<Cluster> cluster = std::move(builder_).Build();
   if (!cluster.ok()) return At(root_, std::move(cluster.error()));
-  PW_RETURN_IF_ERROR(KeepReserve(cluster.value()));
   PW_RETURN_IF_ERROR(CheckStatedFigures(root_, cluster.value()));
   PW_RETURN_IF_ERROR(CheckReachable(cluster.value()));
   return cluster;
 }
 
+struct ClusterDocument {
+  YamlNode node;
+  std::string name = "cluster";
+};
+
 }  // namespace
 
-Result<Cluster> ParseCluster(std::string_view text) {
-  PW_ASSIGN(const YamlNode document, ParseYaml(text));
+namespace {
+
+Result<ClusterDocument> ReadClusterDocument(std::string_view text) {
+  PW_ASSIGN(YamlNode document, ParseYaml(text));
   const YamlNode* root = &document;
   // What `cluster show --json` prints has the cluster as one of its fields.
   const YamlNode* schema = document.Find("schema");
@@ -291,6 +308,7 @@ Result<Cluster> ParseCluster(std::string_view text) {
                                                    "interconnect",
                                                    "interconnect_bandwidth",
                                                    "interconnect_bandwidth_bytes_per_s",
+                                                   "pcie_switches",
                                                    "network",
                                                    "devices",
                                                    "switches",
@@ -307,7 +325,37 @@ Result<Cluster> ParseCluster(std::string_view text) {
     return schema->Fail(fmt::format("schema is \"{}\"; this program reads {}",
                                     Printable(schema->text, 40), kSchema));
   }
-  return Reader(*root, std::move(name)).Read();
+  ClusterDocument read{YamlNode(), std::move(name)};
+  read.node = root == &document ? std::move(document) : YamlNode(*root);
+  return read;
+}
+
+// Formats that are no YAML; nullopt for others.
+std::optional<Result<ClusterBuilder>> DescribeOther(std::string_view text, const DeviceKind* gpu) {
+  if (LooksLikeXml(text)) return DescribeNcclTopology(text, gpu);
+  if (!LooksLikePeerMatrix(text)) return std::nullopt;
+  Result<PeerMatrix> matrix = ParsePeerMatrix(text);
+  if (!matrix.ok()) return Result<ClusterBuilder>(std::move(matrix.error()));
+  return DescribePeers(matrix.value());
+}
+
+}  // namespace
+
+Result<Cluster> ParseCluster(std::string_view text) {
+  if (auto other = DescribeOther(text, nullptr)) {
+    PW_ASSIGN(ClusterBuilder builder, std::move(*other));
+    return std::move(builder).Build();
+  }
+  PW_ASSIGN(ClusterDocument document, ReadClusterDocument(text));
+  return Reader(document.node, std::move(document.name)).Read();
+}
+
+Result<ClusterBuilder> DescribeCluster(std::string_view text, const DeviceKind* gpu) {
+  if (auto other = DescribeOther(text, gpu)) return std::move(*other);
+  PW_ASSIGN(ClusterDocument document, ReadClusterDocument(text));
+  Reader reader(document.node, std::move(document.name));
+  PW_RETURN_IF_ERROR(reader.Describe());
+  return reader.TakeBuilder();
 }
 
 }  // namespace placewright

@@ -62,7 +62,7 @@ bool SameFigures(const DeviceKind& a, const DeviceKind& b) {
          a.peak.bf16 == b.peak.bf16 && a.peak.i8 == b.peak.i8 &&
          a.memory_bandwidth == b.memory_bandwidth && a.memory == b.memory &&
          a.launch_overhead == b.launch_overhead && a.runtime_context == b.runtime_context &&
-         a.reserve == b.reserve && a.cores == b.cores && a.source == b.source;
+         a.reserve == b.reserve && a.cores == b.cores && a.p2p == b.p2p && a.source == b.source;
 }
 
 std::string KindLines(const DeviceKind& kind) {
@@ -75,6 +75,7 @@ std::string KindLines(const DeviceKind& kind) {
       ExactBandwidth(kind.memory_bandwidth), ExactTime(kind.launch_overhead),
       ExactBytes(kind.runtime_context));
   if (kind.cores > 0) text += fmt::format("    cores: {}\n", kind.cores);
+  if (!kind.p2p) text += "    p2p: false\n";
   if (kind.memory.count > 0) text += fmt::format("    memory: {}\n", ExactBytes(kind.memory));
   return text + fmt::format("    source: {}\n", Quoted(kind.source));
 }
@@ -103,10 +104,11 @@ std::string Devices(const ClusterBuilder& builder) {
 std::string Links(const ClusterBuilder& builder) {
   std::string text;
   for (const ClusterBuilder::Join& join : builder.Joins()) {
-    text += fmt::format("  - {{between: [{}, {}], bandwidth: {}, latency: {}{}, source: {}}}\n",
-                        Quoted(join.a), Quoted(join.b), ExactBandwidth(join.bandwidth),
-                        ExactTime(join.latency),
-                        join.duplex == Duplex::kHalf ? ", duplex: half" : "", Quoted(join.source));
+    text += fmt::format(
+        "  - {{between: [{}, {}], bandwidth: {}, latency: {}{}{}, source: {}}}\n", Quoted(join.a),
+        Quoted(join.b), ExactBandwidth(join.bandwidth), ExactTime(join.latency),
+        join.duplex == Duplex::kHalf ? ", duplex: half" : "",
+        join.p2p ? (*join.p2p ? ", p2p: true" : ", p2p: false") : "", Quoted(join.source));
   }
   return text.empty() ? text : "links:\n" + text;
 }
@@ -118,9 +120,13 @@ std::string ClusterToYaml(const ClusterBuilder& builder, const std::vector<std::
   for (const std::string& note : notes) text += fmt::format("# {}\n", Printable(note, 1000));
   text += fmt::format("name: {}\n", Quoted(builder.name()));
   text += Kinds(builder) + Devices(builder);
-  const std::vector<std::string> forwarders = builder.ForwarderNames();
+  const std::vector<ClusterBuilder::Forwarder> forwarders = builder.Forwarders();
   if (!forwarders.empty()) text += "switches:\n";
-  for (const std::string& name : forwarders) text += fmt::format("  - {}\n", Quoted(name));
+  for (const ClusterBuilder::Forwarder& forwarder : forwarders) {
+    const std::string name = Quoted(forwarder.name);
+    text += forwarder.host_memory ? fmt::format("  - {{name: {}, host_memory: true}}\n", name)
+                                  : fmt::format("  - {}\n", name);
+  }
   return text + Links(builder);
 }
 

@@ -18,25 +18,28 @@ Status CheckReserve(const YamlNode& node, const DeviceKind& kind, Bytes memory,
 }
 
 Status ReadGpu(const YamlNode& node, const KindTable& kinds,
-               const std::optional<MemoryReserve>& of_host, HostSpec& host) {
+               const std::optional<MemoryReserve>& of_host, HostSpec& host,
+               ClusterBuilder& builder) {
   PW_ASSIGN(const DeviceSlot slot, ReadSlot(node, kinds, DeviceClass::kGpu));
   const Bytes memory = slot.memory.count > 0 ? slot.memory : slot.kind.memory;
   const std::optional<MemoryReserve> reserve = slot.reserve ? slot.reserve : of_host;
   PW_RETURN_IF_ERROR(CheckReserve(node, slot.kind, memory, reserve));
+  if (!slot.note.empty()) builder.AddNote(slot.note);
   host.gpus.push_back({slot.kind, slot.count, slot.memory, reserve});
   return Ok();
 }
 
-Status ReadGpus(const YamlNode& map, bool top, const KindTable& kinds, HostSpec& host) {
+Status ReadGpus(const YamlNode& map, bool top, const KindTable& kinds, HostSpec& host,
+                ClusterBuilder& builder) {
   PW_ASSIGN(const auto reserve, ReadReserve(map));
   const YamlNode* gpus = map.Find("gpus");
   if (gpus == nullptr) {
     if (reserve && !top) return map.Fail("the host states the reserve of its GPUs but no \"gpus\"");
     return Ok();
   }
-  if (!gpus->IsList()) return ReadGpu(*gpus, kinds, reserve, host);
+  if (!gpus->IsList()) return ReadGpu(*gpus, kinds, reserve, host, builder);
   for (const YamlNode& node : gpus->items) {
-    PW_RETURN_IF_ERROR(ReadGpu(node, kinds, reserve, host));
+    PW_RETURN_IF_ERROR(ReadGpu(node, kinds, reserve, host, builder));
   }
   return Ok();
 }
@@ -66,22 +69,25 @@ Status ReadCpus(const YamlNode& map, const KindTable& kinds, HostSpec& host) {
   return CheckReserve(*cpus, slot.kind, share, host.reserve);
 }
 
-Status ReadInterconnect(const YamlNode& map, HostSpec& host) {
+// Where nothing is stated, `said` says what is taken.
+Status ReadInterconnect(const YamlNode& map, HostSpec& host, std::string& said) {
+  PW_ASSIGN(const auto bandwidth, ReadBandwidth(map, "interconnect_bandwidth"));
+  if (bandwidth && bandwidth->count < 1) return map.Fail("interconnect_bandwidth is 0");
+  host.bandwidth = bandwidth.value_or(BytesPerSecond());
   if (const YamlNode* node = map.Find("interconnect")) {
     PW_ASSIGN(const std::string text, node->AsText("interconnect"));
     const auto interconnect = FindInterconnect(text);
     if (!interconnect) {
-      return node->Fail(
-          fmt::format("interconnect is \"{}\"{}; known are pcie3, pcie4, pcie5, "
-                      "nvlink and nvswitch",
-                      Printable(text, 40),
-                      DidYouMean(text, {"pcie3", "pcie4", "pcie5", "nvlink", "nvswitch"})));
+      return node->Fail(fmt::format("interconnect is \"{}\"{}; known are {}", Printable(text, 40),
+                                    DidYouMean(text, InterconnectNames()),
+                                    fmt::join(InterconnectNames(), ", ")));
     }
     host.interconnect = *interconnect;
+    return Ok();
   }
-  PW_ASSIGN(const auto bandwidth, ReadBandwidth(map, "interconnect_bandwidth"));
-  if (bandwidth && bandwidth->count < 1) return map.Fail("interconnect_bandwidth is 0");
-  host.bandwidth = bandwidth.value_or(BytesPerSecond());
+  UsualInterconnect usual = UsualInterconnectOf(host);
+  host.interconnect = usual.interconnect;
+  said = std::move(usual.why);
   return Ok();
 }
 
@@ -128,9 +134,11 @@ Result<std::vector<BytesPerSecond>> ReadNics(const YamlNode& node) {
 Status AddHosts(const YamlNode& map, bool top, const KindTable& kinds, ClusterBuilder& builder,
                 HostsSoFar& hosts) {
   HostSpec host;
-  PW_RETURN_IF_ERROR(ReadGpus(map, top, kinds, host));
+  PW_RETURN_IF_ERROR(ReadGpus(map, top, kinds, host, builder));
   PW_RETURN_IF_ERROR(ReadCpus(map, kinds, host));
-  PW_RETURN_IF_ERROR(ReadInterconnect(map, host));
+  std::string said;
+  PW_RETURN_IF_ERROR(ReadInterconnect(map, host, said));
+  if (!said.empty()) builder.AddNote(said);
   if (host.gpus.empty() && host.sockets == 0) return map.Fail("the host has no devices");
   std::vector<BytesPerSecond> nics = {BytesPerSecond()};
   if (const YamlNode* node = top ? nullptr : map.Find("nics")) {
@@ -140,6 +148,10 @@ Status AddHosts(const YamlNode& map, bool top, const KindTable& kinds, ClusterBu
   int64_t count = 1;
   if (const YamlNode* node = map.Find("count")) {
     PW_ASSIGN(count, node->AsInt("count", 1, kMaxDevices));
+  }
+  if (const YamlNode* node = map.Find("pcie_switches")) {
+    PW_ASSIGN(const int64_t switches, node->AsInt("pcie_switches", 0, 64));
+    host.switches = static_cast<int32_t>(switches);
   }
   for (int64_t i = 0; i < count; ++i) {
     host.index = hosts.count++;

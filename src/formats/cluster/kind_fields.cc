@@ -317,7 +317,7 @@ Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) co
       "a kind", {"like", "class", "architecture", "peak", "peak_flops", "memory_bandwidth",
                  "memory_bandwidth_bytes_per_s", "memory", "memory_bytes", "launch_overhead",
                  "launch_overhead_ns", "runtime_context", "runtime_context_bytes", "reserve",
-                 "reserve_bytes", "cores", "source"}));
+                 "reserve_bytes", "cores", "p2p", "source"}));
   DeviceKind kind;
   if (const YamlNode* like = map.Find("like")) {
     PW_ASSIGN(const std::string base, like->AsText("like"));
@@ -343,6 +343,10 @@ Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) co
   if (const YamlNode* cores = map.Find("cores")) {
     if (kind.device_class != DeviceClass::kCpu) return cores->Fail("only CPUs state cores");
     PW_ASSIGN(kind.cores, cores->AsInt("cores", 1, 4096));
+  }
+  if (const YamlNode* p2p = map.Find("p2p")) {
+    if (kind.device_class != DeviceClass::kGpu) return p2p->Fail("only GPUs state p2p");
+    PW_ASSIGN(kind.p2p, p2p->AsBool("p2p"));
   }
   kind.memory_bandwidth = bandwidth.value_or(kind.memory_bandwidth);
   kind.memory = memory.value_or(kind.memory);
@@ -378,6 +382,13 @@ Result<DeviceKind> KindTable::Find(const YamlNode& node, std::string_view name) 
       "lists them.");
 }
 
+std::string KindTable::NoteOf(std::string_view name) const {
+  for (const DeviceKind& kind : own_) {
+    if (kind.name == name) return "";
+  }
+  return std::string(NoteOfKindName(name));
+}
+
 Result<DeviceSlot> ReadSlot(const YamlNode& node, const KindTable& kinds, DeviceClass expected) {
   DeviceSlot slot;
   std::string name;
@@ -406,6 +417,7 @@ Result<DeviceSlot> ReadSlot(const YamlNode& node, const KindTable& kinds, Device
     name = std::move(counted.text);
   }
   PW_ASSIGN(slot.kind, kinds.Find(*name_node, name));
+  slot.note = kinds.NoteOf(name);
   if (slot.kind.device_class != expected) {
     return name_node->Fail(fmt::format("\"{}\" is a kind of {}, not of {}", slot.kind.name,
                                        ToString(slot.kind.device_class), ToString(expected)));

@@ -34,6 +34,8 @@ class KindTable {
   Status Read(const YamlNode& kinds);
   // Errors: kUnknownName at `node`, with near names.
   Result<DeviceKind> Find(const YamlNode& node, std::string_view name) const;
+  // What Find takes a name for that leaves something open, as a sentence; else empty.
+  std::string NoteOf(std::string_view name) const;
   const std::vector<DeviceKind>& own() const { return own_; }
 
  private:
@@ -57,6 +59,7 @@ struct DeviceSlot {
   int32_t count = 1;
   Bytes memory;  // of each; 0: not stated
   std::optional<MemoryReserve> reserve;
+  std::string note;  // what a kind's name left open, and how it was taken; else empty
 };
 Result<DeviceSlot> ReadSlot(const YamlNode& node, const KindTable& kinds, DeviceClass expected);
 

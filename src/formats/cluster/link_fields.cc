@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 
 #include "base/text.h"
 #include "formats/cluster/kind_fields.h"
@@ -31,7 +32,7 @@ Result<std::vector<std::string>> MatchNodes(const YamlNode& node, const ClusterB
 // Joins every match of one end with every match of the other; a node is never joined with itself,
 // and two equal patterns join each pair once.
 Status Connect(const YamlNode& map, const YamlNode& between, const Link& link,
-               ClusterBuilder& builder) {
+               const std::optional<bool>& p2p, ClusterBuilder& builder) {
   const YamlNode* stated = map.Find("duplex");
   const bool half = stated != nullptr && stated->text == "half";
   if (stated != nullptr && !half && stated->text != "full") {
@@ -48,8 +49,8 @@ Status Connect(const YamlNode& map, const YamlNode& between, const Link& link,
   for (size_t i = 0; i < left.size(); ++i) {
     for (size_t j = same ? i + 1 : 0; j < right.size(); ++j) {
       if (left[i] == right[j] && left.size() + right.size() > 2) continue;
-      Status joined =
-          builder.Connect(left[i], right[j], link.bandwidth, link.latency, duplex, link.source);
+      Status joined = builder.Connect(left[i], right[j], link.bandwidth, link.latency, duplex,
+                                      link.source, p2p);
       if (!joined.ok()) return At(between, std::move(joined.error()));
     }
   }
@@ -59,7 +60,7 @@ Status Connect(const YamlNode& map, const YamlNode& between, const Link& link,
 Status ReadLink(const YamlNode& map, ClusterBuilder& builder) {
   PW_RETURN_IF_ERROR(
       map.CheckKeys("a link", {"between", "name", "bandwidth", "bandwidth_bytes_per_s", "latency",
-                               "latency_ns", "duplex", "source"}));
+                               "latency_ns", "duplex", "p2p", "source"}));
   Link link;
   link.source = "given";
   PW_RETURN_IF_ERROR(map.CheckHas(
@@ -72,6 +73,10 @@ Status ReadLink(const YamlNode& map, ClusterBuilder& builder) {
     if (!source->IsScalar()) return source->Fail("source must be text");
     link.source = source->text;
   }
+  std::optional<bool> p2p;
+  if (const YamlNode* stated = map.Find("p2p")) {
+    PW_ASSIGN(p2p, stated->AsBool("p2p"));
+  }
   const YamlNode* between = map.Find("between");
   const YamlNode* name = map.Find("name");
   if ((between != nullptr) == (name != nullptr)) {
@@ -79,19 +84,20 @@ Status ReadLink(const YamlNode& map, ClusterBuilder& builder) {
         "a link has either \"between\" (two nodes) or \"name\" (one direction that "
         "routes take by this name)");
   }
-  if (between != nullptr) return Connect(map, *between, link, builder);
+  if (between != nullptr) return Connect(map, *between, link, p2p, builder);
   if (const YamlNode* duplex = map.Find("duplex")) {
     return duplex->Fail("a link with a name is one direction and has no duplex");
   }
   PW_ASSIGN(link.name, name->AsText("name"));
+  link.p2p = p2p.value_or(true);
   auto added = builder.AddLink(std::move(link));
   if (!added.ok()) return At(*name, std::move(added.error()));
   return Ok();
 }
 
 Status ReadRoute(const YamlNode& map, const DeviceIds& devices, ClusterBuilder& builder) {
-  PW_RETURN_IF_ERROR(
-      map.CheckKeys("a route", {"from", "to", "links", "latency_ns", "bandwidth_bytes_per_s"}));
+  PW_RETURN_IF_ERROR(map.CheckKeys(
+      "a route", {"from", "to", "links", "latency_ns", "bandwidth_bytes_per_s", "through_host"}));
   PW_RETURN_IF_ERROR(map.CheckHas({{"from"}, {"to"}, {"links"}}));
   std::array<DeviceId, 2> ends;
   for (const size_t i : {size_t{0}, size_t{1}}) {
@@ -118,7 +124,11 @@ Status ReadRoute(const YamlNode& map, const DeviceIds& devices, ClusterBuilder& 
     return MakeError(ErrorCode::kUnknownName,
                      fmt::format("no link is called \"{}\"", Printable(name, 80)), node.Place());
   }
-  Status added = builder.AddRoute(ends[0], ends[1], std::move(ids));
+  bool through_host = false;
+  if (const YamlNode* stated = map.Find("through_host")) {
+    PW_ASSIGN(through_host, stated->AsBool("through_host"));
+  }
+  Status added = builder.AddRoute(ends[0], ends[1], std::move(ids), through_host);
   if (!added.ok()) return At(map, std::move(added.error()));
   return Ok();
 }
