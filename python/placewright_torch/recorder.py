@@ -69,6 +69,7 @@ class Recorder(compat.Mode):
         self._known = {}  # id of a tensor with content -> (it, kept alive; its fake)
         self._constants = 0
         self._counted = {}  # id of a counter -> (it, its content before the recording)
+        self.from_before = []  # name and memory of constants that were there before the step
 
     # Tensors
 
@@ -124,13 +125,15 @@ class Recorder(compat.Mode):
             fake = self.fake_like(tensor)
             self._known[id(tensor)] = (tensor, fake)
             if self.phase is not None:
-                self._add_constant(fake, tensor)
+                self._add_constant(fake, tensor if self.phase != "opt" else None)
+                value = fake._placewright
+                self.from_before.append((value.reference, value.memory))
         return self._known[id(tensor)][1]
 
     def _add_constant(self, fake, tensor):
-        """What was there before the step: made by an op of it where one number says all, unless it may
-        be what an update keeps from step to step."""
-        number = None if self.phase == "opt" else constants.number_in(tensor)
+        """What is no result of the step: made by an op of it where one number says all. `tensor`:
+        None where its content is that of the step before."""
+        number = constants.number_in(tensor) if tensor is not None else None
         if number is None:
             self.value_of(fake)
             return

@@ -98,11 +98,22 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
 def _without_idle(recorder, outputs, notes):
     """The step without ops that read nothing and have no readers, as the profiler's marks of 1.13
     make them, and without such constants, as modules that are imported on the way may make them."""
+    _keep_written_constants(recorder)
     read = {reference for op in recorder.ops for reference in op["inputs"]}.union(outputs)
     read = read.union(reference.rpartition(":")[0] for reference in list(read))
     inputs = [i for i in recorder.inputs if i["kind"] != "constant" or i["name"] in read]
     ops = [op for op in recorder.ops if op["inputs"] or op["name"] in read]
     return Step(inputs, ops, outputs, notes)
+
+
+def _keep_written_constants(recorder):
+    """What is written in place goes into the next step: an input, whatever number it was."""
+    written = {name for name, memory in recorder.from_before if memory.writes}
+    for op in recorder.ops:
+        if op["name"] in written and op["target"] == "aten.full.default":
+            recorder.inputs.append({"name": op["name"], "kind": "constant", **op["outputs"][0]})
+    names = {i["name"] for i in recorder.inputs}
+    recorder.ops = [op for op in recorder.ops if op["name"] not in names]
 
 
 def _check(model, loss, optimizer):

@@ -1,6 +1,6 @@
 // Groups that are whole although their ops can be split: something is written in place in them through a view that a
 // split of the axis does not split (the diagonal of a matrix that is a sum over samples, say). The view would be one
-// of a copy (all of what is split, or a completed sum), and what is written there would be lost to whoever reads the
+// of a copy (all of what is split, or a completed sum), and what is written there would be lost to what reads the
 // storage by another view.
 #ifndef PLACEWRIGHT_COMPILE_UNSPLIT_WRITES_H_
 #define PLACEWRIGHT_COMPILE_UNSPLIT_WRITES_H_

@@ -1,6 +1,6 @@
 """Who must come after whom when views are written: the references and `after` of the file."""
 
-from support import ExportTest, ops_of  # first: skips without PyTorch
+from support import ExportTest, names_of, ops_of  # first: skips without PyTorch
 
 import unittest
 
@@ -142,6 +142,13 @@ class Writes(ExportTest):
         self.assertEqual([op["inputs"] for op in ops_of(graph, "fwd")
                           if op["target"] == "aten.mul.Tensor"],
                          [["input:x", "full"], ["mul", "full"]])
+
+    def test_a_constant_that_is_written_stays_from_step_to_step(self):
+        count = torch.zeros(4)
+        model = Function(lambda x: x * count.add_(1))
+        graph = self.exported(model, X)
+        self.assertEqual([i["kind"] for i in graph["inputs"]], ["input", "constant"])
+        self.assertEqual(names_of(graph, "fwd"), ["add_", "mul"])
 
     def test_label_smoothing_keeps_its_numbers(self):
         graph = self.exported(nn.Linear(4, 3), torch.zeros(4, 4),

@@ -31,7 +31,7 @@ Error AsExecution(Error error) {
   return error;
 }
 
-// A view whose storage nobody writes any more holds the same where it is a copy.
+// A view whose storage is not written any more holds the same where it is a copy.
 bool MayCopy(const Graph& graph, const Op& op) {
   if (op.type != "aten.view.default" || op.outputs.size() != 1 || op.inputs.size() != 1) return false;
   const Tensor& tensor = graph.tensor(op.outputs[0]);
