@@ -206,8 +206,7 @@ class Judge {
 Status PlanAll(Source source) {
   const size_t devices = 1 + source.Below(4), ops = 1 + source.Below(20);
   const uint64_t seed = source.Below(256);
-  const SchedulingPolicy policy =
-      kSchedulingPolicies[source.Below(kSchedulingPolicies.size())];
+  const SchedulingPolicy policy = kSchedulingPolicies[source.Below(kSchedulingPolicies.size())];
   const Constraints constraints = ConstraintsOf(source, devices, ops);
   Json file = {{"schema", "placewright.costgraph/1"}};
   AddDevices(source, devices, file);

@@ -73,7 +73,8 @@ struct PlanRequest {
   uint64_t seed = 0;
   int threads = 1;  // never changes the plan of an iteration budget
   Constraints constraints{};
-  std::optional<SchedulingPolicy> policy{};  // the order of each device's ops; none: DefaultPolicy of the graph
+  // In which order each device runs its ops; none: that of the graph (DefaultPolicy).
+  std::optional<SchedulingPolicy> policy{};
   std::string cost_profile = "default";  // of modelled costs: "default" or "tf1"
   // How GPUs that have TF32 multiply float32: "pytorch" (convolutions in TF32, products not), "fp32" or
   // "tf32".

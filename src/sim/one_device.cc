@@ -55,7 +55,8 @@ std::optional<OneDeviceStep> SimulateOnOneDevice(const Graph& graph, const CostT
   // What a file keeps on devices of its own lies here on the one that there is.
   for (DeviceId& home : sim_graph.fixed_home) home = std::min(home, DeviceId(0));
   Simulator simulator(sim_graph);
-  const SimResult& result = simulator.Run(Placement(graph.op_count(), DeviceId(0)), {.policy = DefaultPolicy(graph.format())});
+  const SimResult& result = simulator.Run(Placement(graph.op_count(), DeviceId(0)),
+                                          {.policy = DefaultPolicy(graph.format())});
   return OneDeviceStep{result.devices[0].tensor_peak, result.devices[0].peak_time,
                        result.step_time};
 }

@@ -15,7 +15,8 @@ namespace placewright {
 inline constexpr const char* kOneDeviceKind = "A100-40GB";
 
 struct OneDeviceStep {
-  Bytes peak;       // of tensors, in the order of the graph (DefaultPolicy); neither workspace nor context
+  Bytes
+      peak;  // of tensors, in the order of the graph (DefaultPolicy); neither workspace nor context
   Nanos peak_time;  // when it is first reached
   Nanos step_time;
 };

@@ -11,20 +11,19 @@ namespace placewright {
 std::optional<OrderAdvice> AdviseOrder(const SimGraph& sim_graph, const Placement& placement,
                                        SchedulingPolicy policy) {
   Simulator simulator(sim_graph);
-  Bytes least = simulator.Run(placement, {.policy = policy}).TotalOver();
+  Bytes min_over = simulator.Run(placement, {.policy = policy}).TotalOver();
   std::optional<OrderAdvice> best;
   for (const SchedulingPolicy other : kSchedulingPolicies) {
     if (other == policy) continue;
     if (other == SchedulingPolicy::kProgram && FirstOutOfProgram(sim_graph).valid()) continue;
     const SimResult& result = simulator.Run(placement, {.policy = other});
-    if (result.TotalOver() >= least) continue;
-    least = result.TotalOver();
+    if (result.TotalOver() >= min_over) continue;
+    min_over = result.TotalOver();
     best = OrderAdvice{other, result.feasible, DeviceId(0), Bytes()};
     Bytes over;
     for (const DeviceId id : sim_graph.device_ids()) {
       const DeviceResult& device = result.devices[id.index()];
-      const bool worse =
-          device.over > over || (device.over == over && device.peak > best->peak);
+      const bool worse = device.over > over || (device.over == over && device.peak > best->peak);
       if (!worse) continue;
       over = device.over;
       best->device = id;

@@ -21,7 +21,7 @@ struct OrderAdvice {
   Bytes peak;       // there
 };
 
-// The order among the others with which the placement exceeds capacities least; none where that is not less than
+// The order among the others with which the placement exceeds capacities by the smallest amount; none where it is not less than
 // with `policy`. Simulates the step once for each.
 std::optional<OrderAdvice> AdviseOrder(const SimGraph& sim_graph, const Placement& placement,
                                        SchedulingPolicy policy);

@@ -1,16 +1,15 @@
 // Rule 17 of docs/simulator.md, with numbers derived by hand.
-#include "sim/program_sequences.h"
-
 #include <gtest/gtest.h>
 
 #include "sim/order_advice.h"
+#include "sim/program_sequences.h"
 #include "sim/tiny_step.h"
 
 namespace placewright {
 namespace {
 
 SimResult RunIn(const TinyProblem& problem, SchedulingPolicy policy = SchedulingPolicy::kProgram,
-              const Sequences* sequences = nullptr) {
+                const Sequences* sequences = nullptr) {
   Simulator simulator(problem.sim_graph);
   SimOptions options;
   options.policy = policy;

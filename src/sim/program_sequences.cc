@@ -12,12 +12,13 @@ Status CheckProgramOrder(const SimGraph& sim_graph, const Graph& graph) {
   const ExecOpId op = FirstOutOfProgram(sim_graph);
   if (!op.valid()) return Ok();
   const std::string name = Printable(graph.op(sim_graph.op_of[op]).name, 80);
-  return MakeError(
-      ErrorCode::kGraphOrder,
-      fmt::format("the step cannot be run in the order of its file: op \"{}\" is listed before something that it "
-                  "waits for",
-                  name),
-      fmt::format("op \"{}\"", name), "List ops behind what they wait for, or give --order fifo.");
+  return MakeError(ErrorCode::kGraphOrder,
+                   fmt::format("the step cannot be run in the order of its file: op \"{}\" is "
+                               "listed before something that it "
+                               "waits for",
+                               name),
+                   fmt::format("op \"{}\"", name),
+                   "List ops behind what they wait for, or give --order fifo.");
 }
 
 Sequences ProgramSequences(const SimGraph& sim_graph, const Placement& placement) {

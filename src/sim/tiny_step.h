@@ -35,7 +35,7 @@ struct TinyOpOptions {
   std::vector<std::string> after;  // names of ops
   std::vector<int32_t> writes;     // inputs that it writes and does not return
   Phase phase = Phase::kForward;
-  std::string type = "test.op";    // of ops with fresh outputs
+  std::string type = "test.op";  // of ops with fresh outputs
 };
 
 class TinyStep {

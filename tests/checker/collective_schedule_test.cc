@@ -91,8 +91,8 @@ TEST_P(CollectiveSchedules, AndNoOthers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, CollectiveSchedules,
-                         ::testing::ValuesIn(kSchedulingPolicies), [](const auto& policy) {
+INSTANTIATE_TEST_SUITE_P(Orders, CollectiveSchedules, ::testing::ValuesIn(kSchedulingPolicies),
+                         [](const auto& policy) {
                            return policy.param == SchedulingPolicy::kFifo      ? "Fifo"
                                   : policy.param == SchedulingPolicy::kProgram ? "Program"
                                                                                : "CriticalPath";

@@ -143,8 +143,8 @@ TEST_P(CheckerOnRandomSteps, AlwaysComesToAVerdict) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, CheckerOnRandomSteps,
-                         ::testing::ValuesIn(kSchedulingPolicies), [](const auto& policy) {
+INSTANTIATE_TEST_SUITE_P(Orders, CheckerOnRandomSteps, ::testing::ValuesIn(kSchedulingPolicies),
+                         [](const auto& policy) {
                            return policy.param == SchedulingPolicy::kFifo      ? "Fifo"
                                   : policy.param == SchedulingPolicy::kProgram ? "Program"
                                                                                : "CriticalPath";

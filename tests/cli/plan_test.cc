@@ -131,7 +131,8 @@ TEST_F(PlanCommand, AnOrderThatCannotRunIsRefused) {
   Write("net.json", net.dump());
   EXPECT_EQ(Run({"plan", "net.json", "--iterations", "10"}).status, 0);
   for (const std::string command : {"plan", "compare"}) {
-    const Outcome refused = RunJson({command, "net.json", "--order", "program", "--iterations", "10"});
+    const Outcome refused =
+        RunJson({command, "net.json", "--order", "program", "--iterations", "10"});
     EXPECT_EQ(refused.status, 3);
     EXPECT_EQ(refused.json()["error"]["code"], "graph-order") << refused.out;
   }
@@ -142,8 +143,8 @@ TEST_F(PlanCommand, LayoutsAreTheSameForAnyThreads) {
   const std::string graph = PLACEWRIGHT_SOURCE_DIR "/examples/tiny_transformer_adam.json.gz";
   std::vector<std::string> first;
   for (const char* threads : {"1", "2", "2"}) {
-    ASSERT_EQ(Run({"plan", graph, "-c", "4xP100", "--order", "fifo", "--iterations", "3000", "--threads", threads,
-                   "-o", "net.plan.json"})
+    ASSERT_EQ(Run({"plan", graph, "-c", "4xP100", "--order", "fifo", "--iterations", "3000",
+                   "--threads", threads, "-o", "net.plan.json"})
                   .status,
               0);
     const Json plan = Json::parse(Read("net.plan.json"));

@@ -39,7 +39,9 @@ std::vector<std::string> TrainingGraphs() {
 bool Meet(size_t graph, size_t preset, SchedulingPolicy policy) {
   const char* const stated = std::getenv("PLACEWRIGHT_MATRIX");
   if (stated != nullptr && std::string(stated) == "all") return true;
-  return (graph + preset) % 5 == (policy == SchedulingPolicy::kFifo ? 0U : policy == SchedulingPolicy::kProgram ? 1U : 2U);
+  return (graph + preset) % 5 == (policy == SchedulingPolicy::kFifo      ? 0U
+                                  : policy == SchedulingPolicy::kProgram ? 1U
+                                                                         : 2U);
 }
 
 void PlanOnPresets(LoadedGraph& graph, size_t number, SchedulingPolicy policy) {

@@ -325,14 +325,16 @@ class ReferenceSimulator {
     std::map<int32_t, std::set<int32_t>> waiting;
     for (const auto& [op, span] : ops) {
       std::set<int32_t> before;
-      for (const Slice& slice : reads_[op]) before.insert(WriterOf(slice.storage, slice.version).value());
+      for (const Slice& slice : reads_[op])
+        before.insert(WriterOf(slice.storage, slice.version).value());
       for (OpId earlier : WaitsOf(OpId(op))) before.insert(earlier.value());
       for (StorageId s : graph_.storages()) {
         for (size_t v = 1; v < graph_.storage(s).versions.size(); ++v) {
           if (graph_.storage(s).versions[v].writer != OpId(op)) continue;
           before.insert(graph_.storage(s).versions[v - 1].writer.value());
           for (const auto& [slice, readers] : readers_) {
-            if (slice.storage != s.value() || slice.version != static_cast<int32_t>(v) - 1) continue;
+            if (slice.storage != s.value() || slice.version != static_cast<int32_t>(v) - 1)
+              continue;
             for (int32_t reader : readers) {
               if (DeviceOf(reader) == HomeOf(s.value())) before.insert(reader);
             }
@@ -394,7 +396,10 @@ class ReferenceSimulator {
     };
     for (const auto& [op, span] : ops) {
       if (graph_.collective_of(OpId(op)).valid()) continue;
-      const int32_t side = !Moves(op) ? 0 : is_for_others(op) ? 1 : waiting_for(op).empty() ? 0 : -1;
+      const int32_t side = !Moves(op)                ? 0
+                           : is_for_others(op)       ? 1
+                           : waiting_for(op).empty() ? 0
+                                                     : -1;
       program_[DeviceOf(op)].insert(Place(place_of(op), side, op));
     }
     for (const auto& [id, span] : collectives) {

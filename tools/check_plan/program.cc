@@ -40,7 +40,8 @@ class Finder {
  private:
   bool TakesTurn(OpId op) const { return !graph_.op(op).is_view && !step_.IsMember(op); }
   bool Moves(OpId op) const {
-    return TakesTurn(op) && std::find(kMoving.begin(), kMoving.end(), graph_.op(op).type) != kMoving.end();
+    return TakesTurn(op) &&
+           std::find(kMoving.begin(), kMoving.end(), graph_.op(op).type) != kMoving.end();
   }
   bool Joins(OpId op) const { return Moves(op) && !sent_[op]; }
 
@@ -108,8 +109,7 @@ class Finder {
   }
 
   bool IsSent(OpId op) const {
-    return Moves(op) &&
-           std::any_of(waiting_[op].begin(), waiting_[op].end(), [&](OpId later) {
+    return Moves(op) && std::any_of(waiting_[op].begin(), waiting_[op].end(), [&](OpId later) {
              return step_.IsMember(later) || sent_[later] ||
                     step_.placement()[later] != step_.placement()[op];
            });
@@ -160,7 +160,8 @@ class Finder {
     std::vector<std::tuple<int32_t, OpId, CollectiveId>> items;
     for (const CollectiveId id : graph_.collectives()) {
       const std::vector<OpId>& members = graph_.collective(id).members;
-      items.emplace_back(anchor_[members.front()], *std::max_element(members.begin(), members.end()), id);
+      items.emplace_back(anchor_[members.front()],
+                         *std::max_element(members.begin(), members.end()), id);
     }
     std::sort(items.begin(), items.end());
     program.before.resize(items.size());
@@ -175,7 +176,8 @@ class Finder {
   const Step& step_;
   const Graph& graph_;
   IdVector<OpId, std::vector<OpId>> waiting_;
-  IdVector<OpId, std::vector<OpId>> named_;  // of views: what those wait for that read by their names
+  IdVector<OpId, std::vector<OpId>>
+      named_;  // of views: what those wait for that read by their names
   IdVector<OpId, char> sent_;
   IdVector<OpId, int32_t> anchor_;
   std::map<CollectiveId, size_t> seen_;

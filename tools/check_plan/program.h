@@ -11,7 +11,8 @@ namespace placewright::check {
 
 struct Program {
   IdVector<OpId, int32_t> turn;  // of each op among those of its device, from 0; -1: it takes none
-  IdVector<CollectiveId, CollectiveId> before;  // that on the same devices which must have ended, or none
+  IdVector<CollectiveId, CollectiveId>
+      before;  // that on the same devices which must have ended, or none
 };
 
 // O(ops log ops + waits).

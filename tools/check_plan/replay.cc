@@ -47,9 +47,9 @@ Replay::Replay(const Step& step, const Waits& waits)
 MaybeViolation Replay::Run() {
   now_ = {Nanos(0), 0};
   for (int32_t node = 0; node < waits_.node_count(); ++node) {
-    const bool waits = waits_.WaitCount(node) > 0 ||
-                       (InProgramOrder() && waits_.IsCollective(node) &&
-                        program_.before[waits_.CollectiveOf(node)].valid());
+    const bool waits =
+        waits_.WaitCount(node) > 0 || (InProgramOrder() && waits_.IsCollective(node) &&
+                                       program_.before[waits_.CollectiveOf(node)].valid());
     if (!waits) Settle(node);
   }
   CHECK_PLAN_RETURN_IF_VIOLATED(RunInstant(Nanos(0)));
@@ -241,7 +241,7 @@ std::vector<int32_t> Replay::ServersOf(int32_t node) const {
 
 Replay::Waiting Replay::KeyOf(int32_t node) const {
   if (waits_.IsOp(node)) {
-    const int64_t first = InProgramOrder()  ? program_.turn[waits_.OpOf(node)]
+    const int64_t first = InProgramOrder() ? program_.turn[waits_.OpOf(node)]
                           : paths_.empty() ? now_.time.count
                                            : -paths_[node].count;
     return {{first, node, 0, 0, 0, 0}, node};

@@ -81,7 +81,8 @@ class Replay {
   const Waits& waits_;
   std::vector<Nanos> paths_;     // critical-path order only
   Program program_;              // the program's order only
-  std::vector<int32_t> follows_;  // the same, by collective: that on its devices which waits for its end; -1: none
+  std::vector<int32_t>
+      follows_;  // the same, by collective: that on its devices which waits for its end; -1: none
   std::vector<Server> servers_;  // devices, then links
   std::vector<int32_t> by_start_,
       by_end_;  // nodes that run, views and members left out; by_end_ only those that last

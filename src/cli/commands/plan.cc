@@ -355,14 +355,14 @@ class PlanCommand : public Command {
           worst == nullptr || use.peak_memory - use.capacity > worst->peak_memory - worst->capacity;
       if (worse) worst = &use;
     }
-    const auto order =
-        AdviseOrder(distributed.sim_graph, distributed.placement, plan.policy);
+    const auto order = AdviseOrder(distributed.sim_graph, distributed.placement, plan.policy);
     return MakeError(
         ErrorCode::kNothingFound,
-        fmt::format("the plan of {} does not fit: {} needs {} and has {}", plan.algorithm, worst->name,
-                    FormatBytes(worst->peak_memory), FormatBytes(worst->capacity)),
+        fmt::format("the plan of {} does not fit: {} needs {} and has {}", plan.algorithm,
+                    worst->name, FormatBytes(worst->peak_memory), FormatBytes(worst->capacity)),
         "",
-        fmt::format("Give it more time, another algorithm or a smaller batch{}, or record the step with gradient "
+        fmt::format("Give it more time, another algorithm or a smaller batch{}, or record the step "
+                    "with gradient "
                     "checkpointing (torch.utils.checkpoint); nothing was written.",
                     order ? ", or " + Describe(*order, cluster) : ""));
   }

@@ -9,8 +9,8 @@
 #include "cluster/cluster_builder.h"
 #include "formats/costs/costgraph_writer.h"
 #include "sim/placement_check.h"
-#include "sim/program_sequences.h"
 #include "sim/plain_step.h"
+#include "sim/program_sequences.h"
 #include "sim/simulator.h"
 
 namespace placewright {

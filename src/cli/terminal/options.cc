@@ -46,7 +46,8 @@ void AddCostOptions(CommandLine app, InputOptions* options) {
       .TypeName("NAME")
       .Group("Input");
   app.AddOption("--order", options->order,
-                "How a device orders its ops: program (default of recorded steps), fifo (default of other graphs: "
+                "How a device orders its ops: program (default of recorded steps), fifo (default "
+                "of other graphs: "
                 "first ready, first run) or critical-path")
       .TypeName("ORDER")
       .Group("Input");

@@ -36,7 +36,7 @@ struct InputOptions {
   std::string precision = "pytorch";
   std::string cost_store;  // --cost-store; empty: the default one, if there is one
   bool no_store = false;
-  std::string order{};  // empty: that of the graph (DefaultPolicy)
+  std::string order{};       // empty: that of the graph (DefaultPolicy)
   bool prove_batch = false;  // of an ONNX model: how its sizes follow the batch
   const std::atomic<bool>* interrupted = nullptr;  // ends the recording of a model
   // --batch, as given, where it may be for every GPU of the cluster ("32/gpu"): ResolveBatch (inputs.h) makes

@@ -368,7 +368,8 @@ Status ReadOutcome(const Json& document, bool distributed, Plan& plan) {
   PW_ASSIGN(const std::string order, GetString(document, "order", ""));
   const std::optional<SchedulingPolicy> policy = FindSchedulingPolicy(order);
   if (!policy) {
-    return MakeError(ErrorCode::kField, "must be \"program\", \"fifo\" or \"critical-path\"", "order");
+    return MakeError(ErrorCode::kField, "must be \"program\", \"fifo\" or \"critical-path\"",
+                     "order");
   }
   plan.policy = *policy;
   PW_ASSIGN(plan.algorithm, GetString(document, "algorithm", ""));

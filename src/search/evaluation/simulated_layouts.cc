@@ -140,8 +140,8 @@ struct LayoutEvaluator::State {
     prices.PriceNew();
     const bool with_paths =
         abandon_above < Nanos(kMaxQuantity) || problem.policy == SchedulingPolicy::kCriticalPath;
-    PW_RETURN_IF_ERROR(packer.Pack(writer.arrays(), with_paths,
-                                   problem.policy == SchedulingPolicy::kProgram));
+    PW_RETURN_IF_ERROR(
+        packer.Pack(writer.arrays(), with_paths, problem.policy == SchedulingPolicy::kProgram));
     return evaluator.Evaluate(packer.packed(), packer.placement(), problem.policy, abandon_above);
   }
 

@@ -284,18 +284,15 @@ TEST(NothingFits, NamesNeedCapacityGroupAndWayOut) {
 TEST(NothingFits, NamesAnOrderThatFits) {
   TestSpec spec;
   spec.capacity = {8192};
-  spec.ops = {{"x", {1}, {}, {512}},
-              {"loss", {10}, {"x"}, {512}},
-              {"again2", {10}, {"x"}, {4096}},
-              {"grad2", {10}, {"again2", "loss"}, {512}},
-              {"again1", {10}, {"x"}, {4096}},
-              {"grad1", {10}, {"again1", "grad2"}, {512}}};
+  spec.ops = {{"x", {1}, {}, {512}},           {"loss", {10}, {"x"}, {512}},
+              {"again2", {10}, {"x"}, {4096}}, {"grad2", {10}, {"again2", "loss"}, {512}},
+              {"again1", {10}, {"x"}, {4096}}, {"grad1", {10}, {"again1", "grad2"}, {512}}};
   const auto test = MakeTestProblem(spec);
-  const Error error =
-      NothingFits(test->problem, *test->evaluator, test->plans(), "single",
-                  Placement(test->problem.graph->op_count(), DeviceId(0)));
-  EXPECT_NE(WholeText(error).find("; or --order program: this plan then needs 5.5 KiB on d0, and fits"),
-            std::string::npos)
+  const Error error = NothingFits(test->problem, *test->evaluator, test->plans(), "single",
+                                  Placement(test->problem.graph->op_count(), DeviceId(0)));
+  EXPECT_NE(
+      WholeText(error).find("; or --order program: this plan then needs 5.5 KiB on d0, and fits"),
+      std::string::npos)
       << WholeText(error);
 }
 

@@ -207,7 +207,8 @@ std::string StepAdvice(const Problem& problem, const Placement& plan) {
   for (const OpId op : problem.graph->ops()) {
     trains = trains || problem.graph->op(op).phase == Phase::kBackward;
   }
-  if (trains && problem.graph->format() == "aten") text += "; or record the step with gradient checkpointing (torch.utils.checkpoint)";
+  if (trains && problem.graph->format() == "aten")
+    text += "; or record the step with gradient checkpointing (torch.utils.checkpoint)";
   return text;
 }
 
@@ -224,8 +225,7 @@ Error NothingFits(const Problem& problem, Evaluator& evaluator, const PlanSource
                    "Give more time (--time), or " + std::string(as_it_is ? "" : "more memory: ") +
                        DescribeMemoryAdvice(problem, advice) +
                        ReserveAdvice(problem, result.TotalOver().count) +
-                       StepAdvice(problem, plan) +
-                       ConstraintAdvice(problem));
+                       StepAdvice(problem, plan) + ConstraintAdvice(problem));
 }
 
 }  // namespace placewright

@@ -30,14 +30,7 @@ namespace placewright {
 // How a device chooses among its ready ops: by ready time, by path, or by a key that each op gets
 // when it is ready, which costs more and is for given sequences; or it waits for the next op of the
 // program. Those that know collectives come last.
-enum class Service : uint8_t {
-  kFifo,
-  kPath,
-  kProgram,
-  kFifoTogether,
-  kGeneral,
-  kProgramTogether
-};
+enum class Service : uint8_t { kFifo, kPath, kProgram, kFifoTogether, kGeneral, kProgramTogether };
 constexpr bool IsFifo(Service service) {
   return service == Service::kFifo || service == Service::kFifoTogether;
 }

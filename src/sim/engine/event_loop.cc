@@ -566,7 +566,8 @@ inline int64_t Engine::ServeReaders(const Transfer& transfer, HoldingId copy, bo
   const bool one_reader = run_.holdings[copy].left == 1;
   // Nothing else can be ready there; in the general case, and in the program's order, it may still not be the
   // reader's turn, and a member of a collective takes no turn at all.
-  if (!HasCollectives(kService) && !IsProgram(kService) && idle && one_reader && !transfer.overwriter.valid()) {
+  if (!HasCollectives(kService) && !IsProgram(kService) && idle && one_reader &&
+      !transfer.overwriter.valid()) {
     if (--run_.ops[reader].need > 0) return EventQueue::kNever;
     if constexpr (kRecord) op_ready_[reader] = run_.now;
     return BeginOp<kRecord, kBound>(reader, to);

@@ -100,11 +100,8 @@ void ProgramOrder::Merge() {
     }
   }
   // Before the op of that rank what joins, behind it what is for others.
-  const auto key = [&](ExecOpId op) {
-    return std::tuple(rank_[op], for_others_[op], op);
-  };
-  std::sort(moved_.begin(), moved_.end(),
-            [&](ExecOpId a, ExecOpId b) { return key(a) < key(b); });
+  const auto key = [&](ExecOpId op) { return std::tuple(rank_[op], for_others_[op], op); };
+  std::sort(moved_.begin(), moved_.end(), [&](ExecOpId a, ExecOpId b) { return key(a) < key(b); });
   size_t next = 0;
   for (const ExecOpId op : p_->exec_ops()) {
     if (p_->CollectiveOf(op).valid()) continue;
