@@ -37,7 +37,8 @@ PARTS = ("model", "example_inputs", "loss", "optimizer", "targets")
 
 
 def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targets=None,
-           name=None, batch=None, rebatch=None, attention="fused", assume=None):
+           name=None, batch=None, rebatch=None, attention="fused", assume=None,
+           progress=None):
     """Writes the ATen graph of one step to `path`, as gzip if that ends with ".gz".
 
     model           a torch.nn.Module, in training or evaluation mode as it is to be recorded; its
@@ -67,6 +68,7 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
                     have: a dict of places, "FILE:LINE" or "FILE:FUNCTION", and answers: True or
                     False, whether the condition there holds; a number; how many elements of a mask
                     count, as a number or as a share ("12.5%"). Checks that only raise pass
+    progress        a function that takes a sentence every few seconds of a long recording
 
     Model and optimizer are left as they were. The same PyTorch writes the same bytes every time.
     Raises ExportError, with the reason and a remedy; the file is then not touched.
@@ -78,9 +80,11 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
     _check_options(path, name, batch, rebatch)
     _require_torch()
     from placewright_torch import choices, compat, rebatch as rebatching, wrappers
+    from placewright_torch.progress import Progress
+    options = choices.Choices(attention, assume, Progress(progress) if progress else None)
     arguments = dict(zip(PARTS, (model, example_inputs, loss, optimizer, targets)))
     at = (lambda size: parts_of(rebatch(size), "rebatch")) if callable(rebatch) else rebatch
-    recorded, proof = rebatching.record(arguments, batch, at, choices.Choices(attention, assume))
+    recorded, proof = rebatching.record(arguments, batch, at, options)
     head = {"name": _name_of(path) if name is None else name}
     if optimizer is not None:
         head["optimizer"] = type(wrappers.original_optimizer(optimizer)).__name__.lower()
@@ -158,6 +162,9 @@ def _elements(inputs):
 
 # The command line
 
+HF = "hf:"
+HF_OPTIONS = ("sequence", "optimizer", "dtype", "task")
+
 
 def _arguments(argv):
     parser = argparse.ArgumentParser(
@@ -170,11 +177,13 @@ def _arguments(argv):
                "  placewright_export.py train.py:build -o model.json.gz\n"
                "  placewright_export.py mypackage.models:build --set layers=24 -o big.json.gz\n"
                "  placewright_export.py train.py:build --inference -o forward.json.gz\n"
+               "  placewright_export.py hf:Llama-3-8B/config.json --batch 8 -o llama.json.gz\n"
                "  placewright_export.py train.py:build --batch 32 --rebatch -o step.json.gz\n"
                "  placewright_export.py train.py:build --batch 32 --batch-argument size "
                "-o step.json.gz")
     parser.add_argument("function", metavar="MODULE:FUNCTION",
-                        help="a function in a Python file or an importable module")
+                        help="a function in a Python file or an importable module; or hf:PATH, a "
+                             "folder with the config.json of a model of transformers, or such a file")
     parser.add_argument("-o", "--output", metavar="FILE", required=True,
                         help="file to write; gzip if it ends with .gz")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[],
@@ -204,6 +213,19 @@ def _arguments(argv):
     parser.add_argument("--real-weights", action="store_true",
                         help="let FUNCTION make real tensors; default: tensors without content")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    models = parser.add_argument_group("models from configurations (hf:PATH)")
+    models.add_argument("--sequence", type=int, metavar="N",
+                        help="words of a text, or samples of a sound (default: 1024, or as many as "
+                             "the model takes; 160000, 10 seconds)")
+    models.add_argument("--optimizer", choices=("adamw", "sgd", "none"),
+                        help="what updates the weights (default adamw); none: gradients alone")
+    models.add_argument("--dtype", choices=("f32", "bf16", "f16"),
+                        help="of the weights (default: the configuration's, else f32)")
+    models.add_argument("--task", metavar="TASK",
+                        help="what the model is trained for, as causal-lm, masked-lm, "
+                             "image-classification (default: the configuration's architecture). "
+                             "--set NAME=VALUE changes a value of the configuration, as "
+                             "num_hidden_layers=4 or text_config.hidden_size=512; --batch is 8")
     return parser.parse_args(argv)
 
 
@@ -320,13 +342,17 @@ def _without_training(arguments):
 def _export_arguments(options):
     """All arguments of export() but `path`."""
     settings = _settings(options.set)
+    for key in HF_OPTIONS:
+        if getattr(options, key) is not None and not options.function.startswith(HF):
+            raise UsageError(f"--{key} is for models from configurations (hf:PATH); a function takes "
+                             f"what it wants by --set {key}=VALUE")
     if options.batch is not None and options.batch < 1:
         raise UsageError(f"--batch {options.batch} is not an integer from 1")
     if options.one_batch and (options.rebatch or options.batch_argument):
         raise UsageError("--one-batch leaves the proof out that --rebatch and --batch-argument ask "
                          "for; leave one of them out")
     _require_torch()
-    function = _load(options.function)
+    function = _configured(options) if options.function.startswith(HF) else _load(options.function)
     if options.batch_argument:
         batch = _batch_of(function, options, settings)
         arguments = _build_at(function, options, settings, batch)
@@ -349,9 +375,23 @@ def _export_arguments(options):
     return arguments
 
 
+def _configured(options):
+    """The function that builds the step of a model of transformers."""
+    from placewright_torch import hf
+    if options.batch_argument:
+        raise UsageError(f"--batch-argument is for functions; {options.function} takes --batch")
+    if options.sequence is not None and options.sequence < 1:
+        raise UsageError(f"--sequence {options.sequence} is not an integer from 1")
+    if options.task is not None and options.task not in hf.TASKS:
+        raise UsageError(f"--task {options.task}: choose one of {', '.join(hf.TASKS)}")
+    return hf.Builder(options.function[len(HF):], options.task, options.batch, options.sequence,
+                      "none" if options.inference else options.optimizer or "adamw", options.dtype)
+
+
 def _main(argv):
     options = _arguments(argv)
-    written = export(path=options.output, **_export_arguments(options))
+    written = export(path=options.output, **_export_arguments(options),
+                     progress=lambda text: print(text, file=sys.stderr, flush=True))
     if options.json:
         print(json.dumps(written))
         return 0

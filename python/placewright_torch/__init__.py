@@ -17,6 +17,8 @@
     constants    content that is one number, which the step makes itself
     operators    what is known of operators, besides their schemas
     shapes       shapes of operators that PyTorch does not know without computing
+    hf           models of transformers from their configurations
+    progress     what a long recording says of itself
     assumptions  what PyTorch's functions read from tensors only to check it
     checks       what a step is told where it asks a tensor for values
     conditions   which answer makes a condition of the program true

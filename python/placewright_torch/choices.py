@@ -7,6 +7,8 @@ import dataclasses
 class Choices:
     """attention    "fused" or "math", see attention.py
     assume       {place: answer} for what the step asks of values, see checks.py
+    progress     a progress.Progress, or None
     """
     attention: str = "fused"
     assume: dict = None
+    progress: object = None

@@ -19,9 +19,14 @@ def record(arguments, batch, rebatch, choices):
     `batch_proof` of the file, or None. `rebatch` is export()'s."""
     ways = _ways(arguments, batch, rebatch)
     record_step = functools.partial(step.record, choices=choices)
+    if choices.progress is not None:
+        choices.progress.begin("recording")
     recorded = record_step(**arguments)
     if not ways:
         return recorded, None
+    if choices.progress is not None:
+        choices.progress.proof_begins()
+        choices.progress.begin("recording again, for the proof")
     proof = _prove(record_step, recorded, batch, ways)
     if "obstacle" in proof and rebatch is not None:
         raise ExportError(f"the step does not follow its batch size: {proof['obstacle']}; record it "

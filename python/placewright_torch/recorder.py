@@ -60,6 +60,7 @@ class Recorder(compat.Mode):
         self.phase = None
         self.counters = False  # True in the update: see above
         self.assumed = {}  # operator -> its answer, of the function of PyTorch that runs
+        self.progress = None  # a progress.Progress that hears of every op
         self.checks = None  # answers to what the step asks of values, see checks.py
         self.scopes = Scopes()
         self.ops, self.inputs = [], []
@@ -408,6 +409,8 @@ class Recorder(compat.Mode):
         if number is not None:
             result._placewright.fill(number)
         self.ops.append(record)
+        if self.progress is not None:
+            self.progress.op(len(self.ops), self.phase)
 
     def _new_name(self, base):
         count = self._names.get(base, 0)

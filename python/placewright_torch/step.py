@@ -53,6 +53,7 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
                           "among the example inputs if the model computes its loss itself")
     recorder = Recorder()
     recorder.checks = Checks(assumed)
+    recorder.progress = choices.progress
     fakes = Fakes(recorder)
     roots = [(model, "")]
     if isinstance(loss, torch.nn.Module):

@@ -7,6 +7,7 @@
     real         recorded without memory at a published size, planned, checked
     automap      the plan beside Accelerate's own maps
     torchvision  recorded, planned, checked
+    recorder     tests of the exporter that need the newest PyTorch or transformers
 
 Every model is recorded in a process of its own, so that none sees what another left.
 """
@@ -91,6 +92,17 @@ def torchvision_model(name, folder):
     return f"{held['ops']} ops, step {result['step_time_ns'] / 1e6:.2f} ms"
 
 
+def recorder(name, folder):
+    """A file of tests/python, run by this Python."""
+    import subprocess
+    run = subprocess.run([sys.executable, str(HERE.parent / "python" / f"{name}_test.py")],
+                         capture_output=True, text=True, check=False)
+    lines = run.stderr.strip().splitlines()
+    if run.returncode:
+        raise RuntimeError("\n".join(lines[-30:]))
+    return f"{lines[-3]}, {lines[-1]}"
+
+
 def detector(name, folder):
     """The test's own eyes: a map that CUDA would refuse is refused on pretended GPUs, too."""
     import broken_maps
@@ -115,7 +127,8 @@ def jobs():
     import torchvision_cases
     groups = (("detector", broken_maps.CASES, detector), ("small", cases.CASES, small),
               ("real", cases.CASES, real), ("automap", cases.CASES, beside_automap),
-              ("torchvision", torchvision_cases.names(), torchvision_model))
+              ("torchvision", torchvision_cases.names(), torchvision_model),
+              ("recorder", ("attention", "assume", "hf"), recorder))
     return [(group, name, function) for group, names, function in groups for name in names]
 
 

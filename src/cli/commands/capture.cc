@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/batch_proof.h"
+#include "cli/request/configurations.h"
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
 #include "cli/request/step_state.h"
@@ -46,8 +47,10 @@ class CaptureCommand : public Command {
   CommandLine Register(CommandLine program) override {
     CommandLine app =
         program.AddCommand("capture", "Record a step of a model of the zoo or of a file");
-    app.AddOption("MODEL", request_.model,
-                  "Model of the zoo (`placewright zoo`), MODEL@PRESET, or file: TorchScript, ONNX")
+    app.AddOption(
+           "MODEL", request_.model,
+           "Model of the zoo (`placewright zoo`), MODEL@PRESET, file: TorchScript, ONNX, or "
+           "hf:PATH, a folder with the config.json of a model of transformers, or such a file")
         .Required();
     app.AddOption("--batch", batch_, "Batch size (default: the model's)")
         .TypeName("N")
@@ -99,11 +102,13 @@ class CaptureCommand : public Command {
         "  placewright capture bert-large --batch 8 --train sgd\n"
         "  placewright capture bert-base --param layers=6 --param sequence=128 --train none\n"
         "  placewright capture net.pt --input 'x=f32[B,3,224,224]' --batch 32 --train sgd\n"
-        "  placewright capture model.onnx --train adam --batch 32 -o step.json.gz");
+        "  placewright capture model.onnx --train adam --batch 32 -o step.json.gz\n"
+        "  placewright capture hf:MODEL --batch 8 -o llama.json.gz");
     return app;
   }
 
   Result<int> Run(Context& context) override {
+    if (IsConfiguration(request_.model)) return RunConfiguration(context);
     PW_ASSIGN(request_.training, ParseTraining(training_));
     if (!amp_.empty()) {
       PW_ASSIGN(request_.precision, ParseAmp(amp_));
@@ -161,6 +166,43 @@ class CaptureCommand : public Command {
   }
 
  private:
+  // hf:PATH: the exporter for PyTorch users records it.
+  Result<int> RunConfiguration(Context& context) {
+    const auto refuse = [](const std::string& option, const std::string& instead) {
+      return MakeError(ErrorCode::kUsage, option + " is not for models of transformers (hf:PATH)",
+                       "", instead);
+    };
+    if (!options_.inputs.empty())
+      return refuse("--input", "The configuration has the sizes; hf:PATH@sequence=N.");
+    if (!options_.dimensions.empty())
+      return refuse("--dim", "--batch N and hf:PATH@sequence=N change sizes.");
+    if (!options_.input_file.empty()) return refuse("--inputs", "Leave it out.");
+    if (!options_.loss.empty()) return refuse("--loss", "The model brings its own loss.");
+    if (!amp_.empty()) return refuse("--amp", "hf:PATH@dtype=bf16 makes all weights bfloat16.");
+    if (!weights_.empty()) return refuse("--weights", "Weights are not read.");
+    PW_ASSIGN(const Training training, ParseTraining(training_));
+    std::vector<std::string> words;
+    if (training == Training::kNone) words.push_back("--inference");
+    if (training == Training::kSgd) words.insert(words.end(), {"--optimizer", "sgd"});
+    if (one_batch_) words.push_back("--one-batch");
+    for (const std::string& parameter : parameters_)
+      words.insert(words.end(), {"--set", parameter});
+    if (output_.empty()) output_ = RecordedPath(request_.model);
+    PW_RETURN_IF_ERROR(ProbeWritable(output_));
+    PW_ASSIGN(const RecordedConfiguration recorded,
+              RecordConfiguration(request_.model, batch_, words, output_));
+    for (const std::string& note : recorded.notes) context.console.Note("note: " + note);
+    PW_RETURN_IF_ERROR(WriteFileAtomically(output_, recorded.bytes));
+    PW_ASSIGN(LoadedGraph loaded, LoadGraph(output_));
+    RecordedModel model;
+    model.capture.graph = std::move(loaded.graph);
+    model.capture.notes = recorded.notes;
+    model.bytes = recorded.bytes;
+    request_.training = training;
+    Report(model, context.console);
+    return 0;
+  }
+
   void Report(const RecordedModel& recorded, Console& console) const {
     const Graph& graph = recorded.capture.graph;
     const GraphSummary summary = Summarise(graph);

@@ -8,6 +8,7 @@
 #include "cli/commands/command.h"
 #include "cli/request/analysis.h"
 #include "cli/request/assumptions.h"
+#include "cli/request/configurations.h"
 #include "cli/request/given.h"
 #include "cli/request/learned_planners.h"
 #include "cli/request/max_batch.h"
@@ -59,8 +60,10 @@ class PlanCommand : public Command {
   CommandLine Register(CommandLine program) override {
     CommandLine app =
         program.AddCommand("plan", "Search a placement of a graph's ops and write the plan");
-    app.AddOption("GRAPH", input_.graph,
-                  "Graph of any readable format (docs/formats), or model of the zoo")
+    app.AddOption(
+           "GRAPH", input_.graph,
+           "Graph of any readable format (docs/formats), model of the zoo, or hf:PATH: a folder "
+           "with the config.json of a model of transformers, or such a file")
         .Required();
     AddInputOptions(app, &input_);
     app.AddOption("--algo", algorithm_, "Algorithm: " + algorithms_.Names() + " (default auto)")
@@ -118,7 +121,10 @@ class PlanCommand : public Command {
     }
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
-    if (output_.empty()) output_ = DefaultPlanPath(input_.graph);
+    if (output_.empty()) {
+      const bool configuration = IsConfiguration(input_.graph);
+      output_ = DefaultPlanPath(configuration ? ConfigurationName(input_.graph) : input_.graph);
+    }
     input_.store = StoredPath(input_.graph, input_.batch, output_);
     input_.cluster_store = StoredClusterPath(input_.cluster, output_);
     PW_RETURN_IF_ERROR(CheckOutput());

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/unsplit_writes.h"
 #include "compile/whole_on_batch.h"
 #include "sharding/named_axes.h"
 
@@ -20,8 +21,9 @@ bool IsCopied(const StrategyInputs& step, const StepStrategy& strategy, OpId op)
          strategy.ops[op].kind == ComputeKind::kCopied;
 }
 
-std::string ReasonOf(const Graph& graph, const NamedAxes& axes, OpId op) {
-  const std::string_view why = WhyWholeOnBatch(graph, axes, op);
+std::string ReasonOf(const Graph& graph, const NamedAxes& axes,
+                     const IdVector<GroupId, bool>& unsplit, OpId op) {
+  const std::string_view why = WhyWholeOnBatch(graph, axes, op, unsplit);
   if (!why.empty()) return std::string(why);
   if (axes.batch().valid() && !axes.Touches(op, axes.batch())) return "it has no batch";
   return "its layout";
@@ -54,6 +56,7 @@ CopiedOps FindCopiedOps(const StrategyInputs& step, const StepStrategy& strategy
   }
   if (!found.device.valid()) return found;
   const NamedAxes axes(step.original);
+  const IdVector<GroupId, bool> unsplit = FindUnsplitWrites(step.original, axes, axes.batch());
   std::map<std::pair<std::string_view, std::string>, CopiedOps::Row> rows;
   for (const OpId op : step.step.ops()) {
     const OpId origin = step.origin[op];
@@ -62,7 +65,7 @@ CopiedOps FindCopiedOps(const StrategyInputs& step, const StepStrategy& strategy
       continue;
     }
     const std::string_view type = step.original.op(origin).type;
-    CopiedOps::Row& row = rows[{type, ReasonOf(step.original, axes, origin)}];
+    CopiedOps::Row& row = rows[{type, ReasonOf(step.original, axes, unsplit, origin)}];
     row.type = type;
     ++row.ops;
     row.time.count += time_of(op);

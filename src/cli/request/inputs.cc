@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/request/configurations.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/models.h"
 #include "cost/communication.h"
@@ -78,7 +79,7 @@ Status PriceCollectives(const InputOptions& options, Inputs& inputs) {
 }  // namespace
 
 Result<bool> IsPlan(const std::string& path) {
-  if (MayBeModel(path)) return false;
+  if (MayBeModel(path) || IsConfiguration(path)) return false;
   PW_ASSIGN(const std::string bytes, ReadFile(path));
   if (SniffGraph(bytes).ok()) return false;
   return bytes.find("\"placewright.plan/") != std::string::npos;

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/request/batch_proof.h"
+#include "cli/request/configurations.h"
 #include "cli/request/models.h"
 #include "formats/aten/format.h"
 #include "planning/quick_fit.h"
@@ -44,7 +45,8 @@ class BatchTrials {
     PW_ASSIGN(const Inputs inputs, LoadInputs(At(std::nullopt)));
     const Graph& graph = inputs.graph.graph;
     const BatchScaling* const laws = graph.batch_scaling();
-    const bool file = inputs.graph.format == &kAtenFormat && !MayBeModel(request_.input.graph);
+    const bool file = inputs.graph.format == &kAtenFormat && !MayBeModel(request_.input.graph) &&
+                      !IsConfiguration(request_.input.graph);
     if (file && (laws == nullptr || !laws->reason.empty())) {
       Error error = MakeError(
           ErrorCode::kBatchScaling,

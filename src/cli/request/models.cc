@@ -7,11 +7,12 @@
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "cli/request/child_capture.h"
-#include "torch_api/torch_library.h"
+#include "cli/request/configurations.h"
 #include "formats/aten/format.h"
 #include "formats/aten/writer.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 
@@ -69,6 +70,33 @@ std::string_view ExtensionOfInput() {
   if (!bytes.ok()) return ".json";
   const Result<const GraphFormat*> format = SniffGraph(bytes.value());
   return format.ok() ? format.value()->extension : ".json";
+}
+
+// Recorded by the exporter for PyTorch users, and read back as the file that it wrote.
+Result<LoadedGraph> LoadConfiguration(const std::string& graph, const GraphInputOptions& options,
+                                      const StepStore& store) {
+  if (!options.dimensions.empty()) {
+    return MakeError(
+        ErrorCode::kUsage,
+        "--dim is not for " + Printable(graph, 200) + ", a model of transformers", "",
+        "Open dimensions are ONNX's; --batch changes the batch, hf:PATH@sequence=N the words.");
+  }
+  PW_ASSIGN(RecordedConfiguration recorded,
+            RecordConfiguration(graph, options.batch, {}, store.path));
+  GraphInputOptions as_recorded = options;
+  as_recorded.batch.reset();
+  LoadedGraph loaded;
+  if (store.path.empty()) {
+    loaded.path = graph;
+    loaded.sha256 = Sha256(recorded.bytes);
+    loaded.format = &kAtenFormat;
+    PW_RETURN_IF_ERROR(kAtenFormat.read(recorded.bytes, as_recorded, &loaded).InFile(graph));
+  } else {
+    PW_RETURN_IF_ERROR(Store(graph, recorded.bytes, store));
+    PW_ASSIGN(loaded, LoadGraph(store.path, as_recorded));
+  }
+  loaded.notes.insert(loaded.notes.begin(), recorded.notes.begin(), recorded.notes.end());
+  return loaded;
 }
 
 // The name was meant as a file, too.
@@ -134,6 +162,7 @@ Result<RecordedModel> RecordModel(const CaptureRequest& request, const std::stri
 }
 
 std::string RecordedPath(const std::string& model) {
+  if (IsConfiguration(model)) return ConfigurationName(model) + ".step.json.gz";
   if (MayBeModel(model)) return model + ".step.json.gz";
   fs::path name = fs::path(model).filename();
   if (name.extension() == ".gz") name = name.stem();
@@ -143,9 +172,10 @@ std::string RecordedPath(const std::string& model) {
 std::string StoredPath(const std::string& graph, std::optional<int64_t> batch,
                        const std::string& plan_path) {
   if (graph == kStandardInput) return StoredInputPath(plan_path, "graph", ExtensionOfInput());
-  if (!MayBeModel(graph)) return "";
-  const std::string name = batch ? fmt::format("{}-batch{}", graph, *batch) : graph;
-  return (fs::path(plan_path).parent_path() / RecordedPath(name)).string();
+  if (!MayBeModel(graph) && !IsConfiguration(graph)) return "";
+  const std::string model = IsConfiguration(graph) ? ConfigurationName(graph) : graph;
+  const std::string name = batch ? fmt::format("{}-batch{}", model, *batch) : model;
+  return (fs::path(plan_path).parent_path() / (name + ".step.json.gz")).string();
 }
 
 std::string StoredClusterPath(const std::string& cluster, const std::string& plan_path) {
@@ -161,6 +191,7 @@ Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputO
     loaded.path = store.path;
     return loaded;
   }
+  if (IsConfiguration(graph)) return LoadConfiguration(graph, options, store);
   if (!MayBeModel(graph)) return LoadGraph(graph, options);
   if (!options.dimensions.empty()) {
     return MakeError(ErrorCode::kUsage, "--dim is not for " + graph + ", a model of the zoo", "",
