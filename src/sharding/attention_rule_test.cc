@@ -14,7 +14,7 @@ Value None() { return Value(); }
 // 2 samples, 8 heads of queries for 4 of keys, 16 and 12 places.
 const std::vector<int64_t> kQuery = {2, 8, 16, 64}, kKey = {2, 4, 12, 64}, kSums = {2, 8, 16};
 
-OneOp Flash(bool causal, double dropout = 0) {
+OneOp Flash(bool causal, double dropout = 0.1) {
   return OneOp("aten._scaled_dot_product_flash_attention.default", {kQuery, kKey, kKey},
                {kQuery, kSums, {2}},
                {Input(0), Input(1), Input(2), Value(dropout), Value(causal), Value(false)});
@@ -41,9 +41,10 @@ TEST(AttentionRule, ACausalMaskTiesPlacesTogether) {
   EXPECT_EQ(Flash(true).Verdict('a'), PartVerdict::kConcat);
 }
 
-TEST(AttentionRule, DropoutDraws) {
-  EXPECT_FALSE(Flash(false).rule->draws_random);
-  EXPECT_TRUE(Flash(false, 0.1).rule->draws_random);
+// Each part for itself: one device would draw for all otherwise, and compute all.
+TEST(AttentionRule, DropoutKeepsNoPartWhole) {
+  EXPECT_FALSE(Flash(false, 0.1).rule->draws_random);
+  EXPECT_EQ(Flash(false, 0.1).Verdict('a'), PartVerdict::kConcat);
 }
 
 // Keys and values that heads or places of queries have in common get sums.

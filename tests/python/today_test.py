@@ -23,14 +23,7 @@ REFUSED = {
     "packed": ["_pack_padded_sequence"],
     "nested": ["forward"],
     "fp8_scaled_mm": ["float8_e4m3fn", "convert to one of"],
-    "adafactor": ["depends on its data", "Adafactor"],
-    "adafactor_hf": ["depends on its data", "optimization.py"],
-    "gradscaler_step": ["unscale_()"],
-    "ema_averaged": ["depends on its data"],
 }
-# These may be recorded as well, where the exporter learns to.
-MAY_BE_REFUSED = {"flexattn", "packed", "nested", "fp8_scaled_mm", "adafactor", "adafactor_hf",
-                  "gradscaler_step", "ema_averaged"}
 # Function -> the package that it needs.
 NEEDS = {"einops_": "einops", "bnb8bit": "bitsandbytes", "adafactor_hf": "transformers"}
 # Of p01_mlp.py, what PyTorch 1.13 does not have: torch.device as a context.
@@ -62,7 +55,7 @@ class Today(ExportTest):
         missing = NEEDS.get(name)
         if missing and status != 0 and "ModuleNotFoundError" in said:
             self.assertIn(f"-m pip install {missing}", said, name)
-        elif name in REFUSED and not (name in MAY_BE_REFUSED and status == 0):
+        elif name in REFUSED:
             self.assertEqual(status, 3, (name, said))
             for word in REFUSED[name]:
                 self.assertIn(word, said, name)

@@ -5,6 +5,9 @@
 // Parts of samples and of heads are parts of the result. So are parts of the queries' places, each with all
 // keys, where a causal mask does not tie queries to keys by their distance from the first; gradients of keys,
 // values are sums over them. Places of keys are whole: their parts would have to be normalised together.
+//
+// Dropout is drawn inside of the kernel, from a seed and an offset that it returns for its backward. Each part draws
+// for itself, as every replica of a data-parallel step does elsewhere: the numbers are others than the whole's.
 #include <algorithm>
 #include <utility>
 
@@ -24,33 +27,32 @@ struct AttentionForm {
   bool backward = false;
   bool heads_first = true;
   // Positions; kNowhere: it has none.
-  size_t dropout = kNowhere, causal = kNowhere;
+  size_t causal = kNowhere;
   size_t lengths = kNowhere;    // of packed sequences, two tensors
   size_t longest = kNowhere;    // the sequences' lengths as numbers, two
   bool rounded_places = false;  // logarithms have the places of queries rounded up
 };
 
 constexpr AttentionForm kForms[] = {
-    {"_scaled_dot_product_flash_attention", "qkv", false, true, 3, 4},
-    {"_scaled_dot_product_flash_attention_backward", "qqkvql", true, true, 10, 11, 6, 8},
-    {"_scaled_dot_product_flash_attention_for_cpu", "qkv", false, true, 3, 4},
-    {"_scaled_dot_product_flash_attention_for_cpu_backward", "qqkvql", true, true, 6, 7},
-    {"_scaled_dot_product_efficient_attention", "qkvm", false, true, 5, 6, kNowhere, kNowhere,
-     true},
-    {"_scaled_dot_product_efficient_attention_backward", "qqkvmql", true, true, 9, 11, kNowhere,
+    {"_scaled_dot_product_flash_attention", "qkv", false, true, 4},
+    {"_scaled_dot_product_flash_attention_backward", "qqkvql", true, true, 11, 6, 8},
+    {"_scaled_dot_product_flash_attention_for_cpu", "qkv", false, true, 4},
+    {"_scaled_dot_product_flash_attention_for_cpu_backward", "qqkvql", true, true, 7},
+    {"_scaled_dot_product_efficient_attention", "qkvm", false, true, 6, kNowhere, kNowhere, true},
+    {"_scaled_dot_product_efficient_attention_backward", "qqkvmql", true, true, 11, kNowhere,
      kNowhere, true},
-    {"_scaled_dot_product_cudnn_attention", "qkvm", false, true, 5, 6},
-    {"_scaled_dot_product_cudnn_attention_backward", "qqkvql..m", true, true, 13, 14, 9, 11},
-    {"_scaled_dot_product_fused_attention_overrideable", "qkvm", false, true, 4, 5},
-    {"_scaled_dot_product_fused_attention_overrideable_backward", "qqkvm.ql", true, true, 12, 13, 8,
+    {"_scaled_dot_product_cudnn_attention", "qkvm", false, true, 6},
+    {"_scaled_dot_product_cudnn_attention_backward", "qqkvql..m", true, true, 14, 9, 11},
+    {"_scaled_dot_product_fused_attention_overrideable", "qkvm", false, true, 5},
+    {"_scaled_dot_product_fused_attention_overrideable_backward", "qqkvm.ql", true, true, 13, 8,
      10},
-    {"_scaled_dot_product_attention_math", "qkvm..m", false, true, 4, 5},
-    {"_flash_attention_forward", "qkv", false, false, 7, 8, 3, 5},
-    {"_flash_attention_backward", "qqkvql", true, false, 10, 11, 6, 8},
-    {"_efficient_attention_forward", "qkvm", false, false, 8, 9, 4, 6, true},
-    {"_efficient_attention_backward", "qqkvmq....l", true, false, 11, 14, 6, 8, true},
-    {"_cudnn_attention_forward", "qkvm", false, true, 9, 10, 4, 6},
-    {"_cudnn_attention_backward", "qqkvql..m", true, true, 13, 14, 9, 11}};
+    {"_scaled_dot_product_attention_math", "qkvm..m", false, true, 5},
+    {"_flash_attention_forward", "qkv", false, false, 8, 3, 5},
+    {"_flash_attention_backward", "qqkvql", true, false, 11, 6, 8},
+    {"_efficient_attention_forward", "qkvm", false, false, 9, 4, 6, true},
+    {"_efficient_attention_backward", "qqkvmq....l", true, false, 14, 6, 8, true},
+    {"_cudnn_attention_forward", "qkvm", false, true, 10, 4, 6},
+    {"_cudnn_attention_backward", "qqkvql..m", true, true, 14, 9, 11}};
 
 const AttentionForm* FormOf(std::string_view type) {
   type.remove_prefix(std::min(type.size(), std::string_view("aten.").size()));
@@ -83,8 +85,6 @@ class Attention {
     if (form_.longest != kNowhere && !places_.empty()) {
       maker_.Size(form_.longest, "max_q", 0, places_);
     }
-    // The same numbers are drawn for the gradient.
-    maker_.rule().draws_random = DropoutOf(maker_) > 0;
   }
 
  private:
@@ -99,15 +99,6 @@ class Attention {
     const Value* const value = maker_.Argument(kByName, name);
     const InputRef* const input = value == nullptr ? nullptr : value->AsInput();
     return input == nullptr ? -1 : input->index;
-  }
-  static double NumberOf(const Value* value) {
-    if (value == nullptr) return 0;
-    if (const double* number = value->AsDouble()) return *number;
-    const int64_t* const number = value->AsInt();
-    return number == nullptr ? 0 : static_cast<double>(*number);
-  }
-  double DropoutOf(const RuleMaker& maker) const {
-    return NumberOf(maker.Argument(form_.dropout, "dropout_p"));
   }
   bool IsPacked() const {
     return form_.lengths != kNowhere &&
