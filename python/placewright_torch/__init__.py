@@ -20,7 +20,7 @@
     hf           models of transformers from their configurations
     progress     what a long recording says of itself
     assumptions  what PyTorch's functions read from tensors only to check it
-    checks       what a step is told where it asks a tensor for values
+    checks       what answers a step that asks a tensor for values
     conditions   which answer makes a condition of the program true
     known        tensors whose elements are all one number that is known
     attention    attention as fused operators

@@ -82,7 +82,9 @@ class Attention:
 
     def _math(self, given, named):
         self._count(MATH)
-        return torch.ops.aten._scaled_dot_product_attention_math(*given, **named)[0]
+        query, key, value, mask, *rest = given
+        return torch.ops.aten._scaled_dot_product_attention_math(
+            query, key, value, _added(mask, query), *rest, **named)[0]
 
     def _flash(self, given, named):
         query, key, value, _, dropout_p, is_causal = given
@@ -165,11 +167,17 @@ def _type_of(tensor):
     return str(tensor.dtype).replace("torch.", "")
 
 
+def _added(mask, query):
+    """What is added to the products: of a mask of booleans 0 where it holds, else -inf."""
+    if mask is None or mask.dtype != torch.bool:
+        return mask
+    bias = torch.zeros_like(mask, dtype=query.dtype)
+    return bias.masked_fill_(mask.logical_not(), float("-inf"))
+
+
 def _bias(mask, query, key):
     """What the kernel adds to the products, as PyTorch prepares it."""
-    if mask.dtype == torch.bool:
-        bias = torch.zeros_like(mask, dtype=query.dtype)
-        mask = bias.masked_fill_(mask.logical_not(), float("-inf"))
+    mask = _added(mask, query)
     width = mask.size(-1)
     if width % MASK_MULTIPLE and width > 1:
         mask = F.pad(mask, (0, -width % MASK_MULTIPLE))[..., :width]

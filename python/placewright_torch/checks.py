@@ -1,4 +1,4 @@
-"""What a step is told where it asks a tensor for its values.
+"""What answers a step that asks a tensor for its values.
 
 A step is recorded without data. Where the program asks all the same, the answer is, in this order:
 
@@ -168,7 +168,7 @@ def _frames():
 
 
 def place_of(frame):
-    """"models/llama/modeling_llama.py:12", with the folders that tell libraries apart."""
+    """"models/llama/modeling_llama.py:12", with the folders that distinguish libraries."""
     path = frame.f_code.co_filename.replace(os.sep, "/")
     for packages in ("/site-packages/", "/dist-packages/"):
         if packages in path:

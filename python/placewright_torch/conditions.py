@@ -35,7 +35,7 @@ def _tree(file):
 
 def _position(frame):
     """(line, end line, column, end column) of the expression whose value was asked for, or None. An
-    instruction that asks for the truth of what the one before it computed stands, in some versions,
+    instruction that asks for the bool of what the one before it computed stands, in some versions,
     where the whole statement does."""
     code = frame.f_code
     if not hasattr(code, "co_positions"):

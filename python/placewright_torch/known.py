@@ -92,7 +92,7 @@ def _of_two(base, args, known_of):
     if base in ("eq", "ne") and _of_finite(args, second):
         return Known((base == "ne") != (args[0] is args[1]), FINITE_DATA)
     if base in BOTH or base in EITHER:
-        decides = base in EITHER  # this truth of one side is that of both
+        decides = base in EITHER  # this bool of one side is that of both
         for known, side in ((first, args[0]), (second, args[1])):
             if known is not None and side.dtype == torch.bool and known.number is decides:
                 return known

@@ -303,7 +303,7 @@ class Recorder(compat.Mode):
                 "replace it by other operators, or register a meta kernel for it") from error
 
     def _answer(self, name, args):
-        """What the step is told that asks a tensor for its value, or None."""
+        """What answers the step that asks a tensor for its value, or None."""
         if self.checks is None:
             return None
         self.checks.quiet = self.phase is None

@@ -1,12 +1,35 @@
 #include "aten/memory_order.h"
 
 #include <ATen/ATen.h>
-#include <ATen/ExpandUtils.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace placewright {
 
 std::vector<int64_t> StridesInOrderOf(at::IntArrayRef shape, const at::Tensor& like) {
-  return at::infer_dense_strides(shape, like.strides());
+  const auto says_nothing = [&](size_t dim) {
+    return like.sizes()[dim] == 1 || like.strides()[dim] == 0;
+  };
+  std::vector<size_t> order(shape.size());  // the outermost first
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = 1; i < order.size(); ++i) {
+    size_t at = i;
+    for (size_t before = i; before-- > 0;) {
+      if (says_nothing(order[before]) || says_nothing(order[at])) continue;
+      if (like.strides()[order[before]] >= like.strides()[order[at]]) break;
+      std::swap(order[before], order[at]);
+      at = before;
+    }
+  }
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[order[i]] = stride;
+    stride *= std::max<int64_t>(1, shape[order[i]]);
+  }
+  return strides;
 }
 
 at::Tensor EmptyInOrderOf(at::IntArrayRef shape, const at::Tensor& like) {

@@ -11,8 +11,8 @@
 
 namespace placewright {
 
-// Strides of a tensor of `shape` without gaps, in the order of `like`, which has as many dimensions. Where two of
-// these have one stride, as dimensions of 1 may, the order of the dimensions decides.
+// Strides of a tensor of `shape` without gaps, in the order of `like`, which has as many dimensions. A dimension of
+// which `like` has one element, or one for all places, says nothing: it stays where it is among the others.
 std::vector<int64_t> StridesInOrderOf(at::IntArrayRef shape, const at::Tensor& like);
 // An uninitialised one, on the device of `like`.
 at::Tensor EmptyInOrderOf(at::IntArrayRef shape, const at::Tensor& like);

@@ -27,9 +27,11 @@ bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> name
 enum class Holds : uint8_t {
   kNothing,    // it is of no region
   kRows,       // in dimension `dim` a row of each key, in the order of the sort
+  kKeys,       // the keys themselves, in that order: rows, too
   kPlaces,     // of each sorted row its place among `table` rows
   kSortedRow,  // of each place its row in the order of the sort
-  kCounts      // of each key how many rows it has, or where they end
+  kCounts,     // of each key how many rows it has
+  kEnds        // of each key where its rows end
 };
 
 struct Routed {
@@ -111,6 +113,22 @@ class RoutingFinder {
     }
   }
 
+  // sort(x, dim, descending), sort.stable(x, *, stable, dim, descending): the smallest first, as groups are.
+  static bool Ascends(const Op& op) {
+    const Value* descending =
+        op.type.ends_with(".stable") || op.args.size() < 3 ? nullptr : &op.args[2];
+    for (const NamedValue& named : op.attributes) {
+      if (named.name == "descending") descending = &named.value;
+    }
+    const bool* const flag = descending == nullptr ? nullptr : descending->AsBool();
+    return descending == nullptr || (flag != nullptr && !*flag);
+  }
+
+  // Rows: the keys are some.
+  static bool IsRows(const Routed& one) {
+    return one.holds == Holds::kRows || one.holds == Holds::kKeys;
+  }
+
   // A sort of one key a row.
   void Begin(OpId id) {
     const Op& op = graph_.op(id);
@@ -119,7 +137,7 @@ class RoutingFinder {
       return;
     }
     const DType dtype = graph_.tensor(op.inputs[0]).dtype;
-    if (dtype != DType::kI64 && dtype != DType::kI32) return;
+    if ((dtype != DType::kI64 && dtype != DType::kI32) || !Ascends(op)) return;
     const int32_t region = static_cast<int32_t>(ops_.size());
     ops_.emplace_back();
     failed_.push_back(false);
@@ -128,7 +146,7 @@ class RoutingFinder {
     AddWithRows(id, region, {});
     for (const TensorId output : op.outputs) {
       const bool places = graph_.tensor(output).output_index == 1;
-      routed_[output] = {places ? Holds::kPlaces : Holds::kRows, region, 0, rows};
+      routed_[output] = {places ? Holds::kPlaces : Holds::kKeys, region, 0, rows};
     }
   }
 
@@ -141,7 +159,7 @@ class RoutingFinder {
     if (name == "sort") return SortPlaces(id, region);
     const Op& op = graph_.op(id);
     const bool all_rows = std::all_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
-      return Of(input).region < 0 || Of(input).holds == Holds::kRows;
+      return Of(input).region < 0 || IsRows(Of(input));
     });
     return all_rows ? RowByRow(id, region) : OnNumbers(id, region, name);
   }
@@ -193,7 +211,7 @@ class RoutingFinder {
     if (shape.empty()) return false;
     const bool takes = index.holds == Holds::kPlaces && x.region < 0 && shape[0] == index.table &&
                        FollowsBatch(op.inputs[0], 0);
-    const bool returns = index.holds == Holds::kSortedRow && x.holds == Holds::kRows && x.dim == 0;
+    const bool returns = index.holds == Holds::kSortedRow && IsRows(x) && x.dim == 0;
     if (!takes && !returns) return false;
     AddWithRows(id, region, {});
     if (takes) routed_[op.outputs[0]] = {Holds::kRows, region, 0, 0};
@@ -218,14 +236,14 @@ class RoutingFinder {
         ShapeOf(op.inputs[0]).empty() || ShapeOf(op.inputs[2]).empty()) {
       return false;
     }
-    const Routed &index = Of(op.inputs[1]), &value = Of(op.inputs[2]);
+    const Routed index = Of(op.inputs[1]), value = Of(op.inputs[2]);
     const int64_t rows = rows_[static_cast<size_t>(region)];
     const int64_t size = ShapeOf(op.inputs[0])[0], given = ShapeOf(op.inputs[2])[0];
     if (given != rows) return false;
     Routed& made = routed_[op.outputs[0]];
     if (index.holds == Holds::kPlaces && size == index.table) {
-      const bool numbers = value.region < 0 && Number(op.inputs[2], region) && size == rows;
-      if (!numbers && (value.holds != Holds::kRows || value.dim != 0)) return false;
+      const bool numbers = value.region < 0 && size == rows && Number(op.inputs[2], region);
+      if (!numbers && (!IsRows(value) || value.dim != 0)) return false;
       made = numbers ? Routed{Holds::kSortedRow, region, 0, rows} : Routed();
     } else if (index.holds == Holds::kSortedRow && size == rows && value.region < 0 &&
                FollowsBatch(op.inputs[2], 0)) {
@@ -256,7 +274,7 @@ class RoutingFinder {
   // The inverse of an order is the order that sorts it.
   bool SortPlaces(OpId id, int32_t region) {
     const Op& op = graph_.op(id);
-    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != Holds::kPlaces ||
+    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != Holds::kPlaces || !Ascends(op) ||
         Of(op.inputs[0]).table != rows_[static_cast<size_t>(region)]) {
       return false;
     }
@@ -271,11 +289,13 @@ class RoutingFinder {
     return true;
   }
 
-  // How many rows each key has: of a part its own.
+  // How many rows each key has, of a part its own; into bins that are the same in every part.
   bool Count(OpId id, int32_t region) {
     const Op& op = graph_.op(id);
-    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != Holds::kRows ||
-        ShapeOf(op.inputs[0]).size() != 1) {
+    const std::optional<OpRule> rule = RuleOf(graph_, id);
+    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != Holds::kKeys || !rule ||
+        ShapeOf(op.inputs[0]).size() != 1 ||
+        rule->axes[rule->inputs[0][0][0]].parts != Parts::kSum) {
       return false;
     }
     AddWithRows(id, region, {false, true});
@@ -290,11 +310,12 @@ class RoutingFinder {
     const Routed input = Of(op.inputs[0]);
     Routed& made = routed_[op.outputs[0]];
     const bool copies = IsOneOf(name, {"_to_copy", "clone", "detach", "alias"});
-    if (input.holds == Holds::kCounts) {
-      if (!copies && name != "cumsum") return false;
+    if (input.holds == Holds::kCounts || input.holds == Holds::kEnds) {
+      if (!copies && (name != "cumsum" || input.holds == Holds::kEnds)) return false;
       AddWithRows(id, region, {true, true});
       // Parts of the batch have counts of their own: the axis is there, though no tensor has it.
       made = input;
+      if (!copies) made.holds = Holds::kEnds;
       return true;
     }
     if (input.holds == Holds::kSortedRow || input.holds == Holds::kPlaces) {
@@ -324,13 +345,13 @@ class RoutingFinder {
     std::optional<RuleAxisId> rows;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Routed& input = Of(op.inputs[i]);
-      if (input.holds != Holds::kRows) continue;
+      if (!IsRows(input)) continue;
       const std::vector<RuleAxisId>& factors = rule.inputs[i][input.dim];
       if (factors.size() != 1 || (rows && *rows != factors[0])) return std::nullopt;
       rows = factors[0];
     }
     for (size_t i = 0; rows && i < op.inputs.size(); ++i) {
-      if (Of(op.inputs[i]).holds == Holds::kRows) continue;
+      if (IsRows(Of(op.inputs[i]))) continue;
       if (placewright::Holds(rule.inputs[i], *rows)) return std::nullopt;
     }
     return rows;
@@ -363,12 +384,14 @@ class RoutingFinder {
     if (!rows || rule->axes[*rows].size != rows_[static_cast<size_t>(region)]) return false;
     const Parts parts = rule->axes[*rows].parts;
     if (parts != Parts::kSplit && parts != Parts::kSum) return false;
+    const bool copies = op.inputs.size() == 1 && Of(op.inputs[0]).holds == Holds::kKeys &&
+                        IsOneOf(BaseOf(op.type), {"_to_copy", "clone", "detach", "alias"});
     for (size_t i = 0; i < op.outputs.size(); ++i) {
       const TensorAxes& output = rule->outputs[i];
       const auto at = std::find(output.begin(), output.end(), std::vector<RuleAxisId>{*rows});
       if (at != output.end()) {
-        routed_[op.outputs[i]] = {Holds::kRows, region, static_cast<size_t>(at - output.begin()),
-                                  0};
+        routed_[op.outputs[i]] = {copies ? Holds::kKeys : Holds::kRows, region,
+                                  static_cast<size_t>(at - output.begin()), 0};
       } else if (parts != Parts::kSum || placewright::Holds(output, *rows)) {
         return false;
       }
@@ -383,7 +406,7 @@ class RoutingFinder {
     std::optional<OpRule> rule = RuleOf(graph_, id);
     const std::vector<int32_t> ends = InputsAt(op, 2);
     if (!rule || op.outputs.size() != 1 || ends != std::vector<int32_t>{2} ||
-        Of(op.inputs[2]).holds != Holds::kCounts || op.inputs.size() != 3) {
+        op.inputs.size() != 3 || Of(op.inputs[2]).holds != Holds::kEnds) {
       return false;
     }
     const std::optional<RuleAxisId> rows = RowAxis(op, *rule);

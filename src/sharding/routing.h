@@ -11,8 +11,8 @@
 // but two parts beside one another are not a part of the whole. What reads such a tensor is in the region, or
 // reads sums over its rows.
 //
-// Our own; proven by execution (tests/sharding/routed_rows_test.cc) and by the independent checker, which lets
-// no op join or cut such rows.
+// Our own; a mixture of experts in parts is executed (tests/python/compiled_steps_test.py), and the independent
+// checker lets no op join or cut such rows, nor read the counts of other rows than its own.
 #ifndef PLACEWRIGHT_SHARDING_ROUTING_H_
 #define PLACEWRIGHT_SHARDING_ROUTING_H_
 

@@ -25,20 +25,32 @@ class Mixture {
     w_ = In("param:w", TensorKind::kParameter, DType::kF32, {4, 6, 5});
   }
 
+  // What makes it no region.
+  enum class Flaw { kNone, kDescending, kFreeBins, kOtherCounts, kNoEnds };
+
   // `by`: by which the places of rows are divided to find their tokens.
-  Graph Build(int64_t by = 2, bool with_stray_reader = false) {
+  Graph Build(int64_t by = 2, bool with_stray_reader = false, Flaw flaw = Flaw::kNone) {
     const std::vector<TensorId> sort =
-        AddAll("sort", "aten.sort.default", {keys_}, {Input(0)}, {{16}, {16}}, DType::kI64);
+        AddAll("sort", "aten.sort.default", {keys_},
+               {Input(0), Value(int64_t{-1}), Value(flaw == Flaw::kDescending)}, {{16}, {16}},
+               DType::kI64);
     const TensorId token = Add("token", "aten.floor_divide.default", {sort[1]},
                                {Input(0), Value(by)}, {16}, DType::kI64);
     const TensorId rows =
         Add("rows", "aten.index.Tensor", {x_, token}, {Input(0), List(1)}, {16, 6});
-    const TensorId cast = Add("cast", "aten._to_copy.default", {sort[0]}, {Input(0)}, {16});
-    const TensorId counts =
-        Add("counts", "aten.histc.default", {cast},
-            {Input(0), Value(int64_t{4}), Value(int64_t{0}), Value(int64_t{3})}, {4});
-    const TensorId ends = Add("ends", "aten.cumsum.default", {counts},
-                              {Input(0), Value(int64_t{0})}, {4}, DType::kI32);
+    // Of keys; or of some other number of each row.
+    const TensorId other =
+        Add("other", "aten.index.Tensor", {keys_, sort[1]}, {Input(0), List(1)}, {16}, DType::kI64);
+    const TensorId cast = Add("cast", "aten._to_copy.default",
+                              {flaw == Flaw::kOtherCounts ? other : sort[0]}, {Input(0)}, {16});
+    const int64_t last = flaw == Flaw::kFreeBins ? 0 : 3;
+    const TensorId counts = Add("counts", "aten.histc.default", {cast},
+                                {Input(0), Value(int64_t{4}), Value(int64_t{0}), Value(last)}, {4});
+    const TensorId ends =
+        flaw == Flaw::kNoEnds
+            ? Add("ends", "aten._to_copy.default", {counts}, {Input(0)}, {4}, DType::kI32)
+            : Add("ends", "aten.cumsum.default", {counts}, {Input(0), Value(int64_t{0})}, {4},
+                  DType::kI32);
     const TensorId y = Add("y", "aten._grouped_mm.default", {rows, w_, ends},
                            {Input(0), Input(1), Input(2)}, {16, 5});
     const TensorId relu = Add("relu", "aten.relu.default", {y}, {Input(0)}, {16, 5});
@@ -131,6 +143,16 @@ TEST(RoutedRows, ARegionThatIsReadInItsOrderIsWhole) {
 // Divided by 4 the places are those of 4 tokens, where x has 8.
 TEST(RoutedRows, PlacesOfOtherRowsAreNoRegion) {
   EXPECT_TRUE(FindRoutedRows(Mixture().Build(4)).regions.empty());
+}
+
+// Groups of the largest keys first, bins between the extrema of a part, counts of something else, counts where
+// ends are due: what is in which group would follow from the order.
+TEST(RoutedRows, GroupsAreThoseOfTheKeys) {
+  for (const Mixture::Flaw flaw : {Mixture::Flaw::kDescending, Mixture::Flaw::kFreeBins,
+                                   Mixture::Flaw::kOtherCounts, Mixture::Flaw::kNoEnds}) {
+    EXPECT_TRUE(FindRoutedRows(Mixture().Build(2, false, flaw)).regions.empty())
+        << static_cast<int>(flaw);
+  }
 }
 
 }  // namespace

@@ -8,18 +8,18 @@
 
 namespace placewright {
 
-std::optional<OrderAdvice> AdviseOrder(const SimGraph& sim_graph, const Placement& placement,
-                                       SchedulingPolicy policy) {
+std::optional<CheaperOrder> FindCheaperOrder(const SimGraph& sim_graph, const Placement& placement,
+                                             SchedulingPolicy policy) {
   Simulator simulator(sim_graph);
   Bytes min_over = simulator.Run(placement, {.policy = policy}).TotalOver();
-  std::optional<OrderAdvice> best;
+  std::optional<CheaperOrder> best;
   for (const SchedulingPolicy other : kSchedulingPolicies) {
     if (other == policy) continue;
     if (other == SchedulingPolicy::kProgram && FirstOutOfProgram(sim_graph).valid()) continue;
     const SimResult& result = simulator.Run(placement, {.policy = other});
     if (result.TotalOver() >= min_over) continue;
     min_over = result.TotalOver();
-    best = OrderAdvice{other, result.feasible, DeviceId(0), Bytes()};
+    best = CheaperOrder{other, result.feasible, DeviceId(0), Bytes()};
     Bytes over;
     for (const DeviceId id : sim_graph.device_ids()) {
       const DeviceResult& device = result.devices[id.index()];
@@ -33,7 +33,7 @@ std::optional<OrderAdvice> AdviseOrder(const SimGraph& sim_graph, const Placemen
   return best;
 }
 
-std::string Describe(const OrderAdvice& advice, const Cluster& cluster) {
+std::string Describe(const CheaperOrder& advice, const Cluster& cluster) {
   return fmt::format("--order {}: this plan then needs {} on {}{}", ToString(advice.policy),
                      FormatBytes(advice.peak), cluster.device(advice.device).name,
                      advice.fits ? ", and fits" : "");

@@ -14,7 +14,7 @@
 
 namespace placewright {
 
-struct OrderAdvice {
+struct CheaperOrder {
   SchedulingPolicy policy;
   bool fits = false;
   DeviceId device;  // that lacks most, or is fullest
@@ -23,11 +23,11 @@ struct OrderAdvice {
 
 // The order among the others with which the placement exceeds capacities by the smallest amount; none where it is not less than
 // with `policy`. Simulates the step once for each.
-std::optional<OrderAdvice> AdviseOrder(const SimGraph& sim_graph, const Placement& placement,
-                                       SchedulingPolicy policy);
+std::optional<CheaperOrder> FindCheaperOrder(const SimGraph& sim_graph, const Placement& placement,
+                                             SchedulingPolicy policy);
 
 // "--order critical-path: this plan then needs 2 GiB on d0, and fits"
-std::string Describe(const OrderAdvice& advice, const Cluster& cluster);
+std::string Describe(const CheaperOrder& advice, const Cluster& cluster);
 
 }  // namespace placewright
 

@@ -63,11 +63,11 @@ TEST(ProgramOrder, WhatIsComputedAgainIsComputedWhereItIsRead) {
   const SimResult fifo = RunIn(problem, SchedulingPolicy::kFifo);
   EXPECT_EQ(fifo.devices[0].tensor_peak.count, 9216);
   EXPECT_FALSE(fifo.feasible);
-  const auto advice = AdviseOrder(problem.sim_graph, problem.placement, SchedulingPolicy::kFifo);
+  const auto advice = FindCheaperOrder(problem.sim_graph, problem.placement, SchedulingPolicy::kFifo);
   ASSERT_TRUE(advice);
   EXPECT_EQ(Describe(*advice, problem.cluster),
             "--order program: this plan then needs 5.5 KiB on d0, and fits");
-  EXPECT_FALSE(AdviseOrder(problem.sim_graph, problem.placement, SchedulingPolicy::kProgram));
+  EXPECT_FALSE(FindCheaperOrder(problem.sim_graph, problem.placement, SchedulingPolicy::kProgram));
 }
 
 // make (d0) and long (d0), then what d1 wants of make's result, as compiled steps have it: beside its reader.

@@ -306,7 +306,7 @@ TEST_F(InspectRecorded, NamesAxesAndSaysWhatASplitOfTheBatchMakes) {
   EXPECT_GT(split["concat"].get<int64_t>(), 0);
   EXPECT_GT(split["sum"].get<int64_t>(), 0);
   EXPECT_EQ(axes["whole_on_batch"]["types"], Json::array());
-  EXPECT_EQ(axes["whole_on_batch"]["times_of"], "P100-12GB");
+  EXPECT_EQ(axes["whole_on_batch"]["times_of"], "A100-80GB");
   const std::string text = Run({"inspect", "mlp.json.gz", "--axes"}).out;
   EXPECT_THAT(text, HasSubstr("named axes"));
   EXPECT_THAT(text, HasSubstr("no op that has the batch is whole on it, the update apart"));

@@ -43,6 +43,7 @@ NOT_RUN = [
     ("docs/capture.md", "./test --long", "this is one of its tests"),
     ("docs/formats/pytorch.md", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
     ("placewright capture --help", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
+    ("placewright_export.py --help", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
     ("placewright profile --help", "mpirun *", "needs an MPI that may start as this user"),
     ("placewright man --help", "*/usr/local/share/man/*", "writes into the system's folders"),
 ]

@@ -28,10 +28,11 @@ std::vector<std::string> Naming(const fs::path& folder, const char* pattern) {
 }
 
 const fs::path kSearch = fs::path(PLACEWRIGHT_SOURCE_DIR) / "src/search";
-// Of the module `sim` planners may know the graph that is simulated and what a legal placement is.
+// Of the module `sim` planners may know the graph that is simulated, in which order its devices can run it, what a
+// legal placement is, and what another order would need.
 constexpr const char* kSimulator =
     "[Ss]imulator|SimResult|SimOptions|#include \"sim/"
-    "(?!(engine/sim_graph|engine/sim_ids|placement_check)\\.h\")";
+    "(?!(engine/sim_graph|engine/sim_ids|placement_check|program_sequences|order_advice)\\.h\")";
 
 TEST(Seam, OnlyEvaluationKnowsTheSimulator) {
   EXPECT_THAT(Naming(kSearch, kSimulator),

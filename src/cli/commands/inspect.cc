@@ -108,7 +108,7 @@ class InspectCommand : public Command {
         "  placewright inspect model.onnx --batch 32 --json\n"
         "  placewright inspect bert.json.gz --modules --depth 4\n"
         "  placewright inspect bert.json.gz --groups acyclic --parts 8\n"
-        "  placewright inspect bert.json.gz --axes -c 8xV100\n"
+        "  placewright inspect bert.json.gz --axes -c 2xV100\n"
         "  placewright inspect model.onnx --axes --batch 8");
     return app;
   }

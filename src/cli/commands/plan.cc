@@ -205,7 +205,8 @@ class PlanCommand : public Command {
     if (result.layouts) return FinishDistributed(*planning, std::move(result), budget, context);
     if (sfb_ != SfbMode::kNone) {
       result.notes.push_back(
-          "the plan splits no op, so that there are no synchronised gradients to recompute (--sfb)");
+          "the plan splits no op, so that there are no synchronised gradients to recompute "
+          "(--sfb)");
     }
     if (measured_) TakeMeasured(simulating, result);
     const double seconds = SecondsSince(context.started);
@@ -253,8 +254,8 @@ class PlanCommand : public Command {
     const bool initial = InitialSplits();
     if (initial && app_.Given("--space") && space == PlanSpace::kPlaced) {
       return MakeError(ErrorCode::kUsage,
-                       "--init is a plan that splits or copies ops, which --space placed forbids", "",
-                       "Leave --space out.");
+                       "--init is a plan that splits or copies ops, which --space placed forbids",
+                       "", "Leave --space out.");
     }
     const bool distributes =
         replicates || initial || space == PlanSpace::kReplicated || !space_.layouts.empty();
@@ -361,7 +362,7 @@ class PlanCommand : public Command {
           worst == nullptr || use.peak_memory - use.capacity > worst->peak_memory - worst->capacity;
       if (worse) worst = &use;
     }
-    const auto order = AdviseOrder(distributed.sim_graph, distributed.placement, plan.policy);
+    const auto order = FindCheaperOrder(distributed.sim_graph, distributed.placement, plan.policy);
     return MakeError(
         ErrorCode::kNothingFound,
         fmt::format("the plan of {} does not fit: {} needs {} and has {}", plan.algorithm,

@@ -4,6 +4,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -92,11 +93,16 @@ at::Tensor GatherOf(const CollectiveSpec& spec, std::span<const at::Tensor> inpu
                     RuntimeDevice& device) {
   const std::vector<int64_t> shape = WholeShape(spec, inputs);
   at::Tensor whole;
+  // Of one element a part says nothing of the order.
+  const auto longest =
+      std::max_element(inputs.begin(), inputs.end(), [&](const at::Tensor& a, const at::Tensor& b) {
+        return a.size(spec.dimension) < b.size(spec.dimension);
+      });
   for (size_t i = 0; i < inputs.size(); ++i) {
     const CollectiveSpec::Part& part = spec.parts[i];
     const int64_t length = part.to - part.from;
     OnCopyStream(inputs[i].device(), device.torch_device(), [&] {
-      if (!whole.defined()) whole = Allocate(device, shape, inputs[i]);
+      if (!whole.defined()) whole = Allocate(device, shape, *longest);
       WithFactorsOf(whole, spec.dimension, spec.outer, spec.size)
           .narrow(spec.dimension + 1, part.from, length)
           .copy_(WithFactorsOf(inputs[i], spec.dimension, spec.outer, length));

@@ -200,7 +200,7 @@ std::string DescribeOverflow(const Problem& problem, const Evaluation& result) {
 // What else takes less memory: another order, with its figure, and a step that keeps less.
 std::string StepAdvice(const Problem& problem, const Placement& plan) {
   std::string text;
-  if (const auto order = AdviseOrder(problem.sim_graph, plan, problem.policy)) {
+  if (const auto order = FindCheaperOrder(problem.sim_graph, plan, problem.policy)) {
     text += "; or " + Describe(*order, *problem.cluster);
   }
   bool trains = false;

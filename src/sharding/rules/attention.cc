@@ -70,7 +70,8 @@ class Attention {
   void Make() {
     const int32_t query = InputOf('q', form_.backward ? 1 : 0), key = InputOf('k'),
                   value = InputOf('v');
-    if (query < 0 || key < 0 || value < 0 || maker_.output_count() < 1 || !FindAxes(query, key)) {
+    if (query < 0 || key < 0 || value < 0 || maker_.output_count() < 1 || HasOtherTensors() ||
+        !FindAxes(query, key)) {
       return maker_.Fail();
     }
     for (size_t i = 0; i < maker_.input_count(); ++i) {
@@ -80,7 +81,9 @@ class Attention {
       SetInput(form_.arguments[i], maker_.InputAt(i));
     SetInput('m', Named("attn_mask"));
     for (size_t i = 0; i < maker_.output_count(); ++i) {
-      maker_.output(i) = AxesOf(OutputRole(maker_.ResultOf(i)), maker_.out(i));
+      const char role = OutputRole(maker_.ResultOf(i));
+      maker_.output(i) = AxesOf(role, maker_.out(i));
+      if (form_.backward && role == 'm') KeepWholeWhatLacks(maker_.output(i));
     }
     if (form_.longest != kNowhere && !places_.empty()) {
       maker_.Size(form_.longest, "max_q", 0, places_);
@@ -100,14 +103,27 @@ class Attention {
     const InputRef* const input = value == nullptr ? nullptr : value->AsInput();
     return input == nullptr ? -1 : input->index;
   }
+  // Slopes of heads, lengths of samples: by keyword.
+  bool HasOtherTensors() const {
+    return std::any_of(maker_.op().attributes.begin(), maker_.op().attributes.end(),
+                       [](const NamedValue& named) {
+                         return named.name != "attn_mask" && named.value.AsInput() != nullptr;
+                       });
+  }
   bool IsPacked() const {
     return form_.lengths != kNowhere &&
            (maker_.InputAt(form_.lengths) >= 0 || maker_.InputAt(form_.lengths + 1) >= 0);
   }
   bool IsCausal() const {
-    // "custom_mask_type" of the kernels below is a number.
+    // "custom_mask_type" of the kernels below is a number. A window is given by its sizes, -1: none.
+    const auto is_window = [&](std::string_view name) {
+      const Value* const value = maker_.Argument(kByName, name);
+      return value != nullptr && !value->IsNone() && maker_.Integer(kByName, name, 0) >= 0;
+    };
     return maker_.Flag(form_.causal, "is_causal", false) ||
-           maker_.Integer(form_.causal, "custom_mask_type", 0) != 0;
+           maker_.Integer(form_.causal, "custom_mask_type", 0) != 0 ||
+           is_window("window_size_left") || is_window("window_size_right") ||
+           is_window("window_size");
   }
 
   bool FindAxes(int32_t query, int32_t key) {
@@ -197,6 +213,15 @@ class Attention {
     }
     if (shape.size() > full.size()) maker_.Fail();
     return axes;
+  }
+
+  // The gradient of a mask that is broadcast is a sum over the samples or heads that it lacks.
+  void KeepWholeWhatLacks(const TensorAxes& gradient) {
+    for (const std::vector<RuleAxisId>* const axes : {&samples_, &heads_}) {
+      for (const RuleAxisId axis : *axes) {
+        if (!Holds(gradient, axis)) maker_.SetParts(axis, Parts::kWhole);
+      }
+    }
   }
 
   void SetInput(char role, int32_t input) {

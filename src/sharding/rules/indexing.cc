@@ -65,7 +65,8 @@ void EmbeddingBag(RuleMaker& maker) {
     maker.input(i) = axes_of(maker.in(i), i == 0 || maker.in(i).size() == 2);
   }
   for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = axes_of(maker.out(i), true);
-  maker.rule().linear = {{0}};
+  constexpr int64_t kLargest = 2;
+  if (backward || maker.Integer(4, "mode", 0) != kLargest) maker.rule().linear = {{0}};
 }
 
 // gather(x, dim, index)

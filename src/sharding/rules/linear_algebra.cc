@@ -17,10 +17,18 @@ void PerMatrix(RuleMaker& maker) {
   std::vector<int64_t> samples = maker.in(0);
   samples.resize(samples.size() - 2);
   const TensorAxes shared = maker.AxesOf(samples);
+  const bool solves = maker.op().type.find("solve") != std::string_view::npos;
   const auto axes_of = [&](const std::vector<int64_t>& shape) {
     TensorAxes axes;
-    const bool fits =
-        shape.size() >= samples.size() && std::equal(samples.begin(), samples.end(), shape.begin());
+    // Another rank: what is broadcast to the samples.
+    const bool fits = shape.size() >= samples.size() && shape.size() <= samples.size() + 2 &&
+                      std::equal(samples.begin(), samples.end(), shape.begin());
+    if (solves && shape.size() != samples.size() + 2 && shape.size() != samples.size()) {
+      const std::vector<int64_t>& first = maker.in(0);
+      const bool line =
+          shape.size() + 1 == first.size() && std::equal(shape.begin(), shape.end(), first.begin());
+      if (!line) maker.Fail();
+    }
     if (!fits && shape != std::vector<int64_t>{0}) maker.Fail();
     for (size_t i = 0; i < shape.size(); ++i) {
       axes.push_back(fits && i < samples.size() ? shared[i]

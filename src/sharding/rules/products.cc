@@ -157,7 +157,9 @@ void ScaledMm(RuleMaker& maker) {
 void GroupedMm(RuleMaker& maker) {
   if (maker.input_count() < 2 || maker.output_count() != 1) return maker.Fail();
   const std::vector<int64_t>&a = maker.in(0), &b = maker.in(1), &y = maker.out(0);
-  if (a.size() < 2 || b.size() < 2 || a.size() > 3 || b.size() > 3) return maker.Fail();
+  if (a.size() < 2 || b.size() < 2 || a.size() > 3 || b.size() > 3 || y.size() < 2) {
+    return maker.Fail();
+  }
   const bool both = a.size() == 3 && b.size() == 3, rows = a.size() == 2 && b.size() == 3;
   const bool inner_groups = a.size() == 2 && b.size() == 2;
   const RuleAxisId m = maker.Axis(a[a.size() - 2], rows ? Parts::kWhole : Parts::kSplit);

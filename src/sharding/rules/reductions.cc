@@ -67,11 +67,19 @@ void Extrema(RuleMaker& maker) {
 // count_nonzero(x, dim), nansum(x, dim, keepdim): what is counted adds up.
 void Count(RuleMaker& maker) { Reduce(maker, 1, Parts::kSum); }
 
+std::optional<double> NumberOf(const Value* value) {
+  if (value == nullptr) return std::nullopt;
+  if (const double* number = value->AsDouble()) return *number;
+  if (const int64_t* number = value->AsInt()) return static_cast<double>(*number);
+  return std::nullopt;
+}
+
 // histc(x, bins, min, max): counts of fixed bins add up; bins between the extrema of x need all of it.
 void Histogram(RuleMaker& maker) {
   if (maker.input_count() != 1 || maker.output_count() != 1) return maker.Fail();
-  const Value *const low = maker.Argument(2, "min"), *const high = maker.Argument(3, "max");
-  const bool fixed = low != nullptr && high != nullptr && !(*low == *high);
+  const std::optional<double> low = NumberOf(maker.Argument(2, "min"));
+  const std::optional<double> high = NumberOf(maker.Argument(3, "max"));
+  const bool fixed = low && high && *low != *high;
   maker.input(0) = maker.AxesOf(maker.in(0), fixed ? Parts::kSum : Parts::kWhole);
   maker.output(0) = maker.AxesOf(maker.out(0), Parts::kWhole);
 }

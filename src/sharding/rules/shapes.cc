@@ -494,6 +494,7 @@ std::vector<RuleRow> ShapeRules() {
           {"view", View},
           {"reshape", View},
           {"_unsafe_view", View},
+          {"view_copy", ViewAsType, "dtype"},
           {"view_copy", View},
           {"_reshape_alias", ReshapeAlias},
           {"expand", Expand},

@@ -128,9 +128,11 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
     Held held = contents_.Read(member, 0);
     const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(member));
     const bool given = numbers.size() == 5 && numbers[0] >= 0 && numbers[1] > 0 && numbers[2] > 0 &&
-                       numbers[0] == held.part.dimension;
+                       numbers[0] == held.part.dimension && numbers[3] >= 0 &&
+                       numbers[3] < numbers[4] && numbers[4] <= numbers[2];
     const int64_t size = held.part.outer * held.part.period;
-    if (!given || size % (numbers[1] * numbers[2]) != 0) {
+    if (!given || numbers[1] > size || numbers[2] > size / numbers[1] ||
+        size % (numbers[1] * numbers[2]) != 0) {
       return Wrong(
           member, ViolationKind::kWrongArgument,
           fmt::format("does not gather the axis by which {} is split", NameOfTensor(held)));

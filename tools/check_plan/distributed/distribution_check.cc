@@ -17,12 +17,12 @@ MaybeViolation CheckStorages(const Graph& original, const DistributedStep& step)
     OpId& before = first[step.graph.tensor(tensor).storage];
     if (!before.valid()) before = op;
     if (step.placement[before] == step.placement[op]) return std::nullopt;
-    return Violation{ViolationKind::kWrongDevice,
-                     fmt::format("{} is on another device than the storage of \"{}\", which it "
-                                 "views or writes in place",
-                                 NameOf(original, step, op),
-                                 Printable(step.graph.tensor(tensor).name, 80)),
-                     PlaceOf(step, op)};
+    return Violation{
+        ViolationKind::kWrongDevice,
+        fmt::format("{} is on another device than the storage of \"{}\", which it "
+                    "views or writes in place",
+                    NameOf(original, step, op), Printable(step.graph.tensor(tensor).name, 80)),
+        PlaceOf(step, op)};
   };
   for (const OpId op : step.graph.ops()) {
     for (const TensorId output : step.graph.op(op).outputs) {

@@ -53,6 +53,7 @@ InstanceCheck::InstanceCheck(const Graph& original, const DistributedStep& step,
                              OpId op, Contents& contents, Sums& sums)
     : original_(original),
       step_(step),
+      units_(units),
       rule_(units.rule(units.of(op))),
       id_(op),
       made_(step.graph.op(op)),
@@ -230,6 +231,40 @@ bool InstanceCheck::FitsShapes(const Cut& cut) const {
   return true;
 }
 
+// The rows that a tensor of counts was counted of: the part of them that its first maker reads.
+Part InstanceCheck::RowsCounted(TensorId counts) const {
+  OpId maker = step_.graph.tensor(counts).producer;
+  while (maker.valid()) {
+    const Op& op = step_.graph.op(maker);
+    const OpId origin = step_.origin[maker];
+    if (!origin.valid() || op.inputs.size() != 1) break;
+    if (!units_.Counts(original_.op(origin).inputs[0])) return contents_.Read(maker, 0).part;
+    maker = step_.graph.tensor(op.inputs[0]).producer;
+  }
+  return {};
+}
+
+// Counts of rows that every part has in an order of its own are those of the rows beside them.
+MaybeViolation InstanceCheck::CheckCounts() const {
+  for (size_t i = 0; i < read_.size(); ++i) {
+    if (!units_.Counts(stated_.inputs[i])) continue;
+    const Part counted = RowsCounted(made_.inputs[i]);
+    for (size_t rows = 0; rows < read_.size(); ++rows) {
+      const TensorId id = stated_.inputs[rows];
+      if (!units_.in_own_order(id) || units_.Counts(id) || IsUnread(rows)) continue;
+      const Part& part = read_[rows].part;
+      const bool same = part.whole() ? counted.whole()
+                                     : !counted.whole() && part.from == counted.from &&
+                                           part.to == counted.to && part.period == counted.period;
+      if (same) continue;
+      return Wrong(ViolationKind::kWrongPart,
+                   fmt::format("reads {} of {} with the counts of {}", ToString(part),
+                               InputName(rows), ToString(counted)));
+    }
+  }
+  return std::nullopt;
+}
+
 bool InstanceCheck::IsUnread(size_t input) const {
   return rule_ && placewright::IsUnread(*rule_, input);
 }
@@ -249,6 +284,7 @@ Part InstanceCheck::OutputPart(size_t output) const {
 // Every input is all of its tensor, or of the one interval where it has the axis. What has no place is
 // compared by its size.
 MaybeViolation InstanceCheck::CheckParts() const {
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckCounts());
   for (size_t i = 0; i < read_.size(); ++i) {
     if (IsUnread(i)) continue;
     const Part due = PartOf(i);
@@ -331,11 +367,11 @@ MaybeViolation InstanceCheck::CheckCall() {
 }
 
 MaybeViolation InstanceCheck::CheckCallOnPart() {
-  if (rule_->form == PartForm::kWeightedMean) return CheckWeightedMean();
   IdVector<RuleAxisId, int64_t> sizes;
   for (const RuleAxis& axis : rule_->axes) sizes.push_back(axis.size);
   sizes[instance_.cut->axis] = instance_.cut->length();
   PartCall call = CallOnPart(stated_, *rule_, instance_.cut->axis, sizes);
+  if (rule_->form == PartForm::kWeightedMean) return CheckWeightedMean(call);
   if (rule_->form == PartForm::kMean) {
     if (made_.type == call.type) {
       division_.number = rule_->divisor;
@@ -388,19 +424,17 @@ MaybeViolation InstanceCheck::CheckPlaceArgument(std::vector<Value>& args) const
 }
 
 // A sum, to be divided by the weight of all parts, which is the second result.
-MaybeViolation InstanceCheck::CheckWeightedMean() {
+MaybeViolation InstanceCheck::CheckWeightedMean(const PartCall& call) {
   const auto reduction = static_cast<size_t>(rule_->reduction_argument);
   constexpr int64_t kMean = 1;
-  std::vector<Value> args = stated_.args;
   if (reduction < made_.args.size() && made_.args[reduction] == Value(kMean)) {
     return Wrong(ViolationKind::kLocalDivisor,
                  "divides by the weight of its part, where that of all parts is due");
   }
-  args[reduction] = Value(kReductionSum);
   for (const TensorId output : stated_.outputs) {
     if (original_.tensor(output).output_index == 1) division_.tensor = contents_.Same(output);
   }
-  return CheckSameCall(stated_.type, args, stated_.attributes);
+  return CheckSameCall(call.type, call.args, call.attributes);
 }
 
 MaybeViolation InstanceCheck::CheckSameCall(std::string_view type, const std::vector<Value>& args,

@@ -58,7 +58,7 @@ class InstanceCheck {
   MaybeViolation CheckCallOnPart();
   MaybeViolation CheckPlaceArgument(std::vector<Value>& args) const;
   std::optional<Part> PlaceStated(const PlaceArgument& at) const;
-  MaybeViolation CheckWeightedMean();
+  MaybeViolation CheckWeightedMean(const PartCall& call);
   MaybeViolation CheckSameCall(std::string_view type, const std::vector<Value>& args,
                                const std::vector<NamedValue>& attributes) const;
   MaybeViolation CheckOutputs() const;
@@ -69,6 +69,8 @@ class InstanceCheck {
   bool SumsOver() const { return instance_.cut && parts() == Parts::kSum; }
   Parts parts() const { return rule_->axes[instance_.cut->axis].parts; }
   Part PartOf(size_t input) const;
+  MaybeViolation CheckCounts() const;
+  Part RowsCounted(TensorId counts) const;
   // Of the input any piece will do.
   bool IsUnread(size_t input) const;
   Part OutputPart(size_t output) const;
@@ -78,6 +80,7 @@ class InstanceCheck {
 
   const Graph& original_;
   const DistributedStep& step_;
+  const Units& units_;
   const std::optional<OpRule>& rule_;
   const OpId id_;
   const Op& made_;  // the instance

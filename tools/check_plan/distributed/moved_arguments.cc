@@ -40,8 +40,8 @@ std::string Differs(size_t at, const Value& made, const Value& due) {
 }  // namespace
 
 std::optional<std::string> WrongMovedArguments(const Op& op) {
-  const auto* const form =
-      std::find_if(kForms.begin(), kForms.end(), [&](const Form& one) { return one.type == op.type; });
+  const auto* const form = std::find_if(kForms.begin(), kForms.end(),
+                                        [&](const Form& one) { return one.type == op.type; });
   if (form == kForms.end()) return std::nullopt;
   std::vector<Value> due;
   for (size_t i = 0; i < op.inputs.size(); ++i) {

@@ -225,13 +225,12 @@ MaybeViolation Movement::Concat(OpId op) {
   const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(op));
   const Part& first = read.front().part;
   // Parts of zeros may be those of any axis that they have.
-  const bool divides =
-      numbers.size() == 2 && numbers[1] > 0 &&
-      std::all_of(read.begin(), read.end(), [&](const Held& held) {
-        return held.part.outer * (held.part.to - held.part.from) % numbers[1] == 0;
-      });
-  const bool right = divides && numbers[0] == first.dimension &&
-                     (numbers[1] == first.outer || first.somewhere);
+  const bool divides = numbers.size() == 2 && numbers[1] > 0 &&
+                       std::all_of(read.begin(), read.end(), [&](const Held& held) {
+                         return held.part.outer * (held.part.to - held.part.from) % numbers[1] == 0;
+                       });
+  const bool right =
+      divides && numbers[0] == first.dimension && (numbers[1] == first.outer || first.somewhere);
   if (right || read.size() == 1) return Make(op, joined);
   return Wrong(
       op, ViolationKind::kWrongArgument,

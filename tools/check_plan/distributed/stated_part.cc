@@ -17,7 +17,11 @@ std::optional<StatedPart> StatedPartOf(const Op& op, const std::vector<int64_t>&
                      numbers[2] > 0 && numbers[3] >= 0 && numbers[3] < numbers[4] &&
                      numbers[4] <= numbers[2];
   const int64_t size = given ? shape[static_cast<size_t>(numbers[0])] : 0;
-  if (!given || size % (numbers[1] * numbers[2]) != 0) return std::nullopt;
+  // Whose product may be no number of 64 bits.
+  if (!given || numbers[1] > size || numbers[2] > size / numbers[1] ||
+      size % (numbers[1] * numbers[2]) != 0) {
+    return std::nullopt;
+  }
   const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2],
                            size / (numbers[1] * numbers[2])};
   return StatedPart{place, {numbers[3], numbers[4]}};

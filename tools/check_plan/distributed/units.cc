@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/text.h"
 #include "sharding/routing.h"
@@ -22,6 +24,18 @@ bool Contains(const GradientMask& all, const GradientMask& some) {
 Units::Units(const Graph& original, const DistributedStep& step)
     : original_(original), step_(step), unit_of_(step.graph.op_count()) {
   RoutedRows routed = FindRoutedRows(original);
+  counts_ = IdVector<TensorId, bool>(original.tensor_count(), false);
+  for (const auto& [op, rule] : routed.rules) {
+    for (size_t i = 0; i < rule.outputs.size(); ++i) {
+      const TensorId id = original.op(op).outputs[i];
+      const TensorAxes& axes = rule.outputs[i];
+      // [b r] are rows.
+      const bool has_rows = std::any_of(axes.begin(), axes.end(),
+                                        [](const auto& dimension) { return dimension.size() > 1; });
+      counts_[id] = routed.tensors[id] && !has_rows;
+    }
+  }
+  in_own_order_ = std::move(routed.tensors);
   for (const OpId op : original.ops()) {
     origins_.push_back(op);
     const auto own = routed.rules.find(op);

@@ -37,6 +37,10 @@ class Units {
   const Op& op(UnitId unit) const;
   const std::optional<OpRule>& rule(UnitId unit) const { return rules_[unit]; }
   IdVector<UnitId, int32_t> CountInstances() const;
+  // Of tensors of the original (sharding/routing.h): every part of it is in an order of its own; and it has no
+  // dimension of rows, but counts them.
+  bool in_own_order(TensorId tensor) const { return in_own_order_[tensor]; }
+  bool Counts(TensorId tensor) const { return counts_[tensor]; }
 
   // Every result of an op that is computed apart is of one unit that has instances.
   MaybeViolation CheckResults() const;
@@ -55,6 +59,7 @@ class Units {
   std::vector<Part> parts_;                       // of the units behind the ops
   std::map<OpId, std::vector<UnitId>> parts_of_;  // by origin
   IdVector<OpId, UnitId> unit_of_;
+  IdVector<TensorId, bool> in_own_order_, counts_;
 };
 
 }  // namespace placewright::check
