@@ -131,5 +131,23 @@ TEST(AttentionRule, TheMathFormReturnsWhatItAttendsTo) {
   EXPECT_EQ(math.Out(1), "a b c d");
 }
 
+// A part would count its distances from its own first place, and slopes of all heads are no part's.
+TEST(AttentionRule, WindowsTieAndTensorsByKeywordForbid) {
+  const std::vector<int64_t> query = {2, 16, 8, 64};
+  const auto forward = [&](const Shapes& inputs, std::vector<NamedValue> named) {
+    return OneOp("aten._flash_attention_forward.default", inputs, {query, kSums},
+                 {Input(0), Input(1), Input(2), None(), None(), Value(int64_t{16}),
+                  Value(int64_t{16}), Value(0.0), Value(false), Value(false)},
+                 std::move(named));
+  };
+  const OneOp free = forward({query, query, query}, {{"window_size_left", Value(int64_t{-1})}});
+  const OneOp tied = forward({query, query, query}, {{"window_size_left", Value(int64_t{2})}});
+  ASSERT_TRUE(free.rule && tied.rule);
+  EXPECT_EQ(free.Verdict(free.In(0)[2]), PartVerdict::kConcat);
+  EXPECT_EQ(tied.Verdict(tied.In(0)[2]), PartVerdict::kWhole);
+  EXPECT_EQ(tied.Verdict(tied.In(0)[0]), PartVerdict::kConcat);
+  EXPECT_FALSE(forward({query, query, query, {8}}, {{"alibi_slopes", Input(3)}}).rule);
+}
+
 }  // namespace
 }  // namespace placewright

@@ -228,5 +228,32 @@ TEST(OpRule, AGroupNormIsSplitByGroups) {
   EXPECT_EQ(part.args[6], Value(int64_t{2}));
 }
 
+// Bins between the extrema of a part are others than the whole's, however the zeros are written.
+TEST(OpRule, AHistogramIsASumOverFixedBins) {
+  const auto counts = [](Value low, Value high) {
+    const OneOp histc("aten.histc.default", {{8}}, {{4}},
+                      {Input(0), Value(int64_t{4}), std::move(low), std::move(high)});
+    return histc.rule->axes[RuleAxisId(0)].parts;
+  };
+  EXPECT_EQ(counts(Value(int64_t{0}), Value(3.0)), Parts::kSum);
+  EXPECT_EQ(counts(Value(int64_t{0}), Value(0.0)), Parts::kWhole);
+}
+
+// B [3 2] of A [3 3 3] is broadcast to all three samples: its rows are none.
+TEST(OpRule, ABroadcastSideOfASolverHasNoSamples) {
+  EXPECT_FALSE(
+      OneOp("aten._linalg_solve_ex.default", {{3, 3, 3}, {3, 2}}, {{3, 3, 2}}, {Input(0), Input(1)})
+          .rule);
+  EXPECT_TRUE(OneOp("aten._linalg_solve_ex.default", {{3, 4, 4}, {3, 4, 2}}, {{3, 4, 2}},
+                    {Input(0), Input(1)})
+                  .rule);
+}
+
+// Somebody's file, which states no matrix.
+TEST(OpRule, AProductOfGroupsWithoutAResultHasNoRule) {
+  EXPECT_FALSE(
+      OneOp("aten._grouped_mm.default", {{4, 6}, {6, 5}}, {{}}, {Input(0), Input(1)}).rule);
+}
+
 }  // namespace
 }  // namespace placewright
