@@ -3,111 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "graph/batch/at_batch.h"
-#include "graph/graph_builder.h"
+#include "sharding/mixture.h"
 #include "sharding/named_axes.h"
-#include "sharding/test_ops.h"
 
 namespace placewright {
 namespace {
 
-// 8 samples of one token each, 2 experts a token of 4: 16 rows.
-class Mixture {
- public:
-  Mixture() {
-    builder_.set_batch(8);
-    x_ = In("input:x", TensorKind::kInput, DType::kF32, {8, 6});
-    keys_ = In("input:keys", TensorKind::kInput, DType::kI64, {16});
-    w_ = In("param:w", TensorKind::kParameter, DType::kF32, {4, 6, 5});
-  }
-
-  // What makes it no region.
-  enum class Flaw { kNone, kDescending, kFreeBins, kOtherCounts, kNoEnds };
-
-  // `by`: by which the places of rows are divided to find their tokens.
-  Graph Build(int64_t by = 2, bool with_stray_reader = false, Flaw flaw = Flaw::kNone) {
-    const std::vector<TensorId> sort =
-        AddAll("sort", "aten.sort.default", {keys_},
-               {Input(0), Value(int64_t{-1}), Value(flaw == Flaw::kDescending)}, {{16}, {16}},
-               DType::kI64);
-    const TensorId token = Add("token", "aten.floor_divide.default", {sort[1]},
-                               {Input(0), Value(by)}, {16}, DType::kI64);
-    const TensorId rows =
-        Add("rows", "aten.index.Tensor", {x_, token}, {Input(0), List(1)}, {16, 6});
-    // Of keys; or of some other number of each row.
-    const TensorId other =
-        Add("other", "aten.index.Tensor", {keys_, sort[1]}, {Input(0), List(1)}, {16}, DType::kI64);
-    const TensorId cast = Add("cast", "aten._to_copy.default",
-                              {flaw == Flaw::kOtherCounts ? other : sort[0]}, {Input(0)}, {16});
-    const int64_t last = flaw == Flaw::kFreeBins ? 0 : 3;
-    const TensorId counts = Add("counts", "aten.histc.default", {cast},
-                                {Input(0), Value(int64_t{4}), Value(int64_t{0}), Value(last)}, {4});
-    const TensorId ends =
-        flaw == Flaw::kNoEnds
-            ? Add("ends", "aten._to_copy.default", {counts}, {Input(0)}, {4}, DType::kI32)
-            : Add("ends", "aten.cumsum.default", {counts}, {Input(0), Value(int64_t{0})}, {4},
-                  DType::kI32);
-    const TensorId y = Add("y", "aten._grouped_mm.default", {rows, w_, ends},
-                           {Input(0), Input(1), Input(2)}, {16, 5});
-    const TensorId relu = Add("relu", "aten.relu.default", {y}, {Input(0)}, {16, 5});
-    const TensorId empty =
-        Add("empty", "aten.empty_like.default", {sort[1]}, {Input(0)}, {16}, DType::kI64);
-    const TensorId count =
-        Add("count", "aten.arange.default", {}, {Value(int64_t{16})}, {16}, DType::kI64);
-    const TensorId back = Add("back", "aten.index_put.default", {empty, sort[1], count},
-                              {Input(0), List(1), Input(2)}, {16}, DType::kI64);
-    const TensorId home =
-        Add("home", "aten.index.Tensor", {relu, back}, {Input(0), List(1)}, {16, 5});
-    if (with_stray_reader) {
-      // A row beside its neighbour in the order of the sort.
-      Add("flip", "aten.flip.default", {relu}, {Input(0), Integers({0})}, {16, 5});
-    }
-    builder_.SetOutputs({home});
-    Graph graph = std::move(builder_).Build().Take();
-    BatchScaling laws;
-    laws.sizes = {8, 9, 11};
-    for (const TensorId id : graph.tensors()) {
-      const int64_t size = graph.tensor(id).shape[0];
-      if (size % 8 == 0) laws.dimensions.items.push_back({0, size / 8});
-      laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
-    }
-    laws.arguments.offsets.resize(graph.op_count() + 1, 0);
-    return WithBatchScaling(std::move(graph), laws).Take();
-  }
-
- private:
-  static Value List(int32_t input) { return Value(Value::List{Input(input)}); }
-  TensorId In(const char* name, TensorKind kind, DType dtype, std::vector<int64_t> shape) {
-    return builder_.AddInput(name, kind, dtype, std::move(shape)).Take();
-  }
-  std::vector<TensorId> AddAll(const char* name, const char* type, std::vector<TensorId> inputs,
-                               std::vector<Value> args, std::vector<std::vector<int64_t>> shapes,
-                               DType dtype) {
-    OpSpec op{.name = name, .type = type};
-    op.inputs = std::move(inputs);
-    op.args = std::move(args);
-    for (size_t i = 0; i < shapes.size(); ++i) {
-      const std::string own =
-          shapes.size() == 1 ? name : std::string(name) + ":" + std::to_string(i);
-      op.outputs.push_back({.name = own, .dtype = dtype, .shape = shapes[i]});
-    }
-    return builder_.AddOp(std::move(op)).Take();
-  }
-  TensorId Add(const char* name, const char* type, std::vector<TensorId> inputs,
-               std::vector<Value> args, std::vector<int64_t> shape, DType dtype = DType::kF32) {
-    return AddAll(name, type, std::move(inputs), std::move(args), {std::move(shape)}, dtype)[0];
-  }
-
-  GraphBuilder builder_{"mixture", "aten"};
-  TensorId x_, keys_, w_;
-};
-
 TEST(RoutedRows, EveryOpFromTheSortToTheReturnIsInTheRegion) {
-  const Graph graph = Mixture().Build();
+  const Graph graph = MixtureOfExperts().Build();
   const RoutedRows routed = FindRoutedRows(graph);
   ASSERT_EQ(routed.regions.size(), 1u);
   EXPECT_EQ(routed.regions[0].size(), graph.op_count());
@@ -117,7 +20,7 @@ TEST(RoutedRows, EveryOpFromTheSortToTheReturnIsInTheRegion) {
 }
 
 TEST(RoutedRows, TheBatchSplitsEveryOpThatHasRows) {
-  const Graph graph = Mixture().Build();
+  const Graph graph = MixtureOfExperts().Build();
   const NamedAxes axes(graph);
   for (const OpId op : graph.ops()) {
     const bool on_counts = graph.op(op).name == "ends";  // each part's own, of no sample
@@ -134,7 +37,7 @@ TEST(RoutedRows, TheBatchSplitsEveryOpThatHasRows) {
 }
 
 TEST(RoutedRows, ARegionThatIsReadInItsOrderIsWhole) {
-  const Graph graph = Mixture().Build(2, true);
+  const Graph graph = MixtureOfExperts().Build(2, true);
   EXPECT_TRUE(FindRoutedRows(graph).regions.empty());
   const NamedAxes axes(graph);
   EXPECT_FALSE(axes.SplitBy(graph.FindOp("sort"), axes.batch()).valid());
@@ -142,15 +45,16 @@ TEST(RoutedRows, ARegionThatIsReadInItsOrderIsWhole) {
 
 // Divided by 4 the places are those of 4 tokens, where x has 8.
 TEST(RoutedRows, PlacesOfOtherRowsAreNoRegion) {
-  EXPECT_TRUE(FindRoutedRows(Mixture().Build(4)).regions.empty());
+  EXPECT_TRUE(FindRoutedRows(MixtureOfExperts().Build(4)).regions.empty());
 }
 
 // Groups of the largest keys first, bins between the extrema of a part, counts of something else, counts where
 // ends are due: what is in which group would follow from the order.
 TEST(RoutedRows, GroupsAreThoseOfTheKeys) {
-  for (const Mixture::Flaw flaw : {Mixture::Flaw::kDescending, Mixture::Flaw::kFreeBins,
-                                   Mixture::Flaw::kOtherCounts, Mixture::Flaw::kNoEnds}) {
-    EXPECT_TRUE(FindRoutedRows(Mixture().Build(2, false, flaw)).regions.empty())
+  for (const MixtureOfExperts::Flaw flaw :
+       {MixtureOfExperts::Flaw::kDescending, MixtureOfExperts::Flaw::kFreeBins,
+        MixtureOfExperts::Flaw::kOtherCounts, MixtureOfExperts::Flaw::kNoEnds}) {
+    EXPECT_TRUE(FindRoutedRows(MixtureOfExperts().Build(2, false, flaw)).regions.empty())
         << static_cast<int>(flaw);
   }
 }

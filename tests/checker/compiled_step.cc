@@ -213,15 +213,6 @@ LayoutSpec SpecOf(GroupId group, const Layout& layout, const Cluster& cluster) {
   return spec;
 }
 
-StatedLayouts Stated(const Graph& graph, Layouts layouts, size_t devices) {
-  StatedLayouts stated{std::move(layouts), {}};
-  const Cluster cluster = DevicesAlike(devices);
-  for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
-    stated.spec.layouts.push_back(SpecOf(group, stated.layouts.Of(group), cluster));
-  }
-  return stated;
-}
-
 Layout LayoutOf(const std::string& axis, const std::vector<int64_t>& lengths) {
   Layout layout{axis, {}};
   int64_t from = 0;
@@ -272,12 +263,21 @@ std::vector<RecordedStep> RecordedSteps() {
   return steps;
 }
 
+StatedLayouts State(const RecordedStep& step, Layouts layouts, size_t devices) {
+  StatedLayouts stated{std::move(layouts), {}};
+  const Cluster cluster = DevicesAlike(devices);
+  for (const GroupId group : IdRange<GroupId>(step.graph->group_count())) {
+    stated.spec.layouts.push_back(SpecOf(group, stated.layouts.Of(group), cluster));
+  }
+  return stated;
+}
+
 StatedLayouts ForAll(const RecordedStep& step, const std::string& axis,
                      const std::vector<int64_t>& lengths) {
   Layouts layouts;
   layouts.layouts.push_back(LayoutOf(axis, lengths));
   layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
-  return Stated(*step.graph, std::move(layouts), lengths.size());
+  return State(step, std::move(layouts), lengths.size());
 }
 
 StatedLayouts ParameterServer(const RecordedStep& step, const std::string& axis,
@@ -292,7 +292,7 @@ StatedLayouts ParameterServer(const RecordedStep& step, const std::string& axis,
     layouts.layouts.push_back({"", {{DeviceId(next++ % lengths.size()), 0, 0}}});
     layouts.of_group[step.graph->group(home)] = LayoutId(layouts.layouts.size() - 1);
   }
-  return Stated(*step.graph, std::move(layouts), lengths.size());
+  return State(step, std::move(layouts), lengths.size());
 }
 
 StatedLayouts SplitUpdates(const RecordedStep& step, const std::string& axis,
@@ -315,7 +315,7 @@ StatedLayouts SplitUpdates(const RecordedStep& step, const std::string& axis,
     layouts.layouts.push_back(LayoutOf(step.axes->axis(own).name, parts));
     layouts.of_group[step.graph->group(home)] = LayoutId(layouts.layouts.size() - 1);
   }
-  return Stated(*step.graph, std::move(layouts), lengths.size());
+  return State(step, std::move(layouts), lengths.size());
 }
 
 StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random) {
@@ -324,7 +324,7 @@ StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random)
     layouts.of_group.push_back(LayoutId(group));
     layouts.layouts.push_back(RandomLayout(*step.axes, devices, random));
   }
-  return Stated(*step.graph, std::move(layouts), devices);
+  return State(step, std::move(layouts), devices);
 }
 
 std::string VerdictOn(const RecordedStep& original, const DistributedStep& step,

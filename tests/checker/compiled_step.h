@@ -34,6 +34,7 @@ struct StatedLayouts {
   Layouts layouts;
   DistributionSpec spec;
 };
+StatedLayouts State(const RecordedStep& step, Layouts layouts, size_t devices);
 // The same layout for all groups: parts of an axis ("": everything everywhere), each of the given length.
 StatedLayouts ForAll(const RecordedStep& step, const std::string& axis,
                      const std::vector<int64_t>& lengths);

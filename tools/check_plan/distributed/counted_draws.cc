@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 
 namespace placewright::check {
@@ -65,7 +66,9 @@ class Rewriter {
     std::vector<TensorId> outputs;
     for (const TensorId id : graph_.outputs()) outputs.push_back(tensors_[id]);
     builder_.SetOutputs(std::move(outputs));
-    return std::move(builder_).Build();
+    PW_ASSIGN(Graph built, std::move(builder_).Build());
+    if (graph_.batch_scaling() == nullptr) return built;
+    return WithBatchScaling(std::move(built), Laws(built.tensor_count(), built.op_count()));
   }
 
  private:
@@ -140,6 +143,22 @@ class Rewriter {
       if (before.valid()) builder_.Colocate(graph_.op(before).name, graph_.op(op).name);
       before = op;
     }
+  }
+
+  // Those of the original's tensors. Of arguments there are none: this graph is of one batch.
+  BatchScaling Laws(size_t tensors, size_t ops) const {
+    const BatchScaling& laws = *graph_.batch_scaling();
+    BatchScaling copied{laws.sizes, laws.reason, {}, {}, laws.smaller};
+    if (!laws.reason.empty()) return copied;
+    IdVector<TensorId, TensorId> original(tensors);
+    for (const TensorId id : graph_.tensors()) original[tensors_[id]] = id;
+    for (const TensorId id : original) {
+      const auto slopes = id.valid() ? laws.dimensions[id] : std::span<const DimensionSlope>();
+      copied.dimensions.items.insert(copied.dimensions.items.end(), slopes.begin(), slopes.end());
+      copied.dimensions.offsets.push_back(static_cast<int32_t>(copied.dimensions.items.size()));
+    }
+    copied.arguments.offsets.resize(ops + 1, 0);
+    return copied;
   }
 
   const Graph& graph_;

@@ -4,8 +4,11 @@
 
 #include "base/text.h"
 #include "check_plan/distributed/collective_check.h"
+#include "check_plan/distributed/group_layouts.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/layout_check.h"
+#include "check_plan/distributed/share_check.h"
+#include "sharding/named_axes.h"
 
 namespace placewright::check {
 namespace {
@@ -42,9 +45,18 @@ Findings CheckDistribution(const Graph& original, const DistributedStep& step,
   Findings findings = Interpret(original, step, spec.local_batch_norm);
   if (!findings.violation) findings.violation = CheckStorages(original, step);
   if (!findings.violation) findings.violation = CheckCollectiveOrder(step);
-  if (!findings.violation) {
-    findings.violation = CheckLayouts(original, step, cluster, spec.layouts);
-  }
+  if (findings.violation) return findings;
+  const NamedAxes axes(original);
+  const GroupLayouts layouts(original, axes, cluster, spec.layouts);
+  const auto check = [&]() -> MaybeViolation {
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckLayouts(original, step, cluster, layouts));
+    CHECK_PLAN_RETURN_IF_VIOLATED(layouts.Check());
+    CHECK_PLAN_RETURN_IF_VIOLATED(
+        CheckShares(original, axes, step, cluster, layouts, findings.cuts));
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckSwitches(step, spec));
+    return spec.local_batch_norm ? CheckLocalNorms(original, step, findings.cuts) : std::nullopt;
+  };
+  findings.violation = check();
   return findings;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "check_plan/distributed/counted_rows.h"
 
 namespace placewright::check {
 namespace {
@@ -231,24 +232,11 @@ bool InstanceCheck::FitsShapes(const Cut& cut) const {
   return true;
 }
 
-// The rows that a tensor of counts was counted of: the part of them that its first maker reads.
-Part InstanceCheck::RowsCounted(TensorId counts) const {
-  OpId maker = step_.graph.tensor(counts).producer;
-  while (maker.valid()) {
-    const Op& op = step_.graph.op(maker);
-    const OpId origin = step_.origin[maker];
-    if (!origin.valid() || op.inputs.size() != 1) break;
-    if (!units_.Counts(original_.op(origin).inputs[0])) return contents_.Read(maker, 0).part;
-    maker = step_.graph.tensor(op.inputs[0]).producer;
-  }
-  return {};
-}
-
 // Counts of rows that every part has in an order of its own are those of the rows beside them.
 MaybeViolation InstanceCheck::CheckCounts() const {
   for (size_t i = 0; i < read_.size(); ++i) {
     if (!units_.Counts(stated_.inputs[i])) continue;
-    const Part counted = RowsCounted(made_.inputs[i]);
+    const Part counted = RowsCounted(original_, step_, units_, contents_, made_.inputs[i]);
     for (size_t rows = 0; rows < read_.size(); ++rows) {
       const TensorId id = stated_.inputs[rows];
       if (!units_.in_own_order(id) || units_.Counts(id) || IsUnread(rows)) continue;

@@ -70,7 +70,6 @@ class InstanceCheck {
   Parts parts() const { return rule_->axes[instance_.cut->axis].parts; }
   Part PartOf(size_t input) const;
   MaybeViolation CheckCounts() const;
-  Part RowsCounted(TensorId counts) const;
   // Of the input any piece will do.
   bool IsUnread(size_t input) const;
   Part OutputPart(size_t output) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -32,10 +33,11 @@ class Interpreter {
         units_(original, step),
         contents_(original, step),
         sums_(units_.CountInstances()),
-        movement_(original, step, contents_, sums_),
+        movement_(original, step, units_, contents_, sums_),
         norms_(original, step, contents_, movement_),
         instances_(units_.size()),
         given_up_(units_.size(), false),
+        cuts_(step.graph.op_count()),
         position_(step.graph.op_count(), 0) {
     FindSeveralOps();
   }
@@ -61,7 +63,7 @@ class Interpreter {
              CheckTogether(original_, step_, units_, unit, instances_[unit], sums_));
     }
     Report(position + 1, CheckEnd(original_, step_, contents_));
-    return {std::move(first_), std::move(not_proven_)};
+    return {std::move(first_), std::move(not_proven_), std::move(cuts_)};
   }
 
  private:
@@ -129,11 +131,18 @@ class Interpreter {
     }
     if (check.has_own_statistics()) NoteLocal(op);
     instances_[unit].push_back(std::move(check).Take());
+    cuts_[op] = {true, instances_[unit].back().cut};
   }
 
   void RunNorm(OpId op) {
     MaybeViolation violation = norms_.Run(op);
     sums_.Finish(units_.of(op));
+    if (const std::optional<Part> part = norms_.PartRead(op)) {
+      const auto x = static_cast<size_t>(StatedNormOf(original_.op(step_.origin[op]))->x);
+      const OpRule& rule = *units_.rule(UnitId(step_.origin[op].index()));
+      const std::optional<Cut> cut = CutOf(rule, rule.inputs[x], *part);
+      if (cut) cuts_[op] = {true, cut};
+    }
     if (violation && violation->kind == ViolationKind::kNotProven) {
       GiveUp(op, "reads what is not proven");
     } else {
@@ -186,6 +195,7 @@ class Interpreter {
   NormCheck norms_;
   IdVector<UnitId, std::vector<Instance>> instances_;
   IdVector<UnitId, bool> given_up_;   // not all instances of it are proven
+  IdVector<OpId, FoundCut> cuts_;     // by op of the step
   IdVector<OpId, int32_t> position_;  // in the order of execution, by op of the step
   std::set<OpId> named_;
   MaybeViolation first_;

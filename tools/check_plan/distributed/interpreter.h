@@ -14,17 +14,26 @@
 #ifndef CHECK_PLAN_DISTRIBUTED_INTERPRETER_H_
 #define CHECK_PLAN_DISTRIBUTED_INTERPRETER_H_
 
+#include <optional>
 #include <vector>
 
+#include "check_plan/distributed/part.h"
 #include "check_plan/violation.h"
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
 
 namespace placewright::check {
 
+// The interval of its op's axis that an instance computes. Not found: it is behind a violation, or not proven.
+struct FoundCut {
+  bool found = false;
+  std::optional<Cut> cut;  // none: it computes everything
+};
+
 struct Findings {
   MaybeViolation violation;           // the first one in the order of execution
   std::vector<Violation> not_proven;  // kNotProven, one for each op of the original
+  IdVector<OpId, FoundCut> cuts;      // by op of the step
 };
 
 // `local_batch_norm`: the plan says that batch norms may have statistics of each part, which is another step.

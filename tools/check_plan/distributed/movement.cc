@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "check_plan/distributed/counted_rows.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/moved_arguments.h"
 #include "check_plan/distributed/stated_part.h"
@@ -72,7 +73,7 @@ MaybeViolation Movement::Run(OpId op) {
   const bool packs = step_.graph.op(op).type == kPack;
   if (!packs && SetUnknownIf(members, read)) return CheckArguments(members);
   MaybeViolation violation = CheckArguments(members);
-  if (!violation) violation = CheckOrder(op, read);
+  if (!violation) violation = CheckOrder(members);
   if (violation) {
     // They are of no call of that op, or of no op on what they read.
   } else if (collective.valid()) {
@@ -89,13 +90,24 @@ MaybeViolation Movement::Run(OpId op) {
   return violation;
 }
 
-MaybeViolation Movement::CheckOrder(OpId op, const std::vector<Held>& read) const {
-  for (const Held& held : read) {
-    if (!held.known() || !in_own_order_[held.tensor]) continue;
-    return Wrong(
-        op, ViolationKind::kNotProven,
-        fmt::format("moves or joins rows of {}, of which every part has an order of its own",
-                    NameOfTensor(held)));
+MaybeViolation Movement::CheckOrder(const std::vector<OpId>& members) const {
+  for (const OpId member : members) {
+    const Op& op = step_.graph.op(member);
+    const bool cuts =
+        op.type == "placewright.split.default" || op.type == "placewright.reduce_scatter.default";
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Held held = contents_.Read(member, i);
+      if (!held.known() || !units_.in_own_order(held.tensor)) continue;
+      const auto counted = [&] {
+        return RowsCounted(original_, step_, units_, contents_, op.inputs[i]);
+      };
+      const bool whole = held.part.whole() && (!units_.Counts(held.tensor) || counted().whole());
+      if (whole && !cuts) continue;
+      return Wrong(
+          member, ViolationKind::kNotProven,
+          fmt::format("moves or joins rows of {}, of which every part has an order of its own",
+                      NameOfTensor(held)));
+    }
   }
   return std::nullopt;
 }

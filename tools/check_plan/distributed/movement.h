@@ -8,20 +8,17 @@
 
 #include "check_plan/distributed/contents.h"
 #include "check_plan/distributed/sums.h"
+#include "check_plan/distributed/units.h"
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
-#include "sharding/routing.h"
 
 namespace placewright::check {
 
 class Movement {
  public:
-  Movement(const Graph& original, const DistributedStep& step, Contents& contents, const Sums& sums)
-      : original_(original),
-        step_(step),
-        contents_(contents),
-        sums_(sums),
-        in_own_order_(FindRoutedRows(original).tensors) {}
+  Movement(const Graph& original, const DistributedStep& step, const Units& units,
+           Contents& contents, const Sums& sums)
+      : original_(original), step_(step), units_(units), contents_(contents), sums_(sums) {}
 
   // An op that is in no collective, or the first member of one for all of them. Where something is wrong or
   // not known, what they make is unknown or not proven.
@@ -62,16 +59,17 @@ class Movement {
   std::vector<Held> ReadAll(OpId op) const;
   DeviceId HomeOf(TensorId tensor) const;
   bool OfBuffers(const std::vector<OpId>& members) const;
-  // Rows in an order of each part's own: a part beside another is no part of the whole.
-  MaybeViolation CheckOrder(OpId op, const std::vector<Held>& read) const;
+  // Rows in an order of each part's own: a part beside another is no part of the whole, and a part cut out of all of
+  // them is none of the parts.
+  MaybeViolation CheckOrder(const std::vector<OpId>& members) const;
   Violation Wrong(OpId op, ViolationKind kind, const std::string& message) const;
   std::string NameOfTensor(const Held& held) const;
 
   const Graph& original_;
   const DistributedStep& step_;
+  const Units& units_;
   Contents& contents_;
   const Sums& sums_;
-  const IdVector<TensorId, bool> in_own_order_;
 };
 
 }  // namespace placewright::check

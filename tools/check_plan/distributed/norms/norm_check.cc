@@ -121,6 +121,9 @@ MaybeViolation NormCheck::ReadAll(OpId op, std::vector<const NormValue*>& values
       }
     }
   }
+  if (part >= 0) {
+    part_read_[op] = norms_.at(norm).definition.parts()[static_cast<size_t>(part)].part;
+  }
   return std::nullopt;
 }
 

@@ -50,6 +50,12 @@ class NormCheck {
 
   // One of these ops. kNotProven: it reads what is not proven.
   MaybeViolation Run(OpId op);
+  // Of x or its gradient, that one of these ops has read or that its inputs were made of. None: all of it, or
+  // what is of all parts.
+  std::optional<Part> PartRead(OpId op) const {
+    const auto found = part_read_.find(op);
+    return found == part_read_.end() ? std::nullopt : std::optional<Part>(found->second);
+  }
   // An op of no op of the original, or the first member of a collective for all of them, moves what is between
   // the ops of a norm.
   bool Moves(OpId op) const;
@@ -106,6 +112,7 @@ class NormCheck {
   const Movement& movement_;
   std::map<OpId, Norm> norms_;
   std::map<TensorId, Made> made_;
+  std::map<OpId, Part> part_read_;
   std::vector<NormValue> inputs_;  // that the op at hand reads of the norm's
 };
 

@@ -1,0 +1,216 @@
+// Layouts of a plan changed in one place: the checker refuses them where the compiler makes another step of them, and
+// lets them pass where it makes the same.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compile/compiler.h"
+#include "compile/rewrites/fuse_all_reduces.h"
+#include "compiled_step.h"
+#include "formats/aten/writer.h"
+
+namespace placewright::tests {
+namespace {
+
+constexpr size_t kThree = 3;
+constexpr int kLayouts = 9;    // of each step
+constexpr int kMutations = 9;  // of each layouts
+
+// Changes one thing of a layout; false where there is none to change.
+using Mutate = bool (*)(const RecordedStep& step, Layout& layout, Random& random);
+
+bool SwapDevices(const RecordedStep& /*step*/, Layout& layout, Random& random) {
+  const size_t count = layout.shares.size();
+  if (count < 2) return false;
+  const size_t first = random.Below(count - 1);
+  std::swap(layout.shares[first].device, layout.shares[first + 1].device);
+  return true;
+}
+
+bool MoveBoundary(const RecordedStep& /*step*/, Layout& layout, Random& random) {
+  if (layout.axis.empty() || layout.shares.size() < 2) return false;
+  const size_t at = random.Below(layout.shares.size() - 1);
+  Share &left = layout.shares[at], &right = layout.shares[at + 1];
+  const int64_t by = right.to - right.from > 1 ? 1 : -1;
+  if (left.to + by <= left.from) return false;
+  left.to += by;
+  right.from += by;
+  return true;
+}
+
+bool LeaveDeviceOut(const RecordedStep& /*step*/, Layout& layout, Random& /*random*/) {
+  if (layout.shares.size() < 2) return false;
+  const Share last = layout.shares.back();
+  layout.shares.pop_back();
+  layout.shares.back().to = last.to;
+  return true;
+}
+
+void Divide(const RecordedStep& step, AxisId axis, Layout& layout) {
+  const int64_t size = step.axes->axis(axis).size;
+  const auto parts = static_cast<int64_t>(layout.shares.size());
+  layout.axis = step.axes->axis(axis).name;
+  for (int64_t i = 0; i < parts; ++i) {
+    Share& share = layout.shares[static_cast<size_t>(i)];
+    share.from = i * size / parts;
+    share.to = (i + 1) * size / parts;
+  }
+}
+
+bool TakeAnotherAxis(const RecordedStep& step, Layout& layout, Random& random) {
+  const AxisId axis(random.Below(step.axes->axis_count()));
+  const bool long_enough = step.axes->axis(axis).size >= static_cast<int64_t>(layout.shares.size());
+  if (layout.shares.size() < 2 || !long_enough) return false;
+  Divide(step, axis, layout);
+  return true;
+}
+
+bool DropAxis(const RecordedStep& /*step*/, Layout& layout, Random& /*random*/) {
+  if (layout.axis.empty()) return false;
+  layout.axis.clear();
+  for (Share& share : layout.shares) share.from = share.to = 0;
+  return true;
+}
+
+// What a layout says of a group, whatever the order: its devices, each with its share where an op of the group can be
+// split by the axis. Of a group that draws random numbers the first one, which draws for all.
+std::string MeaningOf(const RecordedStep& step, const Layout& layout, GroupId group) {
+  const AxisId axis = step.axes->Find(layout.axis);
+  bool splits = false;
+  for (const OpId op : step.graph->ops()) {
+    if (step.graph->group(op) != group) continue;
+    const OpRule* const rule = step.axes->rule(op);
+    if (rule != nullptr && rule->draws_random) {
+      return fmt::format("{}", layout.shares.front().device.value());
+    }
+    splits = splits || (axis.valid() && step.axes->SplitBy(op, axis).valid());
+  }
+  splits = splits && layout.shares.size() > 1;
+  std::vector<std::string> lines;
+  for (const Share& share : layout.shares) {
+    lines.push_back(splits ? fmt::format("{} [{}, {})", share.device.value(), share.from, share.to)
+                           : fmt::format("{}", share.device.value()));
+  }
+  std::sort(lines.begin(), lines.end());
+  return fmt::format("{} {}", splits ? layout.axis : "", fmt::join(lines, " "));
+}
+
+bool MeanTheSame(const RecordedStep& step, const Layouts& a, const Layouts& b) {
+  for (const GroupId group : IdRange<GroupId>(step.graph->group_count())) {
+    if (MeaningOf(step, a.Of(group), group) != MeaningOf(step, b.Of(group), group)) return false;
+  }
+  return true;
+}
+
+std::string TextOf(const RecordedStep& step, const DistributedStep& compiled,
+                   const Cluster& cluster) {
+  return FormatAtenStep(compiled, *step.graph, cluster).Take();
+}
+
+// The batch, or what stands for it in steps made by hand.
+AxisId FirstAxis(const RecordedStep& step) {
+  for (const char* name : {"batch", "input:x[0]"}) {
+    if (step.axes->Find(name).valid()) return step.axes->Find(name);
+  }
+  return AxisId(0);
+}
+
+TEST(StatedLayouts, AreThoseOfTheStep) {
+  constexpr Mutate kAll[] = {SwapDevices, MoveBoundary, LeaveDeviceOut, TakeAnotherAxis, DropAxis};
+  const Cluster cluster = DevicesAlike(kThree);
+  int refused = 0, same = 0;
+  for (const RecordedStep& step : RecordedSteps()) {
+    Random random(7);
+    for (int i = 0; i < kLayouts; ++i) {
+      const bool alike = i % 3 == 0;
+      const int64_t size = step.axes->axis(FirstAxis(step)).size;
+      const StatedLayouts stated =
+          alike ? ForAll(step, step.axes->axis(FirstAxis(step)).name, {1, size - 1})
+                : AtRandom(step, kThree, random);
+      const auto compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster);
+      if (!compiled.ok()) continue;
+      ASSERT_EQ(VerdictOn(step, compiled.value(), cluster, stated.spec), "holds");
+      const std::string text = TextOf(step, compiled.value(), cluster);
+      for (int k = 0; k < kMutations; ++k) {
+        Layouts layouts = stated.layouts;
+        Layout& layout = layouts.layouts[random.Below(layouts.layouts.size())];
+        const size_t kind = random.Below(std::size(kAll));
+        if (!kAll[kind](step, layout, random)) continue;
+        SCOPED_TRACE(testing::Message()
+                     << step.name << ", layouts " << i << ", change " << k << " of kind " << kind);
+        const DistributionSpec spec = State(step, layouts, kThree).spec;
+        std::string message;
+        const std::string verdict = VerdictOn(step, compiled.value(), cluster, spec, &message);
+        const auto other = Compile(*step.graph, *step.axes, layouts, cluster);
+        if (MeanTheSame(step, stated.layouts, layouts) ||
+            (other.ok() && TextOf(step, other.value(), cluster) == text)) {
+          ++same;
+          EXPECT_EQ(verdict, "holds") << message;
+        } else {
+          ++refused;
+          EXPECT_NE(verdict, "holds");
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 150);
+  EXPECT_GT(same, 10);
+}
+
+// The switches that a plan states are those of its step.
+TEST(StatedLayouts, SwitchesAreThoseOfTheStep) {
+  const std::vector<RecordedStep> steps = RecordedSteps();
+  const RecordedStep& norms = steps[1];
+  ASSERT_EQ(norms.name, "norms");
+  const Cluster cluster = DevicesAlike(2);
+  StatedLayouts stated = ForAll(norms, "input:x[0]", {3, 4});
+  for (const bool local : {false, true}) {
+    const auto compiled =
+        Compile(*norms.graph, *norms.axes, stated.layouts, cluster, {.batch_norm_local = local});
+    for (const bool claimed : {false, true}) {
+      stated.spec.local_batch_norm = claimed;
+      const std::string due = local != claimed ? "wrong-statistics"
+                              : local          ? "not-proven"
+                                               : "holds";
+      EXPECT_EQ(VerdictOn(norms, compiled.value(), cluster, stated.spec), due);
+    }
+  }
+}
+
+TEST(StatedLayouts, BucketsAreNotAboveTheStatedSize) {
+  const std::vector<RecordedStep> steps = RecordedSteps();
+  const RecordedStep& step = steps[0];
+  const Cluster cluster = DevicesAlike(2);
+  StatedLayouts stated = ForAll(step, "input:x[0]", {2, 4});
+  const Bytes limit(int64_t{1} << 20);
+  auto compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster, {.fusion = limit});
+  const DistributedStep fused = FuseAllReduces(std::move(compiled).Take(), limit).Take();
+  bool packs = false;
+  for (const OpId op : fused.graph.ops()) {
+    packs = packs || fused.graph.op(op).type == "placewright.pack.default";
+  }
+  ASSERT_TRUE(packs);
+  stated.spec.fusion = limit;
+  EXPECT_EQ(VerdictOn(step, fused, cluster, stated.spec), "holds");
+  stated.spec.fusion = Bytes(8);
+  EXPECT_EQ(VerdictOn(step, fused, cluster, stated.spec), "wrong-argument");
+}
+
+TEST(StatedLayouts, BroadcastsOnlyWhereTheyAreStated) {
+  const std::vector<RecordedStep> steps = RecordedSteps();
+  const RecordedStep& step = steps[0];
+  const Cluster cluster = DevicesAlike(3);
+  StatedLayouts stated = ParameterServer(step, "input:x[0]", {2, 2, 2});
+  const auto compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster);
+  EXPECT_EQ(VerdictOn(step, compiled.value(), cluster, stated.spec), "holds");
+  stated.spec.broadcasts = false;
+  EXPECT_EQ(VerdictOn(step, compiled.value(), cluster, stated.spec), "wrong-argument");
+}
+
+}  // namespace
+}  // namespace placewright::tests

@@ -1,0 +1,153 @@
+#include "check_plan/distributed/group_layouts.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "graph/module_globs.h"
+
+namespace placewright::check {
+namespace {
+
+bool Splits(const LayoutSpec& spec) {
+  return spec.option == LayoutOption::kAllReduce || spec.option == LayoutOption::kParameterServer;
+}
+
+}  // namespace
+
+GroupLayouts::GroupLayouts(const Graph& original, const NamedAxes& axes, const Cluster& cluster,
+                           const LayoutSpecs& specs)
+    : original_(original),
+      axes_(axes),
+      cluster_(cluster),
+      stated_(specs),
+      spec_of_(original.group_count(), -1),
+      one_device_(original.group_count(), false) {
+  for (size_t i = 0; i < specs.size(); ++i) {
+    Claim(i);
+    specs_.push_back(Resolve(specs[i]));
+  }
+  FindGroupsOnOneDevice();
+}
+
+void GroupLayouts::Claim(size_t index) {
+  const LayoutSpec& spec = stated_[index];
+  const auto number = static_cast<int64_t>(index);
+  if (spec.group.valid()) {
+    if (spec.group.index() < spec_of_.size()) spec_of_[spec.group] = number;
+    return;
+  }
+  const IdVector<OpId, bool> matches = MatchingOps(original_, spec.groups);
+  IdVector<GroupId, bool> own(original_.group_count(), false), named = own, seen = own;
+  for (const OpId op : original_.ops()) {
+    const GroupId group = original_.group(op);
+    const bool view = HoldsNothing(original_, op);
+    if (!view) own[group] = true;
+    if (matches[op]) (view ? seen : named)[group] = true;
+  }
+  for (const GroupId group : IdRange<GroupId>(original_.group_count())) {
+    if (named[group] || (seen[group] && !own[group])) spec_of_[group] = number;
+  }
+}
+
+void GroupLayouts::FindGroupsOnOneDevice() {
+  for (const GroupId group : IdRange<GroupId>(original_.group_count())) {
+    if (spec_of_[group] < 0) continue;
+    const LayoutOption option = stated_[static_cast<size_t>(spec_of_[group])].option;
+    one_device_[group] = option == LayoutOption::kPlace || option == LayoutOption::kModelParallel;
+  }
+  for (const StorageId id : original_.storages()) {
+    const Tensor& first = original_.tensor(original_.storage(id).first);
+    const OpId home = original_.home_op(id);
+    if (first.kind != TensorKind::kParameter || first.producer.valid() || !home.valid()) continue;
+    const GroupId group = original_.group(home);
+    const bool served =
+        spec_of_[group] >= 0 &&
+        stated_[static_cast<size_t>(spec_of_[group])].option == LayoutOption::kParameterServer;
+    one_device_[group] = one_device_[group] || served;
+  }
+}
+
+// Without shares they are equal, in the order of the devices.
+GroupLayouts::Spec GroupLayouts::Resolve(const LayoutSpec& stated) const {
+  Spec spec;
+  std::vector<std::pair<DeviceId, const LayoutSpec::Device*>> devices;
+  for (const LayoutSpec::Device& named : stated.devices) {
+    for (const DeviceId device : cluster_.devices()) {
+      if (!GlobMatch(named.name, cluster_.device(device).name)) continue;
+      spec.devices.insert(device);
+      if (!spec.first.valid()) spec.first = device;
+      devices.emplace_back(device, &named);
+    }
+  }
+  if (!Splits(stated)) return spec;
+  spec.axis = axes_.Find(stated.axis.empty() ? "batch" : stated.axis);
+  if (!spec.axis.valid()) return spec;
+  const int64_t size = axes_.axis(spec.axis).size;
+  const auto parts = static_cast<int64_t>(devices.size());
+  for (int64_t i = 0; i < parts; ++i) {
+    const auto& [device, named] = devices[static_cast<size_t>(i)];
+    spec.shares[device] = {named->from.value_or(i * size / parts),
+                           named->to.value_or((i + 1) * size / parts)};
+  }
+  return spec;
+}
+
+MaybeViolation GroupLayouts::Check() const {
+  for (size_t i = 0; i < stated_.size(); ++i) CHECK_PLAN_RETURN_IF_VIOLATED(CheckSpec(i));
+  return std::nullopt;
+}
+
+MaybeViolation GroupLayouts::CheckSpec(size_t index) const {
+  const LayoutSpec& stated = stated_[index];
+  const auto wrong = [&](std::string_view place, std::string message) {
+    return Violation{ViolationKind::kWrongPart, std::move(message),
+                     fmt::format("layouts[{}]{}", index, place)};
+  };
+  if (!Splits(stated)) {
+    if (!stated.axis.empty()) {
+      return wrong(".axis", fmt::format("the option {} splits no axis", ToString(stated.option)));
+    }
+    for (const LayoutSpec::Device& device : stated.devices) {
+      if (!device.from && !device.to) continue;
+      return wrong(".devices", fmt::format("the option {} has no shares", ToString(stated.option)));
+    }
+    return std::nullopt;
+  }
+  const AxisId axis = specs_[index].axis;
+  if (!axis.valid()) {
+    return wrong(".axis", fmt::format("the step has no axis \"{}\"",
+                                      Printable(stated.axis.empty() ? "batch" : stated.axis, 80)));
+  }
+  int64_t next = 0;
+  for (const LayoutSpec::Device& device : stated.devices) {
+    if (!device.from || !device.to) continue;
+    if (*device.from != next || *device.to <= next) {
+      return wrong(".devices", fmt::format("[{}, {}) stands where a share from {} is due",
+                                           *device.from, *device.to, next));
+    }
+    next = *device.to;
+  }
+  const int64_t size = axes_.axis(axis).size;
+  if (next == 0 || next == size) return std::nullopt;
+  return wrong(".devices", fmt::format("the shares cover {} of the {} of \"{}\"", next, size,
+                                       Printable(axes_.axis(axis).name, 80)));
+}
+
+AxisId GroupLayouts::axis(GroupId group) const {
+  if (spec_of_[group] < 0 || one_device_[group]) return AxisId();
+  const Spec& spec = specs_[static_cast<size_t>(spec_of_[group])];
+  return spec.devices.size() < 2 ? AxisId() : spec.axis;
+}
+
+std::optional<Interval> GroupLayouts::ShareOn(GroupId group, DeviceId device) const {
+  if (spec_of_[group] < 0) return std::nullopt;
+  const std::map<DeviceId, Interval>& shares = specs_[static_cast<size_t>(spec_of_[group])].shares;
+  const auto found = shares.find(device);
+  return found == shares.end() ? std::nullopt : std::optional<Interval>(found->second);
+}
+
+}  // namespace placewright::check

@@ -1,0 +1,71 @@
+// The layouts that a plan states, as the original's groups have them (internal to the checker).
+#ifndef CHECK_PLAN_DISTRIBUTED_GROUP_LAYOUTS_H_
+#define CHECK_PLAN_DISTRIBUTED_GROUP_LAYOUTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "check_plan/violation.h"
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+#include "plan/distributed_step.h"
+#include "plan/layout_spec.h"
+#include "sharding/named_axes.h"
+
+namespace placewright::check {
+
+// The last spec that names a colocation group holds; a group without ops of its own follows what is stated for its
+// views.
+class GroupLayouts {
+ public:
+  // All must outlive it; `axes` are the original's.
+  GroupLayouts(const Graph& original, const NamedAxes& axes, const Cluster& cluster,
+               const LayoutSpecs& specs);
+
+  // Axes that there are not, shares that do not follow one another from 0 to the axis's size, shares without an
+  // axis: kWrongPart.
+  MaybeViolation Check() const;
+
+  // Its number in the plan; -1: no spec names it.
+  int64_t spec_of(GroupId group) const { return spec_of_[group]; }
+  const std::set<DeviceId>& devices(int64_t spec) const {
+    return specs_[static_cast<size_t>(spec)].devices;
+  }
+  DeviceId first_device(int64_t spec) const { return specs_[static_cast<size_t>(spec)].first; }
+  // All of it is on one of the devices: of place, model-parallel, and of parameters under parameter-server.
+  bool IsOnOneDevice(GroupId group) const { return one_device_[group]; }
+
+  // The axis that the group's ops are split by, where their rules have it; none: each does everything.
+  AxisId axis(GroupId group) const;
+  // Of that axis; nothing on a device that the layout does not name.
+  std::optional<Interval> ShareOn(GroupId group, DeviceId device) const;
+
+ private:
+  struct Spec {
+    std::set<DeviceId> devices;
+    DeviceId first;  // as the plan names them
+    AxisId axis;
+    std::map<DeviceId, Interval> shares;
+  };
+
+  void Claim(size_t index);
+  void FindGroupsOnOneDevice();
+  Spec Resolve(const LayoutSpec& stated) const;
+  MaybeViolation CheckSpec(size_t index) const;
+
+  const Graph& original_;
+  const NamedAxes& axes_;
+  const Cluster& cluster_;
+  const LayoutSpecs& stated_;
+  std::vector<Spec> specs_;
+  IdVector<GroupId, int64_t> spec_of_;
+  IdVector<GroupId, bool> one_device_;
+};
+
+}  // namespace placewright::check
+
+#endif  // CHECK_PLAN_DISTRIBUTED_GROUP_LAYOUTS_H_

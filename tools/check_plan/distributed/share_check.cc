@@ -1,0 +1,249 @@
+#include "check_plan/distributed/share_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "check_plan/distributed/instance_check.h"
+#include "check_plan/distributed/norms/definition.h"
+
+namespace placewright::check {
+namespace {
+
+class ShareCheck {
+ public:
+  ShareCheck(const Graph& original, const NamedAxes& axes, const DistributedStep& step,
+             const Cluster& cluster, const GroupLayouts& layouts,
+             const IdVector<OpId, FoundCut>& cuts)
+      : original_(original),
+        axes_(axes),
+        step_(step),
+        cluster_(cluster),
+        layouts_(layouts),
+        cuts_(cuts),
+        whole_(original.group_count(), false) {
+    FindWholeGroups();
+  }
+
+  MaybeViolation Run() const {
+    for (const OpId instance : step_.graph.ops()) {
+      const bool known = step_.origin[instance].valid() && cuts_[instance].found;
+      if (!known || BroughtTo(step_, instance).valid()) continue;
+      CHECK_PLAN_RETURN_IF_VIOLATED(CheckInstance(instance));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // One device draws for all of a layout's; and those with a write through a view of which no instance is cut.
+  void FindWholeGroups() {
+    IdVector<GroupId, bool> draws(original_.group_count(), false), views = draws, cut = draws;
+    for (const OpId op : original_.ops()) {
+      const GroupId group = original_.group(op);
+      const OpRule* const rule = axes_.rule(op);
+      if (rule != nullptr && rule->draws_random) draws[group] = true;
+      for (const TensorId written : original_.op(op).writes) {
+        const OpId maker = original_.tensor(written).producer;
+        if (maker.valid() && original_.op(maker).is_view) views[group] = true;
+      }
+    }
+    IdVector<GroupId, DeviceId> first(original_.group_count());
+    IdVector<GroupId, bool> several = IdVector<GroupId, bool>(original_.group_count(), false);
+    for (const OpId instance : step_.graph.ops()) {
+      const OpId origin = step_.origin[instance];
+      if (!origin.valid() || BroughtTo(step_, instance).valid()) continue;
+      const GroupId group = original_.group(origin);
+      if (!first[group].valid()) first[group] = step_.placement[instance];
+      several[group] = several[group] || first[group] != step_.placement[instance];
+      cut[group] = cut[group] || cuts_[instance].cut.has_value();
+    }
+    for (const GroupId group : IdRange<GroupId>(original_.group_count())) {
+      whole_[group] = (draws[group] && !several[group]) || (views[group] && !cut[group]);
+    }
+  }
+
+  MaybeViolation CheckInstance(OpId instance) const {
+    const OpId origin = step_.origin[instance];
+    const GroupId group = original_.group(origin);
+    if (layouts_.spec_of(group) < 0) return std::nullopt;
+    const std::optional<Cut>& cut = cuts_[instance].cut;
+    const std::optional<Cut> due = DueOf(origin, step_.placement[instance]);
+    if (!cut && (!due || MayBeWhole(instance))) return std::nullopt;
+    if (cut && due && Same(*cut, *due)) return std::nullopt;
+    return Violation{ViolationKind::kWrongPart,
+                     fmt::format("{} computes {}, where layouts[{}] gives {} {}",
+                                 NameOf(original_, step_, instance), cut ? ToString(*cut) : "all",
+                                 layouts_.spec_of(group),
+                                 Printable(cluster_.device(step_.placement[instance]).name, 80),
+                                 DueText(origin, step_.placement[instance], due)),
+                     PlaceOf(step_, instance)};
+  }
+
+  std::string DueText(OpId origin, DeviceId device, const std::optional<Cut>& due) const {
+    if (!due) return "all of it";
+    const GroupId group = original_.group(origin);
+    const Interval share = *layouts_.ShareOn(group, device);
+    return fmt::format("[{}, {}) of \"{}\"", share.from, share.to,
+                       Printable(axes_.axis(layouts_.axis(group)).name, 80));
+  }
+
+  // Other factors of the rule's axis stand before the layout's axis, or behind it.
+  std::optional<Cut> DueOf(OpId origin, DeviceId device) const {
+    const GroupId group = original_.group(origin);
+    const AxisId axis = layouts_.axis(group);
+    if (!axis.valid()) return std::nullopt;
+    const RuleAxisId split = axes_.SplitBy(origin, axis);
+    const std::optional<Interval> share = layouts_.ShareOn(group, device);
+    if (!split.valid() || !share) return std::nullopt;
+    Cut due{split, 1, 1, 0, 0, false};
+    int64_t inner = 1;
+    bool passed = false;
+    for (const AxisId factor : axes_.FactorsOf(origin, split)) {
+      if (factor == axis && !passed) {
+        passed = true;
+      } else {
+        (passed ? inner : due.outer) *= axes_.axis(factor).size;
+      }
+    }
+    due.period = axes_.axis(axis).size * inner;
+    due.from = share->from * inner;
+    due.to = share->to * inner;
+    return due;
+  }
+
+  static bool Same(const Cut& cut, const Cut& due) {
+    if (cut.axis != due.axis) return false;
+    return cut.somewhere ? cut.length() == due.length() : cut == due;
+  }
+
+  bool MayBeWhole(OpId instance) const {
+    const OpId origin = step_.origin[instance];
+    const OpRule* const rule = axes_.rule(origin);
+    const bool is_norm = rule != nullptr && (rule->form == PartForm::kBatchNorm ||
+                                             rule->form == PartForm::kBatchNormBackward);
+    return whole_[original_.group(origin)] || !original_.op(origin).writes.empty() ||
+           (is_norm && !StatedNormOf(original_.op(origin)));
+  }
+
+  const Graph& original_;
+  const NamedAxes& axes_;
+  const DistributedStep& step_;
+  const Cluster& cluster_;
+  const GroupLayouts& layouts_;
+  const IdVector<OpId, FoundCut>& cuts_;
+  IdVector<GroupId, bool> whole_;
+};
+
+// The norms of a step whose results several ops make together, or each part alone.
+class LocalNormCheck {
+ public:
+  LocalNormCheck(const Graph& original, const DistributedStep& step,
+                 const IdVector<OpId, FoundCut>& cuts)
+      : original_(original), step_(step) {
+    for (const OpId instance : step.graph.ops()) {
+      const OpId origin = step.origin[instance];
+      if (!origin.valid() || !StatedNormOf(original.op(origin)) || !cuts[instance].cut) continue;
+      Parts& parts = parts_[origin];
+      parts.cuts[step.placement[instance]] = *cuts[instance].cut;
+      parts.together = parts.together || step.graph.op(instance).type != original.op(origin).type;
+    }
+  }
+
+  MaybeViolation Run() const {
+    for (const auto& [norm, parts] : parts_) {
+      if (!parts.together || !MayBeLocal(norm, parts)) continue;
+      return Violation{ViolationKind::kWrongStatistics,
+                       fmt::format("\"{}\" has statistics of all parts, where batch_norm is local",
+                                   Printable(original_.op(norm).name, 80)),
+                       "batch_norm"};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Parts {
+    std::map<DeviceId, Cut> cuts;
+    bool together = false;  // other ops than the norm compute it
+  };
+
+  bool MayBeLocal(OpId norm, const Parts& parts) const {
+    const Op& op = original_.op(norm);
+    const StatedNorm stated = *StatedNormOf(op);
+    if (stated.backward) return false;
+    const auto is_statistic = [&](TensorId id) {
+      return original_.tensor(id).producer == norm && original_.tensor(id).output_index > 0;
+    };
+    const auto outputs = original_.outputs();
+    if (std::any_of(outputs.begin(), outputs.end(), is_statistic)) return false;
+    for (const OpId reader : original_.consumers(norm)) {
+      const Op& one = original_.op(reader);
+      if (std::none_of(one.inputs.begin(), one.inputs.end(), is_statistic)) continue;
+      const auto backward = parts_.find(reader);
+      const auto is_backward = StatedNormOf(one);
+      if (!is_backward || !is_backward->backward || backward == parts_.end()) return false;
+      if (!(backward->second.cuts == parts.cuts)) return false;
+    }
+    const std::vector<int64_t>& x =
+        original_.tensor(op.inputs[static_cast<size_t>(stated.x)]).shape;
+    int64_t elements = 1;
+    for (size_t d = 0; d < x.size(); ++d) elements *= d == 1 ? 1 : x[d];
+    return std::all_of(parts.cuts.begin(), parts.cuts.end(), [&](const auto& part) {
+      const Cut& cut = part.second;
+      return elements / (cut.outer * cut.period) * cut.length() > 1;
+    });
+  }
+
+  const Graph& original_;
+  const DistributedStep& step_;
+  std::map<OpId, Parts> parts_;
+};
+
+}  // namespace
+
+MaybeViolation CheckShares(const Graph& original, const NamedAxes& axes,
+                           const DistributedStep& step, const Cluster& cluster,
+                           const GroupLayouts& layouts, const IdVector<OpId, FoundCut>& cuts) {
+  return ShareCheck(original, axes, step, cluster, layouts, cuts).Run();
+}
+
+MaybeViolation CheckLocalNorms(const Graph& original, const DistributedStep& step,
+                               const IdVector<OpId, FoundCut>& cuts) {
+  return LocalNormCheck(original, step, cuts).Run();
+}
+
+MaybeViolation CheckSwitches(const DistributedStep& step, const DistributionSpec& spec) {
+  for (const OpId id : step.graph.ops()) {
+    const Op& op = step.graph.op(id);
+    const auto wrong = [&](std::string message) {
+      return Violation{ViolationKind::kWrongArgument,
+                       fmt::format("\"{}\" {}", Printable(op.name, 80), message),
+                       PlaceOf(step, id)};
+    };
+    if (op.type == "placewright.broadcast.default" && !spec.broadcasts) {
+      return wrong("is a broadcast, where the plan says that there are none");
+    }
+    if (op.type != "placewright.pack.default" || op.outputs.empty()) continue;
+    const int64_t bytes = step.graph.tensor(op.outputs.front()).bytes.count;
+    if (bytes <= spec.fusion.count) continue;
+    return wrong(fmt::format("joins {} bytes of gradients, where fusion_bytes is {}", bytes,
+                             spec.fusion.count));
+  }
+  return std::nullopt;
+}
+
+DeviceId BroughtTo(const DistributedStep& step, OpId instance) {
+  const Op& op = step.graph.op(instance);
+  if (!op.is_view || op.outputs.empty()) return DeviceId();
+  const StorageId storage = step.graph.tensor(op.outputs.front()).storage;
+  const OpId maker = step.graph.storage(storage).versions.front().writer;
+  const bool copy = maker.valid() && step.graph.op(maker).type == "placewright.broadcast.default";
+  return copy ? step.placement[maker] : DeviceId();
+}
+
+}  // namespace placewright::check

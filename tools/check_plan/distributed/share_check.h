@@ -1,0 +1,42 @@
+// Which parts the instances of a step compute, against the layouts that its plan states.
+#ifndef CHECK_PLAN_DISTRIBUTED_SHARE_CHECK_H_
+#define CHECK_PLAN_DISTRIBUTED_SHARE_CHECK_H_
+
+#include "check_plan/distributed/group_layouts.h"
+#include "check_plan/distributed/interpreter.h"
+#include "check_plan/violation.h"
+#include "graph/graph.h"
+#include "plan/distributed_step.h"
+#include "plan/layout_spec.h"
+#include "sharding/named_axes.h"
+
+namespace placewright::check {
+
+// An instance on a device computes the share that its group's layout gives that device, where the rule of its op
+// has the layout's axis; else it computes everything: kWrongPart. Also whole, though the rule would have it, may be
+//   what one device draws for all;
+//   an op that writes in place what is not in parts;
+//   a group in which something is written through a view, all of it;
+//   a batch norm whose arguments are not those of its operator;
+//   a view of a broadcast's copy.
+// `cuts`: of the instances, as Interpret found them.
+MaybeViolation CheckShares(const Graph& original, const NamedAxes& axes,
+                           const DistributedStep& step, const Cluster& cluster,
+                           const GroupLayouts& layouts, const IdVector<OpId, FoundCut>& cuts);
+
+// Where the plan says that batch norms have statistics of their part alone, they have: each whose parts can have
+// them (their statistics are read by the backward in the same parts alone, and every part has more than one element
+// of a channel): kWrongStatistics.
+MaybeViolation CheckLocalNorms(const Graph& original, const DistributedStep& step,
+                               const IdVector<OpId, FoundCut>& cuts);
+
+// Buffers of all-reduces are not above `fusion` (0: there are none), and without `broadcasts` nothing is broadcast:
+// kWrongArgument.
+MaybeViolation CheckSwitches(const DistributedStep& step, const DistributionSpec& spec);
+
+// Whether the instance is a view of what a broadcast has brought to a device, which is beside that.
+DeviceId BroughtTo(const DistributedStep& step, OpId instance);
+
+}  // namespace placewright::check
+
+#endif  // CHECK_PLAN_DISTRIBUTED_SHARE_CHECK_H_
