@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/text.h"
-#include "compile/axis_places.h"
 #include "compile/rewrites/batch_norm.h"
 #include "compile/rewrites/rewrites.h"
+#include "sharding/axis_places.h"
 #include "sharding/part_call.h"
 
 namespace placewright {

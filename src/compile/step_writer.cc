@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/text.h"
-#include "compile/axis_places.h"
 #include "compile/instances.h"
 #include "compile/rewrites/batch_norm.h"
-#include "compile/unsplit_writes.h"
+#include "sharding/axis_places.h"
+#include "sharding/unsplit_writes.h"
 
 namespace placewright {
 

@@ -1,4 +1,4 @@
-#include "compile/unsplit_writes.h"
+#include "sharding/unsplit_writes.h"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 
 #include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
-#include "compile/unsplit_writes.h"
 #include "cost/cost_model.h"
 #include "cost/work.h"
+#include "sharding/unsplit_writes.h"
 #include "sharding/whole_by_nature.h"
 
 namespace placewright {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "compile/unsplit_writes.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
+#include "sharding/unsplit_writes.h"
 
 namespace placewright {
 namespace {

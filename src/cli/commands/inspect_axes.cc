@@ -9,11 +9,11 @@
 
 #include "base/text.h"
 #include "compile/counter_draws.h"
-#include "compile/unsplit_writes.h"
 #include "compile/whole_on_batch.h"
 #include "report/table.h"
 #include "search/layouts/layout_problem.h"
 #include "sharding/named_axes.h"
+#include "sharding/unsplit_writes.h"
 
 namespace placewright {
 namespace {
@@ -233,8 +233,8 @@ std::string WholeOps(const Graph& graph, const NamedAxes& axes) {
   const IdVector<GroupId, bool> unsplit = FindUnsplitWrites(graph, axes, axes.batch());
   for (const OpId op : graph.ops()) {
     // What has the batch is in a table of its own, but for the update.
-    const bool listed =
-        graph.op(op).phase != Phase::kOptimizer && !WhyWholeOnBatch(graph, axes, op, unsplit).empty();
+    const bool listed = graph.op(op).phase != Phase::kOptimizer &&
+                        !WhyWholeOnBatch(graph, axes, op, unsplit).empty();
     const std::string why = listed ? "" : WhyWhole(graph, axes, op, unsplit);
     if (why.empty()) continue;
     auto& [count, reason] = whole[std::string(graph.op(op).type)];

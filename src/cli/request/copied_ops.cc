@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/text.h"
-#include "compile/unsplit_writes.h"
 #include "compile/whole_on_batch.h"
 #include "sharding/named_axes.h"
+#include "sharding/unsplit_writes.h"
 
 namespace placewright {
 namespace {

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/norms/definition.h"
+#include "sharding/unsplit_writes.h"
 
 namespace placewright::check {
 namespace {
@@ -27,8 +28,9 @@ class ShareCheck {
         cluster_(cluster),
         layouts_(layouts),
         cuts_(cuts),
-        whole_(original.group_count(), false) {
-    FindWholeGroups();
+        drawn_once_(original.group_count(), false) {
+    FindDrawnOnce();
+    FindUnsplit();
   }
 
   MaybeViolation Run() const {
@@ -41,30 +43,29 @@ class ShareCheck {
   }
 
  private:
-  // One device draws for all of a layout's; and those with a write through a view of which no instance is cut.
-  void FindWholeGroups() {
-    IdVector<GroupId, bool> draws(original_.group_count(), false), views = draws, cut = draws;
-    for (const OpId op : original_.ops()) {
-      const GroupId group = original_.group(op);
-      const OpRule* const rule = axes_.rule(op);
-      if (rule != nullptr && rule->draws_random) draws[group] = true;
-      for (const TensorId written : original_.op(op).writes) {
-        const OpId maker = original_.tensor(written).producer;
-        if (maker.valid() && original_.op(maker).is_view) views[group] = true;
-      }
-    }
+  // One device draws for all of a layout's.
+  void FindDrawnOnce() {
     IdVector<GroupId, DeviceId> first(original_.group_count());
-    IdVector<GroupId, bool> several = IdVector<GroupId, bool>(original_.group_count(), false);
+    IdVector<GroupId, bool> several(original_.group_count(), false);
     for (const OpId instance : step_.graph.ops()) {
       const OpId origin = step_.origin[instance];
       if (!origin.valid() || BroughtTo(step_, instance).valid()) continue;
       const GroupId group = original_.group(origin);
       if (!first[group].valid()) first[group] = step_.placement[instance];
       several[group] = several[group] || first[group] != step_.placement[instance];
-      cut[group] = cut[group] || cuts_[instance].cut.has_value();
     }
+    for (const OpId op : original_.ops()) {
+      const GroupId group = original_.group(op);
+      const OpRule* const rule = axes_.rule(op);
+      if (rule != nullptr && rule->draws_random && !several[group]) drawn_once_[group] = true;
+    }
+  }
+
+  void FindUnsplit() {
     for (const GroupId group : IdRange<GroupId>(original_.group_count())) {
-      whole_[group] = (draws[group] && !several[group]) || (views[group] && !cut[group]);
+      const AxisId axis = layouts_.axis(group);
+      if (!axis.valid() || unsplit_.contains(axis)) continue;
+      unsplit_[axis] = FindUnsplitWrites(original_, axes_, axis);
     }
   }
 
@@ -97,7 +98,7 @@ class ShareCheck {
   std::optional<Cut> DueOf(OpId origin, DeviceId device) const {
     const GroupId group = original_.group(origin);
     const AxisId axis = layouts_.axis(group);
-    if (!axis.valid()) return std::nullopt;
+    if (!axis.valid() || unsplit_.at(axis)[group]) return std::nullopt;
     const RuleAxisId split = axes_.SplitBy(origin, axis);
     const std::optional<Interval> share = layouts_.ShareOn(group, device);
     if (!split.valid() || !share) return std::nullopt;
@@ -127,8 +128,18 @@ class ShareCheck {
     const OpRule* const rule = axes_.rule(origin);
     const bool is_norm = rule != nullptr && (rule->form == PartForm::kBatchNorm ||
                                              rule->form == PartForm::kBatchNormBackward);
-    return whole_[original_.group(origin)] || !original_.op(origin).writes.empty() ||
+    return drawn_once_[original_.group(origin)] || WritesWhole(origin) ||
            (is_norm && !StatedNormOf(original_.op(origin)));
+  }
+
+  // What the op writes in place is all there: another op has made it so, or is blamed for it. What is there before
+  // the step lies as the layout says.
+  bool WritesWhole(OpId origin) const {
+    const AxisId axis = layouts_.axis(original_.group(origin));
+    const std::vector<TensorId>& writes = original_.op(origin).writes;
+    return std::any_of(writes.begin(), writes.end(), [&](TensorId written) {
+      return original_.tensor(written).producer.valid() || !axes_.Holds(written, axis);
+    });
   }
 
   const Graph& original_;
@@ -137,7 +148,8 @@ class ShareCheck {
   const Cluster& cluster_;
   const GroupLayouts& layouts_;
   const IdVector<OpId, FoundCut>& cuts_;
-  IdVector<GroupId, bool> whole_;
+  IdVector<GroupId, bool> drawn_once_;
+  std::map<AxisId, IdVector<GroupId, bool>> unsplit_;
 };
 
 // The norms of a step whose results several ops make together, or each part alone.

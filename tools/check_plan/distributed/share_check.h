@@ -13,10 +13,10 @@
 namespace placewright::check {
 
 // An instance on a device computes the share that its group's layout gives that device, where the rule of its op
-// has the layout's axis; else it computes everything: kWrongPart. Also whole, though the rule would have it, may be
+// has the layout's axis and nothing in the group forbids the split (sharding/unsplit_writes.h); else it computes
+// everything: kWrongPart. Also whole, though the rule would have it, may be
 //   what one device draws for all;
-//   an op that writes in place what is not in parts;
-//   a group in which something is written through a view, all of it;
+//   an op that writes in place what another op has made whole;
 //   a batch norm whose arguments are not those of its operator;
 //   a view of a broadcast's copy.
 // `cuts`: of the instances, as Interpret found them.

@@ -1,9 +1,9 @@
 // Groups that are whole although their ops can be split: something is written in place in them through a view that a
 // split of the axis does not split (the diagonal of a matrix that is a sum over samples, say). The view would be one
 // of a copy (all of what is split, or a completed sum), and what is written there would be lost to what reads the
-// storage by another view.
-#ifndef PLACEWRIGHT_COMPILE_UNSPLIT_WRITES_H_
-#define PLACEWRIGHT_COMPILE_UNSPLIT_WRITES_H_
+// storage by another view. The compiler makes them whole, the independent checker expects it.
+#ifndef PLACEWRIGHT_SHARDING_UNSPLIT_WRITES_H_
+#define PLACEWRIGHT_SHARDING_UNSPLIT_WRITES_H_
 
 #include "graph/graph.h"
 #include "sharding/named_axes.h"
@@ -17,4 +17,4 @@ IdVector<GroupId, bool> FindUnsplitWrites(const Graph& graph, const NamedAxes& a
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_COMPILE_UNSPLIT_WRITES_H_
+#endif  // PLACEWRIGHT_SHARDING_UNSPLIT_WRITES_H_

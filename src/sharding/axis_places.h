@@ -1,6 +1,6 @@
-// Where an axis lies in a tensor (internal to the module).
-#ifndef PLACEWRIGHT_COMPILE_AXIS_PLACES_H_
-#define PLACEWRIGHT_COMPILE_AXIS_PLACES_H_
+// Where an axis lies in a tensor.
+#ifndef PLACEWRIGHT_SHARDING_AXIS_PLACES_H_
+#define PLACEWRIGHT_SHARDING_AXIS_PLACES_H_
 
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
@@ -18,4 +18,4 @@ AxisPlace PlaceInTensor(const Graph& graph, const NamedAxes& axes, TensorId tens
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_COMPILE_AXIS_PLACES_H_
+#endif  // PLACEWRIGHT_SHARDING_AXIS_PLACES_H_

@@ -1,9 +1,9 @@
-#include "compile/unsplit_writes.h"
+#include "sharding/unsplit_writes.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "compile/axis_places.h"
+#include "sharding/axis_places.h"
 
 namespace placewright {
 namespace {

@@ -1,4 +1,4 @@
-#include "compile/axis_places.h"
+#include "sharding/axis_places.h"
 
 namespace placewright {
 
