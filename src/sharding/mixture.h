@@ -21,6 +21,7 @@ class MixtureOfExperts {
     x_ = In("input:x", TensorKind::kInput, DType::kF32, {8, 6});
     keys_ = In("input:keys", TensorKind::kInput, DType::kI64, {16});
     w_ = In("param:w", TensorKind::kParameter, DType::kF32, {4, 6, 5});
+    bias_ = In("param:bias", TensorKind::kParameter, DType::kF32, {4, 5});
   }
 
   // What makes it no region.
@@ -51,7 +52,15 @@ class MixtureOfExperts {
                   DType::kI32);
     const TensorId y = Add("y", "aten._grouped_mm.default", {rows, w_, ends},
                            {Input(0), Input(1), Input(2)}, {16, 5});
-    const TensorId relu = Add("relu", "aten.relu.default", {y}, {Input(0)}, {16, 5});
+    // Each row has the bias of its expert, whose gradient is a sum over rows.
+    const TensorId own =
+        Add("own", "aten.index.Tensor", {bias_, sort[0]}, {Input(0), List(1)}, {16, 5});
+    const TensorId sum = Add("sum", "aten.add.Tensor", {y, own}, {Input(0), Input(1)}, {16, 5});
+    const TensorId relu = Add("relu", "aten.relu.default", {sum}, {Input(0)}, {16, 5});
+    const TensorId zeros =
+        Add("zeros", "aten.new_zeros.default", {relu}, {Input(0), Integers({4, 5})}, {4, 5});
+    Add("gradient", "aten.index_put.default", {zeros, sort[0], relu},
+        {Input(0), List(1), Input(2), Value(true)}, {4, 5});
     const TensorId empty =
         Add("empty", "aten.empty_like.default", {sort[1]}, {Input(0)}, {16}, DType::kI64);
     const TensorId count =
@@ -101,7 +110,7 @@ class MixtureOfExperts {
   }
 
   GraphBuilder builder_{"mixture", "aten"};
-  TensorId x_, keys_, w_;
+  TensorId x_, keys_, w_, bias_;
 };
 
 }  // namespace placewright

@@ -199,7 +199,8 @@ class RoutingFinder {
     rules_[id] = std::move(rule);
   }
 
-  // x[places] takes rows in the order of the sort, y[sorted rows] puts them back.
+  // x[places] takes rows in the order of the sort, y[sorted rows] puts them back; x[keys] takes a row of each
+  // key's own, as a bias of its expert.
   bool Index(OpId id, int32_t region) {
     const Op& op = graph_.op(id);
     const std::vector<int32_t> indices = InputsAt(op, 1);
@@ -207,6 +208,7 @@ class RoutingFinder {
       return false;
     }
     const Routed &x = Of(op.inputs[0]), &index = Of(op.inputs[1]);
+    if (index.holds == Holds::kKeys && x.region < 0) return RowByRow(id, region);
     const std::vector<int64_t>& shape = ShapeOf(op.inputs[0]);
     if (shape.empty()) return false;
     const bool takes = index.holds == Holds::kPlaces && x.region < 0 && shape[0] == index.table &&
@@ -227,7 +229,8 @@ class RoutingFinder {
   }
 
   // zeros[places] += rows adds them up where they came from, zeros[sorted rows] = x brings them into the order of
-  // the sort; nothing[places] = 0, 1, 2, ... is the inverse of the order.
+  // the sort; nothing[places] = 0, 1, 2, ... is the inverse of the order. zeros[keys] += rows sums the rows of each
+  // key.
   bool IndexPut(OpId id, int32_t region) {
     const Op& op = graph_.op(id);
     const std::vector<int32_t> indices = InputsAt(op, 1), values = InputsAt(op, 2);
@@ -240,6 +243,7 @@ class RoutingFinder {
     const int64_t rows = rows_[static_cast<size_t>(region)];
     const int64_t size = ShapeOf(op.inputs[0])[0], given = ShapeOf(op.inputs[2])[0];
     if (given != rows) return false;
+    if (index.holds == Holds::kKeys && IsRows(value)) return RowByRow(id, region);
     Routed& made = routed_[op.outputs[0]];
     if (index.holds == Holds::kPlaces && size == index.table) {
       const bool numbers = value.region < 0 && size == rows && Number(op.inputs[2], region);

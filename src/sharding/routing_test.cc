@@ -13,7 +13,7 @@ TEST(RoutedRows, EveryOpFromTheSortToTheReturnIsInTheRegion) {
   const Graph graph = MixtureOfExperts().Build();
   const RoutedRows routed = FindRoutedRows(graph);
   ASSERT_EQ(routed.regions.size(), 1u);
-  EXPECT_EQ(routed.regions[0].size(), graph.op_count());
+  EXPECT_EQ(routed.regions[0].size(), graph.op_count() - 1);  // zeros have no rows
   // What is back at its place is in no order of its own; what is on the way is.
   EXPECT_FALSE(routed.tensors[graph.op(graph.FindOp("home")).outputs[0]]);
   EXPECT_TRUE(routed.tensors[graph.op(graph.FindOp("relu")).outputs[0]]);
@@ -23,9 +23,14 @@ TEST(RoutedRows, TheBatchSplitsEveryOpThatHasRows) {
   const Graph graph = MixtureOfExperts().Build();
   const NamedAxes axes(graph);
   for (const OpId op : graph.ops()) {
-    const bool on_counts = graph.op(op).name == "ends";  // each part's own, of no sample
-    EXPECT_EQ(axes.SplitBy(op, axes.batch()).valid(), !on_counts) << graph.op(op).name;
+    // Counts are each part's own, of no sample; zeros are of no sample, either.
+    const bool splits = graph.op(op).name != "ends" && graph.op(op).name != "zeros";
+    EXPECT_EQ(axes.SplitBy(op, axes.batch()).valid(), splits) << graph.op(op).name;
   }
+  // What it adds up has only the parts' rows.
+  const OpId gradient = graph.FindOp("gradient");
+  EXPECT_EQ(VerdictOf(*axes.rule(gradient), axes.SplitBy(gradient, axes.batch()), 0),
+            PartVerdict::kSum);
   // A part counts its own rows from 0: 2 of 8 samples have 4.
   const OpId count = graph.FindOp("count");
   const OpRule& rule = *axes.rule(count);

@@ -33,12 +33,14 @@ class Attention(nn.Module):
 
 
 class Experts(nn.Module):
-    """Tokens sorted by their expert, computed group by group, put back."""
+    """Tokens sorted by their expert, computed group by group, put back. The gradient of the experts' bias is put
+    into zeros whose size no sample has."""
 
-    def __init__(self):
+    def __init__(self, biased=False):
         super().__init__()
         self.gate = nn.Linear(8, 4)
         self.weight = nn.Parameter(torch.randn(4, 8, 8) * 0.1)
+        self.bias = nn.Parameter(torch.randn(4, 8)) if biased else None
 
     def forward(self, x):
         tokens = x.flatten(0, 1)
@@ -46,7 +48,9 @@ class Experts(nn.Module):
         sorted_keys, order = keys.flatten().sort()
         rows = tokens[order // 2]
         ends = torch.histc(sorted_keys.float(), 4, 0, 3).cumsum(0, dtype=torch.int32)
-        rows = torch._grouped_mm(rows, self.weight, ends) * weights.flatten()[order].unsqueeze(-1)
+        rows = torch._grouped_mm(rows, self.weight, ends)
+        rows = rows if self.bias is None else rows + self.bias[sorted_keys]
+        rows = rows * weights.flatten()[order].unsqueeze(-1)
         back = torch.empty_like(order)
         back[order] = torch.arange(order.numel())
         return rows[back].view(*weights.shape, -1).sum(1).view(x.shape)
@@ -71,7 +75,8 @@ def steps():
     if VERSION >= (2, 0):
         yield "attention", Attention(), words, nn.MSELoss(), torch.zeros(SAMPLES, 6, 16)
     if hasattr(torch, "_grouped_mm"):
-        yield "experts", Experts(), words[..., :8].clone(), nn.MSELoss(), torch.zeros(SAMPLES, 6, 8)
+        for name, biased in (("experts", False), ("experts with biases", True)):
+            yield name, Experts(biased), words[..., :8].clone(), nn.MSELoss(), torch.zeros(SAMPLES, 6, 8)
 
 
 def grouped_mm(a, b, ends=None, *_, **__):
