@@ -124,6 +124,31 @@ class CompiledSteps(ExportTest):
         self.assertGreater(checked, 0)
         return compiled
 
+    def test_shares_of_sums_are_no_copies(self):
+        # The gradients of the tied weight are shares on every device, and so is their sum, which is reduced. The
+        # weight's square is the same on every device.
+        class Tied(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.zeros(64, 16))
+
+            def forward(self, words):
+                return F.embedding(words, self.weight) @ self.weight.t().square()
+
+        graph, cluster = self.folder / "step.json.gz", self.folder / "c.yaml"
+        cluster.write_text(CLUSTER)
+        model = Tied()
+        words = torch.zeros(SAMPLES, 3, dtype=torch.int64)
+        self.exported(model, words, lambda y: y.square().mean(), torch.optim.SGD(model.parameters(), 0.1),
+                      batch=SAMPLES)
+        run = subprocess.run([PROGRAM, "plan", str(graph), "-c", str(cluster), "--algo", "data-parallel", "-o",
+                              str(self.folder / "p.plan.json"), "--json"], capture_output=True, text=True, check=True)
+        said = json.loads(run.stdout)
+        self.assertEqual(sum(one["count"] for one in said["communication"]), 2)  # the loss and the gradient
+        copied = {row["type"] for row in said["copied_ops"]["types"]}
+        self.assertIn("aten.pow.Tensor_Scalar", copied)
+        self.assertNotIn("aten.add.Tensor", copied)
+
     def test_data_parallelism_is_the_step_on_one_device(self):
         for name, model, x, loss, target in steps():
             with self.subTest(name):

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "compile/whole_on_batch.h"
+#include "cost/communication/collective_kind.h"
 #include "sharding/named_axes.h"
 #include "sharding/unsplit_writes.h"
 
@@ -16,10 +17,47 @@ namespace {
 
 constexpr size_t kMaxTypes = 4;  // in words
 
-bool IsCopied(const StrategyInputs& step, const StepStrategy& strategy, OpId op) {
-  return step.original.op(op).phase != Phase::kOptimizer &&
-         strategy.ops[op].kind == ComputeKind::kCopied;
+// The tensors of the step that hold a share of a sum over devices: what parts of an op make that do not have its
+// axis, and what ops make of that until a collective or an op that moves pieces has completed it.
+IdVector<TensorId, bool> FindShares(const StrategyInputs& step, const StepStrategy& strategy) {
+  IdVector<TensorId, bool> shares(step.step.tensor_count(), false);
+  for (const OpId id : step.step.ops()) {
+    const Op& op = step.step.op(id);
+    const OpId origin = step.origin[id];
+    if (CollectiveKindOf(op.type) || op.type == "placewright.add_n.default") continue;
+    const bool reads = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                   [&](TensorId input) { return shares[input]; });
+    const bool split = origin.valid() && strategy.ops[origin].kind == ComputeKind::kSplit;
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      const bool whole = split && i < step.original.op(origin).outputs.size() &&
+                         step.step.tensor(op.outputs[i]).bytes ==
+                             step.original.tensor(step.original.op(origin).outputs[i]).bytes;
+      shares[op.outputs[i]] = split ? whole : reads;
+    }
+  }
+  return shares;
 }
+
+// Several devices have an instance, each of everything: of the same, unless these are shares of a sum.
+class Copies {
+ public:
+  Copies(const StrategyInputs& step, const StepStrategy& strategy)
+      : step_(step), strategy_(strategy), shares_(FindShares(step, strategy)) {}
+
+  bool Has(OpId instance) const {
+    const OpId origin = step_.origin[instance];
+    const Op& op = step_.step.op(instance);
+    return origin.valid() && !op.is_view && step_.original.op(origin).phase != Phase::kOptimizer &&
+           strategy_.ops[origin].kind == ComputeKind::kCopied &&
+           std::none_of(op.outputs.begin(), op.outputs.end(),
+                        [&](TensorId output) { return shares_[output]; });
+  }
+
+ private:
+  const StrategyInputs& step_;
+  const StepStrategy& strategy_;
+  IdVector<TensorId, bool> shares_;
+};
 
 std::string ReasonOf(const Graph& graph, const NamedAxes& axes,
                      const IdVector<GroupId, bool>& unsplit, OpId op) {
@@ -41,12 +79,12 @@ CopiedOps FindCopiedOps(const StrategyInputs& step, const StepStrategy& strategy
     const OpSpan& span = step.schedule.ops[op];
     return (span.end - span.start).count;
   };
+  const Copies is_copy(step, strategy);
   for (const OpId op : step.step.ops()) {
-    const OpId origin = step.origin[op];
     if (step.step.op(op).is_view || !step.placement[op].valid()) continue;
     const size_t device = step.placement[op].index();
     all[device] += time_of(op);
-    if (origin.valid() && IsCopied(step, strategy, origin)) copies[device] += time_of(op);
+    if (is_copy.Has(op)) copies[device] += time_of(op);
   }
   CopiedOps found;
   for (size_t d = 0; d < all.size(); ++d) {
@@ -59,11 +97,8 @@ CopiedOps FindCopiedOps(const StrategyInputs& step, const StepStrategy& strategy
   const IdVector<GroupId, bool> unsplit = FindUnsplitWrites(step.original, axes, axes.batch());
   std::map<std::pair<std::string_view, std::string>, CopiedOps::Row> rows;
   for (const OpId op : step.step.ops()) {
+    if (step.placement[op] != found.device || !is_copy.Has(op)) continue;
     const OpId origin = step.origin[op];
-    if (!origin.valid() || step.step.op(op).is_view || step.placement[op] != found.device ||
-        !IsCopied(step, strategy, origin)) {
-      continue;
-    }
     const std::string_view type = step.original.op(origin).type;
     CopiedOps::Row& row = rows[{type, ReasonOf(step.original, axes, unsplit, origin)}];
     row.type = type;

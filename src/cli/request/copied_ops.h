@@ -1,5 +1,5 @@
 // What every device of a plan computes anew: forward and backward ops of which several devices have an instance,
-// each of everything. A few are meant (what is too small to be split); many mean that an operator has no rule.
+// each of everything. Ops on shares of a sum over devices are not meant: each has shares of its own. A few are meant (what is too small to be split); many mean that an operator has no rule.
 #ifndef PLACEWRIGHT_CLI_REQUEST_COPIED_OPS_H_
 #define PLACEWRIGHT_CLI_REQUEST_COPIED_OPS_H_
 
