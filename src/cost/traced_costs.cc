@@ -77,9 +77,62 @@ bool Agree(const std::vector<TracedTensor>& wanted, const std::vector<TracedTens
          std::equal(wanted.begin(), wanted.end(), tensors.begin(), tensors.end(), AreTheSame);
 }
 
+// What is wanted of an op that may have been run without some of its weights among the inputs.
+struct Wanted {
+  std::vector<TracedTensor> inputs, outputs;
+  std::vector<bool> weight;  // of each input: it may be missing
+};
+
+Wanted WantedOf(const Graph& graph, const Op& op) {
+  Wanted wanted;
+  for (const TensorId id : op.inputs) {
+    const Tensor& tensor = graph.tensor(id);
+    wanted.inputs.push_back({tensor.dtype, tensor.shape});
+    const bool given = tensor.kind == TensorKind::kParameter || tensor.kind == TensorKind::kBuffer ||
+                       tensor.kind == TensorKind::kConstant;
+    wanted.weight.push_back(given && !tensor.producer.valid());
+  }
+  for (const TensorId id : op.outputs) {
+    wanted.outputs.push_back({graph.tensor(id).dtype, graph.tensor(id).shape});
+  }
+  return wanted;
+}
+
+// Inputs from `at` on are those of the run from `run_at` on, but for weights.
+bool AgreeFrom(const Wanted& wanted, size_t at, const std::vector<TracedTensor>& run,
+               size_t run_at) {
+  if (at == wanted.inputs.size()) return run_at == run.size();
+  if (wanted.inputs.size() - at < run.size() - run_at) return false;
+  if (run_at < run.size() && AreTheSame(wanted.inputs[at], run[run_at]) &&
+      AgreeFrom(wanted, at + 1, run, run_at + 1)) {
+    return true;
+  }
+  return wanted.weight[at] && AgreeFrom(wanted, at + 1, run, run_at);
+}
+
+constexpr size_t kMostInputs = 16;  // of an op of which weights may be missing: trials double with each
+
+bool AgreeWithoutWeights(const Wanted& wanted, const TracedOp& run) {
+  if (wanted.inputs.size() > kMostInputs || run.inputs.size() >= wanted.inputs.size()) return false;
+  if (!run.outputs.empty() &&
+      !std::equal(wanted.outputs.begin(), wanted.outputs.end(), run.outputs.begin(),
+                  run.outputs.end(), AreTheSame)) {
+    return false;
+  }
+  return AgreeFrom(wanted, 0, run.inputs, 0);
+}
+
 class Matcher {
  public:
-  explicit Matcher(const OpTrace& trace) : trace_(trace), used_(trace.ops.size(), false) {
+  Matcher(const Graph& graph, const OpTrace& trace)
+      : trace_(trace), used_(trace.ops.size(), false) {
+    if (trace.leaves_weights_out) {
+      for (const OpId id : graph.ops()) {
+        const Op& op = graph.op(id);
+        if (op.is_view) continue;
+        wanted_[std::string(op.type)].try_emplace(SignatureOf(graph, id).text, WantedOf(graph, op));
+      }
+    }
     for (size_t i = 0; i < trace.ops.size(); ++i) {
       const TracedOp& op = trace.ops[i];
       by_type_[op.type].push_back(i);
@@ -88,14 +141,17 @@ class Matcher {
   }
 
   // Runs that are the op's, by index; none where nothing agrees.
-  std::vector<size_t> Find(const Graph& graph, const Op& op) {
+  std::vector<size_t> Find(const Graph& graph, const Op& op, const std::string& signature) {
     const std::vector<TracedTensor> inputs = InputsOf(graph, op);
     std::vector<size_t> found;
     if (const auto named = by_name_.find(op.name); named != by_name_.end()) {
       for (const size_t i : named->second) {
         const TracedOp& run = trace_.ops[i];
         if (run.type != op.type || !Counts(run)) continue;
-        if (run.inputs.empty() || Agree(inputs, run.inputs, false)) found.push_back(i);
+        if (run.inputs.empty() || Agree(inputs, run.inputs, false) ||
+            (trace_.leaves_weights_out && AgreeWithoutWeights(WantedOf(graph, op), run))) {
+          found.push_back(i);
+        }
       }
     }
     const std::vector<std::string> types = TracedNames(op.type);
@@ -106,6 +162,9 @@ class Matcher {
         const TracedOp& run = trace_.ops[i];
         if (Counts(run) && Agree(inputs, run.inputs, k > 0)) found.push_back(i);
       }
+    }
+    if (found.empty() && trace_.leaves_weights_out) {
+      found = WithoutWeights(std::string(op.type), signature);
     }
     for (const size_t i : found) used_[i] = true;
     return found;
@@ -139,12 +198,30 @@ class Matcher {
   }
 
  private:
+  // Runs of the type that can be of this signature alone.
+  std::vector<size_t> WithoutWeights(const std::string& type, const std::string& signature) const {
+    std::vector<size_t> found;
+    const auto runs = by_type_.find(type);
+    const auto wanted = wanted_.find(type);
+    if (runs == by_type_.end() || wanted == wanted_.end()) return found;
+    for (const size_t i : runs->second) {
+      const TracedOp& run = trace_.ops[i];
+      if (run.inputs.empty() || !Counts(run)) continue;
+      const auto agrees = [&](const auto& one) { return AgreeWithoutWeights(one.second, run); };
+      const bool own = agrees(*wanted->second.find(signature));
+      const auto all = std::count_if(wanted->second.begin(), wanted->second.end(), agrees);
+      if (own && all == 1) found.push_back(i);
+    }
+    return found;
+  }
+
   // An op without kernels says nothing about a device: they were captured into a graph, or lost.
   bool Counts(const TracedOp& run) const { return !trace_.on_device || run.time.count > 0; }
 
   const OpTrace& trace_;
   std::vector<bool> used_;
   std::map<std::string, std::vector<size_t>> by_type_, by_name_;
+  std::map<std::string, std::map<std::string, Wanted>> wanted_;  // by type and signature
 };
 
 // The value below which that share of the sorted times lies.
@@ -156,7 +233,7 @@ Nanos At(const std::vector<int64_t>& sorted, size_t numerator, size_t denominato
 
 TraceMatch MatchTrace(const Graph& graph, const OpTrace& trace) {
   TraceMatch match;
-  Matcher matcher(trace);
+  Matcher matcher(graph, trace);
   struct Row {
     MeasuredOp op;
     std::vector<int64_t> times;
@@ -177,7 +254,7 @@ TraceMatch MatchTrace(const Graph& graph, const OpTrace& trace) {
       share.matched += seen->second ? 1 : 0;
       continue;
     }
-    const std::vector<size_t> runs = matcher.Find(graph, op);
+    const std::vector<size_t> runs = matcher.Find(graph, op, signature.text);
     known[signature.text] = known[signature.text] || !runs.empty();
     share.matched += runs.empty() ? 0 : 1;
     if (runs.empty()) continue;

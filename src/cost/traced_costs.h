@@ -27,7 +27,8 @@ struct TracedOp {
   std::string name;  // of the node, where the trace has one; else ""
   std::vector<TracedTensor> inputs;
   Nanos time;
-  int32_t parent = -1;  // index of the op that called it, or -1
+  int32_t parent = -1;                  // index of the op that called it, or -1
+  std::vector<TracedTensor> outputs{};  // empty: the trace does not say
 };
 
 struct OpTrace {
@@ -35,6 +36,8 @@ struct OpTrace {
   bool on_device = false;     // times of kernels on an accelerator, not of calls on the CPU
   Nanos lost;                 // of kernels whose op is not known
   std::vector<TracedOp> ops;  // callers before what they call
+  // Of inputs: weights that the program packed in an order of its own.
+  bool leaves_weights_out = false;
 };
 
 // How much of a graph was found, and of the trace used.
@@ -53,7 +56,9 @@ struct TraceMatch {
 
 // An op of the graph takes the median of the traced ops of its type with inputs of its shapes and dtypes,
 // in the order of its arguments; where a trace names nodes, those of its name first. Numbers that became
-// tensors without dimensions are passed over, and what GPUs' own operators take behind the others. On a
+// tensors without dimensions are passed over, and what GPUs' own operators take behind the others. Where a trace
+// leaves weights out, a run that has all inputs of an op but some that are parameters, buffers or constants, and its
+// outputs, is the op's if it has the name, or could be no op's of another signature. On a
 // device an op that launched no kernel is not taken. Workspaces are
 // modelled, since traces have none. O(ops of both, sorted).
 TraceMatch MatchTrace(const Graph& graph, const OpTrace& trace);

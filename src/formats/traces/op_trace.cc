@@ -290,9 +290,9 @@ class KinetoReader {
 };
 
 // "input_type_shape": [{"float": [2, 3]}, ...]
-std::vector<TracedTensor> RuntimeInputs(const Json& args) {
+std::vector<TracedTensor> RuntimeTensors(const Json& args, const char* key) {
   std::vector<TracedTensor> inputs;
-  const auto given = args.find("input_type_shape");
+  const auto given = args.find(key);
   if (given == args.end() || !given->is_array()) return inputs;
   for (const Json& one : *given) {
     if (!one.is_object() || one.size() != 1 || !IsShape(*one.begin())) continue;
@@ -307,6 +307,7 @@ Result<OpTrace> ReadRuntimeProfile(const Json& events) {
   constexpr std::string_view kSuffix = "_kernel_time";
   OpTrace trace;
   trace.source = "ONNX Runtime";
+  trace.leaves_weights_out = true;  // prepacked ones, as of Gemm and Conv on the CPU
   std::vector<TracedOp> ops;
   std::vector<Interval> intervals;
   std::vector<bool> on_cpu;
@@ -334,7 +335,8 @@ Result<OpTrace> ReadRuntimeProfile(const Json& events) {
     TracedOp op;
     op.type = TextAt(*args, "op_name");
     op.name = std::move(name);
-    op.inputs = RuntimeInputs(*args);
+    op.inputs = RuntimeTensors(*args, "input_type_shape");
+    op.outputs = RuntimeTensors(*args, "output_type_shape");
     const std::string provider = TextAt(*args, "provider");
     on_cpu.push_back(provider.empty() || provider == "CPUExecutionProvider" ||
                      provider == "DnnlExecutionProvider");

@@ -104,7 +104,8 @@ TEST(OpTrace, ReadsNodesOfOnnxRuntime) {
    "args": {"op_name": "Conv"}},
   {"cat": "Node", "pid": 1, "tid": 1, "dur": 120, "ts": 3, "ph": "X", "name": "conv1_kernel_time",
    "args": {"op_name": "Conv", "provider": "CUDAExecutionProvider",
-            "input_type_shape": [{"float": [1, 3, 8, 8]}, {"float": [4, 3, 3, 3]}]}},
+            "input_type_shape": [{"float": [1, 3, 8, 8]}, {"float": [4, 3, 3, 3]}],
+            "output_type_shape": [{"float": [1, 4, 6, 6]}]}},
   {"cat": "Kernel", "pid": -1, "tid": 1, "dur": 77, "ts": 5, "ph": "X", "name": "implicit_gemm",
    "args": {}}
 ])";
@@ -117,6 +118,9 @@ TEST(OpTrace, ReadsNodesOfOnnxRuntime) {
   EXPECT_EQ(read.value().ops[0].type, "Conv");
   EXPECT_EQ(read.value().ops[0].time, Nanos(77'000));  // not the host's 120
   EXPECT_EQ(read.value().ops[0].inputs[1].shape, (std::vector<int64_t>{4, 3, 3, 3}));
+  ASSERT_EQ(read.value().ops[0].outputs.size(), 1u);
+  EXPECT_EQ(read.value().ops[0].outputs[0].shape, (std::vector<int64_t>{1, 4, 6, 6}));
+  EXPECT_TRUE(read.value().leaves_weights_out);
 }
 
 TEST(OpTrace, RefusesWhatHasNoTimesOfOps) {
