@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,24 @@ struct LargestBatch {
 Result<LargestBatch> FindLargestBatch(int64_t start, int64_t max,
                                       const std::function<Result<BatchTrial>(int64_t batch)>& trial,
                                       const StopToken& stop = {});
+
+// How many samples a second a step makes at a batch, with the fastest plan that quick means find.
+struct BatchRate {
+  int64_t batch = 0;
+  double samples_per_second = 0;
+  std::string algorithm;
+};
+
+// The rates at the batches where the best may be: the largest, its largest multiple of `devices` (which then have equal
+// shares), and trials that fitted, the largest first until two in a row are no faster than what was found before.
+// `rate`: none where no plan is found. Errors: those of `rate`. With b the result about log2(b) calls at most.
+Result<std::vector<BatchRate>> FindBatchRates(
+    const LargestBatch& found, int64_t devices,
+    const std::function<Result<std::optional<BatchRate>>(int64_t batch)>& rate,
+    const StopToken& stop = {});
+
+// Of equal rates the one at the smaller batch. `rates` has one at least.
+const BatchRate& BestRate(const std::vector<BatchRate>& rates);
 
 }  // namespace placewright
 

@@ -89,5 +89,31 @@ TEST_F(LargestBatchTest, ErrorsEndIt) {
   EXPECT_EQ(FindLargestBatch(1, 100, trial).error().code, ErrorCode::kBatchScaling);
 }
 
+// 24, 48, 54, 57 fit; on 4 devices 56 has equal shares, where 57 takes as long as 60.
+TEST_F(LargestBatchTest, RatesAreThoseOfBatchesThatFit) {
+  const LargestBatch found = Find(24, 1000, 57);
+  std::vector<int64_t> asked;
+  const auto rounded = [&](int64_t batch) -> Result<std::optional<BatchRate>> {
+    asked.push_back(batch);
+    const double seconds = 0.1 + 0.01 * static_cast<double>((batch + 3) / 4);
+    return std::optional(BatchRate{batch, static_cast<double>(batch) / seconds, "x"});
+  };
+  const std::vector<BatchRate> rates = FindBatchRates(found, 4, rounded).Take();
+  // 57 / 0.25 s = 228, 56 / 0.24 s = 233.3, 54 / 0.24 s = 225 and 48 / 0.22 s = 218.2: two in vain.
+  EXPECT_THAT(asked, ElementsAre(57, 56, 54, 48));
+  EXPECT_EQ(BestRate(rates).batch, 56);
+  EXPECT_NEAR(BestRate(rates).samples_per_second, 233.33, 0.01);
+}
+
+TEST_F(LargestBatchTest, RatesOfEqualSpeedAreThoseOfTheSmallestBatch) {
+  const auto same = [](int64_t batch) -> Result<std::optional<BatchRate>> {
+    if (batch == 57) return std::optional<BatchRate>();
+    return std::optional(BatchRate{batch, 100, "x"});
+  };
+  const std::vector<BatchRate> rates = FindBatchRates(Find(24, 1000, 57), 1, same).Take();
+  EXPECT_EQ(BestRate(rates).batch, 24);  // 57 has none; 54, 48 and 24, of which two are in vain
+  EXPECT_EQ(rates.size(), 3U);
+}
+
 }  // namespace
 }  // namespace placewright

@@ -15,8 +15,9 @@ namespace {
 
 class FitFinder {
  public:
-  FitFinder(const Problem& problem, const PlannerOptions& options)
+  FitFinder(const Problem& problem, const PlannerOptions& options, bool fastest)
       : problem_(problem),
+        fastest_(fastest),
         on_gpus_(OnGpusAlone(problem)),
         options_(options),
         of_all_(MakeSimulatedEvaluator(problem_, options.threads)),
@@ -43,6 +44,7 @@ class FitFinder {
       }
     }
     if (proof.ok() && PlacementFits(found)) return found;
+    if (found.fits) return found;
     if (replicated) PW_RETURN_IF_ERROR(LayoutsFit(found));
     return found;
   }
@@ -55,14 +57,15 @@ class FitFinder {
     return found;
   }
 
-  // A planner that cannot plan such a problem says nothing about what fits.
+  // Whether that is enough. A planner that cannot plan such a problem says nothing about what fits.
   bool Fits(const Planner& planner, const Problem& problem, Evaluator& evaluator, QuickFit& found) {
     if (options_.budget.Stopped()) return false;
     Result<PlannerResult> planned = planner.Plan(problem, evaluator, options_);
     if (!planned.ok() || !planned.value().feasible) return false;
+    if (found.fits && found.plan.step_time <= planned.value().step_time) return false;
     found.fits = true;
     found.plan = planned.Take();
-    return true;
+    return !fastest_;
   }
 
   bool PlacementFits(QuickFit& found) {
@@ -71,6 +74,7 @@ class FitFinder {
       if (planner->iterative() || !planner->in_auto() || planner->RunsLast(on_gpus_)) continue;
       if (Fits(*planner, on_gpus_, *of_gpus_, found)) return true;
     }
+    if (found.fits) return true;
     for (const std::unique_ptr<Planner>& planner : table) {
       if (planner->name() == "local-search") return SearchFits(*planner->AsIterative(), found);
     }
@@ -108,6 +112,7 @@ class FitFinder {
   }
 
   const Problem& problem_;
+  const bool fastest_;  // of all that are tried, not the first that fits
   Problem on_gpus_;
   const PlannerOptions& options_;
   std::unique_ptr<Evaluator> of_all_, of_gpus_;
@@ -128,7 +133,12 @@ Problem OnGpusAlone(Problem problem) {
 
 Result<QuickFit> FindFit(const Problem& problem, const Planner* asked,
                          const PlannerOptions& options) {
-  return FitFinder(problem, options).Find(asked);
+  return FitFinder(problem, options, false).Find(asked);
+}
+
+Result<QuickFit> FindFastest(const Problem& problem, const Planner* asked,
+                             const PlannerOptions& options) {
+  return FitFinder(problem, options, true).Find(asked);
 }
 
 }  // namespace placewright

@@ -33,6 +33,12 @@ inline constexpr int64_t kFitMoves = 200;
 Result<QuickFit> FindFit(const Problem& problem, const Planner* asked,
                          const PlannerOptions& options);
 
+// The fastest of the plans by which FindFit looks, those of data parallelism and of the constructive planners; what
+// comes behind these there is tried where none of them fits. With `asked` as there. For questions that compare
+// steps with one another, and so want the same effort for each.
+Result<QuickFit> FindFastest(const Problem& problem, const Planner* asked,
+                             const PlannerOptions& options);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_PLANNING_QUICK_FIT_H_

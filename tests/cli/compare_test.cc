@@ -1,9 +1,11 @@
 // `compare`: what Ctrl-C leaves, and plans that do not belong together.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "program_runner.h"
+#include "recorded_mlp.h"
 #include "small_graphs.h"
 
 namespace placewright {
@@ -73,6 +75,36 @@ TEST_F(Compare, PlansOfDifferentGraphsAreNamed) {
   EXPECT_THAT(same.out, HasSubstr("chain on "));
   EXPECT_THAT(same.out, Not(HasSubstr("do not compare")));
   EXPECT_EQ(RunJson({"compare", "a.plan.json", "a.plan.json"}).json()["graph"], "chain");
+}
+
+// `plan` and `compare` have the same default: ops may be split where the batch is proven to follow.
+class CompareSpaces : public RecordedMlp {
+ protected:
+  static bool Splits(const Json& result) {
+    return std::any_of(result["plans"].begin(), result["plans"].end(),
+                       [](const Json& plan) { return plan.contains("layouts"); });
+  }
+};
+
+TEST_F(CompareSpaces, AreThoseOfPlan) {
+  const std::vector<std::string> line = {"compare",  "mlp.json.gz",  "-c",
+                                         "two.yaml", "--iterations", "1"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = line;
+    all.insert(all.end(), more.begin(), more.end());
+    return RunJson(all);
+  };
+  const Outcome free = with({});
+  ASSERT_EQ(free.status, 0) << free.err;
+  EXPECT_TRUE(Splits(free.json()));
+  EXPECT_THAT(free.err, HasSubstr("--space placed: whole ops alone"));
+  const Outcome planned =
+      Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--iterations", "1", "-o", "p.plan.json"});
+  EXPECT_THAT(planned.err, HasSubstr("--space placed: whole ops alone"));
+  const Outcome placed = with({"--space", "placed"});
+  EXPECT_FALSE(Splits(placed.json()));
+  EXPECT_THAT(placed.err, Not(HasSubstr("--space placed")));
+  EXPECT_EQ(with({"--space", "replicated"}).json()["plans"].size(), free.json()["plans"].size());
 }
 
 }  // namespace

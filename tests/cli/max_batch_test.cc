@@ -20,6 +20,14 @@ class BatchOfStep : public RecordedMlp {
     RecordedMlp::SetUp();
     if (IsSkipped()) return;
     WriteCluster("small.yaml", "12 MiB");
+    std::string alone = Read("small.yaml");
+    for (const char* of_cpu :
+         {"  - {name: cpu0, kind: host, host: 0}\n",
+          "  - {between: [gpu0, cpu0], bandwidth: 10 GB/s, latency: 1 us}\n",
+          "  - {between: [gpu1, cpu0], bandwidth: 10 GB/s, latency: 1 us}\n"}) {
+      alone.erase(alone.find(of_cpu), std::string(of_cpu).size());
+    }
+    Write("two-gpus.yaml", alone);
   }
 
   // Two GPUs and a CPU with room for everything.
@@ -157,6 +165,70 @@ TEST_F(BatchOfStep, TheLargestIsSaidToPeople) {
       ContainsRegex("max batch  [0-9]+; (at )?[0-9]+ (no plan that fits was found|is proven)"));
   EXPECT_THAT(run.out, ContainsRegex("throughput [0-9.e+]+ samples/s \\(batch [0-9]+\\)"));
   EXPECT_THAT(run.err, ContainsRegex("the largest batch was found by [0-9]+ trials"));
+}
+
+// The best rate is that of a batch that fits, and of the rates that were found.
+TEST_F(BatchOfStep, TheBatchOfTheBestRateIsSaid) {
+  for (const std::string algorithm : {"data-parallel", "layered"}) {
+    const Outcome run =
+        RunJson({"plan", "mlp.json.gz", "-c", "small.yaml", "--algo", algorithm, "--max-batch"});
+    ASSERT_EQ(run.status, 0) << run.err;
+    const Json found = run.json()["max_batch"];
+    ASSERT_FALSE(found["rates"].empty());
+    double best = 0;
+    for (const Json& rate : found["rates"]) {
+      EXPECT_LE(rate["batch"], found["batch"]);
+      best = std::max(best, rate["samples_per_second"].get<double>());
+      // A planner that makes one plan makes the same at that batch.
+      const Json at = RunJson({"plan", "mlp.json.gz", "-c", "small.yaml", "--algo", algorithm,
+                               "--batch", rate["batch"].dump(), "-o", "at.plan.json"})
+                          .json();
+      if (algorithm == "layered") continue;  // on the CPU, too, there
+      EXPECT_DOUBLE_EQ(at["samples_per_second"], rate["samples_per_second"]) << rate;
+    }
+    EXPECT_EQ(found["best_rate"]["samples_per_second"], best);
+    // Two GPUs: an even batch is among them.
+    const bool even =
+        std::any_of(found["rates"].begin(), found["rates"].end(), [&](const Json& at) {
+          return at["batch"].get<int64_t>() == found["batch"].get<int64_t>() / 2 * 2;
+        });
+    EXPECT_TRUE(even || algorithm == "layered") << found["rates"];
+  }
+  const Outcome text =
+      Run({"plan", "mlp.json.gz", "-c", "small.yaml", "--algo", "data-parallel", "--max-batch"});
+  EXPECT_THAT(text.out, ContainsRegex("best rate  batch [0-9]+: [0-9.e+]+ samples/s \\(data-par"));
+}
+
+// The plan at the batch that is named fits, and that at the next does not.
+TEST_F(BatchOfStep, WhereNothingFitsASmallerBatchIsNamed) {
+  const int64_t largest = LargestOf("data-parallel");
+  const Outcome run = Run({"plan", "mlp.json.gz", "-c", "small.yaml", "--algo", "data-parallel",
+                           "--batch", std::to_string(4 * largest)});
+  EXPECT_EQ(run.status, 5) << run.out;
+  EXPECT_THAT(run.err, HasSubstr("; or --batch " + std::to_string(largest) +
+                                 " (the largest that fits, by data-parallel; now " +
+                                 std::to_string(4 * largest) + ")"));
+  EXPECT_THAT(run.err, HasSubstr("; or record the step with gradient checkpointing "
+                                 "(torch.utils.checkpoint): activations are "));
+  EXPECT_THAT(run.err, Not(HasSubstr("internal")));
+}
+
+// What whole ops need is too much for one GPU, and half of it is not; and the other way round.
+TEST_F(BatchOfStep, WhereNothingFitsAnotherKindOfPlanIsNamed) {
+  const int64_t split = LargestOf("data-parallel");
+  const int64_t whole = LargestOf("single");
+  ASSERT_GT(split, whole + 1);
+  const std::string batch = std::to_string(whole + (split - whole) / 2);
+  const Outcome placed = Run({"plan", "mlp.json.gz", "-c", "small.yaml", "--algo", "single",
+                              "--forbid", "*=cpu0", "--batch", batch});
+  EXPECT_THAT((std::vector<int>{4, 5}), ::testing::Contains(placed.status)) << placed.err;
+  EXPECT_THAT(placed.err, Not(HasSubstr("--space replicated")));  // it could not keep --forbid
+  const Outcome alone =
+      Run({"plan", "mlp.json.gz", "-c", "two-gpus.yaml", "--algo", "single", "--batch", batch});
+  EXPECT_THAT((std::vector<int>{4, 5}), ::testing::Contains(alone.status)) << alone.err;
+  EXPECT_THAT(alone.err,
+              ContainsRegex("; or --space replicated --algo [-a-z]+, which may split ops: "
+                            "[-a-z]+ then fits, [0-9.]+ .?s a step"));
 }
 
 TEST_F(BatchOfStep, LayoutsByHandFollowTheBatch) {

@@ -9,6 +9,7 @@
 #include "cli/request/model_source.h"
 #include "cli/request/models.h"
 #include "cli/request/step_state.h"
+#include "cli/request/unrecorded.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
@@ -121,7 +122,9 @@ class CaptureCommand : public Command {
       }
     }
     request_.keep_contents = !weights_.empty();
-    PW_RETURN_IF_ERROR(ChooseSource(options_, &request_));
+    if (Status source = ChooseSource(options_, &request_); !source.ok()) {
+      return WithRecorder(std::move(source.error()), request_.model);
+    }
     request_.prove_batch = !one_batch_;
     if (request_.model == kStandardInput) {
       return MakeError(ErrorCode::kUsage, "capture reads models of the zoo and files, not \"-\"",
@@ -141,7 +144,9 @@ class CaptureCommand : public Command {
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     if (!weights_.empty()) PW_RETURN_IF_ERROR(ProbeWritable(weights_));
     request_.interrupted = &CatchInterrupts();
-    PW_ASSIGN(RecordedModel recorded, RecordModel(request_, output_));
+    Result<RecordedModel> made = RecordModel(request_, output_);
+    if (!made.ok()) return WithRecorder(std::move(made.error()), request_.model);
+    RecordedModel recorded = made.Take();
     if (!weights_.empty()) {
       const std::vector<std::string> missing = MissingWeights(recorded.capture);
       if (!missing.empty()) {
@@ -190,7 +195,8 @@ class CaptureCommand : public Command {
     if (output_.empty()) output_ = RecordedPath(request_.model);
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const RecordedConfiguration recorded,
-              RecordConfiguration(request_.model, batch_, words, output_));
+              RecordConfiguration(request_.model, batch_, words, output_,
+                                  [&](std::string_view text) { context.console.Note(text); }));
     for (const std::string& note : recorded.notes) context.console.Note("note: " + note);
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, recorded.bytes));
     PW_ASSIGN(LoadedGraph loaded, LoadGraph(output_));

@@ -103,6 +103,7 @@ class CompareCommand : public Command {
     AddInputOptions(app, &input_);
     AddSearchOptions(app, &search_);
     AddSpaceOptions(app, &space_, true);
+    app_ = app;
     app.AddOption("--svg", svg_, "With plans: draw their schedules one under the other")
         .TypeName("FILE")
         .Group("Output");
@@ -202,11 +203,15 @@ class CompareCommand : public Command {
   Result<int> CompareAlgorithms(Context& context) {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     input_.interrupted = &interrupted;
+    input_.say = [&context](std::string_view text) { context.console.Note(text); };
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     PW_ASSIGN(const PlanSpace space, ParseSpace(space_));
-    const bool distributes = space == PlanSpace::kReplicated || !space_.layouts.empty();
+    const bool asked = space == PlanSpace::kReplicated || !space_.layouts.empty();
+    space_.where_proven = !asked && !app_.Given("--space");  // as `plan` does
     PW_ASSIGN(const std::unique_ptr<Planning> planning,
-              Prepare(input_, search_, distributes ? &space_ : nullptr));
+              Prepare(input_, search_, asked || space_.where_proven ? &space_ : nullptr));
+    const bool distributes = planning->layouts != nullptr;
+    if (space_.where_proven && distributes) context.console.Note(kMayBeSplit);
     Comparison comparison;
     std::vector<const Planner*> planners;
     for (const Planner* planner : algorithms_.all()) {
@@ -470,6 +475,7 @@ class CompareCommand : public Command {
     console.PrintJson(object);
   }
 
+  CommandLine app_;
   Algorithms algorithms_;
   std::vector<std::string> files_;
   std::string svg_, executed_;

@@ -9,6 +9,7 @@
 #include "cli/request/analysis.h"
 #include "cli/request/assumptions.h"
 #include "cli/request/configurations.h"
+#include "cli/request/fit_advice.h"
 #include "cli/request/given.h"
 #include "cli/request/learned_planners.h"
 #include "cli/request/max_batch.h"
@@ -121,6 +122,7 @@ class PlanCommand : public Command {
     }
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
+    input_.say = [&context](std::string_view text) { context.console.Note(text); };
     if (output_.empty()) {
       const bool configuration = IsConfiguration(input_.graph);
       output_ = DefaultPlanPath(configuration ? ConfigurationName(input_.graph) : input_.graph);
@@ -137,12 +139,16 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(CheckOutput());
     }
 
-    PW_ASSIGN(const std::unique_ptr<Planning> planning,
-              Prepare(input_, search_, splits ? &space_ : nullptr));
+    Result<std::unique_ptr<Planning>> prepared =
+        Prepare(input_, search_, splits ? &space_ : nullptr);
+    if (!prepared.ok() && prepared.error().code == ErrorCode::kInfeasible) {
+      prepared.error().remedy += FitAdvice(
+          {input_, search_, splits ? &space_ : nullptr, *asked, nullptr, StopToken(&interrupted)},
+          context.console);
+    }
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, std::move(prepared));
     if (space_.where_proven && planning->layouts) {
-      context.console.Note(
-          "ops may be split and copied, as the batch is proven to follow (--space placed: "
-          "whole ops alone)");
+      context.console.Note(kMayBeSplit);
     }
     PW_RETURN_IF_ERROR(
         CheckPathsUtf8(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
@@ -153,7 +159,7 @@ class PlanCommand : public Command {
     options.bound = planning->prepared->search_bound();
     if (!space_.layouts.empty()) {
       PW_ASSIGN(PlannerResult given, GivenLayouts(*planning));
-      return FinishDistributed(*planning, std::move(given), budget, context);
+      return FinishDistributed(*planning, std::move(given), *asked, budget, context);
     }
     if (!initial_.empty()) {
       PW_ASSIGN(Initial initial, LoadInitial(initial_, input_, *planning));
@@ -202,7 +208,9 @@ class PlanCommand : public Command {
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
     if (max_batch_) TakeTrialsPlan(*max_batch_, result);
-    if (result.layouts) return FinishDistributed(*planning, std::move(result), budget, context);
+    if (result.layouts) {
+      return FinishDistributed(*planning, std::move(result), *asked, budget, context);
+    }
     if (sfb_ != SfbMode::kNone) {
       result.notes.push_back(
           "the plan splits no op, so that there are no synchronised gradients to recompute "
@@ -230,6 +238,13 @@ class PlanCommand : public Command {
         WritePictures(pictures_, planning->inputs, sim_graph, result.placement, analysis, plan);
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error = OutcomeError(*planning, result, budget);
+    if (error && error->code == ErrorCode::kNothingFound) {
+      error->remedy += CheckpointAdvice(planning->inputs.graph.graph, analysis,
+                                        planning->inputs.cluster.cluster) +
+                       FitAdvice({input_, search_, splits ? &space_ : nullptr, *asked,
+                                  planning.get(), budget.stop},
+                                 context.console);
+    }
     if (result.out_of_memory) error = OutOfMemory();
     return Report(planning->inputs, planning->bound().argument, plan, analysis, result.notes, error,
                   context.console);
@@ -312,7 +327,7 @@ class PlanCommand : public Command {
 
   // A plan that splits or copies ops is its compiled step, from here on.
   Result<int> FinishDistributed(const Planning& planning, PlannerResult result,
-                                const Budget& budget, Context& context) {
+                                const Planner& asked, const Budget& budget, Context& context) {
     const std::string& file = space_.layouts.empty() ? input_.graph : space_.layouts;
     if (budget.Stopped() && sfb_ != SfbMode::kNone) {
       result.notes.push_back("no gradient is recomputed from factors, as the run was interrupted");
@@ -347,6 +362,9 @@ class PlanCommand : public Command {
       error = Interrupted(plan.feasible);
     } else if (!plan.feasible) {
       error = DoesNotFit(plan, inputs.cluster.cluster, distributed);
+      error->remedy +=
+          CheckpointAdvice(planning.inputs.graph.graph, analysis, inputs.cluster.cluster) +
+          FitAdvice({input_, search_, &space_, asked, &planning, budget.stop}, context.console);
     }
     if (result.out_of_memory) error = OutOfMemory();
     const std::optional<Bound>& bound = planning.prepared->replicated_bound();
@@ -365,13 +383,12 @@ class PlanCommand : public Command {
     const auto order = FindCheaperOrder(distributed.sim_graph, distributed.placement, plan.policy);
     return MakeError(
         ErrorCode::kNothingFound,
-        fmt::format("the plan of {} does not fit: {} needs {} and has {}", plan.algorithm,
-                    worst->name, FormatBytes(worst->peak_memory), FormatBytes(worst->capacity)),
+        fmt::format("the plan of {} does not fit: {} needs {} and has {}; nothing was written",
+                    plan.algorithm, worst->name, FormatBytes(worst->peak_memory),
+                    FormatBytes(worst->capacity)),
         "",
-        fmt::format("Give it more time, another algorithm or a smaller batch{}, or record the step "
-                    "with gradient "
-                    "checkpointing (torch.utils.checkpoint); nothing was written.",
-                    order ? ", or " + Describe(*order, cluster) : ""));
+        fmt::format("Give more time (--time), or more memory{}",
+                    order ? "; or " + Describe(*order, cluster) : ""));
   }
 
   // The plan found is one of whole ops, which its bound is of; others were allowed.
@@ -524,7 +541,7 @@ class PlanCommand : public Command {
     Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
     object["bound_argument"] = bound_argument;
     object["max_batch"] = nullptr;
-    if (max_batch_) object["max_batch"] = MaxBatchToJson(max_batch_->found);
+    if (max_batch_) object["max_batch"] = MaxBatchToJson(*max_batch_);
     object["peak_rss_bytes"] = PeakResidentBytes();
     object["plan_file"] = nullptr;
     if (plan.feasible) object["plan_file"] = output_;
@@ -551,8 +568,11 @@ class PlanCommand : public Command {
     const Style& style = console.style();
     const Cluster& cluster = inputs.cluster.cluster;
     console.Print(RenderHeadline(plan, style));
-    if (max_batch_)
-      console.Print(fmt::format("  max batch  {}\n", DescribeMaxBatch(max_batch_->found)));
+    if (max_batch_) {
+      console.Print(fmt::format("  max batch  {}\n  best rate  {}\n",
+                                DescribeMaxBatch(max_batch_->found),
+                                DescribeBestRate(*max_batch_)));
+    }
     const std::string modules = RenderModuleTable(analysis, plan.distribution, cluster, style);
     if (!modules.empty()) console.Print("\n" + modules);
     console.Print("\n" + RenderDevices(plan.devices, style));

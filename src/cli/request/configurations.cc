@@ -81,36 +81,60 @@ Result<Named> Parse(const std::string& graph) {
   return named;
 }
 
-// The exporter beside the program, as installed or in the repository.
+constexpr std::string_view kExporter = "placewright_export.py";
+
 Result<std::string> FindExporter() {
-  std::error_code error;
-  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place : {"../share/placewright/python", "../../python"}) {
-    const fs::path file = (bin / place / "placewright_export.py").lexically_normal();
-    if (fs::is_regular_file(file, error)) return file.string();
-  }
+  std::string path = ExporterPath();
+  if (path != kExporter) return path;
   return MakeError(
       ErrorCode::kMissingRuntime, "the exporter placewright_export.py is not beside the program",
       "", "Install Placewright whole, or record the model with the exporter of its sources.");
 }
 
-// Runs a program with its output in files; its exit status, kNoProgram where it cannot be started, and a negative
+// What the program writes to its standard error, to the end; whole lines of a recording that gets on are handed to `say`.
+std::string ReadErrors(int pipe, const RecordingSays& say) {
+  constexpr size_t kKept = 1 << 20;
+  std::string all, line;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = read(pipe, buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return all;
+    for (const char c : std::string_view(buffer, static_cast<size_t>(got))) {
+      if (c != '\n') {
+        if (line.size() < kKept) line += c;
+        continue;
+      }
+      if (say && line.starts_with("record")) say(line);
+      all += line + "\n";
+      if (all.size() > 2 * kKept) all.erase(0, all.size() - kKept);
+      line.clear();
+    }
+  }
+}
+
+// Runs a program with its output in a file; its exit status, kNoProgram where it cannot be started, and a negative
 // number of the signal that ended it.
-int Run(const std::vector<std::string>& words, const std::string& output,
-        const std::string& errors) {
+int Run(const std::vector<std::string>& words, const std::string& output, const RecordingSays& say,
+        std::string* errors) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return kNoProgram;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), kFlags, 0600);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), kFlags, 0600);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
   pid_t child = 0;
   const int failed =
       posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (failed == 0) *errors = ReadErrors(ends[0], say);
+  close(ends[0]);
   if (failed != 0) return kNoProgram;
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
@@ -120,9 +144,7 @@ int Run(const std::vector<std::string>& words, const std::string& output,
 }
 
 // What the exporter says is wrong: its last lines, without its own name.
-std::string LastWords(const std::string& errors) {
-  const Result<std::string> read = ReadFileRaw(errors);
-  std::string text = read.ok() ? read.value() : "";
+std::string LastWords(std::string text) {
   constexpr std::string_view kOwn = "placewright_export.py: ";
   const size_t own = text.rfind(kOwn);
   if (own != std::string::npos) text.erase(0, own + kOwn.size());
@@ -161,6 +183,21 @@ Error Failed(const std::string& graph, const std::string& python, int status,
 
 }  // namespace
 
+std::string ExporterPython() {
+  const char* given = std::getenv("PLACEWRIGHT_PYTHON");
+  return given != nullptr && *given != '\0' ? given : "python3";
+}
+
+std::string ExporterPath() {
+  std::error_code error;
+  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"../share/placewright/python", "../../python"}) {
+    const fs::path file = (bin / place / kExporter).lexically_normal();
+    if (fs::is_regular_file(file, error)) return file.string();
+  }
+  return std::string(kExporter);
+}
+
 bool IsConfiguration(const std::string& graph) { return graph.starts_with(kPrefix); }
 
 std::string ConfigurationName(const std::string& graph) {
@@ -182,11 +219,11 @@ std::string ConfigurationName(const std::string& graph) {
 Result<RecordedConfiguration> RecordConfiguration(const std::string& graph,
                                                   std::optional<int64_t> batch,
                                                   const std::vector<std::string>& options,
-                                                  const std::string& file) {
+                                                  const std::string& file,
+                                                  const RecordingSays& say) {
   PW_ASSIGN(const Named named, Parse(graph));
   PW_ASSIGN(const std::string exporter, FindExporter());
-  const char* given = std::getenv("PLACEWRIGHT_PYTHON");
-  const std::string python = given != nullptr && *given != '\0' ? given : "python3";
+  const std::string python = ExporterPython();
   const TemporaryFolder folder;
   if (folder.path().empty()) {
     return MakeError(ErrorCode::kFileUnwritable, "there is no folder for temporary files", "",
@@ -202,8 +239,9 @@ Result<RecordedConfiguration> RecordConfiguration(const std::string& graph,
     if (!option) words.insert(words.end(), {"--set", key + "=" + value});
   }
   words.insert(words.end(), options.begin(), options.end());
-  const std::string output = folder.path() + "/output", errors = folder.path() + "/errors";
-  const int status = Run(words, output, errors);
+  const std::string output = folder.path() + "/output";
+  std::string errors;
+  const int status = Run(words, output, say, &errors);
   if (status != 0) return Failed(graph, python, status, errors);
   RecordedConfiguration recorded;
   PW_ASSIGN(recorded.bytes, ReadFileRaw(step));

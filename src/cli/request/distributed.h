@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "cli/request/inputs.h"
@@ -44,6 +45,10 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
 // Whether a plan may split or copy ops of the step: not without `space`; where that asks for it; and else where it is
 // proven how the step follows its batch, the cost model knows parts of its ops, and there are several devices.
 bool MaySplit(const SpaceOptions* space, const Inputs& inputs);
+// Said where that is so though nothing was asked for.
+inline constexpr std::string_view kMayBeSplit =
+    "ops may be split and copied, as the batch is proven to follow (--space placed: whole ops "
+    "alone)";
 
 // Errors: kUsage with near names.
 Result<PlanSpace> ParseSpace(const SpaceOptions& options);

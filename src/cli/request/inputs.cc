@@ -168,7 +168,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   graph_options.prove_batch = options.prove_batch;
   PW_ASSIGN(LoadedGraph graph,
             LoadGraphOrModel(options.graph, graph_options, {options.store, options.store_kept},
-                             options.interrupted));
+                             options.interrupted, options.say));
   const SchedulingPolicy policy = stated.value_or(DefaultPolicy(graph.graph.format()));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), policy);
   if (!cluster) {

@@ -30,10 +30,17 @@ bool IsOfTheBatch(ErrorCode code) {
          code == ErrorCode::kField;
 }
 
+BatchRate RateOf(const PlannerResult& plan, int64_t batch) {
+  const double seconds = static_cast<double>(std::max<int64_t>(1, plan.step_time.count)) / 1e9;
+  return {batch, static_cast<double>(batch) / seconds, plan.algorithm};
+}
+
 class BatchTrials {
  public:
-  BatchTrials(const MaxBatchRequest& request, Console& console)
+  BatchTrials(const MaxBatchRequest& request, Console& console,
+              std::optional<Clock::time_point> deadline = std::nullopt)
       : request_(request), console_(console) {
+    options_.budget.deadline = deadline;
     options_.threads = ThreadsOf(request.search);
     options_.seed = request.search.seed;
     options_.budget.stop = request.stop;
@@ -75,15 +82,33 @@ class BatchTrials {
     made.value().seconds = std::chrono::duration<double>(Clock::now() - started).count();
     ++trials_;
     seconds_ += made.value().seconds;
-    if (made.value().seconds >= kNotedSeconds) console_.Note(Describe(made.value()));
+    if (!quiet_ && made.value().seconds >= kNotedSeconds) console_.Note(Describe(made.value()));
     return made;
   }
 
+  // None where no plan is found any more.
+  Result<std::optional<BatchRate>> Rate(int64_t batch) {
+    console_.Progress(fmt::format("batch {}: how fast is it?", batch));
+    PW_ASSIGN(const std::unique_ptr<AtBatch> at, Build(batch));
+    std::optional<BatchRate> rate;
+    if (at->infeasible.empty()) {
+      PW_ASSIGN(const QuickFit fit, Fit(*at, FindFastest));
+      if (fit.fits && fit.plan.step_time.count > 0) {
+        rate = RateOf(fit.plan, batch);
+      }
+    }
+    console_.Progress("");
+    return rate;
+  }
+
+  const PlannerResult& plan() const { return plan_; }
   PlannerResult TakePlan() { return std::move(plan_); }
+  void Quiet() { quiet_ = true; }
   bool may_split() const { return may_split_; }  // ops, in the last trial
 
   void NoteEnd() const {
-    console_.Note(fmt::format("the largest batch was found by {} trials in {:.1f} s", trials_, seconds_));
+    console_.Note(
+        fmt::format("the largest batch was found by {} trials in {:.1f} s", trials_, seconds_));
   }
 
  private:
@@ -109,25 +134,47 @@ class BatchTrials {
     return at;
   }
 
-  Result<BatchTrial> Make(int64_t batch) {
+  // The problem at a batch with what it points to; never moved once made.
+  struct AtBatch {
+    Inputs inputs;
+    std::unique_ptr<LayoutProblem> layouts;
+    Problem problem;
+    std::string infeasible;  // why there is none
+  };
+
+  Result<std::unique_ptr<AtBatch>> Build(int64_t batch) {
     const InputOptions at = At(batch);
-    PW_ASSIGN(const Inputs inputs, LoadInputs(at));
+    auto made = std::make_unique<AtBatch>();
+    PW_ASSIGN(made->inputs, LoadInputs(at));
+    const Inputs& inputs = made->inputs;
     PW_ASSIGN(const Constraints constraints, ParseConstraints(request_.search));
     Result<Problem> built = BuildProblem(inputs.graph.graph, inputs.cluster.cluster, inputs.costs,
                                          constraints, inputs.policy);
     if (!built.ok() && built.error().code == ErrorCode::kInfeasible) {
-      return BatchTrial{batch, BatchVerdict::kProvenNot, built.error().message, 0};
+      made->infeasible = built.error().message;
+      return made;
     }
-    PW_ASSIGN(Problem problem, std::move(built));
-    std::unique_ptr<LayoutProblem> layouts;
+    PW_ASSIGN(made->problem, std::move(built));
     may_split_ = MaySplit(request_.space, inputs);
     if (may_split_) {
-      PW_ASSIGN(layouts, MakeLayoutProblem(at, *request_.space, inputs));
-      problem.layouts = layouts.get();
+      PW_ASSIGN(made->layouts, MakeLayoutProblem(at, *request_.space, inputs));
+      made->problem.layouts = made->layouts.get();
     }
+    return made;
+  }
+
+  Result<QuickFit> Fit(const AtBatch& at, decltype(&FindFit) find) const {
     const bool given = request_.space != nullptr && !request_.space->layouts.empty();
-    PW_ASSIGN(QuickFit fit, (given ? OfLayouts(*layouts)
-                                   : FindFit(problem, &request_.asked, options_).InFile(at.graph)));
+    if (given) return OfLayouts(*at.layouts);
+    return find(at.problem, &request_.asked, options_).InFile(request_.input.graph);
+  }
+
+  Result<BatchTrial> Make(int64_t batch) {
+    PW_ASSIGN(const std::unique_ptr<AtBatch> at, Build(batch));
+    if (!at->infeasible.empty()) {
+      return BatchTrial{batch, BatchVerdict::kProvenNot, at->infeasible, 0};
+    }
+    PW_ASSIGN(QuickFit fit, Fit(*at, FindFit));
     if (request_.stop.StopRequested()) return MakeError(ErrorCode::kInterrupted, "interrupted");
     BatchTrial trial{batch, BatchVerdict::kNotFound, fit.reason, 0};
     if (fit.proven) trial.verdict = BatchVerdict::kProvenNot;
@@ -154,7 +201,7 @@ class BatchTrials {
   Console& console_;
   PlannerOptions options_;
   PlannerResult plan_;  // of the largest batch that fits so far: trials that fit ascend
-  bool first_ = true, may_split_ = false;
+  bool first_ = true, may_split_ = false, quiet_ = false;
   int trials_ = 0;
   double seconds_ = 0;
 };
@@ -207,7 +254,37 @@ Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console) 
     return error;
   }
   trials.NoteEnd();
-  return MaxBatch{std::move(of_all), trials.TakePlan()};
+  // Devices that have equal shares where the batch divides by their number.
+  const size_t parts = trials.plan().layouts ? trials.plan().devices.size() : 1;
+  PW_ASSIGN(std::vector<BatchRate> rates,
+            FindBatchRates(
+                of_all, static_cast<int64_t>(parts),
+                [&](int64_t batch) { return trials.Rate(batch); }, request.stop));
+  if (request.stop.StopRequested()) return WasInterrupted(largest);
+  if (rates.empty()) rates.push_back(RateOf(trials.plan(), of_all.batch));
+  return MaxBatch{std::move(of_all), trials.TakePlan(), std::move(rates)};
+}
+
+std::optional<SmallerBatch> FindSmallerBatch(const MaxBatchRequest& request, int64_t batch,
+                                             std::chrono::seconds limit, Console& console) {
+  if (batch < 2) return std::nullopt;
+  const Clock::time_point deadline = Clock::now() + limit;
+  BatchTrials trials(request, console, deadline);
+  if (!trials.Start().ok()) return std::nullopt;
+  SmallerBatch smaller;
+  trials.Quiet();
+  const Result<LargestBatch> found =
+      FindLargestBatch(batch / 2, batch - 1, [&](int64_t at) -> Result<BatchTrial> {
+        Result<BatchTrial> trial = trials.Try(at);
+        const bool fits = trial.ok() && trial.value().verdict == BatchVerdict::kFits;
+        if (fits) smaller = {at, false, trial.value().reason};
+        // What time left out does not fit for that reason alone.
+        if (Clock::now() >= deadline) return MakeError(ErrorCode::kCancelled, "time is over");
+        return trial;
+      });
+  if (smaller.batch == 0) return std::nullopt;
+  smaller.largest = found.ok();
+  return smaller;
 }
 
 std::vector<DistributionSpec> StartsOf(const MaxBatch& found) {
@@ -258,9 +335,34 @@ std::string DescribeMaxBatch(const LargestBatch& found) {
   return fmt::format("{}; at {} no plan that fits was found", found.batch, above->batch);
 }
 
-Json MaxBatchToJson(const LargestBatch& found) {
-  Json object = {{"batch", found.batch}, {"trials", Json::array()}};
-  for (const BatchTrial& trial : found.trials) {
+std::string DescribeBestRate(const MaxBatch& found) {
+  const BatchRate& best = BestRate(found.rates);
+  const BatchRate& largest = found.rates.front();
+  std::string text = fmt::format("batch {}: {:.4g} samples/s ({}", best.batch,
+                                 best.samples_per_second, best.algorithm);
+  if (largest.batch != best.batch) {
+    text += fmt::format("; {}: {:.4g}", largest.batch, largest.samples_per_second);
+  }
+  return text + "), by quick plans";
+}
+
+namespace {
+
+Json RateToJson(const BatchRate& rate) {
+  return {{"batch", rate.batch},
+          {"samples_per_second", rate.samples_per_second},
+          {"algorithm", rate.algorithm}};
+}
+
+}  // namespace
+
+Json MaxBatchToJson(const MaxBatch& found) {
+  Json object = {{"batch", found.found.batch},
+                 {"best_rate", RateToJson(BestRate(found.rates))},
+                 {"rates", Json::array()},
+                 {"trials", Json::array()}};
+  for (const BatchRate& rate : found.rates) object["rates"].push_back(RateToJson(rate));
+  for (const BatchTrial& trial : found.found.trials) {
     object["trials"].push_back({{"batch", trial.batch},
                                 {"verdict", ToString(trial.verdict)},
                                 {"reason", trial.reason},

@@ -2,8 +2,10 @@
 #ifndef PLACEWRIGHT_CLI_REQUEST_MAX_BATCH_H_
 #define PLACEWRIGHT_CLI_REQUEST_MAX_BATCH_H_
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/stop.h"
@@ -27,12 +29,25 @@ struct MaxBatchRequest {
 struct MaxBatch {
   LargestBatch found;  // batch at least 1
   PlannerResult plan;  // at that batch, one that fits
+  std::vector<BatchRate>
+      rates;  // of the trials' plans, not of the search behind them; one at least
 };
 
 // Says each trial on standard error. Errors: kBatchScaling where nothing proves how the graph's sizes follow
 // the batch; kInfeasible or kNothingFound where batch 1 does not fit; kInterrupted; those of reading the graph and of the
 // planner.
 Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console);
+
+// For an error at a batch that does not fit: the largest one below it that does, as far as `limit` reaches.
+struct SmallerBatch {
+  int64_t batch = 0;
+  bool largest =
+      false;  // all batches up to the next were looked at as FindMaxBatch does; else time was over
+  std::string algorithm;  // whose plan fits
+};
+// Silent. Nothing where none was found, or nothing proves how sizes follow the batch.
+std::optional<SmallerBatch> FindSmallerBatch(const MaxBatchRequest& request, int64_t batch,
+                                             std::chrono::seconds limit, Console& console);
 
 // What a search over layouts is to start from: the trials' plan, where it took such a search to find that the batch
 // fits, as one within the time may come to nothing; else nothing.
@@ -43,8 +58,10 @@ void TakeTrialsPlan(const MaxBatch& found, PlannerResult& result);
 
 // "57; at 58 no plan that fits was found"
 std::string DescribeMaxBatch(const LargestBatch& found);
-// {batch, trials[{batch, verdict, reason, seconds}]}
-Json MaxBatchToJson(const LargestBatch& found);
+// "batch 56: 812 samples/s (horovod; 57: 790), by quick plans"
+std::string DescribeBestRate(const MaxBatch& found);
+// {batch, best_rate{batch, samples_per_second, algorithm}, rates[as best_rate], trials[{batch, verdict, reason, seconds}]}
+Json MaxBatchToJson(const MaxBatch& found);
 
 }  // namespace placewright
 

@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "cli/request/child_capture.h"
 #include "cli/request/configurations.h"
+#include "cli/request/unrecorded.h"
 #include "formats/aten/format.h"
 #include "formats/aten/writer.h"
 #include "formats/plan/plan_files.h"
@@ -72,9 +73,22 @@ std::string_view ExtensionOfInput() {
   return format.ok() ? format.value()->extension : ".json";
 }
 
+// The exporter's option that its sentences name is one of `capture`.
+RecordingSays SaidElsewhere(const RecordingSays& say) {
+  if (!say) return say;
+  return [say](std::string_view sentence) {
+    constexpr std::string_view kOption = "--one-batch (rebatch=False)";
+    std::string text(sentence);
+    const size_t at = text.find(kOption);
+    if (at != std::string::npos)
+      text.replace(at, kOption.size(), "`placewright capture` with --one-batch");
+    say(text);
+  };
+}
+
 // Recorded by the exporter for PyTorch users, and read back as the file that it wrote.
 Result<LoadedGraph> LoadConfiguration(const std::string& graph, const GraphInputOptions& options,
-                                      const StepStore& store) {
+                                      const StepStore& store, const RecordingSays& say) {
   if (!options.dimensions.empty()) {
     return MakeError(
         ErrorCode::kUsage,
@@ -82,7 +96,7 @@ Result<LoadedGraph> LoadConfiguration(const std::string& graph, const GraphInput
         "Open dimensions are ONNX's; --batch changes the batch, hf:PATH@sequence=N the words.");
   }
   PW_ASSIGN(RecordedConfiguration recorded,
-            RecordConfiguration(graph, options.batch, {}, store.path));
+            RecordConfiguration(graph, options.batch, {}, store.path, SaidElsewhere(say)));
   GraphInputOptions as_recorded = options;
   as_recorded.batch.reset();
   LoadedGraph loaded;
@@ -183,7 +197,8 @@ std::string StoredClusterPath(const std::string& cluster, const std::string& pla
 }
 
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
-                                     const StepStore& store, const std::atomic<bool>* interrupted) {
+                                     const StepStore& store, const std::atomic<bool>* interrupted,
+                                     const RecordingSays& say) {
   if (graph == kStandardInput && !store.path.empty()) {
     PW_ASSIGN(LoadedGraph loaded, LoadGraph(graph, options));
     PW_ASSIGN(const std::string bytes, ReadFileRaw(graph));
@@ -191,8 +206,12 @@ Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputO
     loaded.path = store.path;
     return loaded;
   }
-  if (IsConfiguration(graph)) return LoadConfiguration(graph, options, store);
-  if (!MayBeModel(graph)) return LoadGraph(graph, options);
+  if (IsConfiguration(graph)) return LoadConfiguration(graph, options, store, say);
+  if (!MayBeModel(graph)) {
+    Result<LoadedGraph> loaded = LoadGraph(graph, options);
+    if (!loaded.ok()) return WithRecorder(std::move(loaded.error()), graph);
+    return loaded;
+  }
   if (!options.dimensions.empty()) {
     return MakeError(ErrorCode::kUsage, "--dim is not for " + graph + ", a model of the zoo", "",
                      "Open dimensions are ONNX's; --batch changes the batch, `placewright capture` "
@@ -203,7 +222,9 @@ Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputO
   Result<RecordedModel> recorded = RecordModel(request, RecordedPath(graph));
   if (!recorded.ok()) {
     std::error_code ignored;
-    if (fs::is_directory(graph, ignored)) return LoadGraph(graph, options);  // says so
+    if (fs::is_directory(graph, ignored)) {
+      return WithRecorder(std::move(LoadGraph(graph, options).error()), graph);  // says so
+    }
     return NeitherNor(std::move(recorded.error()), graph);
   }
   RecordedModel& model = recorded.value();

@@ -8,9 +8,10 @@
 #include <string>
 
 #include "base/result.h"
-#include "torch_api/torch_library.h"
+#include "cli/request/configurations.h"
 #include "formats/input.h"
 #include "torch_api/capture_service.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 
@@ -49,14 +50,16 @@ std::string StoredClusterPath(const std::string& cluster, const std::string& pla
 // is then its path (as it is that of what came on standard input), or where that is empty as if it
 // had been stored. A file with that very content is left as it is. Errors: those of LoadGraph and
 // RecordModel; kUnknownName where it is neither; kFileUnwritable; kUsage where a file that shall be
-// kept has other content; kInterrupted once the flag is set while a model is recorded.
+// kept has other content; kInterrupted once the flag is set while a model is recorded. `say`: how a recording by the
+// exporter gets on.
 struct StepStore {
   std::string path;
   bool kept = false;  // the file there belongs to a plan: it shall not change
 };
 Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputOptions& options,
                                      const StepStore& store = {},
-                                     const std::atomic<bool>* interrupted = nullptr);
+                                     const std::atomic<bool>* interrupted = nullptr,
+                                     const RecordingSays& say = {});
 
 }  // namespace placewright
 

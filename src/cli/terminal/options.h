@@ -39,6 +39,7 @@ struct InputOptions {
   std::string order{};       // empty: that of the graph (DefaultPolicy)
   bool prove_batch = false;  // of an ONNX model: how its sizes follow the batch
   const std::atomic<bool>* interrupted = nullptr;  // ends the recording of a model
+  std::function<void(std::string_view)> say{};     // how a long recording gets on
   // --batch, as given, where it may be for every GPU of the cluster ("32/gpu"): ResolveBatch (inputs.h) makes
   // `batch` of it.
   std::string batch_text;

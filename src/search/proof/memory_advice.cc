@@ -197,19 +197,10 @@ std::string DescribeOverflow(const Problem& problem, const Evaluation& result) {
   return text;
 }
 
-// What else takes less memory: another order, with its figure, and a step that keeps less.
-std::string StepAdvice(const Problem& problem, const Placement& plan) {
-  std::string text;
-  if (const auto order = FindCheaperOrder(problem.sim_graph, plan, problem.policy)) {
-    text += "; or " + Describe(*order, *problem.cluster);
-  }
-  bool trains = false;
-  for (const OpId op : problem.graph->ops()) {
-    trains = trains || problem.graph->op(op).phase == Phase::kBackward;
-  }
-  if (trains && problem.graph->format() == "aten")
-    text += "; or record the step with gradient checkpointing (torch.utils.checkpoint)";
-  return text;
+// Another order that takes less memory, with its figure.
+std::string OrderAdvice(const Problem& problem, const Placement& plan) {
+  const auto order = FindCheaperOrder(problem.sim_graph, plan, problem.policy);
+  return order ? "; or " + Describe(*order, *problem.cluster) : "";
 }
 
 Error NothingFits(const Problem& problem, Evaluator& evaluator, const PlanSource& plans,
@@ -225,7 +216,7 @@ Error NothingFits(const Problem& problem, Evaluator& evaluator, const PlanSource
                    "Give more time (--time), or " + std::string(as_it_is ? "" : "more memory: ") +
                        DescribeMemoryAdvice(problem, advice) +
                        ReserveAdvice(problem, result.TotalOver().count) +
-                       StepAdvice(problem, plan) + ConstraintAdvice(problem));
+                       OrderAdvice(problem, plan) + ConstraintAdvice(problem));
 }
 
 }  // namespace placewright

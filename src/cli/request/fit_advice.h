@@ -1,0 +1,34 @@
+// Where no plan fits: what else would, tried for a few seconds.
+#ifndef PLACEWRIGHT_CLI_REQUEST_FIT_ADVICE_H_
+#define PLACEWRIGHT_CLI_REQUEST_FIT_ADVICE_H_
+
+#include <string>
+
+#include "base/stop.h"
+#include "cli/request/analysis.h"
+#include "cli/request/planning.h"
+
+namespace placewright {
+
+struct FitAdviceRequest {
+  const InputOptions& input;
+  const SearchOptions& search;
+  const SpaceOptions* space;  // nullptr: ops are placed whole
+  const Planner& asked;
+  const Planning* planning;  // nullptr: it is proven that nothing fits, and there is none
+  StopToken stop;
+};
+
+// "; or --space replicated: horovod then fits, 890 ms a step; or --batch 4, the largest that fits (horovod)": plans of
+// another kind (split where only whole ops were allowed; those of all algorithms where one was asked for) and a
+// smaller batch, each looked for in about five seconds. What does not help, or is not found in that time, is left out. It
+// decides nothing but words.
+std::string FitAdvice(const FitAdviceRequest& request, Console& console);
+
+// "; or record the step with gradient checkpointing (torch.utils.checkpoint): activations are 16.3 GiB of the 61.6 GiB on
+// gpu0": of a recorded step that trains, for the device that `analysis` names as the fullest; else "".
+std::string CheckpointAdvice(const Graph& graph, const Analysis& analysis, const Cluster& cluster);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_FIT_ADVICE_H_
