@@ -227,6 +227,75 @@ TEST_F(Export, WhatAFormCannotHoldIsRefusedAndNothingWritten) {
   EXPECT_EQ(Run({"export", "c.plan.json", "--to", "chrome-trace", "-o", "out"}).status, 0);
 }
 
+// A block of two layers on two GPUs, whose sum no hook of Accelerate can make: to keep the block whole is tried before it is
+// suggested. Weights are 16 MiB each, and a product's workspace 8.
+class ExportRemedy : public Export {
+ protected:
+  std::string RemedyWith(const std::string& memory) const {
+    Write("b.json", R"({"name": "block", "batch": 2, "wrapped": false,
+ "inputs": [
+  {"name": "param:l.0.a.w", "kind": "param", "shape": [2048, 2048], "dtype": "f32"},
+  {"name": "param:l.0.b.w", "kind": "param", "shape": [2048, 2048], "dtype": "f32"},
+  {"name": "param:z.w", "kind": "param", "shape": [2048, 2048], "dtype": "f32"},
+  {"name": "input:x", "kind": "input", "shape": [2, 2048], "dtype": "f32"}],
+ "ops": [
+  {"name": "a", "target": "aten.mm.default", "phase": "fwd", "scope": "l.0.a",
+   "inputs": ["input:x", "param:l.0.a.w"], "args": ["%0", "%1"], "outputs": [{"shape": [2, 2048], "dtype": "f32"}]},
+  {"name": "b", "target": "aten.mm.default", "phase": "fwd", "scope": "l.0.b",
+   "inputs": ["input:x", "param:l.0.b.w"], "args": ["%0", "%1"], "outputs": [{"shape": [2, 2048], "dtype": "f32"}]},
+  {"name": "s", "target": "aten.add.Tensor", "phase": "fwd", "scope": "l.0",
+   "inputs": ["a", "b"], "args": ["%0", "%1"], "outputs": [{"shape": [2, 2048], "dtype": "f32"}]},
+  {"name": "z", "target": "aten.mm.default", "phase": "fwd", "scope": "z",
+   "inputs": ["s", "param:z.w"], "args": ["%0", "%1"], "outputs": [{"shape": [2, 2048], "dtype": "f32"}]}],
+ "outputs": ["z"]})");
+    Write("three.yaml", R"(
+name: three
+reserve: 0%
+kinds:
+  card: {class: gpu, architecture: pascal, peak_flops: {f32: 1000000000000}, memory_bandwidth: 100 GB/s,
+         memory: )" + memory +
+                            R"(, launch_overhead: 1 us, runtime_context: 0 B}
+devices:
+  - {name: gpu0, kind: card, host: 0}
+  - {name: gpu1, kind: card, host: 0}
+  - {name: gpu2, kind: card, host: 0}
+links:
+  - {between: [gpu0, gpu1], bandwidth: 10 GB/s, latency: 1 us}
+  - {between: [gpu0, gpu2], bandwidth: 10 GB/s, latency: 1 us}
+  - {between: [gpu1, gpu2], bandwidth: 10 GB/s, latency: 1 us}
+)");
+    const Outcome plan =
+        Run({"plan", "b.json", "-c", "three.yaml", "--pin", "l.0.a=gpu0", "--pin", "l.0.b=gpu1",
+             "--pin", "z=gpu2", "--iterations", "1", "-o", "g.plan.json"});
+    EXPECT_EQ(plan.status, 0) << plan.err;
+    const Outcome run = To("accelerate", "map.json");
+    EXPECT_EQ(run.status, 3) << run.out;
+    EXPECT_FALSE(Exists("map.json"));
+    return run.json()["error"]["remedy"];
+  }
+};
+
+TEST_F(ExportRemedy, OptionsThatWereTriedAreNamed) {
+  const std::string remedy = RemedyWith("64 MiB");
+  EXPECT_THAT(remedy,
+              testing::ContainsRegex("Plan again with --colocate-each 'l.\\*', besides the "
+                                     "options given: tried with --algo [-a-z]+, that fits"));
+  const size_t at = remedy.find("--algo ") + 7;
+  const std::string algorithm = remedy.substr(at, remedy.find(',', at) - at);
+  ASSERT_EQ(Run({"plan", "b.json", "-c", "three.yaml", "--colocate-each", "l.*", "--algo",
+                 algorithm, "-o", "g.plan.json"})
+                .status,
+            0);
+  EXPECT_EQ(To("accelerate", "map.json").status, 0);
+}
+
+// 32 MiB of weights in one block, and less on each GPU.
+TEST_F(ExportRemedy, OptionsThatMakeItInfeasibleAreNotSuggested) {
+  const std::string remedy = RemedyWith("30 MiB");
+  EXPECT_THAT(remedy, HasSubstr("With --colocate-each 'l.*' no plan that fits"));
+  EXPECT_THAT(remedy, testing::Not(HasSubstr("Plan again")));
+}
+
 TEST_F(Export, FilesThatAreMissingOrOthersAreNamed) {
   MakePlan();
   const auto code = [&](const std::string& output) {

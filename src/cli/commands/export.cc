@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/export_formats.h"
+#include "cli/request/export_remedy.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/plan_files.h"
@@ -67,22 +68,30 @@ class ExportCommand : public Command {
               ResolvePlacement(plan.plan.placement, plan.graph.graph, plan.cluster.cluster)
                   .InFile(plan_));
     std::vector<std::string> notes;
+    const std::atomic<bool>& interrupted = CatchInterrupts();  // nothing half is left behind
+    const auto write = [&](const TextSink& sink) -> Status {
+      Status written = WriteExport(*format, plan, placement, sink, &notes);
+      if (written.ok()) return written;
+      Error error = WithTriedRemedy(std::move(written.error()), *format, plan, plan_, options_,
+                                    StopToken(&interrupted));
+      if (error.file.empty()) error.file = plan_;
+      return error;
+    };
     if (output_ == kStandardOutput) {
       const TextSink print = [&](std::string_view piece) {
         context.console.Print(std::string(piece));
         return Ok();
       };
-      PW_RETURN_IF_ERROR(WriteExport(*format, plan, placement, print, &notes).InFile(plan_));
+      PW_RETURN_IF_ERROR(write(print));
       for (const std::string& note : notes) context.console.Note(note);
       return 0;
     }
     PW_ASSIGN(AtomicFile file, AtomicFile::Create(output_));
-    const std::atomic<bool>& interrupted = CatchInterrupts();  // nothing half is left behind
     const TextSink sink = [&](std::string_view piece) -> Status {
       if (interrupted) return Interrupted();
       return file.Append(piece);
     };
-    PW_RETURN_IF_ERROR(WriteExport(*format, plan, placement, sink, &notes).InFile(plan_));
+    PW_RETURN_IF_ERROR(write(sink));
     if (interrupted) return Interrupted();
     PW_RETURN_IF_ERROR(file.Commit());
     Report(*format, file.stored_bytes(), notes, context.console);
