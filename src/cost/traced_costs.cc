@@ -88,8 +88,8 @@ Wanted WantedOf(const Graph& graph, const Op& op) {
   for (const TensorId id : op.inputs) {
     const Tensor& tensor = graph.tensor(id);
     wanted.inputs.push_back({tensor.dtype, tensor.shape});
-    const bool given = tensor.kind == TensorKind::kParameter || tensor.kind == TensorKind::kBuffer ||
-                       tensor.kind == TensorKind::kConstant;
+    const bool given = tensor.kind == TensorKind::kParameter ||
+                       tensor.kind == TensorKind::kBuffer || tensor.kind == TensorKind::kConstant;
     wanted.weight.push_back(given && !tensor.producer.valid());
   }
   for (const TensorId id : op.outputs) {
@@ -110,13 +110,13 @@ bool AgreeFrom(const Wanted& wanted, size_t at, const std::vector<TracedTensor>&
   return wanted.weight[at] && AgreeFrom(wanted, at + 1, run, run_at);
 }
 
-constexpr size_t kMostInputs = 16;  // of an op of which weights may be missing: trials double with each
+constexpr size_t kMostInputs =
+    16;  // of an op of which weights may be missing: trials double with each
 
 bool AgreeWithoutWeights(const Wanted& wanted, const TracedOp& run) {
   if (wanted.inputs.size() > kMostInputs || run.inputs.size() >= wanted.inputs.size()) return false;
-  if (!run.outputs.empty() &&
-      !std::equal(wanted.outputs.begin(), wanted.outputs.end(), run.outputs.begin(),
-                  run.outputs.end(), AreTheSame)) {
+  if (!run.outputs.empty() && !std::equal(wanted.outputs.begin(), wanted.outputs.end(),
+                                          run.outputs.begin(), run.outputs.end(), AreTheSame)) {
     return false;
   }
   return AgreeFrom(wanted, 0, run.inputs, 0);

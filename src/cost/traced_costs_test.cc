@@ -71,17 +71,20 @@ TEST(TracedCosts, PackedWeightsAreMissingAmongTheInputs) {
 
 // [8, 64] is the input of two products, which their outputs tell apart; and without these their names.
 TEST(TracedCosts, AmbiguousRunsAreNotTaken) {
-  const Graph graph = ProductChain(64).Add("MatMul", "a", 32).Add("MatMul", "b", 64).Add("MatMul", "c", 10).Take();
+  const Graph graph =
+      ProductChain(64).Add("MatMul", "a", 32).Add("MatMul", "b", 64).Add("MatMul", "c", 10).Take();
   const auto matched = [&](std::vector<TracedOp> ops) {
     return MatchTrace(graph, Profile(std::move(ops))).rows.size();
   };
-  EXPECT_EQ(matched({Ran("MatMul", "", {{8, 64}}, {8, 32}, 5), Ran("MatMul", "", {{8, 64}}, {8, 10}, 3),
-                     Ran("MatMul", "", {{8, 32}}, {8, 64}, 4)}),
-            3U);
+  EXPECT_EQ(
+      matched({Ran("MatMul", "", {{8, 64}}, {8, 32}, 5), Ran("MatMul", "", {{8, 64}}, {8, 10}, 3),
+               Ran("MatMul", "", {{8, 32}}, {8, 64}, 4)}),
+      3U);
   EXPECT_EQ(matched({Ran("MatMul", "", {{8, 64}}, {}, 5), Ran("MatMul", "", {{8, 64}}, {}, 3),
                      Ran("MatMul", "", {{8, 32}}, {}, 4)}),
             1U);
-  EXPECT_EQ(matched({Ran("MatMul", "a", {{8, 64}}, {}, 5), Ran("MatMul", "c", {{8, 64}}, {}, 3)}), 2U);
+  EXPECT_EQ(matched({Ran("MatMul", "a", {{8, 64}}, {}, 5), Ran("MatMul", "c", {{8, 64}}, {}, 3)}),
+            2U);
   // Only weights may be missing, and not all that is left may be something else.
   EXPECT_EQ(matched({Ran("MatMul", "a", {{64, 32}}, {8, 32}, 5)}), 0U);
   EXPECT_EQ(matched({Ran("MatMul", "a", {{8, 63}}, {8, 32}, 5)}), 0U);
@@ -91,7 +94,8 @@ TEST(TracedCosts, AmbiguousRunsAreNotTaken) {
 // A weight of the shape of the input: the one that is left is the input.
 TEST(TracedCosts, SquareWeightsAreTriedBothWays) {
   const Graph graph = ProductChain(8).Add("Gemm", "square", 8).Take();
-  EXPECT_EQ(MatchTrace(graph, Profile({Ran("Gemm", "", {{8, 8}, {8}}, {8, 8}, 5)})).rows.size(), 1U);
+  EXPECT_EQ(MatchTrace(graph, Profile({Ran("Gemm", "", {{8, 8}, {8}}, {8, 8}, 5)})).rows.size(),
+            1U);
   EXPECT_EQ(MatchTrace(graph, Profile({Ran("Gemm", "", {{8, 8}}, {8, 8}, 5)})).rows.size(), 1U);
   EXPECT_EQ(MatchTrace(graph, Profile({Ran("Gemm", "", {{8}}, {8, 8}, 5)})).rows.size(), 0U);
 }
