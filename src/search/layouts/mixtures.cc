@@ -33,12 +33,36 @@ Part PartBehind(const Graph& graph, TensorId tensor) {
 // By part, the weights that it is multiplied with.
 using Weights = std::map<TensorId, std::vector<TensorId>>;
 
-// The parts have weights of their own, of equal shapes.
+// Tensors of the forward pass that follow from a router of so many experts: a product of a weight with so many
+// outputs. Streams that an attention joins and that are cut apart behind it (text and image), or chunks that go to
+// projections of their own, have weights of equal shapes, too, but nothing chooses among them.
+IdVector<TensorId, bool> RoutedAmong(size_t experts, const Graph& graph, const NamedAxes& axes,
+                                     const std::vector<Product>& products) {
+  IdVector<OpId, bool> routes(graph.op_count(), false);
+  for (const Product& product : products) {
+    int64_t outputs = 1;
+    for (const AxisId axis : product.features) outputs *= axes.axis(axis).size;
+    if (product.weight.valid() && outputs == static_cast<int64_t>(experts)) {
+      routes[product.op] = true;
+    }
+  }
+  IdVector<TensorId, bool> routed(graph.tensor_count(), false);
+  for (const OpId id : graph.topological_order()) {
+    const Op& op = graph.op(id);
+    if (op.phase != Phase::kForward) continue;
+    const bool follows = routes[id] || std::any_of(op.inputs.begin(), op.inputs.end(),
+                                                   [&](TensorId input) { return routed[input]; });
+    for (const TensorId output : op.outputs) routed[output] = routed[output] || follows;
+  }
+  return routed;
+}
+
+// The parts are equal and have weights of their own, of equal shapes.
 bool AreExperts(const Graph& graph, const Weights& weights) {
   std::set<TensorId> seen;
   std::vector<std::vector<int64_t>> shapes;
   for (const auto& [part, own] : weights) {
-    std::vector<int64_t> shape;
+    std::vector<int64_t> shape = graph.tensor(part).shape;
     for (const TensorId weight : own) {
       if (!seen.insert(weight).second) return false;
       const std::vector<int64_t>& sizes = graph.tensor(weight).shape;
@@ -100,6 +124,7 @@ std::vector<std::vector<ModuleId>> ModulesOf(const Graph& graph, const Weights& 
 }  // namespace
 
 std::vector<std::vector<std::vector<ModuleId>>> FindMixtures(const Graph& graph,
+                                                             const NamedAxes& axes,
                                                              const std::vector<Product>& products) {
   std::map<TensorId, Weights> by_whole;
   for (const Product& product : products) {
@@ -108,8 +133,15 @@ std::vector<std::vector<std::vector<ModuleId>>> FindMixtures(const Graph& graph,
     if (part.whole.valid()) by_whole[part.whole][part.part].push_back(product.weight);
   }
   std::vector<std::vector<std::vector<ModuleId>>> mixtures;
+  std::map<size_t, IdVector<TensorId, bool>> routed;  // by the number of experts
   for (const auto& [whole, weights] : by_whole) {
     if (!AreExperts(graph, weights)) continue;
+    const size_t experts = weights.size();
+    auto at = routed.find(experts);
+    if (at == routed.end()) {
+      at = routed.emplace(experts, RoutedAmong(experts, graph, axes, products)).first;
+    }
+    if (!at->second[whole]) continue;
     std::vector<std::vector<ModuleId>> modules = ModulesOf(graph, weights);
     std::erase_if(modules, [](const auto& own) { return own.empty(); });
     if (modules.size() >= 2) mixtures.push_back(std::move(modules));

@@ -1,4 +1,5 @@
-// Experts that are modules: parts of one tensor that go to weights of their own.
+// Experts that are modules: equal parts of one tensor, routed by a product with as many outputs as there are
+// parts, that go to weights of their own.
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_MIXTURES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_MIXTURES_H_
 
@@ -12,6 +13,7 @@ namespace placewright {
 // Of every mixture, of every expert in it, the modules that no other expert and nothing else has
 // forward ops in. ModelStructure says what a mixture is.
 std::vector<std::vector<std::vector<ModuleId>>> FindMixtures(const Graph& graph,
+                                                             const NamedAxes& axes,
                                                              const std::vector<Product>& products);
 
 }  // namespace placewright

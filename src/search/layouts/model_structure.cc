@@ -21,7 +21,7 @@ class Finder {
   ModelStructure Find() {
     FindHeads();
     FindExperts();
-    found_.mixtures = FindMixtures(graph_, products_);
+    found_.mixtures = FindMixtures(graph_, axes_, products_);
     FindWidths();
     FindRecurrent();
     FindOutputs();
@@ -73,6 +73,32 @@ class Finder {
         if (axis != axes_.batch() && of_weight[axis]) AddOnce(axis, found_.heads);
       }
     }
+    for (const OpId op : graph_.ops()) {
+      for (const AxisId axis : SharedByAttention(op)) {
+        if (axis == axes_.batch() || !of_weight[axis]) continue;
+        AddOnce(axis, found_.heads);
+        break;  // of heads in groups that share keys and values: the groups
+      }
+    }
+  }
+
+  // Of an attention that is one operator, the axes that queries, keys, values and output have in common.
+  std::vector<AxisId> SharedByAttention(OpId id) const {
+    const Op& op = graph_.op(id);
+    const OpRule* const rule = axes_.rule(id);
+    std::vector<AxisId> shared;
+    const bool attends = op.phase == Phase::kForward && op.inputs.size() >= 3 && rule != nullptr &&
+                         op.type.find("scaled_dot_product") != std::string_view::npos;
+    if (!attends) return shared;
+    for (const RuleAxisId axis : IdRange<RuleAxisId>(rule->axes.size())) {
+      const bool in_all = Holds(rule->inputs[0], axis) && Holds(rule->inputs[1], axis) &&
+                          Holds(rule->inputs[2], axis) && Holds(rule->outputs.front(), axis);
+      if (!in_all) continue;
+      for (const AxisId factor : axes_.FactorsOf(id, axis)) {
+        if (axes_.axis(factor).size > 1) shared.push_back(factor);
+      }
+    }
+    return shared;
   }
 
   void FindExperts() {
@@ -97,15 +123,32 @@ class Finder {
         summed_by[axis] += product.weight.valid() ? 1 : 2;
       }
     }
+    const IdVector<OpId, bool> followed = FollowedByProducts();
     for (const Product& product : products_) {
       if (!product.weight.valid() || TouchesHeads(product)) continue;
       int64_t inputs = 1;
       for (const AxisId axis : product.summed) inputs *= axes_.axis(axis).size;
       for (const AxisId axis : product.features) {
         if (summed_by[axis] == 1 && NothingNeedsAllOf(axis)) AddOnce(axis, found_.widths);
-        if (summed_by[axis] == 0 && axes_.axis(axis).size > inputs) AddOnce(axis, found_.words);
+        const bool scores = summed_by[axis] == 0 && !followed[product.op];
+        if (scores && axes_.axis(axis).size > inputs) AddOnce(axis, found_.words);
       }
     }
+  }
+
+  // Forward ops that some product follows from: what they make is no score, though it may be joined with something
+  // else before that product sums over it.
+  IdVector<OpId, bool> FollowedByProducts() const {
+    IdVector<OpId, bool> product(graph_.op_count(), false), followed(graph_.op_count(), false);
+    for (const Product& one : products_) product[one.op] = true;
+    const auto order = graph_.topological_order();
+    for (size_t i = order.size(); i-- > 0;) {
+      const OpId op = order[i];
+      if (graph_.op(op).phase != Phase::kForward) continue;
+      if (!product[op] && !followed[op]) continue;
+      for (const OpId producer : graph_.producers(op)) followed[producer] = true;
+    }
+    return followed;
   }
 
   bool NothingNeedsAllOf(AxisId axis) const {

@@ -12,7 +12,7 @@
 namespace placewright {
 
 enum class ModelKind : uint8_t {
-  kExperts,         // parts of one tensor go to weights of their own
+  kExperts,         // parts of one tensor are routed to weights of their own
   kAttention,       // products of activations have heads beside the batch
   kRecurrent,       // a layer multiplies with a weight what came of the same product before
   kFullyConnected,  // half of the parameters and more are matrices of products
@@ -34,13 +34,15 @@ struct ModelStructure {
 // The first kind of the list that the step is of.
 //
 //   kExperts         a product's weight and both other tensors share an axis that no attention has; or a tensor
-//                    is cut into parts, and at least two go to products with weights of their own, of equal
-//                    shapes. What an expert is ends where parts come together.
+//                    is cut into equal parts, and at least two go to products with weights of their own, of
+//                    equal shapes, where the tensor follows from a router: a product with a weight that has as
+//                    many outputs as there are such parts. What an expert is ends where parts come together.
 //   kAttention       an axis other than the batch is in both operands and the output of a product of
-//                    activations, and in the weight of a product, and in no input of the step. An inner
+//                    activations, or in queries, keys, values and output of an attention that is one operator,
+//                    and in the weight of a product, and in no input of the step. An inner
 //                    width is an axis of outputs that one product alone sums over, and that nothing
-//                    between the two needs whole. Words are outputs that no product sums over, more than
-//                    its weight has inputs.
+//                    between the two needs whole. Words are outputs that no product sums over, of a product
+//                    that no other one follows from, more than its weight has inputs.
 //   kRecurrent       within one module, a product reads what follows from an earlier one with the same weight;
 //                    or the op is a recurrent layer.
 //   kFullyConnected  an output axis of a weight that one product alone reads

@@ -141,6 +141,35 @@ TEST(ModelStructureOf, HeadsAreABatchOfProductsOfActivations) {
   EXPECT_THAT(step.found.experts, IsEmpty());
 }
 
+// Queries, keys and values of 2 heads of width 4, read by one operator. What is joined with the attention before the
+// last product (Flux: proj_mlp) has more outputs than inputs, but is no score of words: a product follows.
+TEST(ModelStructureOf, AttentionMayBeOneOperator) {
+  ForwardPass step;
+  const TensorId x = step.Input("x", {6, 8});
+  const auto projected = [&](const std::string& name) {
+    const TensorId y = step.Mm(name, x, step.Weight(name, {8, 8}), {6, 8});
+    const TensorId seen = step.View(name + ".seen", y, {2, 3, 2, 4});
+    return step.Op(name + ".turned", "aten.permute.default", {seen}, {2, 2, 3, 4},
+                   {ForwardPass::List({0, 2, 1, 3})}, true);
+  };
+  const TensorId q = projected("q"), k = projected("k"), v = projected("v");
+  const TensorId attention =
+      step.Several("attention", "aten._scaled_dot_product_flash_attention_for_cpu.default",
+                   {q, k, v}, {{2, 2, 3, 4}, {2, 2, 3}}, {Value(0.0), Value(false)})[0];
+  const TensorId turned = step.Op("turned", "aten.permute.default", {attention}, {2, 3, 2, 4},
+                                  {ForwardPass::List({0, 2, 1, 3})}, true);
+  const TensorId copy = step.Op("copy", "aten.clone.default", {turned}, {2, 3, 2, 4});
+  const TensorId flat = step.View("flat", copy, {6, 8});
+  const TensorId wide = step.Mm("wide", x, step.Weight("proj_mlp", {8, 16}), {6, 16});
+  const TensorId joined =
+      step.Op("joined", "aten.cat.default", {flat, wide}, {6, 24}, {Value(int64_t{1})});
+  step.Mm("out", joined, step.Weight("proj_out", {24, 8}), {6, 8});
+  step.Build();
+  EXPECT_EQ(step.found.kind, ModelKind::kAttention);
+  EXPECT_THAT(step.NamesOf(step.found.heads), ElementsAre("param:q[1].0"));
+  EXPECT_THAT(step.found.words, IsEmpty());
+}
+
 // Products of activations per sample, where nothing proves the batch and the state that a recurrent layer
 // starts from is a parameter with the samples; of 6 samples, 3 words, width 4.
 TEST(ModelStructureOf, SamplesOfAStateThatIsAParameterAreNoHeads) {
@@ -195,29 +224,57 @@ TEST(ModelStructureOf, ExpertsMayBeAnAxisOfAWeight) {
   EXPECT_EQ(step.axes->axis(step.found.experts[0]).size, 3);
 }
 
-// Two parts of a tensor, each to a module with weights of its own, or both to the same.
+// What becomes of the parts of a tensor that is cut in two and joined again.
+struct Halves {
+  bool routed = true;       // by scores of each of 10 tokens for two experts
+  bool own_weights = true;  // or one for both
+  int64_t first = 5;        // tokens of the first part, of 10
+};
+void BuildHalves(const Halves& halves, ForwardPass& step) {
+  TensorId x = step.Input("x", {10, 4});
+  if (halves.routed) {
+    const TensorId scores = step.In("mix.gate").Mm("scores", x, step.Weight("g", {4, 2}), {10, 2});
+    const TensorId chosen = step.Op("softmax", "aten._softmax.default", {scores}, {10, 2},
+                                    {Value(int64_t{-1}), Value(false)});
+    const TensorId best = step.Op("best", "aten.amax.default", {chosen}, {10, 1},
+                                  {ForwardPass::List({-1}), Value(true)});
+    x = step.In("mix").Op("dispatch", "aten.mul.Tensor", {x, best}, {10, 4});
+  }
+  const int64_t second = 10 - halves.first;
+  const std::vector<TensorId> parts = step.In("mix").Several(
+      "split", "aten.split_with_sizes.default", {x}, {{halves.first, 4}, {second, 4}},
+      {ForwardPass::List({halves.first, second}), Value(int64_t{0})}, true);
+  const TensorId w = step.Weight("w0", {4, 4}), other = step.Weight("w1", {4, 4});
+  step.In("mix.first");
+  const TensorId a =
+      step.Relu("ra", step.Mm("a", parts[0], w, {halves.first, 4}), {halves.first, 4});
+  step.In("mix.second");
+  const TensorId b = step.Relu(
+      "rb", step.Mm("b", parts[1], halves.own_weights ? other : w, {second, 4}), {second, 4});
+  step.In("mix").Op("join", "aten.cat.default", {a, b}, {10, 4});
+  step.Build();
+}
+
 TEST(ModelStructureOf, ExpertsMayBeModules) {
-  for (const bool shared : {false, true}) {
+  ForwardPass step;
+  BuildHalves({}, step);
+  EXPECT_EQ(step.found.kind, ModelKind::kExperts);
+  ASSERT_THAT(step.found.mixtures, SizeIs(1));
+  ASSERT_THAT(step.found.mixtures[0], SizeIs(2));
+  EXPECT_THAT(step.PathsOf(step.found.mixtures[0][0]), ElementsAre("mix.first"));
+  EXPECT_THAT(step.PathsOf(step.found.mixtures[0][1]), ElementsAre("mix.second"));
+}
+
+// As with the two streams of a diffusion transformer (Flux, SD3) behind their joint attention, where text and image
+// go to projections, norms and perceptrons of their own, and with chunks that a list of projections takes.
+TEST(ModelStructureOf, PartsThatNothingRoutesAreNoExperts) {
+  for (const Halves& halves : {Halves{.own_weights = false}, Halves{.routed = false},
+                               Halves{.first = 3}, Halves{.routed = false, .first = 3}}) {
     ForwardPass step;
-    const TensorId x = step.Input("x", {2, 5, 4});
-    const std::vector<TensorId> parts = step.In("mix").Several(
-        "unbind", "aten.unbind.int", {x}, {{5, 4}, {5, 4}}, {Value(int64_t{0})}, true);
-    const TensorId w = step.Weight("w0", {4, 4}), other = step.Weight("w1", {4, 4});
-    step.In("mix.first");
-    const TensorId a = step.Relu("ra", step.Mm("a", parts[0], w, {5, 4}), {5, 4});
-    step.In("mix.second");
-    const TensorId b = step.Relu("rb", step.Mm("b", parts[1], shared ? w : other, {5, 4}), {5, 4});
-    step.In("mix").Op("sum", "aten.add.Tensor", {a, b}, {5, 4});
-    step.Build();
-    if (shared) {
-      EXPECT_NE(step.found.kind, ModelKind::kExperts);
-      continue;
-    }
-    EXPECT_EQ(step.found.kind, ModelKind::kExperts);
-    ASSERT_THAT(step.found.mixtures, SizeIs(1));
-    ASSERT_THAT(step.found.mixtures[0], SizeIs(2));
-    EXPECT_THAT(step.PathsOf(step.found.mixtures[0][0]), ElementsAre("mix.first"));
-    EXPECT_THAT(step.PathsOf(step.found.mixtures[0][1]), ElementsAre("mix.second"));
+    BuildHalves(halves, step);
+    EXPECT_NE(step.found.kind, ModelKind::kExperts)
+        << halves.routed << halves.own_weights << halves.first;
+    EXPECT_THAT(step.found.mixtures, IsEmpty());
   }
 }
 
