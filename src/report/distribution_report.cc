@@ -47,7 +47,7 @@ std::string RenderDistribution(const Plan& plan, const Schedule& schedule, const
   std::string text;
   if (layouts) text = RenderLayouts(distribution.spec.layouts, style) + "\n";
   if (distribution.spec.local_batch_norm) {
-    text += "batch norms take the statistics of each part alone: not the step on one device\n";
+    text += fmt::format("{}\n", kLocalBatchNorm);
   }
   if (distribution.communication.empty()) return text + "nothing moves between devices\n";
   const auto right = Table::Align::kRight;

@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_REPORT_DISTRIBUTION_REPORT_H_
 
 #include <string>
+#include <string_view>
 
 #include "graph/graph.h"
 #include "plan/plan.h"
@@ -10,6 +11,9 @@
 #include "report/table.h"
 
 namespace placewright {
+
+inline constexpr std::string_view kLocalBatchNorm =
+    "batch norms take the statistics of each part alone: not the step on one device";
 
 // With `layouts` a table of them; one of communication, and how much of the step that takes and how much of it no
 // computation hides. `plan` has a distribution; `step` and `schedule` are those of its compiled step.

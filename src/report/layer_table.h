@@ -50,7 +50,7 @@ std::string RenderLayers(const std::vector<LayerRow>& rows, const Cluster& clust
 // What the columns mean, in a sentence.
 inline constexpr std::string_view kLayerColumns =
     "runs on: with shares of the op time; op time: of the module's ops in one step (forward, "
-    "backward, update); parameters: with optimizer state and buffers";
+    "backward, update), summed over its devices; parameters: with optimizer state and buffers";
 
 }  // namespace placewright
 

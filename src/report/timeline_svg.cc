@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "report/page/alike_devices.h"
 #include "report/table.h"
 
 namespace placewright {
@@ -19,6 +20,7 @@ constexpr double kPlot = kWidth - kLeft - kMarginRight;
 constexpr double kHeader = 94, kOpLane = 26, kMemoryLane = 44, kGap = 16, kLinkLane = 9,
                  kLinkGap = 5, kAxis = 34;
 constexpr size_t kMaxLinks = 12;
+constexpr size_t kMaxLanesEach = 10;  // devices up to which each has a lane
 // Two ops nearer than this become one box.
 constexpr double kEye = 0.4;
 
@@ -47,8 +49,8 @@ class Painter {
   std::string Paint() {
     double y = kHeader;
     std::string body;
-    for (DeviceId device : in_.cluster.devices()) {
-      y += PaintDevice(device, y, body) + kGap;
+    for (const std::vector<DeviceId>& alike : Lanes()) {
+      y += PaintDevice(alike, y, body) + kGap;
     }
     PaintLinks(y, body);
     PaintCollectives(y, body);
@@ -150,12 +152,24 @@ class Painter {
                        in_.graph.op(box.last).name, ToString(box.phase), when);
   }
 
-  // The height it took: an idle device has no memory lane.
-  double PaintDevice(DeviceId device, double y, std::string& out) {
-    const Device& d = in_.cluster.device(device);
-    Text(out, kLeft - 8, y + 12, d.name, "text-anchor=\"end\" font-weight=\"bold\"");
-    Text(out, kLeft - 8, y + 25, in_.cluster.kind(device).name,
-         "text-anchor=\"end\" font-size=\"10\"");
+  // Of many devices those that do the same are one lane.
+  std::vector<std::vector<DeviceId>> Lanes() const {
+    if (in_.cluster.device_count() > kMaxLanesEach) {
+      return FindAlikeDevices(in_.graph, in_.cluster, in_.placement, in_.schedule, in_.devices);
+    }
+    std::vector<std::vector<DeviceId>> lanes;
+    for (const DeviceId device : in_.cluster.devices()) lanes.push_back({device});
+    return lanes;
+  }
+
+  // The first of devices that do the same. The height it took: an idle device has no memory lane.
+  double PaintDevice(const std::vector<DeviceId>& alike, double y, std::string& out) {
+    const DeviceId device = alike.front();
+    Text(out, kLeft - 8, y + 12, NamesOfDevices(alike, in_.cluster),
+         "text-anchor=\"end\" font-weight=\"bold\"");
+    std::string kind = in_.cluster.kind(device).name;
+    if (alike.size() > 1) kind += fmt::format(" x {}", alike.size());
+    Text(out, kLeft - 8, y + 25, kind, "text-anchor=\"end\" font-size=\"10\"");
     Rectangle(out, kLeft, y, kPlot, kOpLane, "#f3f3f3", "");
     const std::vector<Box> boxes = BoxesOf(device);
     for (const Box& box : boxes) {

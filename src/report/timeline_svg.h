@@ -33,7 +33,8 @@ struct TimelineInput {
   std::string_view bound_of = "placement of whole ops";  // what does not end before it
 };
 
-// A self-contained SVG: no scripts, fonts or files of others. One track per device with its ops by
+// A self-contained SVG: no scripts, fonts or files of others. One track per device (of more than ten devices: per class
+// of those that do the same, page/alike_devices.h, with the first one's) with its ops by
 // phase and under it its memory, counted as in the table (tensors over time, largest workspace,
 // runtime context) against the whole of it with what is usable and the reserve, always on that
 // scale; one track per link that carries anything

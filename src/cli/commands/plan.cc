@@ -234,8 +234,8 @@ class PlanCommand : public Command {
         Analyze(planning->inputs, sim_graph, result.placement, std::move(replay), false);
     analysis.strategy =
         StrategyOfPlaced(planning->inputs, result.placement, *analysis.result.schedule);
-    Status pictures =
-        WritePictures(pictures_, planning->inputs, sim_graph, result.placement, analysis, plan);
+    Status pictures = WritePictures(pictures_, planning->inputs, sim_graph, result.placement,
+                                    analysis, plan, result.notes);
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error = OutcomeError(*planning, result, budget);
     if (error && error->code == ErrorCode::kNothingFound) {
@@ -355,7 +355,7 @@ class PlanCommand : public Command {
                                            planning.layouts->graph, distributed.origin,
                                            distributed.distribution.spec);
     Status pictures = WritePictures(pictures_, inputs, distributed.sim_graph, distributed.placement,
-                                    analysis, plan);
+                                    analysis, plan, result.notes);
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error;
     if (budget.Stopped() && space_.layouts.empty()) {

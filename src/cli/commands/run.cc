@@ -24,7 +24,7 @@
 #include "formats/text/file.h"
 #include "report/layer_table.h"
 #include "report/memory_curve.h"
-#include "report/plan_page.h"
+#include "report/page/plan_page.h"
 #include "report/table.h"
 #include "report/timeline_svg.h"
 #include "report/trace/chrome_trace.h"
@@ -113,7 +113,7 @@ class RunCommand : public Command {
     app.AddOption("--svg", svg_, "Draw that step: devices, links and memory over time")
         .TypeName("FILE")
         .Group("Output");
-    app.AddOption("--html", html_, "The same as a page with tables")
+    app.AddOption("--html", html_, "The plan as a page with a timeline and tables")
         .TypeName("FILE")
         .Group("Output");
     app.AddOption("--trace", trace_, "That step for chrome://tracing and Perfetto")
@@ -448,11 +448,13 @@ class RunCommand : public Command {
     const std::string subtitle =
         fmt::format("executed: {} a step (predicted {})", FormatNanos(measured.schedule_time),
                     FormatNanosLike(loaded.plan.step_time, measured.schedule_time));
-    const std::string svg = RenderTimelineSvg(
-        {graph, cluster, placement, schedule, memory, predicted.devices, measured.schedule_time,
-         Nanos(0), fmt::format("{} on {}", Printable(graph.name()), Printable(cluster.name())),
-         subtitle});
-    if (!svg_.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(svg_, svg));
+    if (!svg_.empty()) {
+      const std::string svg = RenderTimelineSvg(
+          {graph, cluster, placement, schedule, memory, predicted.devices, measured.schedule_time,
+           Nanos(0), fmt::format("{} on {}", Printable(graph.name()), Printable(cluster.name())),
+           subtitle});
+      PW_RETURN_IF_ERROR(WriteFileAtomically(svg_, svg));
+    }
     if (html_.empty()) return Ok();
     // The plan as it was executed: what only predictions have is left out.
     Plan plan;
@@ -466,13 +468,13 @@ class RunCommand : public Command {
       plan.devices[id.index()].busy = measured.busy[id.index()];
       plan.devices[id.index()].peak_memory = Bytes(measured.peaks[id.index()]);
     }
-    return WriteFileAtomically(
-        html_, RenderPlanPage({plan,
-                               cluster,
-                               LayersByDevice(graph, placement, schedule),
-                               svg,
-                               "",
-                               {subtitle + "; times, busy shares and peaks are measured."}}));
+    plan.policy = loaded.plan.policy;
+    plan.space = loaded.plan.space;
+    plan.samples = graph.batch();
+    PlanPage page{plan, cluster, graph, placement, schedule, memory, predicted};
+    page.layers = LayersByDevice(graph, placement, schedule);
+    page.notes = {subtitle + "; times, busy shares and peaks are measured."};
+    return WriteFileAtomically(html_, RenderPlanPage(page));
   }
 
   // Examples in a second; none where the batch is not known.

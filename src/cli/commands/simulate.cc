@@ -317,9 +317,15 @@ class SimulateCommand : public Command {
   Status DrawPictures(const SimulatedSubject& subject, const SimGraph& sim_graph,
                       const Analysis& analysis) const {
     const SimResult& result = analysis.result;
-    Plan plan;
-    plan.lower_bound = subject.plan.lower_bound;
-    plan.algorithm = subject.plan.algorithm;
+    Plan plan = subject.plan;
+    plan.policy = subject.inputs.policy;
+    plan.samples = subject.inputs.graph.graph.batch();
+    if (subject.distribution) {
+      plan.space = PlanSpace::kReplicated;
+      plan.distribution = subject.distribution;
+      plan.distribution->communication = UseOfCommunication(
+          subject.inputs.graph.graph, subject.inputs.costs, *result.schedule);
+    }
     plan.graph_name = subject.inputs.graph.graph.name();
     plan.cluster_name = subject.inputs.cluster.cluster.name();
     plan.feasible = result.feasible;

@@ -4,18 +4,27 @@
 
 #include "cli/request/assumptions.h"
 #include "formats/text/file.h"
-#include "report/plan_page.h"
+#include "report/distribution_report.h"
+#include "report/page/plan_page.h"
 #include "report/plan_report.h"
 #include "report/table.h"
 #include "report/timeline_svg.h"
 
 namespace placewright {
+namespace {
+
+void AddIfAny(std::string text, std::vector<std::string>& list) {
+  while (text.ends_with('\n')) text.pop_back();
+  if (!text.empty()) list.push_back(std::move(text));
+}
+
+}  // namespace
 
 void AddPictureOptions(CommandLine app, PictureOptions* options) {
   app.AddOption("--svg", options->svg, "Draw the step: devices, links and memory over time")
       .TypeName("FILE")
       .Group("Output");
-  app.AddOption("--html", options->html, "The same as a page with tables")
+  app.AddOption("--html", options->html, "The plan as a page with a timeline and tables")
       .TypeName("FILE")
       .Group("Output");
 }
@@ -28,7 +37,8 @@ std::vector<NamedFile> FilesOf(const PictureOptions& options) {
 }
 
 Status WritePictures(const PictureOptions& options, const Inputs& inputs, const SimGraph& sim_graph,
-                     const Placement& placement, const Analysis& analysis, const Plan& plan) {
+                     const Placement& placement, const Analysis& analysis, const Plan& plan,
+                     const std::vector<std::string>& notes) {
   if (options.svg.empty() && options.html.empty()) return Ok();
   const Schedule& schedule = *analysis.result.schedule;
   const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph, placement, schedule);
@@ -49,16 +59,26 @@ Status WritePictures(const PictureOptions& options, const Inputs& inputs, const 
                          fmt::format("{} on {}", plan.graph_name, plan.cluster_name),
                          subtitle};
   if (plan.bound_space != PlanSpace::kPlaced) timeline.bound_of = "plan that may split or copy ops";
-  const std::string svg = RenderTimelineSvg(timeline);
-  if (!options.svg.empty()) PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, svg));
+  if (!options.svg.empty()) {
+    PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, RenderTimelineSvg(timeline)));
+  }
   if (options.html.empty()) return Ok();
+  const Cluster& cluster = inputs.cluster.cluster;
+  PlanPage page{plan, cluster, inputs.graph.graph, placement, schedule, memory, analysis.result};
+  page.layers = analysis.layers;
+  if (plan.distribution) {
+    page.strategy = analysis.strategy.rows;
+    page.averages = DescribeAverages(analysis.strategy.averages);
+    AddIfAny(DescribeCopies(analysis.strategy.copied, cluster), page.warnings);
+    if (plan.distribution->spec.local_batch_norm) page.warnings.emplace_back(kLocalBatchNorm);
+  }
+  if (analysis.gpu_use) page.warnings.push_back(DescribeGpuUse(*analysis.gpu_use));
+  page.notes = notes;
+  for (std::string& line : DescribeAssumptions(inputs)) page.notes.push_back(std::move(line));
+  AddIfAny(RenderUnknownTypes(inputs.cost_report.unknown_types), page.notes);
   // Text on a page may hold any character, but no escape sequences.
-  const std::string explanation = Explain(analysis, inputs.cluster.cluster, {false, true});
-  std::vector<std::string> remarks = DescribeAssumptions(inputs);
-  if (analysis.gpu_use) remarks.insert(remarks.begin(), DescribeGpuUse(*analysis.gpu_use));
-  return WriteFileAtomically(
-      options.html, RenderPlanPage({plan, inputs.cluster.cluster, analysis.layers, svg, explanation,
-                                    std::move(remarks)}));
+  page.explanation = Explain(analysis, cluster, {false, true});
+  return WriteFileAtomically(options.html, RenderPlanPage(page));
 }
 
 }  // namespace placewright

@@ -22,9 +22,11 @@ void AddPictureOptions(CommandLine app, PictureOptions* options);
 // Those that are asked for.
 std::vector<NamedFile> FilesOf(const PictureOptions& options);
 
-// `plan` needs names, times and devices. Errors: kFileUnwritable.
+// `plan` needs names, times and devices. `notes`: what the search or the reader says beside it, for the page. Errors:
+// kFileUnwritable.
 Status WritePictures(const PictureOptions& options, const Inputs& inputs, const SimGraph& sim_graph,
-                     const Placement& placement, const Analysis& analysis, const Plan& plan);
+                     const Placement& placement, const Analysis& analysis, const Plan& plan,
+                     const std::vector<std::string>& notes = {});
 
 }  // namespace placewright
 
