@@ -99,6 +99,9 @@ class PlanPage(unittest.TestCase):
             "gpus: [2 x RTX-4090, 1 x RTX-3090]\ncpus: 1 x Ryzen-9-7950X\ninterconnect: pcie4\nmemory: 64 GiB\n")
         cls.unequal = cls.plan("unequal", "bert-small", "-c", "unequal.yaml", "--batch", "25", "--algo",
                                "data-parallel-p")
+        cls.path("two.yaml").write_text(
+            "gpus: [1 x RTX-3090, 1 x RTX-3060]\ncpus: 1 x Ryzen-9-7950X\ninterconnect: pcie4\nmemory: 64 GiB\n")
+        cls.norms = cls.plan("norms", "resnet-50", "-c", "two.yaml", "--batch", "96", "--algo", "data-parallel-p")
         cls.placed = cls.plan("placed", "bert-small", "-c", "4xP100", "--space", "placed", "--iterations", "200")
 
     @classmethod
@@ -150,6 +153,20 @@ class PlanPage(unittest.TestCase):
                     self.assertIn(" ".join(note.split()), " ".join(page.text.split()))
                 for link in plan["links"]:
                     self.assertIn("link", cells)
+
+    def test_names_the_permitted_change_that_would_gain(self):
+        """Batch norms of each card's samples alone, on a 3090 beside a 3060."""
+        page, plan, _ = self.norms
+        change = plan["permitted_changes"][0]
+        self.assertEqual((change["option"], change["plan"]), ("--batch-norm local", "the same plan"))
+        self.assertGreaterEqual(change["gain"], 0.05)
+        self.assertIn("would gain: --batch-norm local: ", page.text)
+        local = self.plan("local", "resnet-50", "-c", "two.yaml", "--batch", "96", "--algo", "data-parallel-p",
+                          "--batch-norm", "local")
+        self.assertEqual(change["step_time_ns"], local[1]["step_time_ns"])  # what the switch gives
+        self.assertEqual(local[1]["permitted_changes"], [])
+        self.assertIn("batch norms take the statistics of each part alone", local[0].text)
+        self.assertNotIn("would gain", local[0].text)
 
     def test_modules_are_rows_of_the_strategy(self):
         page, plan, _ = self.split

@@ -24,6 +24,7 @@
 #include "formats/plan/layouts_json.h"
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
+#include "planning/permitted_changes.h"
 #include "planning/search_budget.h"
 #include "report/distribution_report.h"
 #include "report/plan_report.h"
@@ -229,13 +230,14 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
                                         inputs.cluster.cluster, output_));
     }
+    AskForPermittedChanges(*planning, plan, budget, context.console, result);
     const SimGraph& sim_graph = planning->problem().sim_graph;
     Analysis analysis =
         Analyze(planning->inputs, sim_graph, result.placement, std::move(replay), false);
     analysis.strategy =
         StrategyOfPlaced(planning->inputs, result.placement, *analysis.result.schedule);
     Status pictures = WritePictures(pictures_, planning->inputs, sim_graph, result.placement,
-                                    analysis, plan, result.notes);
+                                    analysis, plan, NotesOfPage(result));
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error = OutcomeError(*planning, result, budget);
     if (error && error->code == ErrorCode::kNothingFound) {
@@ -349,13 +351,14 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
                                         inputs.cluster.cluster, output_, distributed.step));
     }
+    AskForPermittedChanges(planning, plan, budget, context.console, result);
     Analysis analysis =
         Analyze(inputs, distributed.sim_graph, distributed.placement, std::move(replay), false);
     analysis.strategy = StrategyOfCompiled(inputs, distributed.placement, *analysis.result.schedule,
                                            planning.layouts->graph, distributed.origin,
                                            distributed.distribution.spec);
     Status pictures = WritePictures(pictures_, inputs, distributed.sim_graph, distributed.placement,
-                                    analysis, plan, result.notes);
+                                    analysis, plan, NotesOfPage(result));
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error;
     if (budget.Stopped() && space_.layouts.empty()) {
@@ -370,6 +373,33 @@ class PlanCommand : public Command {
     const std::optional<Bound>& bound = planning.prepared->replicated_bound();
     return Report(inputs, bound ? bound->argument : "", plan, analysis, result.notes, error,
                   context.console);
+  }
+
+  // What is not looked at is a note of the result.
+  void AskForPermittedChanges(const Planning& planning, const Plan& plan, const Budget& budget,
+                              Console& console, PlannerResult& result) {
+    const bool given_times =
+        planning.inputs.graph.times || planning.inputs.cluster.path == kClusterInGraph;
+    if (!plan.feasible || budget.Stopped() || measured_ || given_times) return;
+    Result<CostOptions> costs = CostOptionsOf(input_, planning.inputs.cluster.cluster);
+    if (!costs.ok()) return;  // would have been an error before there was a plan
+    permitted_ =
+        FindPermittedChanges({planning.problem(), planning.layouts.get(),
+                              planning.prepared->evaluator(), costs.value(), result, plan.step_time,
+                              algorithm_ == "auto" && space_.layouts.empty(), ThreadsOf(search_)});
+    for (const std::string& note : permitted_.notes) {
+      console.Note(note);
+      result.notes.push_back(note);
+    }
+  }
+
+  std::vector<std::string> NotesOfPage(const PlannerResult& result) const {
+    std::vector<std::string> notes;
+    for (const PermittedChange& change : permitted_.changes) {
+      notes.push_back("would gain: " + DescribePermittedChange(change));
+    }
+    notes.insert(notes.end(), result.notes.begin(), result.notes.end());
+    return notes;
   }
 
   static Error DoesNotFit(const Plan& plan, const Cluster& cluster,
@@ -542,6 +572,14 @@ class PlanCommand : public Command {
     object["bound_argument"] = bound_argument;
     object["max_batch"] = nullptr;
     if (max_batch_) object["max_batch"] = MaxBatchToJson(*max_batch_);
+    object["permitted_changes"] = Json::array();
+    for (const PermittedChange& change : permitted_.changes) {
+      object["permitted_changes"].push_back({{"option", change.option},
+                                             {"meaning", change.meaning},
+                                             {"plan", change.plan},
+                                             {"step_time_ns", change.step_time.count},
+                                             {"gain", change.gain}});
+    }
     object["peak_rss_bytes"] = PeakResidentBytes();
     object["plan_file"] = nullptr;
     if (plan.feasible) object["plan_file"] = output_;
@@ -572,6 +610,9 @@ class PlanCommand : public Command {
       console.Print(fmt::format("  max batch  {}\n  best rate  {}\n",
                                 DescribeMaxBatch(max_batch_->found),
                                 DescribeBestRate(*max_batch_)));
+    }
+    for (const PermittedChange& change : permitted_.changes) {
+      console.Print(Wrap("  would gain " + DescribePermittedChange(change) + "\n", style, 13));
     }
     const std::string modules = RenderModuleTable(analysis, plan.distribution, cluster, style);
     if (!modules.empty()) console.Print("\n" + modules);
@@ -606,6 +647,7 @@ class PlanCommand : public Command {
   PictureOptions pictures_;
   bool measured_ = false, wants_max_batch_ = false;
   std::optional<MaxBatch> max_batch_;
+  PermittedChanges permitted_;
   std::optional<Nanos> measured_time_;
   std::string algorithm_ = "auto", initial_, expert_, output_, policy_;
   std::string loaded_policy_;  // its path, or that of the planner's own
