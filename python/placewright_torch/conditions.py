@@ -12,7 +12,8 @@ import functools
 import linecache
 import re
 
-CHECKING = ("_check", "_assert", "_check_value", "_check_index", "_check_type")
+CHECKING = ("_check", "_assert", "_check_value", "_check_index", "_check_type", "_check_with",
+            "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with")
 WARNING = ("warn", "warning", "warning_once", "warning_advice", "print", "info", "debug", "error")
 CONVERSIONS = ("bool", "int", "float")
 LARGE = float("inf")

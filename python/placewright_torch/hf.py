@@ -17,6 +17,7 @@ torch = compat.torch
 BATCH = 8
 SEQUENCE = 1024  # words, where the configuration allows as many
 SOUND = 160000  # samples of a sound: 10 seconds
+FRAMES = 1000  # of its spectrum, where the model takes any number
 SOUND_LABELS = 64
 IMAGE = 224
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
@@ -112,6 +113,9 @@ class Builder:
             for part in outer:
                 place = place.setdefault(part, {})
             place[last] = value
+        for part in ("decoder", "text_config"):
+            if isinstance(values.get(part), dict):
+                values[part] = {**values[part], "use_cache": False}
         config = self._transformers.CONFIG_MAPPING[values["model_type"]].from_dict(values)
         if hasattr(config, "apply_spec_augment"):
             config.apply_spec_augment = False  # its masks are drawn outside of PyTorch
@@ -188,7 +192,8 @@ class Inputs:
     def _words(self):
         words = self._length()
         inputs = {"input_ids": self._integers(words)}
-        if "pixel_values" in self._takes and hasattr(self._config, "vision_config"):
+        if "pixel_values" in self._takes and (hasattr(self._config, "vision_config") or
+                                              hasattr(self._config, "image_size")):
             inputs["pixel_values"] = self._images()
         if "MultipleChoice" in self._kind:
             inputs = {"input_ids": self._integers(2, words)}
@@ -199,6 +204,9 @@ class Inputs:
             return {"start_positions": self._integers(), "end_positions": self._integers()}
         if "labels" not in self._takes:
             return {}
+        if "QuestionAnswering" in self._kind and "pixel_values" in self._takes:  # how good each answer is
+            answers = torch.zeros((self._batch, self._config.num_labels), dtype=self._dtype)
+            return {"labels": answers}
         single = any(name in self._kind for name in (*ONE_LABEL, "MultipleChoice", "NextSentence"))
         labels = {"labels": self._integers(*(() if single else (words,)))}
         if "next_sentence_label" in self._takes:
@@ -208,7 +216,8 @@ class Inputs:
     # Images
 
     def _images(self):
-        config = getattr(self._config, "vision_config", None) or self._config
+        config = next((part for part in (getattr(self._config, name, None) for name in (
+            "vision_config", "encoder")) if part is not None), self._config)
         size = getattr(config, "image_size", None) or getattr(self._config, "image_size", None) or IMAGE
         height, width = size if isinstance(size, (list, tuple)) else (size, size)
         channels = getattr(config, "num_channels", None) or 3
@@ -244,10 +253,11 @@ class Inputs:
         return {**inputs, **self._sound_labels()}
 
     def _spectrum(self):
-        bins = getattr(self._config, "num_mel_bins", None) or getattr(
-            self._config, "input_feat_per_channel", 80)
+        bins = next((getattr(self._config, name) for name in (
+            "num_mel_bins", "feature_projection_input_dim", "input_feat_per_channel")
+            if getattr(self._config, name, None)), 80)
         frames = 2 * getattr(self._config, "max_source_positions", 1500)
-        sizes = (bins, frames) if "Whisper" in self._kind else (frames, bins)
+        sizes = (bins, frames) if "Whisper" in self._kind else (min(frames, FRAMES), bins)
         return {"input_features": torch.zeros((self._batch, *sizes), dtype=self._dtype),
                 **self._sound_labels()}
 

@@ -75,6 +75,7 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
         stack.enter_context(attention.in_place())
         stack.enter_context(loss_scaling.in_place(recorder))
         stack.enter_context(sparse.in_place())
+        stack.enter_context(compat.replaced(torch.nn.Module, "_apply", _converted))
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
         stack.enter_context(recorder.scopes.watching(roots))
@@ -94,6 +95,21 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
     if attention.head() is not None:
         recorded.head["attention"] = attention.head()
     return recorded
+
+
+def _converted(self, fn, recurse=True):
+    """nn.Module's, behind .to() of a module within the step, where it already is what it shall be:
+    PyTorch's own (2.x) swaps its tensors, which is not possible with fakes."""
+    if recurse:
+        for module in self.children():
+            module._apply(fn)
+    for name, tensor in (*self._parameters.items(), *self._buffers.items()):
+        if tensor is not None and fn(tensor) is not tensor:
+            raise ExportError(
+                f"the step converts the weights of {type(self).__name__} (its \"{name}\" is "
+                f"{str(tensor.dtype).rpartition('.')[2]}) with .to(), .half() or the like; convert "
+                "the module before the step, where the model is built")
+    return self
 
 
 def _without_idle(recorder, outputs, notes):

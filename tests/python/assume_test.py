@@ -68,6 +68,13 @@ def warns(y):
     return y
 
 
+def checks(y):
+    """As transformers' torch_compilable_check does."""
+    torch._check_tensor_all_with(ValueError, y < 100, lambda: "too large")
+    torch._check_tensor_all(y > -100, lambda: "too small")
+    return y
+
+
 def clamps(y):
     if not torch.isfinite(y).all():
         y = y.clamp(-1, 1)
@@ -120,8 +127,10 @@ class Checks(ExportTest):
         return self.exported(model, (X, *inputs), None, optimizer, **options)
 
     def test_checks_that_only_raise_pass(self):
-        for then, count in ((raises, 1), (raises_unless, 1), (one_of_two, 1), (asserts, 1),
-                            (asks_a_function, 2), (warns, 1)):
+        ways = [(raises, 1), (raises_unless, 1), (one_of_two, 1), (asserts, 1), (asks_a_function, 2), (warns, 1)]
+        if hasattr(torch, "_check_tensor_all_with"):
+            ways.append((checks, 2))
+        for then, count in ways:
             assumed = self.step(then)["assumed"]
             self.assertEqual(len(assumed), count, (then, assumed))
             self.assertIn(f"{HERE}:", assumed[0])

@@ -1,6 +1,6 @@
 """What cannot be exported is refused with reason, place and remedy, and leaves no file."""
 
-from support import EXPORTER, ExportTest, export  # first: skips without PyTorch
+from support import EXPORTER, ExportTest, export, names_of  # first: skips without PyTorch
 
 import os
 import pathlib
@@ -175,6 +175,31 @@ except MissingTorchError as error:
         self.assertIn("python3-torch", run.stderr)
         self.assertNotIn("Traceback", run.stderr)
         self.assertFalse(pathlib.Path(self.folder / "x.json").exists())
+
+
+class Conversions(ExportTest):
+    """A module that is converted within the step, as routers of transformers are."""
+
+    class Router(torch.nn.Module):
+        def __init__(self, dtype):
+            super().__init__()
+            self.layer, self.dtype = torch.nn.Linear(4, 4), dtype
+
+        def forward(self, x):
+            self.layer = self.layer.to(self.dtype)
+            return self.layer(x).sum()
+
+    def test_to_what_it_is(self):
+        model = self.Router(torch.float32)
+        graph = self.exported(model, torch.zeros(2, 4), None, torch.optim.SGD(model.parameters(), 0.1))
+        self.assertIn("addmm", names_of(graph, "fwd"))
+        self.assertNotIn("_to_copy", names_of(graph, "fwd"))
+
+    def test_to_something_else(self):
+        model = self.Router(torch.float64)
+        self.refused(["converts the weights of Linear", "where the model is built"], model, torch.zeros(2, 4),
+                     None, torch.optim.SGD(model.parameters(), 0.1))
+        self.assertEqual(model.layer.weight.dtype, torch.float32)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,13 @@ MODELS = {
     "wav2vec2": (dict(SMALL, model_type="wav2vec2", vocab_size=32, conv_dim=[32] * 7,
                       architectures=["Wav2Vec2ForCTC"]),
                  {"input:input_values": [4, 160000], "input:labels": [4, 64]}),
+    "wav2vec2-bert": (dict(SMALL, model_type="wav2vec2-bert", vocab_size=32, conformer_conv_dropout=0.0,
+                           architectures=["Wav2Vec2BertForCTC"]),
+                      {"input:input_features": [4, 1000, 160], "input:labels": [4, 64]}),
+    "captions": (dict(model_type="vision-encoder-decoder", decoder_start_token_id=1, pad_token_id=0,
+                      encoder=dict(IMAGES, model_type="vit", image_size=48),
+                      decoder=dict(WORDS, model_type="bert", is_decoder=True, add_cross_attention=True)),
+                 {"input:pixel_values": [4, 3, 48, 48]}),
     "whisper": (dict(model_type="whisper", vocab_size=128, d_model=32, encoder_layers=2,
                      decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
                      encoder_ffn_dim=64, decoder_ffn_dim=64, max_source_positions=50,
@@ -49,6 +56,11 @@ MODELS = {
                      architectures=["WhisperForConditionalGeneration"]),
                 {"input:input_features": [4, 80, 100], "input:labels": [4, 32]}),
 }
+
+
+# How many patches of an image count depends on it.
+VILT = dict(WORDS, model_type="vilt", image_size=32, patch_size=16, num_labels=5,
+            architectures=["ViltForQuestionAnswering"])
 
 
 class Configurations(ExportTest):
@@ -131,6 +143,7 @@ class Recorded(Configurations):
                 ([unknown], 3, "no model of type \"no_such_model\""),
                 ([self.config("bare", {"a": 1})], 3, "no \"model_type\""),
                 (["hf:" + str(self.folder / "nowhere")], 3, "there is no file"),
+                ([self.config("vilt", VILT)], 3, "--assume transformers/models/vilt/modeling_vilt.py:"),
                 ([llama, "--task", "dancing"], 2, "choose one of causal-lm"),
                 ([llama, "--task", "image-classification"], 3, "has no image-classification"),
                 ([llama, "--sequence", "0"], 2, "--sequence 0"),
