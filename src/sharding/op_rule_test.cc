@@ -31,6 +31,17 @@ TEST(OpRule, ABiasIsAddedOnce) {
   EXPECT_EQ(addmm.rule->once[0], std::pair(RuleAxisId(2), 0));
 }
 
+// torch.cat skips what has one dimension and no elements, as the beginning of a cache.
+TEST(OpRule, AnEmptyPieceCountsForNothing) {
+  const OneOp cat("aten.cat.default", {{0}, {4, 2, 6}}, {{4, 2, 6}},
+                  {Value(Value::List{Input(0), Input(1)}), Value(int64_t{-2})});
+  ASSERT_TRUE(cat.rule);
+  EXPECT_EQ(cat.rule->inputs[1], cat.rule->outputs[0]);
+  const RuleAxisId batch = cat.rule->outputs[0][0][0];
+  EXPECT_EQ(VerdictOf(*cat.rule, batch, 0), PartVerdict::kConcat);
+  EXPECT_FALSE(Holds(cat.rule->inputs[0], batch));
+}
+
 TEST(OpRule, AViewKeepsTheFactorsOfAFlattenedDimension) {
   const OneOp view("aten.view.default", {{16, 128, 768}}, {{2048, 12, 64}},
                    {Input(0), Integers({2048, 12, 64})});

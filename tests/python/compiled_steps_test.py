@@ -32,6 +32,19 @@ class Attention(nn.Module):
         return self.o(y.transpose(1, 2).flatten(2))
 
 
+class Cached(nn.Module):
+    """Attention whose keys and values go through a cache, as transformers do it in training, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(16, 16)
+
+    def forward(self, x):
+        y = self.layer(x).unflatten(-1, (2, 8)).transpose(1, 2)
+        y = torch.cat([torch.tensor([]), y], dim=-2)
+        return y.transpose(1, 2).flatten(2)
+
+
 class Experts(nn.Module):
     """Tokens sorted by their expert, computed group by group, put back. The gradient of the experts' bias is put
     into zeros whose size no sample has."""
@@ -72,6 +85,7 @@ def steps():
     yield "smooth", nn.Sequential(nn.Linear(12, 8), nn.GLU()), plain, nn.SmoothL1Loss(), torch.zeros(SAMPLES, 4)
     yield "logits", nn.Linear(12, 4), plain, nn.BCEWithLogitsLoss(), torch.zeros(SAMPLES, 4)
     yield "margin", nn.Linear(12, 4), plain, nn.MultiMarginLoss(), torch.zeros(SAMPLES, dtype=torch.int64)
+    yield "cached", Cached(), words, nn.MSELoss(), torch.zeros(SAMPLES, 6, 16)
     if VERSION >= (2, 0):
         yield "attention", Attention(), words, nn.MSELoss(), torch.zeros(SAMPLES, 6, 16)
     if hasattr(torch, "_grouped_mm"):

@@ -230,6 +230,8 @@ void Split(RuleMaker& maker) {
   LinearInAll(maker);
 }
 
+// Of tensors with several dimensions a one-dimensional one without elements counts for nothing: caches of
+// transformers begin with one.
 void Concatenate(RuleMaker& maker) {
   if (maker.input_count() < 1 || maker.output_count() != 1 || maker.out(0).empty()) {
     return maker.Fail();
@@ -237,14 +239,22 @@ void Concatenate(RuleMaker& maker) {
   const std::vector<int64_t>& shape = maker.out(0);
   const size_t dim = maker.Dimension(maker.Integer(1, "dim", 0), shape.size());
   std::vector<std::vector<int64_t>> shapes;
-  for (size_t i = 0; i < maker.input_count(); ++i) shapes.push_back(maker.in(i));
+  std::vector<size_t> counted;
+  for (size_t i = 0; i < maker.input_count(); ++i) {
+    if (shape.size() > 1 && maker.in(i) == std::vector<int64_t>{0}) {
+      maker.input(i) = maker.AxesOf(maker.in(i), Parts::kWhole);
+      continue;
+    }
+    shapes.push_back(maker.in(i));
+    counted.push_back(i);
+  }
   std::vector<TensorAxes> pieces;
   TensorAxes whole;
   if (maker.failed()) return;
   Pieces(maker, shape, dim, whole, pieces, shapes);
   if (maker.failed()) return;
   maker.output(0) = whole;
-  for (size_t i = 0; i < pieces.size(); ++i) maker.input(i) = pieces[i];
+  for (size_t i = 0; i < pieces.size(); ++i) maker.input(counted[i]) = pieces[i];
   LinearInAll(maker);
 }
 
