@@ -167,6 +167,71 @@ constexpr Figure Moe(int64_t chosen) {
 }
 static_assert(Moe(2).parameters / 1'000'000 == 308);
 
+struct Decoder {
+  int64_t layers, h, heads, key_heads, inner, words;
+  bool tied = false, query_norm = false;
+  int64_t experts = 1;
+};
+// Decoders of today, heads of 128, T = 2 texts of 2048 tokens. Parameters: V h, twice unless tied; layers (2 h a + 2 h k
+// + 3 h inner + 2 h, or 3 h inner for each expert and h for each expert's score; norms of heads 2 * 128), h, with a and k
+// the width of all heads. Arithmetic: T times the matrices, 2 T 2048 a for attention, V h T for the scores. With experts
+// room for 2048 * 2 / 8 * 1.25 = 640 tokens of a text each, and two products with [tokens, rooms] matrices, the first
+// of which has no gradient.
+constexpr Figure DecoderFigure(const Decoder& d) {
+  constexpr int64_t kBatch = 2, kSequence = 2048, kTokens = kBatch * kSequence, kWidth = 128;
+  const int64_t a = d.heads * kWidth, k = d.key_heads * kWidth, rooms = d.experts * 640;
+  const int64_t attention = 2 * d.h * a + 2 * d.h * k, dense = 3 * d.h * d.inner;
+  const bool routed = d.experts > 1;
+  Figure f;
+  f.parameters = d.words * d.h * (d.tied ? 1 : 2) + d.h +
+                 d.layers * (attention + dense * d.experts + 2 * d.h +
+                             (routed ? d.h * d.experts : 0) + (d.query_norm ? 2 * kWidth : 0));
+  f.first_layer_macs = routed ? d.layers * kTokens * rooms * d.h : 0;
+  f.forward_macs =
+      d.layers * ((attention + 2 * kSequence * a) * kTokens +
+                  (routed ? dense * kBatch * rooms + d.h * d.experts * kTokens : dense * kTokens)) +
+      2 * f.first_layer_macs + d.words * d.h * kTokens;
+  return f;
+}
+constexpr Decoder kLlama8 = {32, 4096, 32, 8, 14336, 128256};
+constexpr Decoder kLlama70 = {80, 8192, 64, 8, 28672, 128256};
+constexpr Decoder kQwenSmall = {28, 1024, 16, 8, 3072, 151936, true, true};
+constexpr Decoder kQwen8 = {36, 4096, 32, 8, 12288, 151936, false, true};
+constexpr Decoder kMixtral = {32, 4096, 32, 8, 14336, 32000, false, false, 8};
+static_assert(DecoderFigure(kLlama8).parameters == 8'030'261'248);
+static_assert(DecoderFigure(kLlama70).parameters == 70'553'706'496);
+static_assert(DecoderFigure(kQwenSmall).parameters == 596'049'920);
+static_assert(DecoderFigure(kQwen8).parameters == 8'190'735'360);
+static_assert(DecoderFigure(kMixtral).parameters == 46'702'792'704);
+
+// ViT at 224 x 224 with patches of 16, n = 196 places and a class token: patches 3 * 256 h + h, class h, places 197 h,
+// layers (12 h^2 + 13 h), norm 2 h, scores 1000 (h + 1). The patches' convolution has no gradient of the image.
+constexpr Figure Vit(int64_t layers, int64_t h, int64_t batch) {
+  constexpr int64_t kPlaces = 196, kTokens = 197;
+  const int64_t patches = batch * kPlaces * 3 * 256 * h;
+  return {
+      3 * 256 * h + h + h + kTokens * h + layers * (12 * h * h + 13 * h) + 2 * h + 1000 * (h + 1),
+      patches + batch * (layers * (12 * h * h * kTokens + 2 * kTokens * kTokens * h) + 1000 * h),
+      patches};
+}
+static_assert(Vit(12, 768, 32).parameters == 86'567'656);
+static_assert(Vit(24, 1024, 32).parameters == 304'326'632);
+
+// DiT-XL/2 of 32 x 32 x 4 latents, 256 places: patches 16 h + h, times 256 h + h + h^2 + h, 1001 classes, layers (18 h^2
+// + 15 h), of which 6 h^2 + 6 h are the condition's, at the end 2 h^2 + 2 h and 32 h + 32. Neither the patches'
+// convolution nor the times' first layer has a gradient of what it reads.
+constexpr Figure Dit(int64_t layers, int64_t h, int64_t batch) {
+  constexpr int64_t kPlaces = 256;
+  const int64_t first = batch * (kPlaces * 16 * h + 256 * h);
+  return {17 * h + 257 * h + h * h + h + 1001 * h + layers * (18 * h * h + 15 * h) + 2 * h * h +
+              2 * h + 32 * h + 32,
+          first + batch * (h * h +
+                           layers * (6 * h * h + 12 * h * h * kPlaces + 2 * kPlaces * kPlaces * h) +
+                           2 * h * h + 32 * h * kPlaces),
+          first};
+}
+static_assert(Dit(28, 1152, 16).parameters + 256 * 1152 == 675'129'632);  // with the places' table
+
 struct Row {
   const char* model;
   Figure figure;
@@ -209,6 +274,14 @@ const Row kRows[] = {
     {"transformer-xl-4", TransformerXl(Gdp(4))},
     {"transformer-xl-8", TransformerXl(Gdp(8))},
     {"transformer-xl-12@enwik8", TransformerXl(kEnwik8)},
+    {"llama-3-8b", DecoderFigure(kLlama8)},
+    {"llama-3-70b", DecoderFigure(kLlama70)},
+    {"qwen3-0.6b", DecoderFigure(kQwenSmall)},
+    {"qwen3-8b", DecoderFigure(kQwen8)},
+    {"mixtral-8x7b", DecoderFigure(kMixtral)},
+    {"vit-b-16", Vit(12, 768, 32)},
+    {"vit-l-16", Vit(24, 1024, 32)},
+    {"dit-xl-2", Dit(28, 1152, 16)},
     {"vgg-16", Vgg(kSixteen, 96)},
     {"vgg-19", Vgg(kNineteen, 96)},
 };
@@ -238,7 +311,7 @@ TEST(FigureRows, EveryModelHasARow) {
 
 INSTANTIATE_TEST_SUITE_P(Zoo, Figures, ::testing::ValuesIn(kRows), [](const auto& test) {
   std::string name = test.param.model;
-  for (char& c : name) c = c == '-' || c == '@' ? '_' : c;
+  for (char& c : name) c = c == '-' || c == '@' || c == '.' ? '_' : c;
   return name;
 });
 

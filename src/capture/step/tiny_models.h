@@ -94,6 +94,12 @@ inline const std::map<std::string, double> kTinyWaveNet = {
     {"skip", 6},  {"dilation", 3}, {"head", 7},   {"levels", 8}};
 inline const std::map<std::string, double> kTinyAmoebaNet = {
     {"batch", 2}, {"size", 64}, {"layers", 3}, {"filters", 16}, {"classes", 5}, {"dropout", 0.3}};
+inline const std::map<std::string, double> kTinyLlama = {
+    {"batch", 2},     {"sequence", 6},   {"layers", 2}, {"hidden", 16},    {"heads", 4},
+    {"key_heads", 2}, {"head_width", 4}, {"inner", 24}, {"vocabulary", 50}};
+inline const std::map<std::string, double> kTinyVit = {{"batch", 2},  {"size", 8},   {"patch", 4},
+                                                       {"layers", 2}, {"hidden", 8}, {"heads", 2},
+                                                       {"inner", 12}, {"classes", 5}};
 inline std::map<std::string, double> With(std::map<std::string, double> values,
                                           const std::string& name, double value) {
   values[name] = value;
@@ -136,6 +142,14 @@ inline std::vector<TinyModel> TinyModels() {
       {"wavenet-2x18", Training::kAdam, kTinyWaveNet},
       {"wavenet-4x36", Training::kSgd, With(With(kTinyWaveNet, "stacks", 4), "layers", 9)},
       {"amoebanet-d", Training::kSgd, kTinyAmoebaNet},
+      {"llama-3-8b", Training::kAdam, kTinyLlama},
+      {"llama-3-70b", Training::kNone, kTinyLlama},
+      {"qwen3-0.6b", Training::kSgd, kTinyLlama},
+      {"qwen3-8b", Training::kSgd, kTinyLlama},
+      {"mixtral-8x7b", Training::kAdam, With(kTinyLlama, "experts", 4)},
+      {"vit-b-16", Training::kAdam, kTinyVit},
+      {"vit-l-16", Training::kSgd, kTinyVit},
+      {"dit-xl-2", Training::kAdam, kTinyVit},
       {"mlp", Training::kAdam, kTinyMlp, CapturePrecision::kBf16},
       {"bert-base", Training::kAdam, kTinyBert, CapturePrecision::kBf16},
       {"bert-base", Training::kNone, kTinyBert, CapturePrecision::kBf16},
@@ -145,6 +159,8 @@ inline std::vector<TinyModel> TinyModels() {
       {"resnet-50", Training::kSgd, kTinyResNet, CapturePrecision::kBf16},
       {"moe-transformer", Training::kAdam, kTinyMoe, CapturePrecision::kBf16},
       {"wavenet-2x18", Training::kAdam, kTinyWaveNet, CapturePrecision::kBf16},
+      {"llama-3-8b", Training::kAdam, kTinyLlama, CapturePrecision::kBf16},
+      {"dit-xl-2", Training::kAdam, kTinyVit, CapturePrecision::kBf16},
   };
 }
 

@@ -4,9 +4,7 @@
 // alone. So all shapes follow from the sizes, whatever the routing.
 #include <c10/util/Exception.h>
 
-#include <algorithm>
-#include <cmath>
-
+#include "capture/zoo/blocks/router.h"
 #include "capture/zoo/blocks/transformer.h"
 #include "capture/zoo/zoo.h"
 
@@ -30,73 +28,18 @@ struct MoeSizes {
     settings.RequireMultiple("hidden", "heads");
     settings.RequireAtMost("chosen", "experts");
   }
-  // Tokens of one text that an expert has room for.
-  int64_t Room() const {
-    const double fair =
-        static_cast<double>(chosen) * static_cast<double>(sequence) / static_cast<double>(experts);
-    return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(fair * capacity)));
+  RoutingSizes Routing() const {
+    return {batch, sequence, hidden, experts, chosen, RoomFor(chosen, sequence, experts, capacity)};
   }
   int64_t batch, sequence, layers, hidden, heads, inner, experts, chosen, vocabulary;
   double capacity, balance, dropout;
-};
-
-// Where the tokens of every text go, as matrices of ones and zeros: no token is looked up by an
-// index that is data.
-struct Routes {
-  at::Tensor places;   // [batch, tokens, experts * room]: 1 where a token goes
-  at::Tensor weights;  // alike, with the weight of what comes back
-  at::Tensor balance;  // E sum over experts of (share of first choices) (mean probability)
-};
-
-class Router : public Module {
- public:
-  explicit Router(const MoeSizes& sizes) : sizes_(sizes) {
-    scores_ = Add<Linear>("scores", sizes.hidden, sizes.experts, false);
-  }
-
-  // Choices are served rank by rank: first choices of all tokens, then second ones.
-  Routes Forward(const at::Tensor& x) {
-    const ModuleScope scope = Enter();
-    const at::Tensor shares = at::softmax(scores_->Forward(x), -1);  // [batch, tokens, experts]
-    const at::Tensor experts = std::get<1>(at::topk(shares.detach(), sizes_.chosen, -1))
-                                   .transpose(1, 2)
-                                   .unsqueeze(3);  // [batch, chosen, tokens, 1]
-    const at::Tensor marks = experts.eq(at::arange(sizes_.experts, at::kLong));
-    at::Tensor weights = (shares.unsqueeze(1) * marks).sum(3);  // [batch, chosen, tokens]
-    if (sizes_.chosen > 1) weights = weights / weights.sum(1, true);
-    const at::Tensor spots = Spots(experts, marks.to(at::kLong)).to(at::kFloat);
-    Routes routes;
-    routes.places = spots.sum(1);
-    routes.weights = (spots * weights.unsqueeze(3)).sum(1);
-    const std::vector<int64_t> all = {0, 1};
-    const at::Tensor first = marks.select(1, 0).to(at::kFloat).mean(all);
-    routes.balance = (first * shares.mean(all)).sum() * static_cast<double>(sizes_.experts);
-    return routes;
-  }
-
- private:
-  // [batch, chosen, tokens, experts * room]: where a choice goes; nowhere where there is no room.
-  at::Tensor Spots(const at::Tensor& experts, const at::Tensor& ones) const {
-    const std::vector<int64_t> in_turn = {sizes_.batch, sizes_.chosen * sizes_.sequence,
-                                          sizes_.experts};
-    // The n-th choice of an expert has turn n - 1.
-    const at::Tensor counts = ones.reshape(in_turn).cumsum(1).view(ones.sizes());
-    const at::Tensor turns = (counts * ones).sum(3, true) - 1;
-    const int64_t room = sizes_.Room();
-    const at::Tensor nowhere = at::full({}, sizes_.experts * room, at::kLong);
-    const at::Tensor places = at::where(turns.lt(room), experts * room + turns, nowhere);
-    return places.eq(at::arange(sizes_.experts * room, at::kLong));
-  }
-
-  MoeSizes sizes_;
-  std::shared_ptr<Linear> scores_;
 };
 
 // The dense layers of a transformer layer, several times over.
 class Mixture : public Module {
  public:
   explicit Mixture(const MoeSizes& sizes) : sizes_(sizes) {
-    router_ = Add<Router>("router", sizes);
+    router_ = Add<Router>("router", sizes.Routing());
     for (int64_t i = 0; i < sizes.experts; ++i) {
       experts_.push_back(Add<FeedForward>("expert" + std::to_string(i), sizes.hidden, sizes.inner));
     }
@@ -107,7 +50,7 @@ class Mixture : public Module {
     const ModuleScope scope = Enter();
     const Routes routes = router_->Forward(x);
     balance.push_back(routes.balance);
-    const int64_t room = sizes_.Room();
+    const int64_t room = sizes_.Routing().room;
     // [batch, experts, room, hidden], then expert by expert.
     const std::vector<int64_t> rooms = {sizes_.batch, sizes_.experts, room, sizes_.hidden},
                                rows = {sizes_.batch, sizes_.experts * room, sizes_.hidden};

@@ -67,10 +67,10 @@ ZooParameter SwitchParameter(std::string name, bool value, std::string meaning) 
 
 std::vector<ZooEntry> ZooEntries() {
   std::vector<ZooEntry> entries;
-  for (const auto models :
-       {AmoebaNetDModels, BertModels, GnmtModels, Gpt2Models, InceptionV3Models, MlpModels,
-        MoeTransformerModels, ResNetModels, RnnlmModels, Seq2SeqModels, TransformerModels,
-        TransformerXlModels, VggModels, WaveNetModels}) {
+  for (const auto models : {AmoebaNetDModels, BertModels, GnmtModels, Gpt2Models, InceptionV3Models,
+                            LlamaModels, MlpModels, MoeTransformerModels, ResNetModels, RnnlmModels,
+                            Seq2SeqModels, TransformerModels, TransformerXlModels, VggModels,
+                            VisionTransformerModels, WaveNetModels}) {
     std::vector<ZooEntry> some = models();
     std::move(some.begin(), some.end(), std::back_inserter(entries));
   }

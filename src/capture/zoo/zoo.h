@@ -29,6 +29,7 @@ std::vector<ZooEntry> BertModels();
 std::vector<ZooEntry> GnmtModels();
 std::vector<ZooEntry> Gpt2Models();
 std::vector<ZooEntry> InceptionV3Models();
+std::vector<ZooEntry> LlamaModels();
 std::vector<ZooEntry> MlpModels();
 std::vector<ZooEntry> MoeTransformerModels();
 std::vector<ZooEntry> ResNetModels();
@@ -37,6 +38,7 @@ std::vector<ZooEntry> Seq2SeqModels();
 std::vector<ZooEntry> TransformerModels();
 std::vector<ZooEntry> TransformerXlModels();
 std::vector<ZooEntry> VggModels();
+std::vector<ZooEntry> VisionTransformerModels();
 std::vector<ZooEntry> WaveNetModels();
 
 }  // namespace placewright
