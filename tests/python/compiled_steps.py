@@ -1,5 +1,6 @@
 """A recorded step and what a plan makes of it, executed operator by operator with PyTorch alone."""
 
+import collections
 import gzip
 import json
 import math
@@ -64,16 +65,28 @@ class Step:
         collective = {name: one["members"] for one in self.graph.get("collectives", ())
                       for name in one["members"]}
         by_name = {op["name"]: op for op in self.graph["ops"]}
-        done = set()
-        for op in self.graph["ops"]:
+        waiting = {}  # device -> its ops, in the file's order; a member of a collective waits for the others
+        for place, op in enumerate(self.graph["ops"]):
+            waiting.setdefault(op.get("device"), []).append((place, op))
+        queues = [collections.deque(queue) for queue in waiting.values()]
+        while any(queues):
+            heads = {queue[0][1]["name"] for queue in queues if queue}
+
+            def ready(op, heads=heads):
+                members = collective.get(op["name"], [op["name"]])
+                return set(members) <= heads and all(
+                    self._has(ref) for m in members for ref in by_name[m]["inputs"])
+
+            queue = min((q for q in queues if q and ready(q[0][1])), key=lambda q: q[0][0])
+            op = queue[0][1]
             members = collective.get(op["name"])
             if members is None:
                 self._run(op)
-            elif op["name"] == members[-1] or members[0] not in done:
-                ready = all(self._has(ref) for m in members for ref in by_name[m]["inputs"])
-                if ready and members[0] not in done:
-                    done.update(members)
-                    self._together([by_name[m] for m in members])
+            else:
+                self._together([by_name[m] for m in members])
+            for one in queues:
+                if one and one[0][1]["name"] in (members or [op["name"]]):
+                    one.popleft()
         return self.values
 
     def _has(self, reference):
