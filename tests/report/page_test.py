@@ -95,6 +95,7 @@ class PlanPage(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.split = cls.plan("split", "bert-small", "-c", "5x8xH100", "--batch", "80", "--algo", "horovod")
+        cls.wide = cls.plan("wide", "bert-small", "-c", "16x8xH100", "--batch", "128", "--algo", "horovod")
         (cls.path("unequal.yaml")).write_text(
             "gpus: [2 x RTX-4090, 1 x RTX-3090]\ncpus: 1 x Ryzen-9-7950X\ninterconnect: pcie4\nmemory: 64 GiB\n")
         cls.unequal = cls.plan("unequal", "bert-small", "-c", "unequal.yaml", "--batch", "25", "--algo",
@@ -122,8 +123,24 @@ class PlanPage(unittest.TestCase):
         text = cls.path(f"{name}.html").read_text(encoding="utf-8")
         return Page(text), json.loads(run.stdout), text
 
+    @classmethod
+    def beside(cls, name, part):
+        """The file beside the plan that it names."""
+        plan = json.loads(cls.path(f"{name}.plan.json").read_text())
+        path = cls.path(plan[part]["path"])
+        return json.loads(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_text())
+
+    def test_large_files_beside_a_split_plan_are_compressed(self):
+        for part in ("costs", "schedule"):
+            plain = {name: self.path(f"{name}.plan.{part}.json").exists() for name in ("split", "placed", "wide")}
+            self.assertEqual(plain, {"split": True, "placed": True, "wide": False}, part)
+            self.assertLess(self.path(f"wide.plan.{part}.json.gz").stat().st_size, MEGABYTE)
+            self.assertGreater(len(json.dumps(self.beside("wide", part))), 8 << 20)
+        run = subprocess.run([PROGRAM, "check", "wide.plan.json"], cwd=self.folder.name, check=False)
+        self.assertEqual(run.returncode, 0)
+
     def pages(self):
-        return {"split": self.split, "unequal": self.unequal, "placed": self.placed}.items()
+        return {"split": self.split, "wide": self.wide, "unequal": self.unequal, "placed": self.placed}.items()
 
     def test_is_whole_and_loads_nothing(self):
         for name, (page, _, text) in self.pages():
@@ -192,20 +209,25 @@ class PlanPage(unittest.TestCase):
 
     def test_the_timeline_is_the_schedule(self):
         for name, (page, _, _) in self.pages():
-            schedule = json.loads(self.path(f"{name}.plan.schedule.json").read_text())
-            views, step = set(), {}
+            schedule = self.beside(name, "schedule")
+            step = {}
             if self.path(f"{name}.plan.compiled.json.gz").exists():
                 step = json.loads(gzip.decompress(self.path(f"{name}.plan.compiled.json.gz").read_bytes()))
             views = {member for one in step.get("collectives", []) for member in one.get("members", [])}
-            for lane in page.timeline()["lanes"]:
+            expected = {}
+            for op in schedule["ops"]:
+                if op["end_ns"] > op["start_ns"] and op["name"] not in views:
+                    expected.setdefault(op["device"], []).append((op["start_ns"], op["end_ns"]))
+            timeline = page.timeline()
+            drawn = 0
+            for lane in timeline["lanes"]:
                 for device, shown in zip(lane["devices"], lane["shown"]):
                     if shown < 0:
                         continue
-                    expected = sorted((op["start_ns"], op["end_ns"]) for op in schedule["ops"]
-                                      if op["device"] == device and op["end_ns"] > op["start_ns"]
-                                      and op["name"] not in views)
-                    drawn = [(start, end) for _, start, end in spans_of(page.timeline(), device)]
-                    self.assertEqual(sorted(drawn), expected, f"{name} {device}")
+                    drawn += 1
+                    spans = sorted((start, end) for _, start, end in spans_of(timeline, device))
+                    self.assertEqual(spans, sorted(expected[device]), f"{name} {device}")
+            self.assertEqual(drawn, len(expected), name)  # of steps as small as these, all
 
     def test_the_chart_is_as_published(self):
         """third_party/uplot/README.md names the hashes."""

@@ -469,12 +469,18 @@ class PlanCommand : public Command {
   }
 
   Status CheckOutput() {
-    const std::vector<NamedFile> own = {{"the plan", output_},
-                                        {"the plan's costs", PathBeside(output_, "costs")},
-                                        {"the plan's schedule", PathBeside(output_, "schedule")},
-                                        {"the plan's step", StepPath(output_)},
-                                        {"the recorded model", input_.store},
-                                        {"the cluster", input_.cluster_store}};
+    const std::string costs = PathBeside(output_, "costs"),
+                      schedule = PathBeside(output_, "schedule");
+    std::vector<NamedFile> own = {{"the plan", output_},
+                                  {"the plan's costs", costs},
+                                  {"the plan's schedule", schedule},
+                                  {"the plan's step", StepPath(output_)},
+                                  {"the recorded model", input_.store},
+                                  {"the cluster", input_.cluster_store}};
+    if (!costs.ends_with(".gz")) {  // large ones of split plans
+      own.push_back({"the plan's costs", costs + ".gz"});
+      own.push_back({"the plan's schedule", schedule + ".gz"});
+    }
     const std::vector<NamedFile> pictures = FilesOf(pictures_);
     const std::vector<NamedFile> initial = WithNamedFiles("--init", initial_);
     std::vector<NamedFile> read = initial, inputs = FilesOf(input_);

@@ -15,6 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kJsonSuffix = ".json", kGzipSuffix = ".gz";
+// Above it the costs and the schedule of a distributed plan, which has a line of each for every instance, are
+// compressed.
+constexpr size_t kMaxPlainBytes = 8 << 20;
 
 fs::path FolderOf(const std::string& path) {
   std::error_code ignored;
@@ -216,7 +219,10 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
   if (plan.cost_store) plan.cost_store->path = StoredPath(plan.cost_store->path, folder);
   FileSet files;
   const auto add = [&](std::string text, const std::string& suffix, FileReference& reference) {
-    const std::string path = PathBeside(plan_path, suffix);
+    std::string path = PathBeside(plan_path, suffix);
+    if (plan.distribution && text.size() > kMaxPlainBytes && !IsGzipName(path)) {
+      path += kGzipSuffix;
+    }
     if (IsGzipName(path)) text = Gzip(text);  // the hash is that of the file
     reference = {fs::path(path).filename().string(), Sha256(text)};
     return files.Add(path, text);

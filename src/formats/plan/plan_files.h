@@ -34,7 +34,7 @@ Status CheckPathsUtf8(const std::string& graph, const std::string& cluster,
 // kFileUnwritable; an earlier plan of that name is then untouched, and so are its files unless a
 // rename failed.
 // For a plan with a distribution: `graph` is the compiled step's, whose file `step` is written beside the
-// plan, too (`foo.plan.compiled.json.gz`).
+// plan, too (`foo.plan.compiled.json.gz`), and costs and schedule that have more than 8 MiB get the ending `.gz`.
 Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedule,
                       const Graph& graph, const Cluster& cluster, const std::string& plan_path,
                       const std::string& step = "");
