@@ -57,12 +57,12 @@ IdVector<TensorId, bool> RoutedAmong(size_t experts, const Graph& graph, const N
   return routed;
 }
 
-// The parts are equal and have weights of their own, of equal shapes.
+// The parts have weights of their own, of equal shapes.
 bool AreExperts(const Graph& graph, const Weights& weights) {
   std::set<TensorId> seen;
   std::vector<std::vector<int64_t>> shapes;
   for (const auto& [part, own] : weights) {
-    std::vector<int64_t> shape = graph.tensor(part).shape;
+    std::vector<int64_t> shape;
     for (const TensorId weight : own) {
       if (!seen.insert(weight).second) return false;
       const std::vector<int64_t>& sizes = graph.tensor(weight).shape;

@@ -1,4 +1,4 @@
-// Experts that are modules: equal parts of one tensor, routed by a product with as many outputs as there are
+// Experts that are modules: parts of one tensor, routed by a product with as many outputs as there are
 // parts, that go to weights of their own.
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_MIXTURES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_MIXTURES_H_

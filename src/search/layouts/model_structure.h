@@ -34,7 +34,7 @@ struct ModelStructure {
 // The first kind of the list that the step is of.
 //
 //   kExperts         a product's weight and both other tensors share an axis that no attention has; or a tensor
-//                    is cut into equal parts, and at least two go to products with weights of their own, of
+//                    is cut into parts, and at least two go to products with weights of their own, of
 //                    equal shapes, where the tensor follows from a router: a product with a weight that has as
 //                    many outputs as there are such parts. What an expert is ends where parts come together.
 //   kAttention       an axis other than the batch is in both operands and the output of a product of
