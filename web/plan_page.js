@@ -38,8 +38,8 @@
     return {
       start, end, op: runningSum(data.op), count: data.count, fixed: data.fixed,
       moves: { start: from, end: from.map((t, i) => t + moves.time[i]), wait: moves.wait,
-               what: moves.what, bytes: moves.bytes, kind: moves.kind, longest },
-      memory: { at: runningSum(data.memory.gap), bytes: data.memory.bytes },
+               what: moves.what, bytes: moves.bytes, kind: moves.kind, count: moves.count, longest },
+      memory: { at: runningSum(data.memory.gap), bytes: runningSum(data.memory.bytes) },
     };
   };
 
@@ -257,7 +257,8 @@
         }
         if (found.length === 0) return `nothing moves\n${name}, at ${time(x)}`;
         return found.slice(0, 3).map(i =>
-          `${file.kinds[moves.kind[i]]}: ${escape(file.names[moves.what[i]])}\n`
+          `${file.kinds[moves.kind[i]]}: ${escape(file.names[moves.what[i]])}`
+          + ((moves.count[i] ?? 1) > 1 ? ` and ${moves.count[i] - 1} more\n` : "\n")
           + `${bytes(moves.bytes[i])}, ${time(moves.end[i] - moves.start[i])} from `
           + time(moves.start[i])
           + (moves.wait[i] > 0 ? `, waited ${time(moves.wait[i])}` : "")).join("\n")

@@ -39,7 +39,7 @@ struct TimelineInput {
 // runtime context) against the whole of it with what is usable and the reserve, always on that
 // scale; one track per link that carries anything
 // (the busiest twelve), one for collectives, and the time axis. Ops too narrow for the eye are merged; the details are
-// in tool tips. Size: a few hundred kilobytes at most, whatever the graph's.
+// in tool tips. Size: a few hundred kilobytes a lane at most, whatever the graph's.
 std::string RenderTimelineSvg(const TimelineInput& input);
 
 // Pictures of RenderTimelineSvg, one under the other in one.

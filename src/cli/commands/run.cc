@@ -28,6 +28,7 @@
 #include "report/table.h"
 #include "report/timeline_svg.h"
 #include "report/trace/chrome_trace.h"
+#include "sim/communication_use.h"
 #include "sim/device_use.h"
 #include "sim/engine/sim_graph.h"
 #include "sim/simulator.h"
@@ -471,6 +472,10 @@ class RunCommand : public Command {
     plan.policy = loaded.plan.policy;
     plan.space = loaded.plan.space;
     plan.samples = graph.batch();
+    if (loaded.plan.distribution) {
+      plan.distribution = loaded.plan.distribution;
+      plan.distribution->communication = UseOfCommunication(graph, loaded.costs, schedule);
+    }
     PlanPage page{plan, cluster, graph, placement, schedule, memory, predicted};
     page.layers = LayersByDevice(graph, placement, schedule);
     page.notes = {subtitle + "; times, busy shares and peaks are measured."};

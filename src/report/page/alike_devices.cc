@@ -22,8 +22,10 @@ std::vector<DeviceWork> WorkOfDevices(const Graph& step, const Cluster& cluster,
     if (op.is_view || step.collective_of(id).valid()) continue;
     const DeviceId device = placement[id];
     const auto next = static_cast<int32_t>(numbers.size());
-    const int32_t number =
-        numbers.emplace(NameWithoutDevice(op, cluster.device(device)), next).first->second;
+    const bool update = op.phase == Phase::kOptimizer;
+    std::string what =
+        update ? std::string(op.type) : NameWithoutDevice(op, cluster.device(device));
+    const int32_t number = numbers.emplace((update ? "u" : "n") + what, next).first->second;
     work[device.index()].emplace_back(number,
                                       (schedule.ops[id].end - schedule.ops[id].start).count);
   }

@@ -20,7 +20,7 @@ inline constexpr double kAlike = 0.02;
 // Classes of devices, by their first, which each is compared with; every device is in one. Alike are devices of one
 // kind and capacity that run the same ops of the original (names without the device, "mm@host0/gpu0") but for kAlike
 // of them and of their time, with peaks that differ by no more than kAlike of the capacity. When they run them makes
-// no difference. Complexity: O(ops * classes).
+// no difference, nor which parameters they update: parameter servers share these out. Complexity: O(ops * classes).
 std::vector<std::vector<DeviceId>> FindAlikeDevices(const Graph& step, const Cluster& cluster,
                                                     const Placement& placement,
                                                     const Schedule& schedule,

@@ -1,8 +1,11 @@
 #include <gmock/gmock.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "report/memory_curve.h"
 #include "report/page/alike_devices.h"
@@ -79,6 +82,73 @@ TEST_F(PlanPageOf, TimelineHasOpsTransfersAndMemoryOfEveryClass) {
   EXPECT_EQ(page["data"][0]["moves"]["time"], (Json{4000, 2000}));
   EXPECT_EQ(page["data"][0]["moves"]["bytes"], (Json{4000, 2000}));
   EXPECT_EQ(page["kinds"][0], "transfer to d1");
+  // From the begin on d0 holds w, of 1,000 bytes in two granules of 512.
+  EXPECT_EQ(page["data"][0]["memory"]["gap"][0], 0);
+  int64_t bytes = 0, most = 0;
+  for (const int64_t more : page["data"][0]["memory"]["bytes"])
+    most = std::max(most, bytes += more);
+  EXPECT_EQ(page["data"][0]["memory"]["bytes"][0].get<int64_t>() >= 1024, true);
+  EXPECT_EQ(most, result_.devices[0].tensor_peak.count);
+}
+
+// Each of two devices computes "mm" and updates a parameter of its own, as parameter servers do; `name` and `time` of
+// what the second one computes, and the time of its update, differ.
+struct Second {
+  std::string name = "mm@d1";
+  int64_t time = 1000, update = 100;
+};
+size_t ClassesBeside(const Second& second) {
+  GraphBuilder graph("two", "aten");
+  const TensorId x = graph.AddInput("x", TensorKind::kInput, DType::kF32, {8}).Take();
+  const auto add = [&](const std::string& name, Phase phase) {
+    OpSpec op;
+    op.name = name;
+    op.type = "test.op";
+    op.phase = phase;
+    op.inputs = {x};
+    OutputSpec output;
+    output.name = name;
+    output.shape = {8};
+    op.outputs = {output};
+    (void)graph.AddOp(std::move(op)).Take();
+  };
+  add("mm@d0", Phase::kForward);
+  add(second.name, Phase::kForward);
+  add("first.update@d0", Phase::kOptimizer);
+  add("second.update@d1", Phase::kOptimizer);
+  const Graph built = std::move(graph).Build().Take();
+  ClusterBuilder builder("pair");
+  DeviceKind kind;
+  kind.name = "box";
+  const int32_t index = builder.AddKind(kind).Take();
+  for (const char* name : {"d0", "d1"}) {
+    Device device;
+    device.name = name;
+    device.kind = index;
+    device.capacity = Bytes(1 << 20);
+    (void)builder.AddDevice(device).Take();
+  }
+  const Cluster cluster = std::move(builder).Build().Take();
+  Schedule schedule;
+  Placement placement;
+  const auto run = [&](int32_t device, int64_t start, int64_t time) {
+    placement.push_back(DeviceId(device));
+    schedule.ops.push_back({Nanos(start), Nanos(start + time)});
+  };
+  run(0, 0, 1000);
+  run(1, 500, second.time);  // when makes no difference
+  run(0, 2000, 100);
+  run(1, 2000, second.update);
+  const std::vector<DeviceResult> results(2);
+  return FindAlikeDevices(built, cluster, placement, schedule, results).size();
+}
+
+TEST(AlikeDevices, RunTheSameOpsForTheSameTime) {
+  EXPECT_EQ(ClassesBeside({}), 1);
+  EXPECT_EQ(ClassesBeside({.time = 1020}), 1);   // 20 of 1,120 ns
+  EXPECT_EQ(ClassesBeside({.time = 1030}), 2);   // 30 of 1,130 ns: more than 2%
+  EXPECT_EQ(ClassesBeside({.update = 130}), 2);  // another amount of updates
+  EXPECT_EQ(ClassesBeside({.name = "other@d1"}), 2);
 }
 
 // Of a chain of 3,000 ops of 1 us on one device; others are idle.

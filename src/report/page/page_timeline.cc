@@ -16,9 +16,11 @@ namespace placewright {
 namespace {
 
 // Parts of the step that a box or a gap must be shorter than to be merged, tried in turn.
-constexpr std::array<int64_t, 8> kMergedParts = {0,      1'000'000, 300'000, 100'000,
-                                                 30'000, 10'000,    3'000,   1'000};
-constexpr size_t kMemoryPoints = 1500;
+constexpr std::array<int64_t, 9> kMergedParts = {0,      1'000'000, 300'000, 100'000, 30'000,
+                                                 10'000, 3'000,     1'000,   300};
+// Of a device, of more points; where ops are merged, and then to whole MiB.
+constexpr int64_t kMemoryPoints = 1500, kFewMemoryPoints = 400;
+constexpr int64_t kMemoryUnit = 1 << 20;
 // No text shrinks by more than this when it is packed; what is longer need not be tried.
 constexpr size_t kMostPacked = 30;
 
@@ -233,46 +235,61 @@ class TimelineWriter {
   }
 
   // Of more points than a screen shows, the largest of each stretch of time.
-  std::string MemoryOf(DeviceId device) const {
+  std::string MemoryOf(DeviceId device, Nanos merged) const {
     const MemoryCurve& curve = in_.memory[device.index()];
-    const int64_t stretch =
-        curve.size() <= 2 * kMemoryPoints
-            ? 0
-            : std::max<int64_t>(1, in_.step_time.count / static_cast<int64_t>(kMemoryPoints));
+    const int64_t points = merged.count > 0 ? kFewMemoryPoints : kMemoryPoints;
+    const int64_t stretch = static_cast<int64_t>(curve.size()) <= 2 * points
+                                ? 0
+                                : std::max<int64_t>(1, in_.step_time.count / points);
     std::vector<int64_t> gap, bytes;
-    int64_t last = 0;
+    int64_t last = 0, before = 0;
     for (size_t i = 0; i < curve.size();) {
       size_t end = i + 1;
-      Bytes most = curve[i].bytes;
+      int64_t most = curve[i].bytes.count;
       const int64_t number = stretch > 0 ? curve[i].time.count / stretch : 0;
       while (stretch > 0 && end < curve.size() && curve[end].time.count / stretch == number) {
-        most = std::max(most, curve[end++].bytes);
+        most = std::max(most, curve[end++].bytes.count);
       }
+      if (merged.count > 0) most = (most + kMemoryUnit - 1) / kMemoryUnit * kMemoryUnit;
       gap.push_back(curve[i].time.count - last);
-      bytes.push_back(most.count);
+      bytes.push_back(most - before);
       last = curve[i].time.count;
+      before = most;
       i = end;
     }
     return fmt::format(R"("memory":{{"gap":{},"bytes":{}}})", JsonList(gap), JsonList(bytes));
   }
 
-  // Without those shorter than `merged`.
+  // Those that are shorter than `merged` and less than it behind one another are one, of the first's kind.
   std::string MovesOf(DeviceId device, Nanos merged, Tables& tables) const {
-    std::vector<int64_t> gap, time, wait, what, bytes, kind;
-    Nanos last(0);
+    std::vector<int64_t> gap, time, wait, what, bytes, kind, count;
+    Nanos last(0), end(0);  // begin and end of the last box
+    bool one_each = true;
     for (const Move& move : moves_[device.index()]) {
-      if (move.end - move.start < merged) continue;
+      const bool joins = !gap.empty() && merged.count > 0 && move.start - end < merged &&
+                         (move.end - move.start < merged || time.back() < merged.count);
+      end = joins ? std::max(end, move.end) : move.end;
+      if (joins) {
+        time.back() = (end - last).count;
+        bytes.back() = SaturatingAdd(bytes.back(), move.bytes.count);
+        ++count.back();
+        one_each = false;
+        continue;
+      }
       gap.push_back((move.start - last).count);
       time.push_back((move.end - move.start).count);
       wait.push_back((move.start - move.ready).count);
       what.push_back(tables.names.NumberOf(move.what));
       bytes.push_back(move.bytes.count);
       kind.push_back(tables.kinds.NumberOf(move.kind));
+      count.push_back(1);
       last = move.start;
     }
-    return fmt::format(R"("moves":{{"gap":{},"time":{},"wait":{},"what":{},"bytes":{},"kind":{}}})",
-                       JsonList(gap), JsonList(time), JsonList(wait), JsonList(what),
-                       JsonList(bytes), JsonList(kind));
+    if (one_each) count.clear();
+    return fmt::format(
+        R"("moves":{{"gap":{},"time":{},"wait":{},"what":{},"bytes":{},"kind":{},"count":{}}})",
+        JsonList(gap), JsonList(time), JsonList(wait), JsonList(what), JsonList(bytes),
+        JsonList(kind), JsonList(count));
   }
 
   std::string LaneOf(const std::vector<DeviceId>& lane, const std::vector<DeviceId>& shown) const {
@@ -296,7 +313,7 @@ class TimelineWriter {
     for (const DeviceId device : shown) {
       const DeviceResult& result = in_.devices[device.index()];
       data += data.empty() ? "{" : ",{";
-      data += BoxesOf(device, merged, tables) + "," + MemoryOf(device) + "," +
+      data += BoxesOf(device, merged, tables) + "," + MemoryOf(device, merged) + "," +
               MovesOf(device, merged, tables);
       data += fmt::format(R"(,"fixed":{}}})", (result.runtime_context + result.workspace).count);
     }

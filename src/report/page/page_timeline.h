@@ -39,21 +39,22 @@ struct PageTimeline {
   //                           the one before and its begin (may be negative), ns that it lasts, its first op as the
   //                           difference to that of the one before, and how many ops it stands for (left out: one
   //                           each); `fixed`: bytes beside tensors (runtime context, largest workspace);
-  //                           memory {gap[], bytes[]}: ns since the point before, bytes of tensors from there on;
-  //                           moves {gap[], time[], wait[], what[], bytes[], kind[]}: collectives and transfers that
-  //                           the device takes part in, by begin: ns between begins, ns that it lasts, ns that it was
-  //                           ready before, a number in `names`, bytes, a number in `kinds`
+  //                           memory {gap[], bytes[]}: ns since the point before, by how many bytes the tensors are more;
+  //                           moves {gap[], time[], wait[], what[], bytes[], kind[], count[]}: collectives and
+  //                           transfers that the device takes part in, by begin: ns between begins, ns that it lasts,
+  //                           ns that it was ready before, a number in `names`, bytes, a number in `kinds`, and for how
+  //                           many it stands (left out: one each), the first of which is named
   //   kinds[]                 "all-reduce", "transfer to host0/gpu1", ...
   std::string packed;
-  // Consecutive ops of a phase that are shorter, and less than this apart, are one box, and what moves for less is left
-  // out; 0: all is there.
+  // Consecutive ops of a phase that are shorter, and less than this apart, are one box, and so is what moves; 0: none
+  // are.
   Nanos merged;
   size_t shown = 0;  // devices with data, of those that run anything
   size_t busy = 0;   // devices that run anything
 };
 
 // The first device of each class has its data; others as far as the limit allows. Where even the first ones do not
-// fit, ops are merged, as much as it takes, up to a thousandth of the step; then the first classes alone have data.
+// fit, ops are merged, as much as it takes, up to a 300th of the step; then the first classes alone have data.
 // Same input, same text.
 PageTimeline MakePageTimeline(const PageTimelineInput& input);
 

@@ -201,9 +201,8 @@ class PageWriter {
                           timeline.shown, timeline.busy);
     }
     if (timeline.merged.count > 0) {
-      what += fmt::format(
-          " Neighbouring ops shorter than {} are one box, and what moves for less is left out.",
-          FormatNanos(timeline.merged));
+      what += fmt::format(" Neighbouring ops, or transfers, shorter than {} are one box.",
+                          FormatNanos(timeline.merged));
     }
     html_ += "<p class=\"faint\">" + what + "</p>\n";
     html_ +=
