@@ -23,6 +23,7 @@
     checks       what answers a step that asks a tensor for values
     conditions   which answer makes a condition of the program true
     known        tensors whose elements are all one number that is known
+    samples      loops over samples whose pieces are joined again
     attention    attention as fused operators
     sparse       gradients of embeddings built with sparse=True
     loss_scaling GradScaler without data

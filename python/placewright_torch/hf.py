@@ -36,6 +36,9 @@ TASKS = {
     "token-classification": "AutoModelForTokenClassification",
     "question-answering": "AutoModelForQuestionAnswering",
     "masked-image-modeling": "AutoModelForMaskedImageModeling",
+    "depth-estimation": "AutoModelForDepthEstimation",
+    "universal-segmentation": "AutoModelForUniversalSegmentation",
+    "video-classification": "AutoModelForVideoClassification",
     "pretraining": "AutoModelForPreTraining", "model": "AutoModel",
 }
 ONE_LABEL = ("SequenceClassification", "ImageClassification", "AudioClassification",
@@ -152,6 +155,13 @@ def mean_of_outputs(output):
                if tensor.is_floating_point() and tensor.requires_grad)
 
 
+def _source(model):
+    try:
+        return inspect.getsource(type(model).forward)
+    except (OSError, TypeError):
+        return ""
+
+
 class Inputs:
     """Example inputs and labels of a model by the arguments of its forward()."""
 
@@ -160,7 +170,9 @@ class Inputs:
         self._config = config
         self._text = config.get_text_config()
         self._batch = batch
-        self._takes = inspect.signature(model.forward).parameters
+        self._takes = dict(inspect.signature(model.forward).parameters)
+        if "raise NotImplementedError(\"Training is not implemented" in _source(model):
+            self._takes.pop("labels", None)
         self._main = model.main_input_name
         self._dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()),
                            torch.float32)

@@ -16,10 +16,12 @@ from .errors import ExportError, at
 from .fakes import Arguments, Fakes, tensors_of
 from .originals import Originals
 from .recorder import Recorder
+from .samples import Samples
 from .update import Update
 
 
 # What users can do about errors of PyTorch whose texts do not say it.
+UNBIND = "aten.unbind.int"
 HINTS = (
     (".numpy()", ": the step leaves PyTorch; a graph is recorded without data, so it must be "
                  "written with operators of PyTorch"),
@@ -72,6 +74,7 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
         stack.enter_context(torch.enable_grad())
         stack.enter_context(on_host())
         stack.enter_context(Assumptions(recorder))
+        stack.enter_context(Samples())
         stack.enter_context(attention.in_place())
         stack.enter_context(loss_scaling.in_place(recorder))
         stack.enter_context(sparse.in_place())
@@ -114,12 +117,14 @@ def _converted(self, fn, recurse=True):
 
 def _without_idle(recorder, outputs, notes):
     """The step without ops that read nothing and have no readers, as the profiler's marks of 1.13
-    make them, and without such constants, as modules that are imported on the way may make them."""
+    make them, without the samples of what is joined again (samples.py), and without such
+    constants, as modules that are imported on the way may make them."""
     _keep_written_constants(recorder)
     read = {reference for op in recorder.ops for reference in op["inputs"]}.union(outputs)
     read = read.union(reference.rpartition(":")[0] for reference in list(read))
     inputs = [i for i in recorder.inputs if i["kind"] != "constant" or i["name"] in read]
-    ops = [op for op in recorder.ops if op["inputs"] or op["name"] in read]
+    ops = [op for op in recorder.ops if op["name"] in read or
+           op["inputs"] and op["target"] != UNBIND]
     return Step(inputs, ops, outputs, notes)
 
 

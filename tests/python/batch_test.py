@@ -87,6 +87,19 @@ class Proof(ExportTest):
                 self.assertEqual(without_slopes(graph),
                                  self.exported_at(build, 4, rebatch=False))
 
+    def test_samples_that_are_taken_apart_and_joined(self):
+        # As LLaVA does with images. 4 samples of 8 become 32 numbers in a row, and 4 samples again.
+        for join, clone in ((lambda y: torch.cat(list(y.unsqueeze(1))), [4, 8]),
+                            (lambda y: torch.cat([*y.view(-1, 8)]), [32]),
+                            (lambda y: torch.stack(y.unbind(0)), [4, 8])):
+            model = Steps(join)
+            graph = self.exported(model, torch.zeros(4, 8), torch.sum, torch.optim.SGD(model.parameters(), 0.1),
+                                  batch=4)
+            self.assertNotIn("obstacle", graph["batch_proof"])
+            copies = [op for op in graph["ops"] if op["target"] == "aten.clone.default"]
+            self.assertEqual([op["outputs"][0]["shape"] for op in copies], [clone])
+            self.assertFalse([op for op in graph["ops"] if op["target"] == "aten.unbind.int"])
+
     def test_a_function_makes_the_step(self):
         def build(batch):
             # The batch is neither of the sizes of this input.
@@ -159,6 +172,9 @@ class NoProof(ExportTest):
                       self.obstacle(nn.functional.pdist))
         self.assertIn("op relu (aten.relu.default) is tanh (aten.tanh.default) at batch 5",
                       self.obstacle(lambda y: y.relu() if y.shape[0] == 4 else y.tanh()))
+        for changed in (lambda y: torch.cat([one * 2 for one in y]), lambda y: torch.cat([*y][::-1]),
+                        lambda y: torch.stack([*y], 1)):
+            self.assertIn("outputs", self.obstacle(changed))
         self.assertIn("the number of ops is", self.obstacle(
             lambda y: y.sum() if y.shape[0] == 4 else y.sum().exp()))
         self.assertIn("batch 1", self.obstacle(
