@@ -72,6 +72,10 @@ const WorkRow* FindWorkRow(std::string_view type) {
     const std::string_view name = type.substr(12);
     return Find(PlacewrightRows(), name.substr(0, name.find('.')));
   }
+  if (type.starts_with("stored.")) {
+    const std::string_view name = type.substr(7);
+    return Find(StoredRows(), name.substr(0, name.find('.')));
+  }
   return FindOnnxRow(type);
 }
 

@@ -18,8 +18,9 @@ OpName NameOf(std::string_view type) {
   constexpr std::string_view kPrefix = "aten.";
   // Ops of ours that computed steps are made of; those that move parts have no rules.
   constexpr std::string_view kCounting = "placewright.counter_";
-  if (!type.starts_with(kPrefix) && !type.starts_with(kCounting)) return {};
-  type.remove_prefix(type.find('.') + 1);
+  const bool stored = type.starts_with("stored.");  // keeps its prefix: aten.dequantize is another
+  if (!stored && !type.starts_with(kPrefix) && !type.starts_with(kCounting)) return {};
+  if (!stored) type.remove_prefix(type.find('.') + 1);
   const size_t dot = type.rfind('.');
   OpName name = {type.substr(0, dot), dot == std::string_view::npos ? "" : type.substr(dot + 1)};
   if (name.base.ends_with('_') && !name.base.ends_with("__")) name.base.remove_suffix(1);
@@ -40,7 +41,7 @@ const Table& Rules() {
   static const Table table =
       TableOf({ElementwiseRules(), ProductRules(), ReductionRules(), NormRules(), LossRules(),
                AttentionRules(), LinearAlgebraRules(), ShapeRules(), CreationRules(),
-               IndexingRules(), NeighbourhoodRules()});
+               IndexingRules(), NeighbourhoodRules(), StoredRules()});
   return table;
 }
 

@@ -266,5 +266,26 @@ TEST(OpRule, AProductOfGroupsWithoutAResultHasNoRule) {
       OneOp("aten._grouped_mm.default", {{4, 6}, {6, 5}}, {{}}, {Input(0), Input(1)}).rule);
 }
 
+// Rows of a weight in 4 bits are those of its packed elements and of their scales; scales that are packed across rows
+// keep it whole.
+TEST(OpRule, AStoredWeightIsSplitByItsRows) {
+  const Value size = Integers({6, 128});
+  const OneOp plain("stored.dequantize.default", {{6, 64}, {6, 2}, {16}}, {{6, 128}},
+                    {Value(Value::List{Input(0), Input(1), Input(2)}), size});
+  ASSERT_TRUE(plain.rule);
+  const char row = plain.Out(0)[0];
+  EXPECT_EQ(plain.In(0)[0], row);
+  EXPECT_EQ(plain.In(1)[0], row);
+  EXPECT_EQ(plain.Verdict(row), PartVerdict::kConcat);
+  EXPECT_EQ(plain.Verdict(plain.Out(0).back()), PartVerdict::kWhole);
+  EXPECT_EQ(plain.Part(row, 2).args[1], Integers({2, 128}));
+  const OneOp nested("stored.dequantize.default", {{6, 64}, {6, 2}, {1}, {256}, {16}}, {{6, 128}},
+                     {Value(Value::List{Input(0), Input(1), Input(2), Input(3), Input(4)}), size});
+  EXPECT_FALSE(nested.rule);
+  const OneOp flat("stored.dequantize.default", {{6, 65}, {13}, {16}}, {{6, 130}},
+                   {Value(Value::List{Input(0), Input(1), Input(2)}), Integers({6, 130})});
+  EXPECT_FALSE(flat.rule);  // blocks of 64 end within rows
+}
+
 }  // namespace
 }  // namespace placewright

@@ -32,8 +32,12 @@ constexpr WorkRow kPlacewrightRows[] = {
     {"unpack", kView, Nothing, 0},
 };
 
+// Each element is looked up and multiplied by the scale of its block.
+constexpr WorkRow kStoredRows[] = {{"dequantize", kElementwise, Streaming, 2 * kCheap}};
+
 }  // namespace
 
 std::span<const WorkRow> PlacewrightRows() { return kPlacewrightRows; }
+std::span<const WorkRow> StoredRows() { return kStoredRows; }
 
 }  // namespace placewright

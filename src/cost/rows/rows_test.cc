@@ -7,8 +7,9 @@ namespace {
 
 // Lookup is a binary search: each table is sorted and names no type twice.
 TEST(WorkRows, EveryTableIsStrictlySorted) {
-  for (auto rows : {AtenMathRows(), AtenElementwiseRows(), AtenDataRows(), OnnxMathRows(),
-                    OnnxDataRows(), ContribRows(), TensorflowRows(), PlacewrightRows()}) {
+  for (auto rows :
+       {AtenMathRows(), AtenElementwiseRows(), AtenDataRows(), OnnxMathRows(), OnnxDataRows(),
+        ContribRows(), TensorflowRows(), PlacewrightRows(), StoredRows()}) {
     ASSERT_FALSE(rows.empty());
     for (size_t i = 0; i + 1 < rows.size(); ++i) EXPECT_LT(rows[i].type, rows[i + 1].type);
     for (const WorkRow& row : rows) EXPECT_NE(row.rule, nullptr) << row.type;
@@ -34,6 +35,8 @@ TEST(WorkRows, TypesAreFoundByTheirBaseName) {
   EXPECT_NE(FindWorkRow("tf.Conv2DBackpropFilter"), nullptr);
   EXPECT_NE(FindWorkRow("placewright.add_n.default"), nullptr);
   EXPECT_EQ(FindWorkRow("placewright.add"), nullptr);
+  EXPECT_NE(FindWorkRow("stored.dequantize.default"), nullptr);
+  EXPECT_EQ(FindWorkRow("stored.other.default"), nullptr);
   EXPECT_EQ(FindWorkRow("tf.Conv"), nullptr);
   EXPECT_EQ(FindWorkRow("Conv2DBackpropFilter"), nullptr);
   EXPECT_EQ(FindWorkRow("aten.frobnicate.default"), nullptr);

@@ -40,6 +40,8 @@ std::span<const WorkRow> OnnxDataRows();
 std::span<const WorkRow> ContribRows();      // com.microsoft and ai.onnx.ml
 std::span<const WorkRow> TensorflowRows();   // "tf." types of GraphDefs
 std::span<const WorkRow> PlacewrightRows();  // "placewright." types of compiled steps
+std::span<const WorkRow>
+StoredRows();  // "stored." types: weights in 4 bits (docs/formats/aten-graph.md)
 
 // Traffic rules (traffic_rules.cc).
 void Streaming(const OpView& op, const WorkRow& row, Work& work);  // reads all, writes all

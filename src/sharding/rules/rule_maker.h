@@ -107,6 +107,7 @@ std::vector<RuleRow> ShapeRules();
 std::vector<RuleRow> CreationRules();
 std::vector<RuleRow> IndexingRules();
 std::vector<RuleRow> NeighbourhoodRules();
+std::vector<RuleRow> StoredRules();
 std::vector<RuleRow> NormRules();
 std::vector<RuleRow> LossRules();
 std::vector<RuleRow> AttentionRules();
