@@ -38,7 +38,7 @@ PARTS = ("model", "example_inputs", "loss", "optimizer", "targets")
 
 def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targets=None,
            name=None, batch=None, rebatch=None, attention="fused", assume=None,
-           progress=None):
+           progress=None, frozen_weights=None):
     """Writes the ATen graph of one step to `path`, as gzip if that ends with ".gz".
 
     model           a torch.nn.Module, in training or evaluation mode as it is to be recorded; its
@@ -69,6 +69,8 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
                     False, whether the condition there holds; a number; how many elements of a mask
                     count, as a number or as a share ("12.5%"). Checks that only raise pass
     progress        a function that takes a sentence every few seconds of a long recording
+    frozen_weights  how frozen weights of linear layers are stored: "nf4", "nf4-double", "fp4",
+                    "fp4-double" or "int8", as bitsandbytes does; None: as they are
 
     Model and optimizer are left as they were. The same PyTorch writes the same bytes every time.
     Raises ExportError, with the reason and a remedy; the file is then not touched.
@@ -81,7 +83,8 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
     _require_torch()
     from placewright_torch import choices, compat, rebatch as rebatching, wrappers
     from placewright_torch.progress import Progress
-    options = choices.Choices(attention, assume, Progress(progress) if progress else None)
+    options = choices.Choices(attention, assume, Progress(progress) if progress else None,
+                              frozen_weights)
     arguments = dict(zip(PARTS, (model, example_inputs, loss, optimizer, targets)))
     at = (lambda size: parts_of(rebatch(size), "rebatch")) if callable(rebatch) else rebatch
     recorded, proof = rebatching.record(arguments, batch, at, options)
@@ -99,7 +102,7 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
     said = {"path": os.fspath(path), "name": head["name"], "ops": len(recorded.ops),
             "edges": aten_file.edge_count(recorded.ops),
             "phases": aten_file.phase_counts(recorded.ops),
-            "parameters": _elements(recorded.inputs), "notes": recorded.notes, **recorded.head}
+            "parameters": _elements(recorded.inputs) + recorded.elements_beside, "notes": recorded.notes, **recorded.head}
     return said if batch is None else {**said, "batch_proof": proof}
 
 
@@ -163,7 +166,8 @@ def _elements(inputs):
 # The command line
 
 HF = "hf:"
-HF_OPTIONS = ("sequence", "optimizer", "dtype", "task")
+HF_OPTIONS = ("sequence", "optimizer", "dtype", "task", "lora")
+FORMATS = ("nf4", "nf4-double", "fp4", "fp4-double", "int8")
 
 
 def _arguments(argv):
@@ -209,6 +213,9 @@ def _arguments(argv):
                              "condition there holds; a number; or how many elements of a mask are "
                              "true, as a number or a share (12.5%%). FILE:FUNCTION is a place, too. "
                              "Default: checks that only raise pass; else the step is refused")
+    parser.add_argument("--frozen-weights", choices=FORMATS, metavar="FORMAT",
+                        help="frozen weights of linear layers are stored as bitsandbytes does, in 4 "
+                             f"or 8 bits, and made whole for each product: {', '.join(FORMATS)}")
     parser.add_argument("--name", help="name of the graph (default: from FILE)")
     parser.add_argument("--real-weights", action="store_true",
                         help="let FUNCTION make real tensors; default: tensors without content")
@@ -221,6 +228,9 @@ def _arguments(argv):
                         help="what updates the weights (default adamw); none: gradients alone")
     models.add_argument("--dtype", choices=("f32", "bf16", "f16"),
                         help="of the weights (default: the configuration's, else f32)")
+    models.add_argument("--lora", type=int, metavar="RANK",
+                        help="freeze the model and train LoRA adapters of this rank on all its "
+                             "linear layers (peft)")
     models.add_argument("--task", metavar="TASK",
                         help="what the model is trained for, as causal-lm, masked-lm, "
                              "image-classification (default: the configuration's architecture). "
@@ -301,7 +311,7 @@ def _build(function, settings, real_weights):
     except Exception as error:
         raise ExportError(f"{function.__name__} failed: {type(error).__name__}: "
                           f"{error}{at(error)}{remedies.remedy(error, real_weights)}") from error
-    return parts_of(result, function.__name__, ("name", "batch", "rebatch"))
+    return parts_of(result, function.__name__, ("name", "batch", "rebatch", "frozen_weights"))
 
 
 def _batch_of(function, options, settings):
@@ -369,7 +379,7 @@ def _export_arguments(options):
             arguments["rebatch"] = options.rebatch
     if options.assume:
         arguments["assume"] = _assumptions(options.assume)
-    for key in ("name", "attention"):
+    for key in ("name", "attention", "frozen_weights"):
         if getattr(options, key) is not None:
             arguments[key] = getattr(options, key)
     return arguments
@@ -382,10 +392,13 @@ def _configured(options):
         raise UsageError(f"--batch-argument is for functions; {options.function} takes --batch")
     if options.sequence is not None and options.sequence < 1:
         raise UsageError(f"--sequence {options.sequence} is not an integer from 1")
+    if options.lora is not None and options.lora < 1:
+        raise UsageError(f"--lora {options.lora} is not an integer from 1")
     if options.task is not None and options.task not in hf.TASKS:
         raise UsageError(f"--task {options.task}: choose one of {', '.join(hf.TASKS)}")
     return hf.Builder(options.function[len(HF):], options.task, options.batch, options.sequence,
-                      "none" if options.inference else options.optimizer or "adamw", options.dtype)
+                      "none" if options.inference else options.optimizer or "adamw", options.dtype,
+                      options.lora)
 
 
 def _main(argv):
@@ -398,8 +411,6 @@ def _main(argv):
     phases = ", ".join(f"{count} {phase}" for phase, count in written["phases"].items())
     print(f"{written['path']}: {written['ops']} ops ({phases}), {written['edges']} edges, "
           f"{written['parameters']} parameters")
-    for note in written["notes"]:
-        print(f"note: {note}")
     proof = written.get("batch_proof")
     if proof is not None and "obstacle" in proof:
         print(f"valid for batch {proof['sizes'][0]} only: {proof['obstacle']}")
@@ -415,6 +426,9 @@ def _print_notes(written):
         say = "; --attention math records S x S matrices instead" if calls["fused"] else ""
         print(f"attention: {calls['fused']} calls recorded as a GPU's fused operator, "
               f"{calls['math']} as products and a softmax{say}")
+    for kind, of in written.get("frozen_weights", {}).items():
+        print(f"frozen weights: {of['weights']} of linear layers stored as {kind}, "
+              f"{of['elements']} elements in {of['bytes']} bytes")
     for note in written["notes"]:
         print(f"note: {note}")
 

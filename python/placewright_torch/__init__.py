@@ -25,6 +25,7 @@
     known        tensors whose elements are all one number that is known
     samples      loops over samples whose pieces are joined again
     attention    attention as fused operators
+    stored       frozen weights in 4 and 8 bits
     sparse       gradients of embeddings built with sparse=True
     loss_scaling GradScaler without data
     switches     which switch of a library helps where a step is refused

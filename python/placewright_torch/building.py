@@ -42,6 +42,7 @@ def building():
         builder = Builder()
         for owner, name, value in (
                 (torch.nn.Module, "_apply", _apply), (torch, "load", _loading(builder, torch.load)),
+                (torch.Tensor, "_make_subclass", _making_subclass(torch.Tensor._make_subclass)),
                 *_of_data_loaders(builder)):
             stack.enter_context(compat.replaced(owner, name, value))
         stack.enter_context(compat.without_content())
@@ -51,6 +52,16 @@ def building():
         # copy.deepcopy() of a parameter, which PyTorch itself writes so.
         warnings.filterwarnings("ignore", message="Accessing the data pointer of FakeTensor")
         yield
+
+
+def _making_subclass(make):
+    """Parameters of bitsandbytes (Params4bit, Int8Params) pack their content as they move: without
+    any they are plain ones, and stored.py knows the modules."""
+    def plain(cls, data, requires_grad=False, *args, **kwargs):
+        if isinstance(data, compat.FakeTensor) and cls.__module__.startswith("bitsandbytes."):
+            return torch.nn.Parameter(data, requires_grad)
+        return make(cls, data, requires_grad, *args, **kwargs)
+    return staticmethod(plain)
 
 
 def _apply(self, fn, recurse=True):

@@ -25,8 +25,9 @@ NO_OUTPUTS = (type, types.ModuleType, types.FunctionType, types.MethodType, torc
 class Fakes:
     """Fakes of a model's tensors, announced to the recorder as inputs of the graph."""
 
-    def __init__(self, recorder):
-        self._recorder = recorder
+    def __init__(self, recorder, stored=None):
+        """`stored`: the stored.StoredWeights of the modules that are added, or None."""
+        self._recorder, self._stored = recorder, stored
         self._made = {}  # id of the original -> (the original, kept alive; its fake)
         self._addresses = {}  # address in memory -> path of the parameter that lies there
         self.parameters = {}  # path -> fake
@@ -57,6 +58,10 @@ class Fakes:
     def _add_parameter(self, path, parameter):
         if id(parameter) in self._made:
             return
+        weight = self._stored.of(parameter) if self._stored is not None else None
+        if weight is not None:
+            self._add_stored(path, parameter, weight)
+            return
         if isinstance(parameter, torch.nn.parameter.UninitializedTensorMixin):
             raise ExportError(f"the parameter \"{path}\" has no shape yet: run the model once, or "
                               "build it with sizes instead of lazy modules")
@@ -76,6 +81,16 @@ class Fakes:
         self.parameters[path] = fake
         self._paths[id(fake)] = path
         self._recorder.add_input(f"param:{path}", "param", fake)
+
+    def _add_stored(self, path, parameter, weight):
+        """The module's attribute has the shape of the weight, and is read by nothing else."""
+        with self._recorder.fake_mode:
+            dense = torch.empty((weight.rows, weight.columns), dtype=weight.dtype, device="cpu")
+        fake = torch.nn.Parameter(dense, requires_grad=False)
+        fake._placewright_stored = f"\"{path}\", which is stored as {weight.format.name}"
+        self._made[id(parameter)] = (parameter, fake)
+        self._paths[id(fake)] = path
+        weight.announce(self._recorder)
 
     def _refuse_shared(self, path, parameter):
         if isinstance(parameter, compat.FakeTensor) or parameter.device.type == "meta":

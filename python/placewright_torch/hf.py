@@ -80,12 +80,13 @@ def read_config(path):
 class Builder:
     """Makes the step of a configuration; a call gives what export() takes."""
 
-    def __init__(self, path, task=None, batch=None, sequence=None, optimizer="adamw", dtype=None):
+    def __init__(self, path, task=None, batch=None, sequence=None, optimizer="adamw", dtype=None,
+                 lora=None):
         self._transformers = _transformers()
         self._values, self.model_name = read_config(path)
         self.__name__ = f"hf:{path}"
         self._task, self._sequence = task, sequence
-        self._optimizer, self._dtype = optimizer, dtype
+        self._optimizer, self._dtype, self._lora = optimizer, dtype, lora
         self.batch = BATCH if batch is None else batch
         kind = self._values["model_type"]
         if kind not in self._transformers.CONFIG_MAPPING:
@@ -98,6 +99,8 @@ class Builder:
         config = self._config(settings)
         model = self._model(config)
         inputs = Inputs(model, config, self.batch, self._sequence).made()
+        if self._lora is not None:
+            model = _with_adapters(model, self._lora)
         model.train()
         parameters = [p for p in model.parameters() if p.requires_grad]
         optimizer = {"adamw": lambda: torch.optim.AdamW(parameters, lr=1e-4),
@@ -106,7 +109,8 @@ class Builder:
         has_loss = any(key in inputs for key in ("labels", "start_positions", "return_loss"))
         return {"model": model, "example_inputs": inputs, "optimizer": optimizer,
                 "loss": None if has_loss else mean_of_outputs,
-                "batch": self.batch, "name": self.model_name}
+                "batch": self.batch, "name": self.model_name,
+                "frozen_weights": self._stored() if self._lora is not None else None}
 
     def _config(self, settings):
         values = {**self._values, "use_cache": False}
@@ -127,6 +131,16 @@ class Builder:
                 setattr(config, key, 0)  # what labels are shifted with
         return config
 
+    def _stored(self):
+        """How the configuration says that weights are stored, as one of stored.FORMATS, or None."""
+        given = self._values.get("quantization_config") or {}
+        if given.get("load_in_8bit"):
+            return "int8"
+        if not given.get("load_in_4bit"):
+            return None
+        double = given.get("bnb_4bit_use_double_quant")
+        return given.get("bnb_4bit_quant_type", "fp4") + ("-double" if double else "")
+
     def _model(self, config):
         kind = self._class(config)
         dtype = DTYPES.get(self._dtype) or getattr(config, "dtype", None) or torch.float32
@@ -146,6 +160,16 @@ class Builder:
                 return kind[0] if isinstance(kind, (list, tuple)) else kind
         raise ExportError(f"{self.__name__}: transformers has no {self._task or 'model'} for models "
                           f"of type \"{config.model_type}\"")
+
+
+def _with_adapters(model, rank):
+    try:
+        import peft
+    except ImportError as error:
+        raise MissingTorchError(f"peft cannot be imported ({error}), which makes the adapters of "
+                                "--lora: `pip install peft` for this Python") from error
+    adapters = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear")
+    return peft.get_peft_model(model, adapters)
 
 
 def mean_of_outputs(output):

@@ -102,6 +102,10 @@ class Recorder(compat.Mode):
     def value_of(self, tensor):
         """How the file knows a fake tensor; what was not announced is kept from earlier steps."""
         if not hasattr(tensor, "_placewright"):
+            if hasattr(tensor, "_placewright_stored"):
+                raise ExportError(f"an operator reads the weight {tensor._placewright_stored}"
+                                  f"{self.where()}; only the linear layer that has it can: call the "
+                                  "layer, or leave --frozen-weights (frozen_weights) out")
             kind = "opt_state" if self.phase == "opt" else "constant"
             self.add_input(f"{kind}:{self._next_constant()}", kind, tensor)
             self.met.append(tensor._placewright)

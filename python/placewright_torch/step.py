@@ -17,6 +17,7 @@ from .fakes import Arguments, Fakes, tensors_of
 from .originals import Originals
 from .recorder import Recorder
 from .samples import Samples
+from .stored import StoredWeights
 from .update import Update
 
 
@@ -41,6 +42,7 @@ class Step:
     def __init__(self, inputs, ops, outputs, notes):
         self.inputs, self.ops, self.outputs = inputs, ops, outputs
         self.head, self.notes = {}, list(notes)
+        self.elements_beside = 0  # of parameters, more than the inputs have
 
 
 def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
@@ -56,10 +58,11 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
     recorder = Recorder()
     recorder.checks = Checks(assumed)
     recorder.progress = choices.progress
-    fakes = Fakes(recorder)
     roots = [(model, "")]
     if isinstance(loss, torch.nn.Module):
         roots.append((loss, "loss." if not hasattr(model, "loss") else "loss_."))
+    stored = StoredWeights(roots, choices.frozen_weights)
+    fakes = Fakes(recorder, stored)
     for root, prefix in roots:
         fakes.add_module(root, prefix)
     given = Arguments(recorder, example_inputs, model)
@@ -81,6 +84,7 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
         stack.enter_context(compat.replaced(torch.nn.Module, "_apply", _converted))
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
+        stack.enter_context(stored.in_place())
         stack.enter_context(recorder.scopes.watching(roots))
         stack.enter_context(originals)
         if update:
@@ -97,6 +101,9 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
         recorded.head["assumed"] = made
     if attention.head() is not None:
         recorded.head["attention"] = attention.head()
+    if stored.head() is not None:
+        recorded.head["frozen_weights"] = stored.head()
+        recorded.elements_beside = stored.elements_beside()
     return recorded
 
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -234,7 +235,9 @@ Result<RecordedConfiguration> RecordConfiguration(const std::string& graph,
                                     "-o",   step,     "--json"};
   if (batch) words.insert(words.end(), {"--batch", std::to_string(*batch)});
   for (const auto& [key, value] : named.changes) {
-    const bool option = key == "sequence" || key == "optimizer" || key == "dtype" || key == "task";
+    constexpr std::array kOptions = {"sequence", "optimizer", "dtype",
+                                     "task",     "lora",      "frozen-weights"};
+    const bool option = std::find(kOptions.begin(), kOptions.end(), key) != kOptions.end();
     if (option) words.insert(words.end(), {"--" + key, value});
     if (!option) words.insert(words.end(), {"--set", key + "=" + value});
   }

@@ -1,7 +1,7 @@
 // Models of transformers in the place of graph files: `hf:PATH` names a folder with a config.json, or such a
 // file, and is recorded by the exporter for PyTorch users (python/placewright_export.py) in a Python that has
 // PyTorch and transformers. `hf:PATH@NAME=VALUE,NAME=VALUE` changes what is recorded: `sequence`, `optimizer`,
-// `dtype` and `task` are the exporter's options, other names are values of the configuration.
+// `dtype`, `task`, `lora` and `frozen-weights` are the exporter's options, other names are values of the configuration.
 #ifndef PLACEWRIGHT_CLI_REQUEST_CONFIGURATIONS_H_
 #define PLACEWRIGHT_CLI_REQUEST_CONFIGURATIONS_H_
 
