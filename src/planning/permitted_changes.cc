@@ -17,8 +17,8 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kCandidates = 24;  // of data-parallel-best
-constexpr int64_t kPatience = 8;
+constexpr int64_t kCandidates = 12;  // of data-parallel-best
+constexpr int64_t kPatience = 4;
 constexpr Bytes kBuckets(64 << 20);
 constexpr std::string_view kSamePlan = "the same plan";
 

@@ -24,7 +24,7 @@ namespace placewright {
 // A gain from which on it is said.
 inline constexpr double kGainWorthSaying = 0.05;
 // Ops times devices up to which plans are looked at; beyond it only that they were not.
-inline constexpr int64_t kMaxOpsOnDevices = 500'000;
+inline constexpr int64_t kMaxOpsOnDevices = 300'000;
 
 struct PermittedChange {
   std::string option;   // "--batch-norm local"
@@ -50,7 +50,7 @@ struct PermittedQuestion {
   bool other_plans = false;   // the plan came of a search over all planners
   int threads = 1;
 };
-// A way that fails, or does not fit, gains nothing. Cost: at most about thirty evaluations of layouts, and one model of
+// A way that fails, or does not fit, gains nothing. Cost: at most about fifteen evaluations of layouts, and one model of
 // costs.
 PermittedChanges FindPermittedChanges(const PermittedQuestion& question);
 

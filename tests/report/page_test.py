@@ -184,6 +184,10 @@ class PlanPage(unittest.TestCase):
         self.assertEqual(local[1]["permitted_changes"], [])
         self.assertIn("batch norms take the statistics of each part alone", local[0].text)
         self.assertNotIn("would gain", local[0].text)
+        shown = subprocess.run([PROGRAM, "plan", "resnet-50", "-c", "two.yaml", "--batch", "96", "--algo",
+                                "data-parallel-p", "-o", "shown.plan.json"], cwd=self.folder.name, capture_output=True,
+                               text=True, check=True).stdout
+        self.assertIn("  would gain --batch-norm local: ", shown)
 
     def test_modules_are_rows_of_the_strategy(self):
         page, plan, _ = self.split
