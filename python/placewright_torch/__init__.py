@@ -4,6 +4,7 @@
     rebatch      a step at three batch sizes, and the proof of how it follows them
     resized      example inputs of another batch size
     batch_laws   the comparison of the three, and the laws that it proves
+    batch_products  numbers in proportion to products of terms linear in the batch
     building     models built without memory, whose code looks at numbers it has computed
     devices      devices that count as the host
     wrappers     DDP, FSDP and their kin, unwrapped

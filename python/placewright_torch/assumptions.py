@@ -27,6 +27,9 @@ ASSUMED = {
     # "are all quantiles between 0 and 1?", of the CPU alone
     torch.quantile: _reading(True), torch.Tensor.quantile: _reading(True),
     torch.nanquantile: _reading(True), torch.Tensor.nanquantile: _reading(True),
+    # "are there more corrections than samples?"
+    torch.cov: _reading(False), torch.Tensor.cov: _reading(False),
+    torch.corrcoef: _reading(False), torch.Tensor.corrcoef: _reading(False),
     # "is any deviation negative?"
     torch.normal: _reading(True),
     # "is the smallest class at least 0, the largest one below their number?"

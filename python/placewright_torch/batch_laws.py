@@ -5,17 +5,16 @@ The laws, their exactness and the fields that state them are those of docs/forma
 "Other batch sizes". With value v at batch b, a number is at batch n
 
     v + slope * (n - b)   exactly; integers, and real numbers with the value of one
-    v * n / b             real numbers, "N"
-    v * b / n             real numbers, "1/N"; where v = 1 / k and b divides k * n, 1 / (k * n / b)
-
-The last two hold up to 2^-51 of the value. Dimensions of tensors follow the first law alone.
+    v * f(n) / f(b)       where f is a product of terms linear in the batch, "1/N", "N*(N-1)"; integers exactly, real
+                          numbers up to 2^-51 of the value (batch_products.py)
 """
 
 import struct
 
-PROPORTIONAL, INVERSE = "N", "1/N"
+from . import batch_products
+
 LARGEST_REAL = 2**53  # below, every integer is a double
-TOLERANCE = 2.0**-51
+NO_LAW = ", neither linear in the batch nor proportional to a product of such terms"
 
 
 class Obstacle(Exception):
@@ -36,21 +35,14 @@ def smaller_sizes(sizes):
 
 def number_at(value, law, batch, to):
     """`value`, an int or float of batch `batch`, at batch `to`; None where the law is none for it."""
+    if isinstance(law, str):
+        return batch_products.number_at(value, law, batch, to)
     if isinstance(value, int):
-        return value + law * (to - batch) if isinstance(law, int) else None
-    if isinstance(law, int):
-        if not value.is_integer() or abs(value) > LARGEST_REAL:
-            return None
-        scaled = int(value) + law * (to - batch)
-        return float(scaled) if abs(scaled) <= LARGEST_REAL else None
-    if law == PROPORTIONAL:
-        return value * to / batch
-    reciprocal = 1.0 / value if value else 0.0
-    if 0.5 <= abs(reciprocal) <= LARGEST_REAL / 2:
-        whole = int(reciprocal + (0.5 if reciprocal > 0 else -0.5))
-        if whole and 1.0 / whole == value and whole * to % batch == 0:
-            return 1.0 / (whole * to // batch)
-    return value * batch / to
+        return value + law * (to - batch)
+    if not value.is_integer() or abs(value) > LARGEST_REAL:
+        return None
+    scaled = int(value) + law * (to - batch)
+    return float(scaled) if abs(scaled) <= LARGEST_REAL else None
 
 
 def prove(sizes, steps):
@@ -152,20 +144,21 @@ class _Proof:
         shapes = [record["shape"] for record in records]
         if len({len(shape) for shape in shapes}) > 1:
             self._differ(f"the number of dimensions of {name}", [len(shape) for shape in shapes])
-        slopes = []
+        laws = []
         for dimension, values in enumerate(zip(*shapes)):
-            slope = self._slope(values)
-            if slope is None:
-                self._differ(f"the size of dimension {dimension} of {name}", values, ", not linear")
-            slopes.append(slope)
-        if any(slopes):
-            self._found.append((records[0], slopes))
+            law = self._law(values)
+            if law is None:
+                self._differ(f"the size of dimension {dimension} of {name}", values, NO_LAW)
+            laws.append(law)
+        if any(laws):
+            self._found.append((records[0], laws))
 
-    def _slope(self, values):
-        """The slope through the first two integers, if the third lies on the line."""
+    def _law(self, values):
+        """Of three integers: the slope of a line, else a product; None where they follow neither."""
         slope, rest = divmod(values[1] - values[0], self._sizes[1] - self._sizes[0])
-        expected = number_at(values[0], slope, self._sizes[0], self._sizes[2])
-        return slope if rest == 0 and expected == values[2] else None
+        if rest == 0 and number_at(values[0], slope, self._sizes[0], self._sizes[2]) == values[2]:
+            return slope
+        return batch_products.law_of(values, self._sizes)
 
     def _values(self, values, place, path):
         """Compares one argument; `path` leads to it in the field `slopes`."""
@@ -177,13 +170,13 @@ class _Proof:
             return
         law = None
         if kinds == {int}:
-            law = self._slope(values)
+            law = self._law(values)
         elif kinds == {float}:
             law = self._real_law(values)
         elif len(kinds) == 1 and all(value == first for value in values):
             law = 0
         if law is None:
-            self._differ(f"{place} of {self._op}", values, ", neither linear in the batch nor proportional to it")
+            self._differ(f"{place} of {self._op}", values, NO_LAW)
         if law:
             self._laws.append([*path, law])
 
@@ -192,16 +185,8 @@ class _Proof:
         if len({struct.pack("<d", value) for value in values}) == 1:
             return 0
         slope = (values[1] - values[0]) / (self._sizes[1] - self._sizes[0])
-        laws = [int(slope)] if 1 <= abs(slope) < 9e15 else []
-        for law in (*laws, PROPORTIONAL, INVERSE):
-            if all(self._gives(law, values[0], size, value)
-                   for size, value in zip(self._sizes[1:], values[1:])):
-                return law
-        return None
-
-    def _gives(self, law, value, to, expected):
-        number = number_at(value, law, self._sizes[0], to)
-        if number is None:
-            return False
-        allowed = 0.0 if isinstance(law, int) else TOLERANCE * abs(expected)
-        return abs(number - expected) <= allowed
+        line = int(slope) if 1 <= abs(slope) < 9e15 else 0
+        if line and all(number_at(values[0], line, self._sizes[0], size) == value
+                        for size, value in zip(self._sizes[1:], values[1:])):
+            return line
+        return batch_products.law_of(values, self._sizes)

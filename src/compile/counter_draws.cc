@@ -135,7 +135,7 @@ class DrawRewriter {
       rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
     };
     for (const TensorId id : original_) {
-      add(copied.dimensions, id.valid() ? laws.dimensions[id] : std::span<const DimensionSlope>());
+      add(copied.dimensions, id.valid() ? laws.dimensions[id] : std::span<const DimensionLaw>());
     }
     for (const OpId op : built.ops()) {
       const bool copy = op.index() < graph_.op_count() && CountingType(graph_.op(op)).empty();

@@ -49,7 +49,7 @@ Graph Chain(int64_t batch) {
   }
   BatchScaling scaling;
   scaling.sizes = {batch, batch + 1, 2 * batch};
-  scaling.dimensions = Csr<TensorId, DimensionSlope>{{0, 1, 2, 3}, {{0, 1}, {0, 1}, {0, 1}}};
+  scaling.dimensions = Csr<TensorId, DimensionLaw>{{0, 1, 2, 3}, {{0, 1}, {0, 1}, {0, 1}}};
   scaling.arguments = Csr<OpId, ArgumentLaw>{{0, 0, 0}, {}};
   return WithBatchScaling(std::move(builder).Build().Take(), std::move(scaling)).Take();
 }

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "graph/batch/batch_product.h"
+
 namespace placewright {
 namespace {
 
@@ -14,6 +16,14 @@ namespace {
 std::string Linear(int64_t value, int64_t slope, int64_t batch) {
   const int64_t rest = value - slope * batch;
   return rest == 0 ? fmt::format("{}n", slope) : fmt::format("{}+{}n", rest, slope);
+}
+
+// "1/n", "~n", "1/(n-1)"
+std::string Proportional(const BatchProduct& product) {
+  std::string text = ToText(product);
+  if (text == "N") return "~n";
+  std::replace(text.begin(), text.end(), 'N', 'n');
+  return text;
 }
 
 class Writer {
@@ -76,10 +86,10 @@ class Writer {
                                   [&](const ArgumentLaw& one) { return one.number == number; });
     if (law == laws_.end()) {
       out_ += ToString(value);
-    } else if (law->law == SizeScaling::kLinear && value.AsInt() != nullptr) {
-      out_ += Linear(*value.AsInt(), law->slope, graph_.batch());
+    } else if (!law->product.empty()) {
+      out_ += Proportional(law->product);
     } else {
-      out_ += law->law == SizeScaling::kInverse ? "1/n" : "~n";
+      out_ += value.AsInt() != nullptr ? Linear(*value.AsInt(), law->slope, graph_.batch()) : "~n";
     }
   }
 
@@ -89,9 +99,10 @@ class Writer {
     out_ += '[';
     for (size_t d = 0; d < tensor.shape.size(); ++d) {
       if (d > 0) out_ += ',';
-      const int64_t slope = SlopeOf(id, static_cast<int32_t>(d));
-      out_ += slope == 0 ? fmt::format("{}", tensor.shape[d])
-                         : Linear(tensor.shape[d], slope, graph_.batch());
+      const DimensionLaw* const law = LawOf(id, static_cast<int32_t>(d));
+      out_ += law == nullptr         ? fmt::format("{}", tensor.shape[d])
+              : law->product.empty() ? Linear(tensor.shape[d], law->slope, graph_.batch())
+                                     : Proportional(law->product);
     }
     if (!tensor.strides.empty()) AppendLayout(tensor);
     out_ += ']';
@@ -109,12 +120,12 @@ class Writer {
     out_ += fmt::format("{}", fmt::join(layout, ","));
   }
 
-  int64_t SlopeOf(TensorId id, int32_t dimension) const {
-    if (scaling_ == nullptr) return 0;
-    for (const DimensionSlope& slope : scaling_->dimensions[id]) {
-      if (slope.dimension == dimension) return slope.slope;
+  const DimensionLaw* LawOf(TensorId id, int32_t dimension) const {
+    if (scaling_ == nullptr) return nullptr;
+    for (const DimensionLaw& law : scaling_->dimensions[id]) {
+      if (law.dimension == dimension) return &law;
     }
-    return 0;
+    return nullptr;
   }
 
   const Graph& graph_;

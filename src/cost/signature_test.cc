@@ -35,9 +35,8 @@ Graph Product(int64_t batch, bool scales) {
   if (scales) {
     BatchScaling scaling;
     scaling.sizes = {batch, batch + 1, 2 * batch};
-    scaling.dimensions =
-        Csr<TensorId, DimensionSlope>{{0, 0, 1, 1, 2, 3}, {{0, 1}, {0, 1}, {0, 1}}};
-    scaling.arguments = Csr<OpId, ArgumentLaw>{{0, 0, 1}, {{0, SizeScaling::kLinear, 1}}};
+    scaling.dimensions = Csr<TensorId, DimensionLaw>{{0, 0, 1, 1, 2, 3}, {{0, 1}, {0, 1}, {0, 1}}};
+    scaling.arguments = Csr<OpId, ArgumentLaw>{{0, 0, 1}, {{0, 1}}};
     return WithBatchScaling(std::move(builder).Build().Take(), std::move(scaling)).Take();
   }
   return std::move(builder).Build().Take();

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "graph/batch/at_batch.h"
+#include "graph/batch/batch_product.h"
 
 namespace placewright {
 namespace {
@@ -69,13 +70,9 @@ void PutStorage(Out out, const Graph& graph, StorageId id) {
                  Names(storage.versions, writer));
 }
 
-std::string_view WordOf(SizeScaling law) {
-  switch (law) {
-    case SizeScaling::kLinear: return "linear";
-    case SizeScaling::kProportional: return "proportional";
-    case SizeScaling::kInverse: return "inverse";
-  }
-  return "?";
+// "linear 3", "1/(N-1)"
+std::string TextOf(int64_t slope, const BatchProduct& product) {
+  return product.empty() ? fmt::format("linear {}", slope) : ToText(product);
 }
 
 void PutBatchScaling(Out out, const Graph& graph, const BatchScaling& laws) {
@@ -84,15 +81,16 @@ void PutBatchScaling(Out out, const Graph& graph, const BatchScaling& laws) {
                  laws.reason.empty() ? "scales" : laws.reason);
   if (!laws.reason.empty()) return;
   for (TensorId id : graph.tensors()) {
-    for (const DimensionSlope& item : laws.dimensions[id]) {
-      fmt::format_to(out, "slope {}[{}] {}\n", graph.tensor(id).name, item.dimension, item.slope);
+    for (const DimensionLaw& item : laws.dimensions[id]) {
+      fmt::format_to(out, "slope {}[{}] {}\n", graph.tensor(id).name, item.dimension,
+                     item.product.empty() ? std::to_string(item.slope) : ToText(item.product));
     }
   }
   for (OpId id : graph.ops()) {
     VisitLaws(graph.op(id), laws.arguments[id],
               [&](const NumberPlace& place, const ArgumentLaw& law) {
-                fmt::format_to(out, "law {}.{} {} {}\n", graph.op(id).name, ToString(place),
-                               WordOf(law.law), law.slope);
+                fmt::format_to(out, "law {}.{} {}\n", graph.op(id).name, ToString(place),
+                               TextOf(law.slope, law.product));
               });
   }
 }

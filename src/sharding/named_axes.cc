@@ -116,9 +116,12 @@ class AxisFinder {
   // elsewhere.
   void SeedBatch(TensorId id, bool flattened) {
     if (batch_ < 0) return;
-    for (const DimensionSlope& item : graph_.batch_scaling()->dimensions[id]) {
+    for (const DimensionLaw& item : graph_.batch_scaling()->dimensions[id]) {
       const size_t dimension = static_cast<size_t>(item.dimension);
-      if (graph_.tensor(id).shape[dimension] != item.slope * graph_.batch()) continue;
+      // Of a product of the batch with itself, rules say which factor is split.
+      if (item.slope == 0 || graph_.tensor(id).shape[dimension] != item.slope * graph_.batch()) {
+        continue;
+      }
       if (item.slope != 1 && !flattened) continue;
       ListOf(id, dimension, list_);
       const int32_t batch = factors_.Root(batch_);

@@ -59,8 +59,7 @@ std::unique_ptr<Graph> Layer(bool scales) {
   }
   for (const OpId op : graph.ops()) {
     if (graph.op(op).is_view) {
-      laws.arguments.items.push_back(
-          {0, SizeScaling::kLinear, graph.op(op).name == "flat" ? 3 : 1});
+      laws.arguments.items.push_back({0, graph.op(op).name == "flat" ? 3 : 1});
     }
     laws.arguments.offsets.push_back(static_cast<int32_t>(laws.arguments.items.size()));
   }

@@ -24,7 +24,7 @@ bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> name
 }
 
 // What a tensor of a region holds.
-enum class Holds : uint8_t {
+enum class RowContent : uint8_t {
   kNothing,    // it is of no region
   kRows,       // in dimension `dim` a row of each key, in the order of the sort
   kKeys,       // the keys themselves, in that order: rows, too
@@ -35,7 +35,7 @@ enum class Holds : uint8_t {
 };
 
 struct Routed {
-  Holds holds = Holds::kNothing;
+  RowContent holds = RowContent::kNothing;
   int32_t region = -1;
   size_t dim = 0;
   int64_t table = 0;
@@ -75,7 +75,7 @@ class RoutingFinder {
 
   // The dimension follows the batch in proportion: so many elements are of each sample.
   bool FollowsBatch(TensorId id, size_t dim) const {
-    for (const DimensionSlope& item : graph_.batch_scaling()->dimensions[id]) {
+    for (const DimensionLaw& item : graph_.batch_scaling()->dimensions[id]) {
       if (static_cast<size_t>(item.dimension) != dim) continue;
       return item.slope > 0 && ShapeOf(id)[dim] == item.slope * graph_.batch();
     }
@@ -126,7 +126,7 @@ class RoutingFinder {
 
   // Rows: the keys are some.
   static bool IsRows(const Routed& one) {
-    return one.holds == Holds::kRows || one.holds == Holds::kKeys;
+    return one.holds == RowContent::kRows || one.holds == RowContent::kKeys;
   }
 
   // A sort of one key a row.
@@ -146,7 +146,7 @@ class RoutingFinder {
     AddWithRows(id, region, {});
     for (const TensorId output : op.outputs) {
       const bool places = graph_.tensor(output).output_index == 1;
-      routed_[output] = {places ? Holds::kPlaces : Holds::kKeys, region, 0, rows};
+      routed_[output] = {places ? RowContent::kPlaces : RowContent::kKeys, region, 0, rows};
     }
   }
 
@@ -208,15 +208,15 @@ class RoutingFinder {
       return false;
     }
     const Routed &x = Of(op.inputs[0]), &index = Of(op.inputs[1]);
-    if (index.holds == Holds::kKeys && x.region < 0) return RowByRow(id, region);
+    if (index.holds == RowContent::kKeys && x.region < 0) return RowByRow(id, region);
     const std::vector<int64_t>& shape = ShapeOf(op.inputs[0]);
     if (shape.empty()) return false;
-    const bool takes = index.holds == Holds::kPlaces && x.region < 0 && shape[0] == index.table &&
+    const bool takes = index.holds == RowContent::kPlaces && x.region < 0 && shape[0] == index.table &&
                        FollowsBatch(op.inputs[0], 0);
-    const bool returns = index.holds == Holds::kSortedRow && IsRows(x) && x.dim == 0;
+    const bool returns = index.holds == RowContent::kSortedRow && IsRows(x) && x.dim == 0;
     if (!takes && !returns) return false;
     AddWithRows(id, region, {});
-    if (takes) routed_[op.outputs[0]] = {Holds::kRows, region, 0, 0};
+    if (takes) routed_[op.outputs[0]] = {RowContent::kRows, region, 0, 0};
     return true;
   }
 
@@ -243,15 +243,15 @@ class RoutingFinder {
     const int64_t rows = rows_[static_cast<size_t>(region)];
     const int64_t size = ShapeOf(op.inputs[0])[0], given = ShapeOf(op.inputs[2])[0];
     if (given != rows) return false;
-    if (index.holds == Holds::kKeys && IsRows(value)) return RowByRow(id, region);
+    if (index.holds == RowContent::kKeys && IsRows(value)) return RowByRow(id, region);
     Routed& made = routed_[op.outputs[0]];
-    if (index.holds == Holds::kPlaces && size == index.table) {
+    if (index.holds == RowContent::kPlaces && size == index.table) {
       const bool numbers = value.region < 0 && size == rows && Number(op.inputs[2], region);
       if (!numbers && (!IsRows(value) || value.dim != 0)) return false;
-      made = numbers ? Routed{Holds::kSortedRow, region, 0, rows} : Routed();
-    } else if (index.holds == Holds::kSortedRow && size == rows && value.region < 0 &&
+      made = numbers ? Routed{RowContent::kSortedRow, region, 0, rows} : Routed();
+    } else if (index.holds == RowContent::kSortedRow && size == rows && value.region < 0 &&
                FollowsBatch(op.inputs[2], 0)) {
-      made = {Holds::kRows, region, 0, 0};
+      made = {RowContent::kRows, region, 0, 0};
     } else {
       return false;
     }
@@ -271,21 +271,21 @@ class RoutingFinder {
     AddWithRows(maker, region, {});
     OpRule& rule = rules_[maker];
     rule.sizes = {{0, 1, rule.outputs[0][0]}};
-    routed_[id] = {Holds::kRows, region, 0, 0};
+    routed_[id] = {RowContent::kRows, region, 0, 0};
     return true;
   }
 
   // The inverse of an order is the order that sorts it.
   bool SortPlaces(OpId id, int32_t region) {
     const Op& op = graph_.op(id);
-    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != Holds::kPlaces || !Ascends(op) ||
+    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != RowContent::kPlaces || !Ascends(op) ||
         Of(op.inputs[0]).table != rows_[static_cast<size_t>(region)]) {
       return false;
     }
     AddWithRows(id, region, {});
     for (const TensorId output : op.outputs) {
       if (graph_.tensor(output).output_index == 1) {
-        routed_[output] = {Holds::kSortedRow, region, 0, Of(op.inputs[0]).table};
+        routed_[output] = {RowContent::kSortedRow, region, 0, Of(op.inputs[0]).table};
       } else if (!readers_[output].empty()) {
         return false;
       }
@@ -297,13 +297,13 @@ class RoutingFinder {
   bool Count(OpId id, int32_t region) {
     const Op& op = graph_.op(id);
     const std::optional<OpRule> rule = RuleOf(graph_, id);
-    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != Holds::kKeys || !rule ||
+    if (op.inputs.size() != 1 || Of(op.inputs[0]).holds != RowContent::kKeys || !rule ||
         ShapeOf(op.inputs[0]).size() != 1 ||
         rule->axes[rule->inputs[0][0][0]].parts != Parts::kSum) {
       return false;
     }
     AddWithRows(id, region, {false, true});
-    for (const TensorId output : op.outputs) routed_[output] = {Holds::kCounts, region, 0, 0};
+    for (const TensorId output : op.outputs) routed_[output] = {RowContent::kCounts, region, 0, 0};
     return true;
   }
 
@@ -314,21 +314,21 @@ class RoutingFinder {
     const Routed input = Of(op.inputs[0]);
     Routed& made = routed_[op.outputs[0]];
     const bool copies = IsOneOf(name, {"_to_copy", "clone", "detach", "alias"});
-    if (input.holds == Holds::kCounts || input.holds == Holds::kEnds) {
-      if (!copies && (name != "cumsum" || input.holds == Holds::kEnds)) return false;
+    if (input.holds == RowContent::kCounts || input.holds == RowContent::kEnds) {
+      if (!copies && (name != "cumsum" || input.holds == RowContent::kEnds)) return false;
       AddWithRows(id, region, {true, true});
       // Parts of the batch have counts of their own: the axis is there, though no tensor has it.
       made = input;
-      if (!copies) made.holds = Holds::kEnds;
+      if (!copies) made.holds = RowContent::kEnds;
       return true;
     }
-    if (input.holds == Holds::kSortedRow || input.holds == Holds::kPlaces) {
+    if (input.holds == RowContent::kSortedRow || input.holds == RowContent::kPlaces) {
       if (IsOneOf(name, {"empty_like", "zeros_like"})) {
         AddWithRows(id, region, {});
         return true;
       }
       made = input;
-      if (name == "floor_divide" && input.holds == Holds::kPlaces && op.args.size() == 2) {
+      if (name == "floor_divide" && input.holds == RowContent::kPlaces && op.args.size() == 2) {
         const int64_t* const by = op.args[1].AsInt();
         if (by == nullptr || *by < 1 || input.table % *by != 0 ||
             input.table / *by % graph_.batch() != 0) {
@@ -388,13 +388,13 @@ class RoutingFinder {
     if (!rows || rule->axes[*rows].size != rows_[static_cast<size_t>(region)]) return false;
     const Parts parts = rule->axes[*rows].parts;
     if (parts != Parts::kSplit && parts != Parts::kSum) return false;
-    const bool copies = op.inputs.size() == 1 && Of(op.inputs[0]).holds == Holds::kKeys &&
+    const bool copies = op.inputs.size() == 1 && Of(op.inputs[0]).holds == RowContent::kKeys &&
                         IsOneOf(BaseOf(op.type), {"_to_copy", "clone", "detach", "alias"});
     for (size_t i = 0; i < op.outputs.size(); ++i) {
       const TensorAxes& output = rule->outputs[i];
       const auto at = std::find(output.begin(), output.end(), std::vector<RuleAxisId>{*rows});
       if (at != output.end()) {
-        routed_[op.outputs[i]] = {copies ? Holds::kKeys : Holds::kRows, region,
+        routed_[op.outputs[i]] = {copies ? RowContent::kKeys : RowContent::kRows, region,
                                   static_cast<size_t>(at - output.begin()), 0};
       } else if (parts != Parts::kSum || placewright::Holds(output, *rows)) {
         return false;
@@ -410,7 +410,7 @@ class RoutingFinder {
     std::optional<OpRule> rule = RuleOf(graph_, id);
     const std::vector<int32_t> ends = InputsAt(op, 2);
     if (!rule || op.outputs.size() != 1 || ends != std::vector<int32_t>{2} ||
-        op.inputs.size() != 3 || Of(op.inputs[2]).holds != Holds::kEnds) {
+        op.inputs.size() != 3 || Of(op.inputs[2]).holds != RowContent::kEnds) {
       return false;
     }
     const std::optional<RuleAxisId> rows = RowAxis(op, *rule);
@@ -419,7 +419,7 @@ class RoutingFinder {
     const auto at = std::find(output.begin(), output.end(), std::vector<RuleAxisId>{*rows});
     const bool stays = at != output.end();
     if (stays) {
-      routed_[op.outputs[0]] = {Holds::kRows, region, static_cast<size_t>(at - output.begin()), 0};
+      routed_[op.outputs[0]] = {RowContent::kRows, region, static_cast<size_t>(at - output.begin()), 0};
     }
     AddWithAxis(id, region, std::move(*rule), *rows, stays ? Parts::kSplit : Parts::kSum);
     return true;

@@ -13,7 +13,7 @@ REPLACED = {
     r"no plan takes more than": "at most X% below this is possible",
     r"\btorn\b|\btears? (a|the) module": "split across devices",
     r"stands for (its )?batch": "valid for batch N only",
-    r"by no law": "neither linear in the batch nor proportional to it",
+    r"by no law": "neither linear in the batch nor proportional to a product of such terms",
     r"scale: own peak": "one scale of memory",
     r"\b([Nn]obody|[Ww]hoever)\b": "the thing's name, or the passive",
     r"\b([Tt]old|tells?|telling|Tells)\b": "reported, said, recognised, distinguished, notified",

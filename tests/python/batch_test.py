@@ -78,6 +78,17 @@ class Proof(ExportTest):
         self.assertEqual(self.exported(model, torch.zeros(4, 8), batch=4)["ops"][-1]["slopes"],
                          [[1, "N"]])
 
+    def test_numbers_of_statistics_follow_products(self):
+        def law(then):
+            return self.exported(Steps(then), torch.zeros(8, 8), batch=8)["ops"][-1]["slopes"]
+        self.assertEqual(law(lambda y: y * (2 / (y.shape[0] - 1))), [[1, "1/(N-1)"]])
+        self.assertEqual(law(lambda y: y * (2 / (y.numel() - 1))), [[1, "1/(8*N-1)"]])
+        self.assertEqual(law(lambda y: y / y.shape[0] ** 2), [[1, "N*N"]])
+        self.assertEqual(law(lambda y: y * y.shape[0] ** 0.5), [[1, "sqrt(N)"]])
+        # Distances of all pairs
+        graph = self.exported(Steps(nn.functional.pdist), torch.zeros(8, 8), batch=8)
+        self.assertEqual(graph["ops"][-1]["outputs"][0], {"shape": [28], "dtype": "f32", "slopes": ["N*(N-1)"]})
+
     def test_inputs_are_made_from_the_examples(self):
         for build in (mlp, transformer, lstm, resnet):
             with self.subTest(build.__name__):
@@ -158,18 +169,16 @@ class NoProof(ExportTest):
     def test_a_number_without_a_law(self):
         self.assertEqual(
             self.obstacle(lambda y: y[:, :1 + y.shape[0] // 3]),
-            "args[3] of op slice_1 (aten.slice.Tensor) is 2, 2 and 4, neither linear in the "
-            "batch nor proportional to it, at batch 4, 5 and 11")
+            "args[3] of op slice_1 (aten.slice.Tensor) is 2, 2 and 4, neither linear in the batch nor "
+            "proportional to a product of such terms, at batch 4, 5 and 11")
         self.assertEqual(
             self.obstacle(lambda y: y ** (1.0 + y.shape[0] ** 2)),
-            "args[1] of op pow (aten.pow.Tensor_Scalar) is 17.0, 26.0 and 122.0, neither linear "
-            "in the batch nor proportional to it, at batch 4, 5 and 11")
+            "args[1] of op pow (aten.pow.Tensor_Scalar) is 17.0, 26.0 and 122.0, neither linear in "
+            "the batch nor proportional to a product of such terms, at batch 4, 5 and 11")
 
     def test_sizes_and_ops(self):
-        # Distances of 4, 5 and 11 samples: 4 * 3 / 2, 5 * 4 / 2, 11 * 10 / 2
-        self.assertIn("the size of dimension 0 of output 0 of op _pdist_forward "
-                      "(aten._pdist_forward.default) is 6, 10 and 55, not linear",
-                      self.obstacle(nn.functional.pdist))
+        self.assertIn("args[1][0] of op expand (aten.expand.default) is 17, 26 and 122, neither linear",
+                      self.obstacle(lambda y: y[:1, :1].expand(1 + y.shape[0] ** 2, 8)))
         self.assertIn("op relu (aten.relu.default) is tanh (aten.tanh.default) at batch 5",
                       self.obstacle(lambda y: y.relu() if y.shape[0] == 4 else y.tanh()))
         for changed in (lambda y: torch.cat([one * 2 for one in y]), lambda y: torch.cat([*y][::-1]),
@@ -187,7 +196,7 @@ class NoProof(ExportTest):
         model = Steps(lambda y: y if y.shape[0] % 4 == 0 else y.view(4, 2, 4))
         graph = self.exported(model, torch.zeros(4, 8), batch=4)
         self.assertEqual(graph["batch_proof"], {"sizes": [4, 8, 12]})
-        self.assertIn("is 1, 2 and 3, not linear, at batch 4, 8 and 12",
+        self.assertIn("is 1, 2 and 3, neither linear",
                       self.obstacle(lambda y: y.view(-1, 4, 8)))
 
     def test_options(self):

@@ -85,8 +85,8 @@ def at_batch(graph, to):
                 holder = holder[step]
             holder[path[-1]] = number_at(holder[path[-1]], law, batch, to)
     for tensor, scaled in shapes:
-        for dimension, slope in enumerate(tensor.get("slopes", ())):
-            scaled["shape"][dimension] += slope * (to - batch)
+        for dimension, law in enumerate(tensor.get("slopes", ())):
+            scaled["shape"][dimension] = number_at(scaled["shape"][dimension], law, batch, to)
     return {**result, "batch": to}
 
 

@@ -90,10 +90,13 @@ AxisId StatedBatchAxis(const Graph& graph, const NamedAxes& axes) {
 void ExpectAxesFollow(const Graph& graph, const NamedAxes& axes, const std::string& file) {
   for (const TensorId id : graph.tensors()) {
     std::map<size_t, int64_t> slopes;
-    for (const DimensionSlope& item : graph.batch_scaling()->dimensions[id]) {
+    std::set<size_t> products;  // of the batch with itself
+    for (const DimensionLaw& item : graph.batch_scaling()->dimensions[id]) {
+      if (!item.product.empty()) products.insert(static_cast<size_t>(item.dimension));
       slopes[static_cast<size_t>(item.dimension)] = item.slope;
     }
     for (size_t d = 0; d < graph.tensor(id).shape.size(); ++d) {
+      if (products.contains(d)) continue;
       int64_t slope = 0;
       for (const AxisId factor : axes.factors(id, d)) {
         if (factor == axes.batch()) slope = graph.tensor(id).shape[d] / graph.batch();

@@ -46,7 +46,7 @@ void ExpectSizesFollow(const Graph& graph, const NamedAxes& axes, OpId id) {
   std::vector<Value> expected = NumbersOf(op.args, op.attributes);
   for (const ArgumentLaw& law : graph.batch_scaling()->arguments[id]) {
     // Other laws are of values, such as the divisor of a mean, which stay those of the whole.
-    if (law.law != SizeScaling::kLinear || op.type == "aten.div.Scalar") continue;
+    if (law.slope == 0 || op.type == "aten.div.Scalar") continue;
     Value& number = expected[static_cast<size_t>(law.number)];
     number = *NumberAt(number, law, kBatch, kOther);
   }
@@ -64,7 +64,8 @@ TEST_P(ZooAxes, TheBatchIsWhatRecordingsProve) {
   ASSERT_TRUE(axes.batch().valid());
   for (const TensorId id : graph.tensors()) {
     std::map<size_t, int64_t> slopes;
-    for (const DimensionSlope& item : graph.batch_scaling()->dimensions[id]) {
+    for (const DimensionLaw& item : graph.batch_scaling()->dimensions[id]) {
+      ASSERT_TRUE(item.product.empty());
       slopes[static_cast<size_t>(item.dimension)] = item.slope;
     }
     for (size_t d = 0; d < graph.tensor(id).shape.size(); ++d) {

@@ -71,8 +71,8 @@ TEST(CaptureStep, ProvesHowTheStepScales) {
   EXPECT_EQ(laws->smaller, 1);
   const OpId view = graph.FindOp("view");
   EXPECT_EQ(ArgumentsAt(graph, view, 9).Take().args[1], Value(Value::List{Value(int64_t{54})}));
-  EXPECT_THAT(laws->dimensions[graph.FindTensor("view")], ElementsAre(DimensionSlope{0, 6}));
-  EXPECT_THAT(laws->dimensions[graph.FindTensor("input:x")], ElementsAre(DimensionSlope{0, 1}));
+  EXPECT_THAT(laws->dimensions[graph.FindTensor("view")], ElementsAre(DimensionLaw{0, 6}));
+  EXPECT_THAT(laws->dimensions[graph.FindTensor("input:x")], ElementsAre(DimensionLaw{0, 1}));
   EXPECT_EQ(RecordStep(4, Flat, false).batch_scaling(), nullptr);
   // Nothing to vary.
   EXPECT_EQ(RecordStep(0, Flat).batch_scaling(), nullptr);
@@ -84,7 +84,7 @@ TEST(CaptureStep, NamesTheArgumentThatDoesNotScale) {
       4, [](const at::Tensor& x, int64_t batch) { return x.narrow(0, 0, (batch + 1) / 2); });
   EXPECT_THAT(graph.batch_scaling()->reason,
               HasSubstr("of op slice (aten.slice.Tensor) is 2, 3 and 6, neither linear in the "
-                        "batch nor proportional to it"));
+                        "batch nor proportional to a product of such terms, at batch 4, 5 and 11"));
   EXPECT_EQ(CheckBatchAllowed(graph.batch_scaling(), 4, 8).error().code, ErrorCode::kBatchScaling);
 }
 

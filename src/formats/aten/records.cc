@@ -239,7 +239,7 @@ Status ReadOutputs(const Json& json, AtenOp& op) {
     if (!dtype.ok()) return InPlace(std::move(dtype.error()), place());
     Result<std::vector<int64_t>> shape = ReadShape(item);
     if (!shape.ok()) return InPlace(std::move(shape.error()), place());
-    Result<std::vector<DimensionSlope>> slopes = ReadShapeSlopes(item, shape.value());
+    Result<std::vector<DimensionLaw>> slopes = ReadShapeSlopes(item, shape.value());
     if (!slopes.ok()) return InPlace(std::move(slopes.error()), place());
     output.dtype = dtype.value();
     output.shape = std::move(shape).Take();

@@ -28,7 +28,7 @@ struct AtenInput {
   TensorKind kind = TensorKind::kInput;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  std::vector<DimensionSlope> slopes;
+  std::vector<DimensionLaw> slopes;
   int64_t below = 0;  // Tensor::below
   std::optional<NamedPiece> of;
 };
@@ -36,7 +36,7 @@ struct AtenInput {
 struct AtenOutput {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  std::vector<DimensionSlope> slopes;
+  std::vector<DimensionLaw> slopes;
 };
 
 struct AtenOp {

@@ -8,11 +8,10 @@
 #include "base/text.h"
 #include "formats/text/document_text.h"
 #include "graph/batch/at_batch.h"
+#include "graph/batch/batch_product.h"
 
 namespace placewright {
 namespace {
-
-constexpr std::string_view kProportional = "N", kInverse = "1/N";
 
 std::string Item(size_t index) { return fmt::format("slopes[{}]", index); }
 
@@ -21,25 +20,27 @@ Error Within(Error error, const std::string& prefix) {
   return error;
 }
 
-Result<ArgumentLaw> ReadLaw(const Json& law, const std::string& place) {
-  if (law.is_string()) {
-    const std::string& text = law.get_ref<const std::string&>();
-    if (text == kProportional) return ArgumentLaw{0, SizeScaling::kProportional, 0};
-    if (text == kInverse) return ArgumentLaw{0, SizeScaling::kInverse, 0};
+// Into the law's slope or product; a slope may be 0.
+template <class Law>
+Status ReadLaw(const Json& json, const std::string& place, Law& law) {
+  if (!json.is_string()) {
+    PW_ASSIGN(law.slope, AsInt(json, place, -kMaxQuantity, kMaxQuantity));
+    return Ok();
+  }
+  const std::string& text = json.get_ref<const std::string&>();
+  std::optional<BatchProduct> product = ParseBatchProduct(text);
+  if (!product) {
     return MakeError(ErrorCode::kField,
-                     fmt::format("\"{}\" is none of {}, {} and an integer", Printable(text, 40),
-                                 kProportional, kInverse),
-                     place);
+                     fmt::format("\"{}\" is neither an integer nor a product of terms of the batch",
+                                 Printable(text, 40)),
+                     place, "Write terms that are linear in the batch N, as 1/(N-1) or N*(2*N-1).");
   }
-  PW_ASSIGN(const int64_t slope, AsInt(law, place, -kMaxQuantity, kMaxQuantity));
-  if (slope == 0) {
-    return MakeError(ErrorCode::kField, "a slope of 0 is not listed", place);
-  }
-  return ArgumentLaw{0, SizeScaling::kLinear, slope};
+  law.product = *std::move(product);
+  return Ok();
 }
 
-Result<std::vector<DimensionSlope>> CheckRank(std::vector<DimensionSlope> slopes, size_t found,
-                                              size_t rank) {
+Result<std::vector<DimensionLaw>> CheckRank(std::vector<DimensionLaw> slopes, size_t found,
+                                            size_t rank) {
   if (found == rank) return slopes;
   return MakeError(ErrorCode::kField,
                    fmt::format("{} slopes of a shape of {} dimensions", found, rank), "slopes");
@@ -53,7 +54,7 @@ std::vector<int64_t> SizesOf(const BatchScaling& laws) {
 }
 
 // The sizes and numbers of one op, input or output at another batch.
-Status CheckShape(const std::vector<int64_t>& shape, const std::vector<DimensionSlope>& slopes,
+Status CheckShape(const std::vector<int64_t>& shape, const std::vector<DimensionLaw>& slopes,
                   int64_t batch, const BatchScaling& laws) {
   for (const int64_t size : SizesOf(laws)) {
     Result<std::vector<int64_t>> scaled = ShapeAt(shape, slopes, batch, size);
@@ -107,6 +108,14 @@ Status ForAll(File& file, const VisitShape& visit, const VisitOp& visit_op) {
   return Ok();
 }
 
+void AppendLaw(int64_t slope, const BatchProduct& product, std::string& out) {
+  if (product.empty()) {
+    AppendJson(out, slope);
+  } else {
+    AppendJson(out, ToText(product));
+  }
+}
+
 Error Unproven() {
   return MakeError(ErrorCode::kField,
                    "slopes stand for nothing without a batch_proof that found no obstacle",
@@ -115,14 +124,15 @@ Error Unproven() {
 
 }  // namespace
 
-Result<std::vector<DimensionSlope>> ReadShapeSlopes(const Json& object,
-                                                    const std::vector<int64_t>& shape) {
-  std::vector<DimensionSlope> slopes;
+Result<std::vector<DimensionLaw>> ReadShapeSlopes(const Json& object,
+                                                  const std::vector<int64_t>& shape) {
+  std::vector<DimensionLaw> slopes;
   if (!object.contains("slopes")) return slopes;
   PW_ASSIGN(const Json* list, GetArray(object, "slopes", ""));
   for (size_t i = 0; i < list->size(); ++i) {
-    PW_ASSIGN(const int64_t slope, AsInt((*list)[i], Item(i), -kMaxQuantity, kMaxQuantity));
-    if (slope != 0) slopes.push_back({static_cast<int32_t>(i), slope});
+    DimensionLaw law{static_cast<int32_t>(i), 0};
+    PW_RETURN_IF_ERROR(ReadLaw((*list)[i], Item(i), law));
+    if (law.slope != 0 || !law.product.empty()) slopes.push_back(std::move(law));
   }
   return CheckRank(std::move(slopes), list->size(), shape.size());
 }
@@ -154,8 +164,12 @@ Result<std::vector<ArgumentLaw>> ReadArgumentLaws(const Json& object, const Aten
       return MakeError(ErrorCode::kField,
                        "must be a list: an argument, positions in its lists, and a slope", Item(i));
     }
-    PW_ASSIGN(const ArgumentLaw law, ReadLaw(entry.back(), Item(i)));
-    laws.push_back(law);
+    ArgumentLaw law;
+    PW_RETURN_IF_ERROR(ReadLaw(entry.back(), Item(i), law));
+    if (law.slope == 0 && law.product.empty()) {
+      return MakeError(ErrorCode::kField, "a slope of 0 is not listed", Item(i));
+    }
+    laws.push_back(std::move(law));
   }
   size_t next = 0;
   int32_t number = 0;
@@ -163,7 +177,8 @@ Result<std::vector<ArgumentLaw>> ReadArgumentLaws(const Json& object, const Aten
   VisitNumbers(op.args, op.kwargs, [&](const Value& value, const NumberPlace& place) {
     if (next < laws.size() && LeadsTo((*list)[next], place)) {
       laws[next].number = number;
-      fits = fits && NumberAt(value, laws[next], 1, 1).has_value();
+      fits = fits && (value.AsInt() != nullptr || !laws[next].product.empty() ||
+                      NumberAt(value, laws[next], 1, 1).has_value());
       if (fits) ++next;
     }
     ++number;
@@ -242,7 +257,7 @@ Status Rescale(AtenFile& file, int64_t batch) {
 
 BatchScaling CollectLaws(const AtenFile& file) {
   BatchScaling laws = *file.batch_scaling;
-  const auto add = [&](const std::vector<DimensionSlope>& slopes) {
+  const auto add = [&](const std::vector<DimensionLaw>& slopes) {
     auto& [offsets, items] = laws.dimensions;
     items.insert(items.end(), slopes.begin(), slopes.end());
     offsets.push_back(static_cast<int32_t>(items.size()));
@@ -259,13 +274,18 @@ BatchScaling CollectLaws(const AtenFile& file) {
   return laws;
 }
 
-void AppendShapeSlopes(std::span<const DimensionSlope> slopes, size_t rank, std::string& out) {
+void AppendShapeSlopes(std::span<const DimensionLaw> slopes, size_t rank, std::string& out) {
   size_t next = 0;
   for (size_t dimension = 0; dimension < rank; ++dimension) {
     out += dimension == 0 ? '[' : ',';
     const bool listed =
         next < slopes.size() && static_cast<size_t>(slopes[next].dimension) == dimension;
-    AppendJson(out, listed ? slopes[next++].slope : int64_t{0});
+    if (listed) {
+      AppendLaw(slopes[next].slope, slopes[next].product, out);
+      ++next;
+    } else {
+      out += '0';
+    }
   }
   out += ']';
 }
@@ -283,11 +303,7 @@ void AppendArgumentLaws(const Op& op, std::span<const ArgumentLaw> laws, std::st
       AppendJson(out, index);
       out += ',';
     }
-    switch (law.law) {
-      case SizeScaling::kLinear: AppendJson(out, law.slope); break;
-      case SizeScaling::kProportional: AppendJson(out, kProportional); break;
-      case SizeScaling::kInverse: AppendJson(out, kInverse); break;
-    }
+    AppendLaw(law.slope, law.product, out);
     out += ']';
   });
   out += ']';

@@ -16,10 +16,10 @@
 
 namespace placewright {
 
-// The optional field `slopes` of an input or output of that shape: one integer for each
+// The optional field `slopes` of an input or output of that shape: an integer or a product for each
 // dimension. Errors: kField with a place within the object.
-Result<std::vector<DimensionSlope>> ReadShapeSlopes(const Json& object,
-                                                    const std::vector<int64_t>& shape);
+Result<std::vector<DimensionLaw>> ReadShapeSlopes(const Json& object,
+                                                  const std::vector<int64_t>& shape);
 
 // Whether an entry [position or keyword, index, ..., anything] of an op's `slopes` or `numbers`
 // leads to the number at `place`.
@@ -44,7 +44,7 @@ Status Rescale(AtenFile& file, int64_t batch);
 BatchScaling CollectLaws(const AtenFile& file);
 
 // Append the values of the fields as they are written.
-void AppendShapeSlopes(std::span<const DimensionSlope> slopes, size_t rank, std::string& out);
+void AppendShapeSlopes(std::span<const DimensionLaw> slopes, size_t rank, std::string& out);
 void AppendArgumentLaws(const Op& op, std::span<const ArgumentLaw> laws, std::string& out);
 Json BatchProofToJson(const BatchScaling& laws);
 

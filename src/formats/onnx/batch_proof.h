@@ -17,7 +17,7 @@ using ReadAtBatch = std::function<Result<GraphBuilder>(int64_t batch)>;
 
 // `graph` with its batch scaling. The two further sizes are primes that sizes of models are no multiples of:
 // a constant that fixes the batch contradicts them, where a multiple of the batch may pass. A model that
-// cannot be read at both, of which a size is not linear in the batch, or no input follows it, has a reason
+// cannot be read at both, of which a size follows no law of the batch, or no input follows it, has a reason
 // instead. A graph without a batch comes back as it is. Errors: those of WithBatchScaling.
 // Complexity: two to four readings.
 Result<Graph> WithBatchProof(Graph graph, const ReadAtBatch& read);

@@ -61,8 +61,8 @@ TEST(OnnxBatchProof, AConstantThatFixesTheBatchIsTheReason) {
   EXPECT_NE(ReadModel(Flattened({6, -1}), Proving()).Take().batch_scaling()->reason, "");
 }
 
-// b (b - 1) / 2 pairs, say; here b * b.
-TEST(OnnxBatchProof, WhatIsNotLinearIsTheReason) {
+// b * b pairs.
+TEST(OnnxBatchProof, SizesMayBeProducts) {
   onnx::ModelProto model = MakeModel({6, 1});
   onnx::GraphProto* graph = model.mutable_graph();
   AddNode(graph, "Transpose", {"x"}, {"row"}, "turn");
@@ -72,7 +72,22 @@ TEST(OnnxBatchProof, WhatIsNotLinearIsTheReason) {
   graph->add_output()->set_name("y");
   const Graph read = ReadModel(model, Proving()).Take();
   ASSERT_NE(read.batch_scaling(), nullptr);
-  EXPECT_THAT(read.batch_scaling()->reason, HasSubstr("36, 10201 and 10609, not linear"));
+  EXPECT_EQ(read.batch_scaling()->reason, "");
+  EXPECT_EQ(ShapeAt(read, read.FindTensor("y"), 11).Take(), (std::vector<int64_t>{121}));
+}
+
+// Every second row, rounded up.
+TEST(OnnxBatchProof, WhatFollowsNoLawIsTheReason) {
+  onnx::ModelProto model = MakeModel({6, 1});
+  onnx::GraphProto* graph = model.mutable_graph();
+  AddInts(graph, "zero", {0});
+  AddInts(graph, "end", {1000});
+  AddInts(graph, "two", {2});
+  AddNode(graph, "Slice", {"x", "zero", "end", "zero", "two"}, {"y"}, "slice");
+  graph->add_output()->set_name("y");
+  const Graph read = ReadModel(model, Proving()).Take();
+  ASSERT_NE(read.batch_scaling(), nullptr);
+  EXPECT_THAT(read.batch_scaling()->reason, HasSubstr("is 3, 51 and 52, neither linear"));
 }
 
 TEST(OnnxBatchProof, AssumedShapesProveNothing) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "graph/batch/batch_product.h"
 #include "graph/batch/numbers.h"
 
 namespace placewright {
@@ -25,40 +26,18 @@ std::optional<int64_t> WholeOf(double value) {
   return static_cast<double>(whole) == value ? std::optional<int64_t>(whole) : std::nullopt;
 }
 
-// The integer whose reciprocal, rounded, is `value`.
-std::optional<int64_t> ReciprocalOf(double value) {
-  if (value == 0) return std::nullopt;
-  const double reciprocal = 1.0 / value;
-  constexpr auto kMax = static_cast<double>(kLargestWholeReal / 2);
-  if (!(reciprocal >= -kMax && reciprocal <= kMax)) return std::nullopt;
-  const auto whole = static_cast<int64_t>(reciprocal + (reciprocal < 0 ? -0.5 : 0.5));
-  if (whole == 0 || 1.0 / static_cast<double>(whole) != value) return std::nullopt;
-  return whole;
+std::optional<int64_t> At(int64_t value, int64_t slope, const BatchProduct& product, int64_t from,
+                          int64_t to) {
+  return product.empty() ? LinearAt(value, slope, from, to) : IntegerAt(value, product, from, to);
 }
 
-double InverseAt(double value, int64_t from, int64_t to) {
-  if (const std::optional<int64_t> whole = ReciprocalOf(value)) {
-    const __int128 product = static_cast<__int128>(*whole) * to;
-    const std::optional<int64_t> scaled = Fitting(product / from, kLargestWholeReal);
-    if (product % from == 0 && scaled) return 1.0 / static_cast<double>(*scaled);
-  }
-  return value * static_cast<double>(from) / static_cast<double>(to);
-}
-
-std::optional<double> RealAt(double value, const ArgumentLaw& law, int64_t from, int64_t to) {
-  if (law.law == SizeScaling::kLinear) {
-    const std::optional<int64_t> whole = WholeOf(value);
-    if (!whole) return std::nullopt;
-    const std::optional<int64_t> scaled = LinearAt(*whole, law.slope, from, to);
-    if (!scaled || !Fitting(*scaled, kLargestWholeReal)) return std::nullopt;
-    return static_cast<double>(*scaled);
-  }
-  const double scaled = law.law == SizeScaling::kInverse
-                            ? InverseAt(value, from, to)
-                            : value * static_cast<double>(to) / static_cast<double>(from);
-  constexpr double kMax = std::numeric_limits<double>::max();
-  if (!(scaled >= -kMax && scaled <= kMax)) return std::nullopt;
-  return scaled;
+std::optional<double> At(double value, const ArgumentLaw& law, int64_t from, int64_t to) {
+  if (!law.product.empty()) return RealAt(value, law.product, from, to);
+  const std::optional<int64_t> whole = WholeOf(value);
+  if (!whole) return std::nullopt;
+  const std::optional<int64_t> scaled = LinearAt(*whole, law.slope, from, to);
+  if (!scaled || !Fitting(*scaled, kLargestWholeReal)) return std::nullopt;
+  return static_cast<double>(*scaled);
 }
 
 Error OutOfRange(int64_t to, std::string place) {
@@ -77,12 +56,12 @@ bool HasRows(const Csr<Row, Item>& rows, size_t count) {
          static_cast<size_t>(rows.offsets.back()) == rows.items.size();
 }
 
-Status CheckDimensions(const Tensor& tensor, std::span<const DimensionSlope> slopes) {
+Status CheckDimensions(const Tensor& tensor, std::span<const DimensionLaw> slopes) {
   int32_t last = -1;
-  for (const DimensionSlope& item : slopes) {
+  for (const DimensionLaw& item : slopes) {
     const bool known =
         item.dimension > last && static_cast<size_t>(item.dimension) < tensor.shape.size();
-    if (!known || item.slope == 0) {
+    if (!known || (item.slope == 0) == item.product.empty()) {
       return Inconsistent("a slope of no dimension", "tensor " + Printable(tensor.name, 120));
     }
     last = item.dimension;
@@ -90,14 +69,14 @@ Status CheckDimensions(const Tensor& tensor, std::span<const DimensionSlope> slo
   return Ok();
 }
 
-Status CheckArguments(const Op& op, std::span<const ArgumentLaw> laws) {
+Status CheckArguments(const Op& op, std::span<const ArgumentLaw> laws, int64_t batch) {
   if (laws.empty()) return Ok();
   size_t next = 0;
   int32_t number = 0;
   VisitNumbers(op.args, op.attributes, [&](const Value& value, const NumberPlace&) {
     if (next < laws.size() && laws[next].number == number) {
-      const bool linear = laws[next].law == SizeScaling::kLinear;
-      if (linear == (laws[next].slope != 0) && NumberAt(value, laws[next], 1, 1)) ++next;
+      const bool linear = laws[next].product.empty();
+      if (linear == (laws[next].slope != 0) && NumberAt(value, laws[next], batch, batch)) ++next;
     }
     ++number;
   });
@@ -140,22 +119,21 @@ std::optional<int64_t> LinearAt(int64_t value, int64_t slope, int64_t from, int6
 std::optional<Value> NumberAt(const Value& number, const ArgumentLaw& law, int64_t from,
                               int64_t to) {
   if (const int64_t* whole = number.AsInt()) {
-    if (law.law != SizeScaling::kLinear) return std::nullopt;
-    const std::optional<int64_t> scaled = LinearAt(*whole, law.slope, from, to);
+    const std::optional<int64_t> scaled = At(*whole, law.slope, law.product, from, to);
     return scaled ? std::optional<Value>(Value(*scaled)) : std::nullopt;
   }
   const double* real = number.AsDouble();
   if (real == nullptr) return std::nullopt;
-  const std::optional<double> scaled = RealAt(*real, law, from, to);
+  const std::optional<double> scaled = At(*real, law, from, to);
   return scaled ? std::optional<Value>(Value(*scaled)) : std::nullopt;
 }
 
 Result<std::vector<int64_t>> ShapeAt(std::vector<int64_t> shape,
-                                     std::span<const DimensionSlope> slopes, int64_t from,
+                                     std::span<const DimensionLaw> slopes, int64_t from,
                                      int64_t to) {
-  for (const DimensionSlope& item : slopes) {
+  for (const DimensionLaw& item : slopes) {
     int64_t& size = shape[static_cast<size_t>(item.dimension)];
-    const std::optional<int64_t> scaled = LinearAt(size, item.slope, from, to);
+    const std::optional<int64_t> scaled = At(size, item.slope, item.product, from, to);
     if (!scaled || *scaled < 0 || *scaled > kMaxQuantity) {
       return OutOfRange(to, fmt::format("shape[{}]", item.dimension));
     }
@@ -220,7 +198,7 @@ Result<Graph> WithBatchScaling(Graph graph, BatchScaling laws) {
     PW_RETURN_IF_ERROR(CheckDimensions(graph.tensor(id), laws.dimensions[id]));
   }
   for (const OpId id : graph.ops()) {
-    PW_RETURN_IF_ERROR(CheckArguments(graph.op(id), laws.arguments[id]));
+    PW_RETURN_IF_ERROR(CheckArguments(graph.op(id), laws.arguments[id], graph.batch()));
   }
   graph.data_.batch_scaling = std::move(laws);
   return graph;

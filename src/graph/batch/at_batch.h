@@ -32,7 +32,7 @@ std::optional<Value> NumberAt(const Value& number, const ArgumentLaw& law, int64
 Result<std::vector<int64_t>> ShapeAt(const Graph& graph, TensorId tensor, int64_t to);
 // The same for a shape outside of a graph.
 Result<std::vector<int64_t>> ShapeAt(std::vector<int64_t> shape,
-                                     std::span<const DimensionSlope> slopes, int64_t from,
+                                     std::span<const DimensionLaw> slopes, int64_t from,
                                      int64_t to);
 
 struct OpArguments {

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <bit>
+#include <cmath>
 #include <functional>
 #include <limits>
 
 #include "base/random.h"
 #include "graph/batch/at_batch.h"
+#include "graph/batch/batch_product.h"
 #include "graph/batch/proof.h"
 #include "graph/test_graphs.h"
 #include "graph/text_form.h"
@@ -76,10 +79,8 @@ Call Sized(int64_t batch) {
 TEST(BatchScaling, AreFoundWhereverNumbersLie) {
   const BatchScaling laws = Laws(Sized);
   EXPECT_EQ(laws.reason, "");
-  EXPECT_EQ(laws.arguments.items, (std::vector<ArgumentLaw>{{0, SizeScaling::kLinear, 1},
-                                                            {2, SizeScaling::kLinear, 2},
-                                                            {5, SizeScaling::kLinear, 6}}));
-  EXPECT_EQ(laws.dimensions.items, (std::vector<DimensionSlope>{{0, 1}, {0, 6}}));
+  EXPECT_EQ(laws.arguments.items, (std::vector<ArgumentLaw>{{0, 1}, {2, 2}, {5, 6}}));
+  EXPECT_EQ(laws.dimensions.items, (std::vector<DimensionLaw>{{0, 1}, {0, 6}}));
   EXPECT_EQ(laws.dimensions.offsets, (std::vector<int32_t>{0, 1, 2}));
 }
 
@@ -88,8 +89,8 @@ TEST(BatchScaling, TellTheSizesAtAnotherBatch) {
   const Graph graph = Proven(Sized, 4);
   const OpId op(size_t{0});
   const TensorId x(size_t{0}), made(size_t{1});
-  EXPECT_THAT(graph.batch_scaling()->dimensions[x], ElementsAre(DimensionSlope{0, 1}));
-  EXPECT_THAT(graph.batch_scaling()->dimensions[made], ElementsAre(DimensionSlope{0, 6}));
+  EXPECT_THAT(graph.batch_scaling()->dimensions[x], ElementsAre(DimensionLaw{0, 1}));
+  EXPECT_THAT(graph.batch_scaling()->dimensions[made], ElementsAre(DimensionLaw{0, 6}));
   EXPECT_EQ(ShapeAt(graph, made, 10).Take(), (std::vector<int64_t>{60, 3}));
   const OpArguments arguments = ArgumentsAt(graph, op, 10).Take();
   EXPECT_EQ(arguments.args, (Args{Ref(0), Ints({10, 3, 19}), Int(7)}));
@@ -112,10 +113,8 @@ TEST(BatchScaling, RealNumbersAreLinearProportionalOrInverse) {
     return c;
   };
   EXPECT_EQ(Laws(call).arguments.items,
-            (std::vector<ArgumentLaw>{{0, SizeScaling::kLinear, 6},
-                                      {1, SizeScaling::kProportional, 0},
-                                      {2, SizeScaling::kInverse, 0},
-                                      {3, SizeScaling::kInverse, 0}}));
+            (std::vector<ArgumentLaw>{
+                {0, 6}, {1, 0, {{1, 0, 2}}}, {2, 0, {{1, 0, -2}}}, {3, 0, {{1, 0, -2}}}}));
   const Graph graph = Proven(call, 4);
   for (const int64_t batch : {1, 3, 7, 64, 1001}) {
     const Args found = ArgumentsAt(graph, OpId(size_t{0}), batch).Take().args;
@@ -140,15 +139,16 @@ TEST(BatchScaling, WhatFollowsNoLawIsNamedWithItsValues) {
   };
   EXPECT_EQ(Reason(with_number([](int64_t b) { return Int((b + 1) / 2); })),
             "args[1][1] of op op (aten.test.default) is 2, 3 and 6, neither linear in the batch "
-            "nor proportional to it, at "
-            "batch 4, 5 and 11");
+            "nor proportional to a product of such terms, at batch 4, 5 and 11");
+  // Half of 4, 8 and 12: a law of multiples of 2 would be one of what is rounded, too.
+  EXPECT_NE(Laws(with_number([](int64_t b) { return Int(b / 2); }), {4, 8, 12}).reason, "");
   // The first two agree by chance.
   EXPECT_THAT(Reason(with_number([](int64_t b) { return Int(b < 10 ? 1 : 2); })),
               HasSubstr("is 1, 1 and 2"));
-  EXPECT_THAT(Reason(with_number([](int64_t b) { return Int(b * b); })),
-              HasSubstr("is 16, 25 and 121"));
-  EXPECT_THAT(Reason(with_number([](int64_t b) { return Value(static_cast<double>(b * b)); })),
-              HasSubstr("is 16.0, 25.0 and 121.0"));
+  EXPECT_THAT(Reason(with_number([](int64_t b) { return Int(1 + b * b); })),
+              HasSubstr("is 17, 26 and 122"));
+  EXPECT_THAT(Reason(with_number([](int64_t b) { return Value(static_cast<double>(1 + b * b)); })),
+              HasSubstr("is 17.0, 26.0 and 122.0"));
   EXPECT_THAT(Reason(with_number([](int64_t b) { return b > 4 ? Value() : Int(1); })),
               HasSubstr("is 1, null and null"));
   EXPECT_THAT(Reason(with_number([](int64_t b) { return b > 4 ? Value(1.0) : Int(1); })),
@@ -157,10 +157,146 @@ TEST(BatchScaling, WhatFollowsNoLawIsNamedWithItsValues) {
               HasSubstr("is false, true and true"));
   EXPECT_THAT(Reason([](int64_t b) {
                 Call call;
-                call.shape = {2, b * b};
+                call.shape = {2, b * b + 1};
                 return call;
               }),
-              HasSubstr("dimension 1 of output 0 of op op (aten.test.default) is 16, 25 and 121"));
+              HasSubstr("dimension 1 of output 0 of op op (aten.test.default) is 17, 26 and 122"));
+}
+
+// What number follows which product; at every batch it is what the formula gives.
+TEST(BatchScaling, NumbersFollowProductsOfLinearTerms) {
+  struct ProductCase {
+    double (*number)(double n);
+    const char* law;
+  };
+  const ProductCase cases[] = {
+      {[](double n) { return 2 / (n - 1); }, "1/(N-1)"},          // unbiased variance
+      {[](double n) { return 2 / (48 * n - 1); }, "1/(48*N-1)"},  // the same of 48 numbers a sample
+      {[](double n) { return 0.3 / (n - 1); }, "1/(N-1)"},
+      {[](double n) { return 1 / (n * n); }, "1/N/N"},  // mean over all pairs
+      {[](double n) { return n * n; }, "N*N"},
+      {[](double n) { return n * n * n; }, "N*N*N"},                // over all triples
+      {[](double n) { return n * (n - 1); }, "N*(N-1)"},            // pairs without the diagonal
+      {[](double n) { return 2 * n * (2 * n - 1); }, "N*(2*N-1)"},  // of two views of each sample
+      {[](double n) { return 1 / ((n - 1) * (n - 1)); }, "1/(N-1)/(N-1)"},
+      {[](double n) { return 1 / (n * (n - 3)); }, "1/N/(N-3)"},  // unbiased HSIC
+      {[](double n) { return n / (n - 1); }, "N/(N-1)"},          // Bessel's correction
+      {[](double n) { return std::sqrt(n); }, "sqrt(N)"},
+      {[](double n) { return 1e-3 / std::sqrt(n - 1); }, "1/sqrt(N-1)"},
+      {[](double n) { return std::sqrt(n / (n - 1)); }, "sqrt(N)/sqrt(N-1)"},
+  };
+  for (const ProductCase& c : cases) {
+    const CallAt call = [&](int64_t batch) {
+      Call one;
+      one.args = {Ref(0), Value(c.number(static_cast<double>(batch)))};
+      return one;
+    };
+    const BatchScaling laws = Laws(call);
+    ASSERT_EQ(laws.arguments.items.size(), 1u) << c.law << laws.reason;
+    EXPECT_EQ(ToText(laws.arguments.items[0].product), c.law);
+    EXPECT_EQ(ParseBatchProduct(c.law), laws.arguments.items[0].product);
+    const Graph graph = Proven(call, 8);
+    for (const int64_t batch : {4, 5, 13, 64, 1001}) {
+      const Args found = ArgumentsAt(graph, OpId(size_t{0}), batch).Take().args;
+      EXPECT_DOUBLE_EQ(*found[1].AsDouble(), c.number(static_cast<double>(batch))) << c.law;
+    }
+  }
+  // 2 / 7 at batch 8 is the nearest real number to 2 / 3 at 4, to the last bit.
+  EXPECT_EQ(RealAt(std::sqrt(8.0), *ParseBatchProduct("sqrt(N)"), 8, 4), 2.0);
+  EXPECT_EQ(RealAt(2.0 / 7, *ParseBatchProduct("1/(N-1)"), 8, 4), 2.0 / 3);
+}
+
+// n (n - 1) / 2 pairs: 6, 10 and 55; n^2 / 4 rounded down is none.
+TEST(BatchScaling, SizesFollowProductsExactly) {
+  const CallAt pairs = [](int64_t batch) {
+    Call call;
+    call.args = {Ref(0), Int(batch * batch), Int((77 * batch - 1) * (77 * batch - 1))};
+    call.shape = {batch * (batch - 1) / 2, batch};
+    return call;
+  };
+  const BatchScaling laws = Laws(pairs);
+  EXPECT_EQ(laws.dimensions.items,
+            (std::vector<DimensionLaw>{{0, 1}, {0, 0, {{1, 0, 2}, {1, -1, 2}}}, {1, 1}}));
+  EXPECT_EQ(laws.arguments.items,
+            (std::vector<ArgumentLaw>{{0, 0, {{1, 0, 4}}}, {1, 0, {{77, -1, 4}}}}));
+  const Graph graph = Proven(pairs, 4);
+  EXPECT_EQ(ShapeAt(graph, TensorId(size_t{1}), 9).Take(), (std::vector<int64_t>{36, 9}));
+  EXPECT_EQ(ArgumentsAt(graph, OpId(size_t{0}), 9).Take().args, pairs(9).args);
+  EXPECT_THAT(ToText(graph), HasSubstr("slope op[0] N*(N-1)\nslope op[1] 1\nlaw op.args[1] N*N\n"));
+  // Of one sample there are no pairs: no such size follows a law that the batch's other sizes do.
+  EXPECT_EQ(ShapeAt(graph, TensorId(size_t{1}), 1).error().code, ErrorCode::kBatchScaling);
+  EXPECT_NE(Reason([](int64_t b) {
+              Call call;
+              call.shape = {b * b / 4};
+              return call;
+            }),
+            "");
+}
+
+// Rounded sizes of all kinds at all batches: none is taken for a product that it does not follow.
+TEST(BatchScaling, RoundedNumbersFollowNoProduct) {
+  std::vector<std::function<int64_t(int64_t)>> rounded;
+  for (int64_t q = 2; q < 9; ++q) {
+    for (int64_t p = 1; p <= q; ++p) {
+      for (const int64_t c : {-1, 0, 1, 2}) {
+        rounded.push_back([=](int64_t n) { return n * p / q + c; });
+        rounded.push_back([=](int64_t n) { return (n * p + q - 1) / q + c; });
+      }
+    }
+  }
+  for (const int64_t m : {2, 3, 4, 8, 16, 32, 64}) {
+    rounded.push_back([=](int64_t n) { return (n + m - 1) / m * m; });
+    rounded.push_back([=](int64_t n) { return n % m + 1; });
+    rounded.push_back([=](int64_t n) { return std::min(n, m); });
+    rounded.push_back([=](int64_t n) { return n * ((n + m - 1) / m * m); });
+  }
+  rounded.push_back([](int64_t n) { return static_cast<int64_t>(std::bit_ceil(uint64_t(n))); });
+  rounded.push_back([](int64_t n) { return n * std::bit_width(static_cast<uint64_t>(n)); });
+  int64_t tried = 0;
+  for (const auto& number : rounded) {
+    for (int64_t batch = 1; batch <= 64; ++batch) {
+      const std::array<int64_t, 3> sizes = {batch, batch + 1, 2 * batch + 3};
+      const std::array<int64_t, 3> whole = {number(sizes[0]), number(sizes[1]), number(sizes[2])};
+      const bool line = (whole[1] - whole[0]) * (sizes[2] - sizes[0]) ==
+                        (whole[2] - whole[0]) * (sizes[1] - sizes[0]);
+      if (line) continue;  // which is taken first, right or wrong
+      const std::array<double, 3> real = {double(whole[0]), double(whole[1]), double(whole[2])};
+      const auto of_integers = ProductThrough(whole, sizes), of_reals = ProductThrough(real, sizes);
+      for (int64_t to = 1; to < 99; ++to) {
+        if (of_integers) {
+          ASSERT_EQ(IntegerAt(whole[0], *of_integers, batch, to).value_or(number(to)), number(to))
+              << ToText(*of_integers) << " from " << batch;
+        }
+        if (of_reals) {
+          ASSERT_EQ(RealAt(real[0], *of_reals, batch, to).value_or(double(number(to))),
+                    double(number(to)))
+              << ToText(*of_reals) << " from " << batch;
+        }
+      }
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 10000);
+}
+
+TEST(BatchScaling, ProductsAreReadAsTheyAreWritten) {
+  for (const char* text : {"N", "1/N", "N*N", "1/(N-1)", "N*(2*N-1)/(N-2)", "sqrt(N)",
+                           "1/sqrt(3*N+1)", "N*sqrt(N)", "N*N/(N-1)/(N+1)"}) {
+    const auto product = ParseBatchProduct(text);
+    ASSERT_TRUE(product) << text;
+    EXPECT_EQ(ToText(*product), text);
+  }
+  EXPECT_EQ(ToText(*ParseBatchProduct("1/(N-1)*N")), "N/(N-1)");
+  for (const char* text : {"", "1", "2*N", "N+1", "N/N", "(N)*", "(0*N+1)", "(-1*N)", "(2*N-2)",
+                           "N-1", "N*1", "n", "sqrt N", "sqrt((N-1))", "(N--1)", "(N+-1)", "1/1/N",
+                           "(N-99999999999999999999)", "N*N*N*N*N*N*N*N*N"}) {
+    EXPECT_FALSE(ParseBatchProduct(text)) << text;
+  }
+  // A term of 0, and products beyond 64 and 128 bits.
+  EXPECT_EQ(RealAt(0.5, *ParseBatchProduct("1/(N-1)"), 3, 1), std::nullopt);
+  EXPECT_EQ(IntegerAt(1, *ParseBatchProduct("N*N*N"), 1, int64_t{1} << 40), std::nullopt);
+  EXPECT_DOUBLE_EQ(*RealAt(1, *ParseBatchProduct("N*N*N"), 1, int64_t{1} << 50),
+                   std::ldexp(1, 150));
 }
 
 TEST(BatchScaling, AnotherCallIsNoStepOfTheSameModel) {
@@ -222,10 +358,10 @@ TEST(BatchScaling, SizesOutOfRangeAreErrors) {
   EXPECT_EQ(LinearAt(0, kMax, 1, 2), kMax);
   EXPECT_EQ(LinearAt(1, kMax, 1, 2), std::nullopt);
   EXPECT_EQ(LinearAt(-kMax, -kMax, 1, kMax), std::nullopt);
-  EXPECT_EQ(NumberAt(Value(1e308), {0, SizeScaling::kProportional, 0}, 1, 100), std::nullopt);
-  EXPECT_EQ(NumberAt(Value(0.5), {0, SizeScaling::kLinear, 1}, 1, 2), std::nullopt);
-  EXPECT_EQ(NumberAt(Value(true), {0, SizeScaling::kLinear, 1}, 1, 2), std::nullopt);
-  EXPECT_EQ(NumberAt(Value(0.0), {0, SizeScaling::kInverse, 0}, 1, 2), Value(0.0));
+  EXPECT_EQ(NumberAt(Value(1e308), {0, 0, {{1, 0, 2}}}, 1, 100), std::nullopt);
+  EXPECT_EQ(NumberAt(Value(0.5), {0, 1}, 1, 2), std::nullopt);
+  EXPECT_EQ(NumberAt(Value(true), {0, 1}, 1, 2), std::nullopt);
+  EXPECT_EQ(NumberAt(Value(0.0), {0, 0, {{1, 0, -2}}}, 1, 2), Value(0.0));
 }
 
 TEST(BatchScaling, LawsOfAnotherGraphAreRefused) {
@@ -242,9 +378,7 @@ TEST(BatchScaling, LawsOfAnotherGraphAreRefused) {
   EXPECT_TRUE(refused([](BatchScaling& l) { l.arguments.items[2].number = 6; }));
   EXPECT_TRUE(refused([](BatchScaling& l) { l.arguments.items[1].number = 0; }));
   EXPECT_TRUE(refused([](BatchScaling& l) { l.arguments.items[0].slope = 0; }));
-  EXPECT_TRUE(refused([](BatchScaling& l) {
-    l.arguments.items[0] = {0, SizeScaling::kInverse, 0};
-  }));
+  EXPECT_TRUE(refused([](BatchScaling& l) { l.arguments.items[0] = {0, 1, {{1, 0, -2}}}; }));
 }
 
 // Random lines through every number of a step: the laws are those, and give every batch.

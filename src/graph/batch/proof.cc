@@ -5,16 +5,20 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "base/text.h"
 #include "graph/batch/at_batch.h"
+#include "graph/batch/batch_product.h"
 #include "graph/batch/numbers.h"
 
 namespace placewright {
 namespace {
+
+constexpr std::string_view kNoLaw =
+    ", neither linear in the batch nor proportional to a product of such terms,";
 
 bool SameBits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
@@ -39,7 +43,7 @@ class Prover {
     slopes_.resize(graph_.tensor_count());
     if (CompareInputs() && CompareOps()) {
       for (const TensorId id : graph_.tensors()) {
-        for (const DimensionSlope& item : slopes_[id]) laws_.dimensions.items.push_back(item);
+        for (DimensionLaw& item : slopes_[id]) laws_.dimensions.items.push_back(std::move(item));
         laws_.dimensions.offsets.push_back(static_cast<int32_t>(laws_.dimensions.items.size()));
       }
       return std::move(laws_);
@@ -102,13 +106,15 @@ class Prover {
                     std::to_string(all.b.shape.size()), std::to_string(all.c.shape.size()));
     }
     for (size_t d = 0; d < rank; ++d) {
-      const auto slope = WholeSlope(all.a.shape[d], all.b.shape[d], all.c.shape[d]);
-      if (!slope) {
+      const std::array<int64_t, 3> sizes = {all.a.shape[d], all.b.shape[d], all.c.shape[d]};
+      if (sizes[1] == sizes[0] && sizes[2] == sizes[0]) continue;
+      DimensionLaw law{static_cast<int32_t>(d), 0};
+      if (!FindLaw(sizes, law)) {
         return Differ(fmt::format("the size of dimension {} of {}", d, NameOf(id)),
-                      std::to_string(all.a.shape[d]), std::to_string(all.b.shape[d]),
-                      std::to_string(all.c.shape[d]) + ", not linear,");
+                      std::to_string(sizes[0]), std::to_string(sizes[1]),
+                      std::to_string(sizes[2]) + std::string(kNoLaw));
       }
-      if (*slope != 0) slopes_[id].push_back({static_cast<int32_t>(d), *slope});
+      slopes_[id].push_back(std::move(law));
     }
     return true;
   }
@@ -236,49 +242,54 @@ class Prover {
     if (all.a.AsInt() != nullptr || all.a.AsDouble() != nullptr) ++number_;
     if (known) return true;
     return Differ(fmt::format("{} of {}", ToString(place), NameOf(op_)), ToString(all.a),
-                  ToString(all.b),
-                  ToString(all.c) + ", neither linear in the batch nor proportional to it,");
+                  ToString(all.b), ToString(all.c) + std::string(kNoLaw));
+  }
+
+  // Of three integers that are not all equal: a line, else a product.
+  template <class Law>
+  bool FindLaw(const std::array<int64_t, 3>& values, Law& law) const {
+    if (const auto slope = WholeSlope(values[0], values[1], values[2]); slope && *slope != 0) {
+      law.slope = *slope;
+      return true;
+    }
+    const std::optional<BatchProduct> product = ProductThrough(values, laws_.sizes);
+    if (product) law.product = *product;
+    return product.has_value();
   }
 
   bool FindWholeLaw(const Three<Value>& all) {
     if (all.b.AsInt() == nullptr || all.c.AsInt() == nullptr) return false;
-    const auto slope = WholeSlope(*all.a.AsInt(), *all.b.AsInt(), *all.c.AsInt());
-    if (slope) laws_.arguments.items.push_back({number_, SizeScaling::kLinear, *slope});
-    return slope.has_value();
+    ArgumentLaw law{number_, 0};
+    if (!FindLaw({*all.a.AsInt(), *all.b.AsInt(), *all.c.AsInt()}, law)) return false;
+    laws_.arguments.items.push_back(std::move(law));
+    return true;
   }
 
   bool FindRealLaw(const Three<Value>& all) {
     const double *a = all.a.AsDouble(), *b = all.b.AsDouble(), *c = all.c.AsDouble();
     if (b == nullptr || c == nullptr) return false;
     if (SameBits(*a, *b) && SameBits(*a, *c)) return true;
-    std::vector<ArgumentLaw> candidates;
+    ArgumentLaw law{number_, 0};
     const double slope = (*b - *a) / static_cast<double>(laws_.sizes[1] - laws_.sizes[0]);
-    if (std::abs(slope) >= 1 && std::abs(slope) < 9e15) {
-      candidates.push_back({number_, SizeScaling::kLinear, static_cast<int64_t>(slope)});
+    if (std::abs(slope) >= 1 && std::abs(slope) < 9e15) law.slope = static_cast<int64_t>(slope);
+    const auto gives = [&](int64_t to, double expected) {
+      return NumberAt(Value(*a), law, laws_.sizes[0], to) == Value(expected);
+    };
+    if (law.slope == 0 || !gives(laws_.sizes[1], *b) || !gives(laws_.sizes[2], *c)) {
+      law.slope = 0;
+      std::optional<BatchProduct> product =
+          ProductThrough(std::array<double, 3>{*a, *b, *c}, laws_.sizes);
+      if (!product) return false;
+      law.product = *std::move(product);
     }
-    candidates.push_back({number_, SizeScaling::kProportional, 0});
-    candidates.push_back({number_, SizeScaling::kInverse, 0});
-    for (const ArgumentLaw& law : candidates) {
-      if (!Gives(law, *a, laws_.sizes[1], *b) || !Gives(law, *a, laws_.sizes[2], *c)) continue;
-      laws_.arguments.items.push_back(law);
-      return true;
-    }
-    return false;
-  }
-
-  // Linear laws to the last bit, the others up to 2^-51 of the value.
-  bool Gives(const ArgumentLaw& law, double value, int64_t to, double expected) const {
-    const std::optional<Value> number = NumberAt(Value(value), law, laws_.sizes[0], to);
-    if (!number) return false;
-    const double difference = std::abs(*number->AsDouble() - expected);
-    if (law.law == SizeScaling::kLinear) return difference == 0;
-    return difference <= 2 * std::numeric_limits<double>::epsilon() * std::abs(expected);
+    laws_.arguments.items.push_back(std::move(law));
+    return true;
   }
 
   const Graph& graph_;
   const GraphBuilder* others_[2];
   BatchScaling laws_;
-  IdVector<TensorId, std::vector<DimensionSlope>> slopes_;
+  IdVector<TensorId, std::vector<DimensionLaw>> slopes_;
   OpId op_;
   int32_t number_ = 0;
 };
