@@ -107,6 +107,95 @@ TEST(CounterBasedDraws, AreMadeOnceOnly) {
   EXPECT_EQ(twice.op(OpId(1)).args, once.op(OpId(1)).args);
 }
 
+// A draw of one op: its copy, and the laws of its numbers.
+struct OneDraw {
+  OneDraw(std::string type, std::vector<Value> args, bool reads, DType dtype = DType::kF32,
+          std::vector<NamedValue> attributes = {}, std::vector<ArgumentLaw> laws = {}) {
+    GraphBuilder builder("draw", "aten");
+    builder.set_batch(6);
+    const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {6, 4}).Take();
+    OpSpec op{.name = "draw", .type = std::move(type)};
+    if (reads) op.inputs = {x};
+    op.args = std::move(args);
+    op.attributes = std::move(attributes);
+    op.outputs = {{.name = "draw", .dtype = dtype, .shape = {6, 4}}};
+    if (op.type.find("_.") != std::string::npos) {
+      op.outputs[0].alias = AliasKind::kInPlace;
+      op.outputs[0].alias_of = 0;
+    }
+    builder.SetOutputs({builder.AddOp(std::move(op)).Take()[0]});
+    Graph plain = std::move(builder).Build().Take();
+    BatchScaling scaling{{6, 7, 9}, "", {{0, 1, 2}, {{0, 1}, {0, 1}}}, {}, 0};
+    scaling.arguments.offsets = {0, static_cast<int32_t>(laws.size())};
+    scaling.arguments.items = std::move(laws);
+    plain = WithBatchScaling(std::move(plain), std::move(scaling)).Take();
+    graph = UseCounterBasedDraws(std::move(plain), 5).Take();
+  }
+  const Op& op() const { return graph.op(OpId(0)); }
+
+  Graph graph;
+};
+
+Value Size() { return Value(Value::List({Int(6), Int(4)})); }
+
+TEST(CounterBasedDraws, NumbersOfEveryForm) {
+  const auto expect = [](const OneDraw& drawn, const char* type, Value first,
+                         const char* distribution, double a, double b) {
+    const bool reads = first.AsInput() != nullptr;
+    EXPECT_EQ(drawn.op().type, type);
+    EXPECT_THAT(drawn.op().args, ElementsAre(first, Value(InputRef{reads ? 1 : 0}), Int(5), Int(0),
+                                             Value(std::string(distribution)), Value(a), Value(b),
+                                             Value(Value::List())));
+    EXPECT_THAT(UnknownTypes(drawn.graph), IsEmpty());
+    const NamedAxes axes(drawn.graph);
+    const OpId op(0);
+    EXPECT_TRUE(axes.SplitBy(op, axes.batch()).valid()) << type;
+    EXPECT_FALSE(axes.rule(op)->draws_random);
+  };
+  const Value x(InputRef{0});
+  const char* in_place = "placewright.counter_draw_.default";
+  const char* like = "placewright.counter_draw_like.default";
+  const char* fresh = "placewright.counter_draw_new.default";
+  expect(OneDraw("aten.normal_.default", {x, Value(0.0), Value(0.1)}, true), in_place, x, "normal",
+         0, 0.1);
+  expect(OneDraw("aten.uniform_.default", {x, Value(-1.0)}, true), in_place, x, "uniform", -1, 1);
+  expect(OneDraw("aten.exponential_.default", {x}, true), in_place, x, "exponential", 1, 0);
+  expect(OneDraw("aten.random_.to", {x, Int(7)}, true), in_place, x, "integers", 0, 7);
+  expect(OneDraw("aten.randn_like.default", {x}, true), like, x, "normal", 0, 1);
+  expect(OneDraw("aten.randint_like.low_dtype", {x, Int(2), Int(9)}, true), like, x, "integers", 2,
+         9);
+  expect(OneDraw("aten.rand.default", {Size()}, false), fresh, Size(), "uniform", 0, 1);
+  expect(OneDraw("aten.randint.default", {Int(9), Size()}, false, DType::kI64), fresh, Size(),
+         "integers", 0, 9);
+  expect(OneDraw("aten.normal.float_float", {Value(1.0), Value(2.0), Size()}, false), fresh, Size(),
+         "normal", 1, 2);
+}
+
+// Keywords of memory stay with what makes a tensor; a generator, or complex numbers, do not count.
+TEST(CounterBasedDraws, KeywordsAndTypes) {
+  const std::vector<NamedValue> bf16 = {{"dtype", Value(std::string("torch.bfloat16"))}};
+  EXPECT_EQ(OneDraw("aten.randn.default", {Size()}, false, DType::kBF16, bf16).op().attributes,
+            bf16);
+  const std::vector<NamedValue> generator = {{"generator", Int(1)}};
+  EXPECT_EQ(OneDraw("aten.rand.default", {Size()}, false, DType::kF32, generator).op().type,
+            "aten.rand.default");
+  EXPECT_EQ(OneDraw("aten.randn.default", {Size()}, false, DType::kC64).op().type,
+            "aten.randn.default");
+  EXPECT_EQ(OneDraw("aten.randint.low", {Int(3), Int(3), Size()}, false, DType::kI64).op().type,
+            "aten.randint.low");
+}
+
+// randint(0, batch, [batch, 4]): the size first, its bound behind seed and draw.
+TEST(CounterBasedDraws, NumbersKeepTheirLaws) {
+  const OneDraw drawn("aten.randint.low", {Int(0), Int(6), Size()}, false, DType::kI64, {},
+                      {{1, 1}, {2, 1}});
+  EXPECT_THAT(drawn.graph.batch_scaling()->arguments[OpId(0)],
+              ElementsAre(ArgumentLaw{0, 1}, ArgumentLaw{5, 1}));
+  const OpArguments there = ArgumentsAt(drawn.graph, OpId(0), 9).Take();
+  EXPECT_EQ(there.args[0], Value(Value::List({Int(9), Int(4)})));
+  EXPECT_EQ(there.args[6], Value(9.0));
+}
+
 // Two devices draw 2 and 4 of the 6 samples: nothing is fetched but the counter.
 TEST(CounterBasedDraws, AreDrawnInParts) {
   const Graph graph = UseCounterBasedDraws(Draws(), 5).Take();

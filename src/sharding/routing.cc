@@ -211,8 +211,8 @@ class RoutingFinder {
     if (index.holds == RowContent::kKeys && x.region < 0) return RowByRow(id, region);
     const std::vector<int64_t>& shape = ShapeOf(op.inputs[0]);
     if (shape.empty()) return false;
-    const bool takes = index.holds == RowContent::kPlaces && x.region < 0 && shape[0] == index.table &&
-                       FollowsBatch(op.inputs[0], 0);
+    const bool takes = index.holds == RowContent::kPlaces && x.region < 0 &&
+                       shape[0] == index.table && FollowsBatch(op.inputs[0], 0);
     const bool returns = index.holds == RowContent::kSortedRow && IsRows(x) && x.dim == 0;
     if (!takes && !returns) return false;
     AddWithRows(id, region, {});
@@ -356,7 +356,7 @@ class RoutingFinder {
     }
     for (size_t i = 0; rows && i < op.inputs.size(); ++i) {
       if (IsRows(Of(op.inputs[i]))) continue;
-      if (placewright::Holds(rule.inputs[i], *rows)) return std::nullopt;
+      if (Holds(rule.inputs[i], *rows)) return std::nullopt;
     }
     return rows;
   }
@@ -396,7 +396,7 @@ class RoutingFinder {
       if (at != output.end()) {
         routed_[op.outputs[i]] = {copies ? RowContent::kKeys : RowContent::kRows, region,
                                   static_cast<size_t>(at - output.begin()), 0};
-      } else if (parts != Parts::kSum || placewright::Holds(output, *rows)) {
+      } else if (parts != Parts::kSum || Holds(output, *rows)) {
         return false;
       }
     }
@@ -419,7 +419,8 @@ class RoutingFinder {
     const auto at = std::find(output.begin(), output.end(), std::vector<RuleAxisId>{*rows});
     const bool stays = at != output.end();
     if (stays) {
-      routed_[op.outputs[0]] = {RowContent::kRows, region, static_cast<size_t>(at - output.begin()), 0};
+      routed_[op.outputs[0]] = {RowContent::kRows, region, static_cast<size_t>(at - output.begin()),
+                                0};
     }
     AddWithAxis(id, region, std::move(*rule), *rows, stays ? Parts::kSplit : Parts::kSum);
     return true;

@@ -53,6 +53,74 @@ def join(parts, dimension, outer):
     return torch.cat(split, dimension + 1).reshape(shape)
 
 
+def philox(block, draw, step, seed):
+    """Four words of Philox4x32-10."""
+    low = 0xFFFFFFFF
+    counter = [block & low, block >> 32, draw & low, step & low]
+    key = [seed & low, seed >> 32]
+    for _ in range(10):
+        first, second = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        counter = [(second >> 32) ^ counter[1] ^ key[0], second & low, (first >> 32) ^ counter[3] ^ key[1], first & low]
+        key = [(key[0] + 0x9E3779B9) & low, (key[1] + 0xBB67AE85) & low]
+    return counter
+
+
+def _normal(words):
+    return math.sqrt(-2 * math.log((words[0] + 0.5) / 2**32)) * math.cos(2 * math.pi * words[1] / 2**32)
+
+
+# Distribution -> how many words an element takes, and what it makes of them and the two numbers
+DISTRIBUTIONS = {
+    "uniform": (1, lambda w, a, b: a + (b - a) * (w[0] >> 8) / 2**24),
+    "exponential": (1, lambda w, a, b: -math.log((w[0] + 0.5) / 2**32) / a),
+    "cauchy": (1, lambda w, a, b: a + b * math.tan(math.pi * ((w[0] + 0.5) / 2**32 - 0.5))),
+    "geometric": (1, lambda w, a, b: max(1.0, math.ceil(math.log((w[0] + 0.5) / 2**32) / math.log1p(-a)))),
+    "normal": (2, lambda w, a, b: a + b * _normal(w)),
+    "log_normal": (2, lambda w, a, b: math.exp(a + b * _normal(w))),
+    "integers": (2, lambda w, a, b: a + ((w[0] * 2**32 + w[1]) * int(b - a) >> 64)),
+}
+
+
+def _elements(shape, place):
+    """The index in the whole, row-major, of each element of a part."""
+    dimension, outer, size, begin, end = place or (0, 1, 1, 0, 1)
+    whole = list(shape)
+    if place:
+        whole[dimension] = shape[dimension] // (end - begin) * size
+    indices = torch.arange(math.prod(whole)).reshape(whole)
+    return (cut(indices, *place) if place else indices).flatten().tolist()
+
+
+def counted(name, args, kwargs):
+    """The operators placewright.counter_*, as docs/formats/aten-graph.md states them."""
+    like = args[0]
+    step, seed, draw, *numbers, place = args[1:]
+    shape = like if isinstance(like, list) else list(like.shape)
+    elements = _elements(shape, place)
+
+    def words_of(element, count):
+        of_block = 4 // count
+        words = philox(element // of_block, draw, int(step), seed)
+        return words[element % of_block * count:][:count]
+    if "draw" in name:
+        distribution, first, second = numbers
+        count, of = DISTRIBUTIONS[distribution]
+        values = [of(words_of(e, count), first, second) for e in elements]
+        default = torch.int64 if distribution == "integers" else torch.float32
+        made = torch.tensor(values, dtype=torch.float64).reshape(shape)
+        if isinstance(like, list):
+            return made.to(kwargs.get("dtype") or default)
+        return like.copy_(made) if name == "counter_draw_" else made.to(kwargs.get("dtype") or like.dtype)
+    probabilities = like.flatten().tolist() if name == "counter_bernoulli_of" else [numbers[0]] * len(elements)
+    if name == "counter_dropout":
+        probabilities = [1 - p for p in probabilities]
+    mask = torch.tensor([words_of(e, 1)[0] < round(p * 2**32) for e, p in zip(elements, probabilities)],
+                        dtype=torch.bool).reshape(shape)
+    if name == "counter_dropout":
+        return like * mask * (0 if numbers[0] == 1 else 1 / (1 - numbers[0])), mask
+    return like.copy_(mask) if name == "counter_bernoulli_" else mask.to(like.dtype)
+
+
 class Step:
     """`overrides`: operator -> function of (args, kwargs), in place of ATen's."""
 
@@ -142,14 +210,16 @@ class Step:
         if target in self.overrides:
             result = self.overrides[target](*args, **kwargs)
         elif target.startswith("placewright."):
-            result = self._own(target.split(".")[1], args)
+            result = self._own(target.split(".")[1], args, kwargs)
         else:
             name, overload = target.split(".")[1:]
             result = getattr(getattr(torch.ops.aten, name), overload)(*args, **kwargs)
         self._keep(op, result if isinstance(result, (list, tuple)) else [result])
 
     @staticmethod
-    def _own(name, args):
+    def _own(name, args, kwargs):
+        if name.startswith("counter_"):
+            return counted(name, args, kwargs)
         if name == "split":
             return cut(*args)
         if name == "concat":

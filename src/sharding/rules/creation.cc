@@ -64,6 +64,19 @@ void Draw(RuleMaker& maker) {
   maker.rule().draws_random = true;
 }
 
+// counter_draw_new(size, step, seed, draw, distribution, first, second, place): any part of any dimension.
+void CountingDrawNew(RuleMaker& maker) {
+  constexpr int32_t kPlace = 7;
+  if (maker.input_count() != 1 || maker.output_count() != 1 ||
+      maker.op().args.size() != kPlace + 1) {
+    return maker.Fail();
+  }
+  WholeFrom(maker, 0);
+  maker.output(0) = maker.AxesOf(maker.out(0));
+  maker.Sizes(0, "size", maker.output(0));
+  maker.rule().place_argument = kPlace;
+}
+
 // arange, one number: values follow the place, so that there are no parts.
 void MakeWhole(RuleMaker& maker) {
   if (maker.output_count() != 1) return maker.Fail();
@@ -81,6 +94,7 @@ void DrawWhole(RuleMaker& maker) {
 std::vector<RuleRow> CreationRules() {
   return {{"empty_strided", EmptyStrided},
           {"new_empty_strided", NewEmptyStrided},
+          {"counter_draw_new", CountingDrawNew},
           {"rand", Draw},
           {"randn", Draw},
           {"randint", Draw},

@@ -266,11 +266,11 @@ void QuantizePerChannel(RuleMaker& maker) {
   for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = axes;
 }
 
-// counter_bernoulli_(x, step, seed, draw, p, place), counter_dropout(same)
+// counter_bernoulli_(x, step, seed, draw, p, place), and other draws that count: the place comes last.
 void CountingDraw(RuleMaker& maker) {
-  if (maker.input_count() != 2 || maker.op().args.size() != 6) return maker.Fail();
+  if (maker.input_count() != 2 || maker.op().args.size() < 5) return maker.Fail();
   Elementwise(maker);
-  maker.rule().place_argument = 5;
+  maker.rule().place_argument = static_cast<int32_t>(maker.op().args.size()) - 1;
 }
 
 }  // namespace
@@ -305,7 +305,10 @@ std::vector<RuleRow> ElementwiseRules() {
   rows.push_back({"log_sigmoid_backward", WithBuffer});
   rows.push_back({"fake_quantize_per_channel_affine_cachemask", QuantizePerChannel});
   rows.push_back({"counter_bernoulli", CountingDraw});
-  rows.push_back({"counter_dropout", CountingDraw});
+  for (const std::string_view name :
+       {"counter_bernoulli_of", "counter_dropout", "counter_draw", "counter_draw_like"}) {
+    rows.push_back({name, CountingDraw});
+  }
   return rows;
 }
 

@@ -1,6 +1,10 @@
 #include "check_plan/distributed/counted_draws.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,32 +18,126 @@ namespace {
 
 constexpr std::string_view kCounter = "buffer:placewright.step";
 constexpr std::string_view kIncrement = "placewright.step.add_";
-constexpr std::string_view kBernoulli = "placewright.counter_bernoulli_.default";
-constexpr std::string_view kDropout = "placewright.counter_dropout.default";
+constexpr std::string_view kDraws = "placewright.counter_";
 constexpr size_t kSeedAt = 2;  // among the arguments of a draw
 
 // The seed of the step's first draw.
 int64_t SeedOf(const Graph& step) {
   for (const OpId id : step.ops()) {
     const Op& op = step.op(id);
-    if (op.type != kBernoulli && op.type != kDropout) continue;
+    if (!op.type.starts_with(kDraws)) continue;
     if (op.args.size() > kSeedAt && op.args[kSeedAt].AsInt()) return *op.args[kSeedAt].AsInt();
   }
   return 0;
 }
 
-// What draws in place of an op, or "".
-std::string_view DrawFor(const Op& op) {
-  if (op.inputs.size() != 1) return "";
+// An op that draws by counting in place of another: what it is, and its numbers behind the draw's.
+struct Draw {
+  std::string type;
+  std::vector<Value> numbers;
+  bool sized = false;  // it makes a tensor of a stated size, which stands at `size_at`
+  size_t size_at = 0;
+  bool keeps_keywords = false;
+};
+
+// The numbers of a distribution, in the order of the op's arguments; `lacking` are defaults, none: not left out.
+struct Distribution {
+  const char* name;
+  size_t numbers_at;
+  std::vector<double> lacking;
+  bool starts_at_zero = false;  // of integers below one bound
+  int size_at = -1;
+};
+
+const std::map<std::string_view, Distribution>& Distributions() {
+  static const auto* const all = new std::map<std::string_view, Distribution>{
+      {"aten.rand.default", {"uniform", 99, {0, 1}, false, 0}},
+      {"aten.randn.default", {"normal", 99, {0, 1}, false, 0}},
+      {"aten.rand_like.default", {"uniform", 99, {0, 1}}},
+      {"aten.randn_like.default", {"normal", 99, {0, 1}}},
+      {"aten.uniform_.default", {"uniform", 1, {0, 1}}},
+      {"aten.normal_.default", {"normal", 1, {0, 1}}},
+      {"aten.normal.float_float", {"normal", 0, {}, false, 2}},
+      {"aten.log_normal_.default", {"log_normal", 1, {1, 2}}},
+      {"aten.cauchy_.default", {"cauchy", 1, {0, 1}}},
+      {"aten.exponential_.default", {"exponential", 1, {1}}},
+      {"aten.geometric_.default", {"geometric", 1, {}}},
+      {"aten.random_.to", {"integers", 1, {}, true}},
+      {"aten.random_.from", {"integers", 1, {}}},
+      {"aten.randint_like.default", {"integers", 1, {}, true}},
+      {"aten.randint_like.low_dtype", {"integers", 1, {}}},
+      {"aten.randint.default", {"integers", 0, {}, true, 1}},
+      {"aten.randint.low", {"integers", 0, {}, false, 2}}};
+  return *all;
+}
+
+std::optional<double> StatedNumber(const Value& value) {
+  if (value.AsInt() != nullptr) return static_cast<double>(*value.AsInt());
+  return value.AsDouble() != nullptr ? std::optional<double>(*value.AsDouble()) : std::nullopt;
+}
+
+bool HasOtherKeyword(const Op& op) {
+  static const std::set<std::string_view> harmless = {"dtype", "device", "layout", "memory_format",
+                                                      "pin_memory"};
+  return std::any_of(op.attributes.begin(), op.attributes.end(),
+                     [](const NamedValue& one) { return !harmless.contains(one.name); });
+}
+
+std::optional<Draw> OfDistribution(const Graph& graph, const Op& op, const Distribution& known) {
+  const bool sized = known.size_at >= 0;
+  if (op.inputs.size() != (sized ? 0u : 1u) || op.outputs.size() != 1 || HasOtherKeyword(op))
+    return {};
+  const DType dtype = graph.tensor(op.outputs[0]).dtype;
+  if (dtype == DType::kOpaque || dtype == DType::kC64 || dtype == DType::kC128) return {};
+  const size_t wanted = std::string_view(known.name) == "exponential" ||
+                                std::string_view(known.name) == "geometric" || known.starts_at_zero
+                            ? 1
+                            : 2;
+  std::vector<double> numbers;
+  for (size_t i = 0; i < wanted; ++i) {
+    const size_t at = known.numbers_at + i;
+    if (at >= op.args.size()) {
+      if (i >= known.lacking.size()) return {};
+      numbers.push_back(known.lacking[i]);
+    } else if (const auto number = StatedNumber(op.args[at])) {
+      numbers.push_back(*number);
+    } else {
+      return {};
+    }
+  }
+  if (known.starts_at_zero) numbers.insert(numbers.begin(), 0.0);
+  numbers.resize(2, 0.0);
+  const double bound = std::ldexp(1.0, 53);
+  const bool integers = std::string_view(known.name) == "integers";
+  if (integers && (numbers[0] >= numbers[1] || numbers[0] < -bound || numbers[1] > bound))
+    return {};
+  const auto size_at = static_cast<size_t>(std::max(known.size_at, 0));
+  if (sized && (size_at >= op.args.size() || op.args[size_at].AsList() == nullptr)) return {};
+  Draw draw{.sized = sized, .size_at = size_at, .keeps_keywords = op.writes.empty()};
+  draw.type = std::string(kDraws) + (sized               ? "draw_new"
+                                     : op.writes.empty() ? "draw_like"
+                                                         : "draw_");
+  draw.numbers = {Value(std::string(known.name)), Value(numbers[0]), Value(numbers[1])};
+  return draw;
+}
+
+// What draws in place of an op, if anything does.
+std::optional<Draw> DrawFor(const Graph& graph, const Op& op) {
+  const auto known = Distributions().find(op.type);
+  if (known != Distributions().end()) return OfDistribution(graph, op, known->second);
+  if (op.inputs.size() != 1) return {};
+  if (op.type == "aten.bernoulli.default" && !HasOtherKeyword(op)) {
+    return Draw{.type = std::string(kDraws) + "bernoulli_of"};
+  }
   const bool bernoulli = op.type == "aten.bernoulli_.float";
-  if (bernoulli && op.args.size() == 1) return kBernoulli;  // p is 0.5
-  const bool numbered =
-      op.args.size() >= 2 && (op.args[1].AsDouble() != nullptr || op.args[1].AsInt() != nullptr);
-  if (!numbered) return "";
-  if (bernoulli) return kBernoulli;
+  std::optional<double> p = op.args.size() > 1 ? StatedNumber(op.args[1]) : std::nullopt;
+  if (bernoulli && op.args.size() == 1) p = 0.5;
+  if (!p) return {};
+  if (bernoulli) return Draw{.type = std::string(kDraws) + "bernoulli_", .numbers = {Value(*p)}};
   const bool* const training = op.args.size() > 2 ? op.args[2].AsBool() : nullptr;
   const bool drops = op.type == "aten.native_dropout.default" && (training == nullptr || *training);
-  return drops ? kDropout : "";
+  if (!drops) return {};
+  return Draw{.type = std::string(kDraws) + "dropout", .numbers = {Value(*p)}};
 }
 
 class Rewriter {
@@ -85,7 +183,7 @@ class Rewriter {
     spec.args = op.args;
     spec.attributes = op.attributes;
     AddOutputs(op, spec);
-    if (const std::string_view draw = DrawFor(op); !draw.empty()) Count(op, draw, spec);
+    if (const std::optional<Draw> draw = DrawFor(graph_, op)) Count(op, *draw, spec);
     PW_ASSIGN(const std::vector<TensorId> made, builder_.AddOp(std::move(spec)));
     for (size_t i = 0; i < made.size(); ++i) tensors_[op.outputs[i]] = made[i];
     return Ok();
@@ -112,15 +210,15 @@ class Rewriter {
     }
   }
 
-  void Count(const Op& op, std::string_view draw, OpSpec& spec) {
-    Value p(0.5);
-    if (op.args.size() > 1) p = op.args[1];
-    if (const int64_t* const integer = p.AsInt()) p = Value(static_cast<double>(*integer));
-    spec.type = std::string(draw);
+  void Count(const Op& op, const Draw& draw, OpSpec& spec) {
+    spec.type = draw.type + ".default";
+    const auto counter = static_cast<int32_t>(spec.inputs.size());
     spec.inputs.push_back(counter_);
-    spec.args = {Value(InputRef{0}),  Value(InputRef{1}), Value(seed_), Value(draws_++), p,
-                 Value(Value::List())};
-    spec.attributes.clear();
+    spec.args = {draw.sized ? op.args[draw.size_at] : Value(InputRef{0}), Value(InputRef{counter}),
+                 Value(seed_), Value(draws_++)};
+    spec.args.insert(spec.args.end(), draw.numbers.begin(), draw.numbers.end());
+    spec.args.push_back(Value(Value::List()));
+    if (!draw.keeps_keywords) spec.attributes.clear();
   }
 
   Status AddIncrement() {

@@ -12,9 +12,10 @@ namespace placewright::check {
 // Whether a compiled step has draws that count: it has the buffer "buffer:placewright.step".
 bool CountsDraws(const Graph& step);
 
-// `original` with every mask drawn by counting, as steps are compiled from it: each aten.bernoulli_.float and
-// aten.native_dropout in training becomes placewright.counter_bernoulli_ and counter_dropout, of (what it
-// reads, the buffer, the seed, its number in the order of the file, p, no part). The last op increments the
+// `original` with what can be drawn by counting drawn so, as steps are compiled from it: masks
+// (aten.bernoulli_.float, aten.bernoulli, aten.native_dropout in training) and numbers (rand, randn, randint, their
+// forms in place and like a tensor, ...) become placewright.counter_*, of (what it reads or its size, the buffer,
+// the seed, its number in the order of the file, its distribution and numbers, no part). The last op increments the
 // buffer. The seed is that of the step's draws. Groups stay, that of the buffer comes behind them.
 // Errors: those of GraphBuilder.
 Result<Graph> WithDrawsThatCount(const Graph& original, const Graph& step);
