@@ -166,7 +166,7 @@ class Recorder(compat.Mode):
             return self._split(func, args, kwargs)
         if sparse.takes_apart(name, args):
             with self:
-                return sparse.apart(func, args, kwargs)
+                return sparse.apart(func, args, kwargs, self._made_by)
         gradient = sparse.made_by(name, args, kwargs)
         if gradient is not None:
             return gradient
@@ -314,6 +314,11 @@ class Recorder(compat.Mode):
         tensor = args[0] if name != "aten::equal" else None
         return self.checks.answer(name, tensor, self._known_of(tensor), self.phase == "opt" or
                                   self.counters)
+
+    def _made_by(self, tensor):
+        """The record of the op that made a tensor, or None."""
+        value = getattr(tensor, "_placewright", None)
+        return next((op for op in reversed(self.ops) if value and op["name"] == value.reference), None)
 
     def _known_of(self, tensor):
         if id(tensor) in self._known:

@@ -67,15 +67,24 @@ def takes_apart(name, args):
     return name in COMPOSED or name == BAGS and args[9]
 
 
-def apart(func, args, kwargs):
-    """The result of a call that takes_apart()."""
+def _bags_of(offsets, count, record):
+    """Of each of `count` indices its bag; `record`: the op that made the offsets, or None."""
+    length, rest = divmod(count, offsets.size(0))
+    if rest == 0 and record and record["target"] == "aten.arange.start_step" and \
+            record["args"][:3] == [0, count, length]:  # bags of one length: no values count
+        return torch.arange(count, dtype=offsets.dtype, device=offsets.device) // length
+    marks = offsets.new_zeros(count + 1)
+    marks = marks.index_add_(0, offsets, torch.ones_like(offsets))
+    return (marks.cumsum(0) - 1).narrow(0, 0, count)
+
+
+def apart(func, args, kwargs, made_by):
+    """The result of a call that takes_apart(); made_by(tensor): the record of the op that made it, or None."""
     if func._schema.name == BAGS:
         func = torch.ops.aten._embedding_bag_sparse_backward.default
         grad, indices, offsets, bags = args[:4]
         if bags.numel() == 0 and indices.numel():  # which the CPU's forward pass leaves out
-            marks = offsets.new_zeros(indices.size(0) + 1)
-            marks = marks.index_add_(0, offsets, torch.ones_like(offsets))
-            bags = marks.cumsum(0).narrow(0, 0, indices.size(0))
+            bags = _bags_of(offsets, indices.size(0), made_by(offsets))
         args = (grad, indices, offsets, bags, args[4], *args[6:9], *args[10:])
     return func.decompose(*args, **kwargs)
 

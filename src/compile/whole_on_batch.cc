@@ -53,10 +53,9 @@ std::string_view WhyWholeOnBatch(const Graph& graph, const NamedAxes& axes, OpId
   if (can) return "";
   if (!axes.Touches(op, axes.batch()) && !FollowsBatch(graph, op)) return "";
   const std::string_view type = graph.op(op).type;
-  if (!HasRule(graph.format(), type)) {
-    const std::string_view nature = WhyWholeByNature(type);
-    return nature.empty() ? "no rule for its type" : nature;
-  }
+  const std::string_view nature = WhyWholeByNature(type);
+  if (!nature.empty()) return nature;
+  if (!HasRule(graph.format(), type)) return "no rule for its type";
   if (axes.rule(op) == nullptr) return "its arguments or sizes do not fit its rule";
   return HasAxisOfBatch(axes, op) ? "it needs all samples"
                                   : "the batch is no factor of its dimensions";

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sharding/bags.h"
+
 namespace placewright {
 namespace {
 
@@ -440,12 +442,16 @@ class RoutingFinder {
 RoutedRows FindRoutedRows(const Graph& graph) {
   const BatchScaling* const scaling = graph.batch_scaling();
   const bool proven = scaling != nullptr && scaling->reason.empty() && graph.batch() >= 2;
-  bool sorts = false;
-  for (const OpId op : graph.ops()) sorts = sorts || BaseOf(graph.op(op).type) == "sort";
-  if (!proven || !sorts || graph.format() != "aten") {
-    return {{}, {}, IdVector<TensorId, bool>(graph.tensor_count(), false)};
+  bool sorts = false, has_bags = false;
+  for (const OpId op : graph.ops()) {
+    sorts = sorts || BaseOf(graph.op(op).type) == "sort";
+    has_bags = has_bags || graph.op(op).type.starts_with("aten._embedding_bag");
   }
-  return RoutingFinder(graph).Find();
+  RoutedRows found{{}, {}, IdVector<TensorId, bool>(graph.tensor_count(), false)};
+  if (!proven || graph.format() != "aten") return found;
+  if (sorts) found = RoutingFinder(graph).Find();
+  if (has_bags) AddRegularBags(graph, found);
+  return found;
 }
 
 }  // namespace placewright

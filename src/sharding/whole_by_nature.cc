@@ -30,8 +30,11 @@ const Reasons& AllReasons() {
          "linalg_lstsq", "_linalg_check_errors", "_compute_linear_combination", "hash_tensor"});
     add("its sequences lie behind one another: where a sample begins follows from values",
         {"_pack_padded_sequence", "segment_reduce", "_segment_reduce_backward",
-         "_jagged_to_padded_dense_forward", "_padded_dense_to_jagged_forward", "_chunk_cat",
-         "_embedding_bag_backward", "_embedding_bag_per_sample_weights_backward"});
+         "_jagged_to_padded_dense_forward", "_padded_dense_to_jagged_forward", "_chunk_cat"});
+    // Of bags of one length, which the step proves, the batch is split (bags.h); of others it is whole by nature.
+    add("its bags lie behind one another: where a bag begins follows from values",
+        {"_embedding_bag", "_embedding_bag_forward_only", "_embedding_bag_backward",
+         "_embedding_bag_dense_backward", "_embedding_bag_per_sample_weights_backward"});
     add("it names memory, not elements",
         {"as_strided", "as_strided_copy", "as_strided_scatter", "resize", "resize_as", "set",
          "_resize_output", "shallow_copy_data_", "record_stream", "slice_inverse"});
@@ -56,6 +59,7 @@ const Reasons& AllReasons() {
          "max_pool2d_backward", "native_norm", "normal_functional", "rrelu_with_noise_functional"});
     add("rows of its groups lie behind one another, with scales of their own",
         {"_scaled_grouped_mm", "_scaled_grouped_mm_v2", "_scaled_addmm"});
+    add("it draws numbers that follow from one another", {"randperm"});
     add("lengths of its sequences are numbers among its arguments",
         {"_ctc_loss", "_ctc_loss_backward"});
     return found;

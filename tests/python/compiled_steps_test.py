@@ -68,6 +68,34 @@ class Experts(nn.Module):
         return rows[back].view(*weights.shape, -1).sum(1).view(x.shape)
 
 
+class Bags(nn.Module):
+    """Bags of one length, as of a recommender: their offsets are made in the step."""
+
+    def __init__(self, sparse=False):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.EmbeddingBag(10, 4, mode=mode, sparse=sparse)
+                                    for mode in ("sum", "mean", *(() if sparse else ("max",))))
+        self.weighted, self.dense = nn.EmbeddingBag(10, 4, mode="sum"), nn.Linear(4, 4)
+
+    def forward(self, x, weights):
+        found = [table(x) for table in self.tables]
+        found.append(self.weighted(x, per_sample_weights=self.dense(weights).sigmoid()))
+        offsets = torch.arange(x.shape[0]) * x.shape[1]
+        found.append(self.weighted(x.flatten(), offsets, per_sample_weights=weights.flatten()))
+        return torch.cat(found, 1)
+
+
+class GivenBags(nn.Module):
+    """Bags whose offsets are data."""
+
+    def __init__(self, sparse=False):
+        super().__init__()
+        self.table = nn.EmbeddingBag(10, 4, mode="sum", sparse=sparse)
+
+    def forward(self, x, offsets):
+        return self.table(x.flatten(), offsets).tanh()
+
+
 def convolutions():
     return nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.SiLU(),
                          nn.ReflectionPad2d(1), nn.Conv2d(8, 16, 3), nn.PReLU(16),
@@ -85,6 +113,8 @@ def steps():
     yield "logits", nn.Linear(12, 4), plain, nn.BCEWithLogitsLoss(), torch.zeros(SAMPLES, 4)
     yield "margin", nn.Linear(12, 4), plain, nn.MultiMarginLoss(), torch.zeros(SAMPLES, dtype=torch.int64)
     yield "cached", Cached(), words, nn.MSELoss(), torch.zeros(SAMPLES, 6, 16)
+    bags = (torch.zeros(SAMPLES, 4, dtype=torch.int64), torch.zeros(SAMPLES, 4))
+    yield "bags", Bags(), bags, nn.MSELoss(), torch.zeros(SAMPLES, 20)
     if VERSION >= (2, 0):
         yield "attention", Attention(), words, nn.MSELoss(), torch.zeros(SAMPLES, 6, 16)
     if hasattr(torch, "_grouped_mm"):
@@ -129,6 +159,20 @@ class CompiledSteps(InParts):
                 kinds = {op["target"].split(".")[1] for op in compiled["ops"]
                          if op["target"].startswith("placewright.")}
                 self.assertEqual(kinds & {"all_gather", "concat"}, set())
+
+    # Rows of a sparse gradient are put together before the table is updated; offsets that are data leave bags whole.
+    def test_bags_that_are_put_together(self):
+        index = torch.zeros(SAMPLES, 4, dtype=torch.int64)
+        for model, inputs, width in ((Bags(sparse=True), (index, torch.zeros(SAMPLES, 4)), 16),
+                                     (GivenBags(), (index, torch.zeros(SAMPLES, dtype=torch.int64)), 4),
+                                     (GivenBags(True), (index, torch.zeros(SAMPLES, dtype=torch.int64)), 4)):
+            with self.subTest(type(model).__name__):
+                self.exported(model, inputs, nn.MSELoss(), torch.optim.SGD(model.parameters(), 0.1),
+                              targets=torch.zeros(SAMPLES, width), batch=SAMPLES)
+                compiled = self.compare("data-parallel", given={"input:offsets": torch.arange(SAMPLES) * 4})
+                bags = [op for op in compiled["ops"] if op["target"].startswith("aten._embedding_bag.")]
+                shared = isinstance(model, Bags)
+                self.assertEqual({op["outputs"][0]["shape"][0] for op in bags}, {SAMPLES // 4 if shared else SAMPLES})
 
 
 if __name__ == "__main__":

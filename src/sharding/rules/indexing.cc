@@ -50,6 +50,7 @@ void EmbeddingBackward(RuleMaker& maker) {
 
 // _embedding_bag(weight [v h], indices, offsets [bags], ...) -> (y [bags h], ...), of the largest also places; its
 // backward (grad [bags h], indices, ...) -> grad weight [v h]. Where a bag ends follows from values.
+// Bags that all have the same length are split by the batch in sharding/bags.h.
 void EmbeddingBag(RuleMaker& maker) {
   const bool backward = maker.op().type.find("backward") != std::string_view::npos;
   const std::vector<int64_t>& table = backward ? maker.out(0) : maker.in(0);
@@ -67,6 +68,14 @@ void EmbeddingBag(RuleMaker& maker) {
   for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = axes_of(maker.out(i), true);
   constexpr int64_t kLargest = 2;
   if (backward || maker.Integer(4, "mode", 0) != kLargest) maker.rule().linear = {{0}};
+}
+
+// _embedding_bag_per_sample_weights_backward(grad [bags h], weight [v h], indices, ...) -> [indices]
+void EmbeddingBagWeights(RuleMaker& maker) {
+  if (maker.input_count() < 4 || maker.output_count() != 1) return maker.Fail();
+  WholeFrom(maker, 0);
+  maker.output(0) = maker.AxesOf(maker.out(0), Parts::kWhole);
+  maker.rule().linear = {{0}};
 }
 
 // gather(x, dim, index)
@@ -305,7 +314,10 @@ std::vector<RuleRow> IndexingRules() {
   return {{"embedding", Embedding},
           {"embedding_dense_backward", EmbeddingBackward},
           {"_embedding_bag", EmbeddingBag},
+          {"_embedding_bag_backward", EmbeddingBag},
           {"_embedding_bag_dense_backward", EmbeddingBag},
+          {"_embedding_bag_forward_only", EmbeddingBag},
+          {"_embedding_bag_per_sample_weights_backward", EmbeddingBagWeights},
           {"gather", Gather},
           {"scatter", Scatter},
           {"scatter_add", Scatter},
