@@ -104,7 +104,8 @@ TEST_F(PlanScreen, NamesTheDevicesOfBaselinesAndTheBestOnGpus) {
   }
   EXPECT_EQ(plan["devices"][0]["class"], "gpu");
   const Json compared =
-      RunJson({"compare", kTransformer, "-c", "4xP100", "--iterations", "20"}).json();
+      RunJson({"compare", kTransformer, "--space", "placed", "-c", "4xP100", "--iterations", "20"})
+          .json();
   EXPECT_EQ(compared["best_baseline"]["algorithm"], plan["best_baseline"]["algorithm"]);
   EXPECT_EQ(compared["plans"][1]["planner"], "single");
   EXPECT_THAT(compared["plans"][1]["devices"], ElementsAre("host0/gpu0"));
