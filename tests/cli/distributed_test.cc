@@ -358,7 +358,9 @@ TEST_F(Distributed, ExportsSayTheSameStep) {
     const Outcome refused = to("accelerate", "m.json");
     EXPECT_EQ(refused.status, 3);
     EXPECT_EQ(refused.json()["error"]["code"], "not-expressible");
-    EXPECT_EQ(refused.json()["error"]["remedy"], "Make a plan with --space placed.");
+    EXPECT_THAT(
+        refused.json()["error"]["remedy"].get<std::string>(),
+        ::testing::AllOf(HasSubstr("Plan again with --space placed"), HasSubstr("that fits")));
     EXPECT_FALSE(Exists("m.json"));
   }
 }
@@ -446,9 +448,8 @@ TEST_F(Distributed, FilesReachEveryPart) {
   }
   const auto write = [&](const std::string& file, const std::string& name) {
     Json header;
-    header[name] = {{"dtype", "F32"},
-                    {"shape", {2, 8, 784}},
-                    {"data_offsets", {0, numbers.size()}}};
+    header[name] = {
+        {"dtype", "F32"}, {"shape", {2, 8, 784}}, {"data_offsets", {0, numbers.size()}}};
     const std::string text = header.dump();
     std::string length(8, '\0');
     for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
