@@ -69,7 +69,7 @@ TEST(TracedCosts, PackedWeightsAreMissingAmongTheInputs) {
   EXPECT_TRUE(MatchTrace(graph, all).rows.empty());
 }
 
-// [8, 64] is the input of two products, which their outputs tell apart; and without these their names.
+// [8, 64] is the input of two products, which differ by their outputs, and without these by their names.
 TEST(TracedCosts, AmbiguousRunsAreNotTaken) {
   const Graph graph =
       ProductChain(64).Add("MatMul", "a", 32).Add("MatMul", "b", 64).Add("MatMul", "c", 10).Take();

@@ -164,7 +164,7 @@ std::string HubName(std::string graph) {
   for (const std::string_view ending : kFiles) {
     if (graph.ends_with(ending)) return "";
   }
-  // Whoever names a file in a folder that is there has misspelled the file.
+  // The name of a file in a folder that is there was misspelled.
   std::error_code ignored;
   return fs::exists(graph.substr(0, graph.find('/')), ignored) ? "" : graph;
 }
