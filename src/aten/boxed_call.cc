@@ -170,6 +170,13 @@ Result<BoxedCall> BoxedCall::Create(const Op& op) {
   return BoxedCall(*handle, std::move(arguments));
 }
 
+BoxedCall::BoxedCall(c10::OperatorHandle handle, std::vector<Argument> arguments)
+    : handle_(std::move(handle)), arguments_(std::move(arguments)) {
+  const std::string& name = handle_.schema().name();
+  takes_contiguous_ =
+      name == "aten::native_group_norm" || name == "aten::native_group_norm_backward";
+}
+
 void BoxedCall::SetDevice(c10::Device device) {
   const c10::FunctionSchema& schema = handle_.schema();
   const bool reads_tensors = std::any_of(
@@ -199,7 +206,11 @@ void BoxedCall::Run(std::span<const at::Tensor> tensors, std::span<const int32_t
   for (const Argument& argument : arguments_) {
     switch (argument.kind) {
       case Argument::Kind::kConstant: stack.push_back(argument.constant); break;
-      case Argument::Kind::kTensor: stack.emplace_back(input(argument.inputs.front())); break;
+      case Argument::Kind::kTensor: {
+        const at::Tensor& tensor = input(argument.inputs.front());
+        stack.emplace_back(takes_contiguous_ ? tensor.contiguous() : tensor);
+        break;
+      }
       case Argument::Kind::kTensors: {
         c10::List<at::Tensor> list;
         for (const int32_t index : argument.inputs) {

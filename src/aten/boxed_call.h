@@ -48,11 +48,13 @@ class BoxedCall {
   };
   class Maker;
 
-  BoxedCall(c10::OperatorHandle handle, std::vector<Argument> arguments)
-      : handle_(std::move(handle)), arguments_(std::move(arguments)) {}
+  BoxedCall(c10::OperatorHandle handle, std::vector<Argument> arguments);
 
   c10::OperatorHandle handle_;
   std::vector<Argument> arguments_;  // by the schema
+  // Its kernels take tensors in the order of their dimensions alone, which the function that users call sees to;
+  // parts of a step may lie otherwise.
+  bool takes_contiguous_;
 };
 
 }  // namespace placewright

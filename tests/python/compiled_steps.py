@@ -193,7 +193,8 @@ class Step:
 
     def _keep(self, op, results):
         listed = len(op["outputs"]) > 1 or f"{op['name']}:0" in self._references()
-        for k, result in enumerate(results):
+        # A step may leave out results that nothing reads.
+        for k, result in enumerate(results if listed else results[:1]):
             if isinstance(result, torch.Tensor):
                 self.values[f"{op['name']}:{k}" if listed else op["name"]] = result
                 if k == 0:
@@ -234,6 +235,16 @@ class Step:
         if name == "unpack":
             buffer, begin, shape = args
             return buffer[begin:begin + math.prod(shape)].view(shape)
+        if name == "embedding_part":  # zeros for words of other parts
+            weight, words, place = args[0], args[1], args[2]
+            own = (words >= place[3]) & (words < place[4])
+            rows = weight[(words - place[3]).clamp(0, weight.shape[0] - 1)]
+            return rows * own.unsqueeze(-1).to(rows.dtype)
+        if name == "embedding_dense_backward_part":
+            gradient, words, rows, padding, place = args[:5]
+            own = (words >= place[3]) & (words < place[4]) & (words != padding)
+            total = gradient.new_zeros(rows, gradient.shape[-1])
+            return total.index_add(0, (words[own] - place[3]).flatten(), gradient[own])
         raise NotImplementedError(name)
 
     def _together(self, members):
