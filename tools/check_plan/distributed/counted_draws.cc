@@ -251,7 +251,7 @@ class Rewriter {
     IdVector<TensorId, TensorId> original(tensors);
     for (const TensorId id : graph_.tensors()) original[tensors_[id]] = id;
     for (const TensorId id : original) {
-      const auto slopes = id.valid() ? laws.dimensions[id] : std::span<const DimensionSlope>();
+      const auto slopes = id.valid() ? laws.dimensions[id] : std::span<const DimensionLaw>();
       copied.dimensions.items.insert(copied.dimensions.items.end(), slopes.begin(), slopes.end());
       copied.dimensions.offsets.push_back(static_cast<int32_t>(copied.dimensions.items.size()));
     }
