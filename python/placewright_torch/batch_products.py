@@ -36,19 +36,22 @@ def law_of(values, sizes):
 
     Two of them leave a law open: its value, and one term a * N + b; the third proves it. Integers follow products of
     the second degree or more without divisors alone, so that what is rounded is not taken for a law; so do real numbers
-    that are all integers, but for N and 1/N.
+    that are all integers, but for N and 1/N, and likewise numbers that are all 1 by an integer.
     """
     if any(value == 0 or not math.isfinite(value) for value in values):
         return None
     of_pairs = all(value == int(value) for value in values)
 
+    parts = [Fraction(value) if isinstance(value, int) else _fraction_near(value) for value in values]
+    reciprocals = not of_pairs and all(part is not None and abs(part.numerator) == 1 for part in parts)
+
     def gives(text):
-        return (not of_pairs or "/" not in text and text.count("N") > 1) and _gives(text, values, sizes)
+        return ((not of_pairs or "/" not in text and text.count("N") > 1)
+                and (not reciprocals or _is_reciprocal(text, parts[0], sizes[0])) and _gives(text, values, sizes))
     simple = [text for text in ("N", "1/N") if isinstance(values[0], float) and _gives(text, values, sizes)]
     closed = [*simple, *(text for text in (*_KNOWN, *_ROOTS) if gives(text))]
     if closed:
         return closed[0]
-    parts = [Fraction(value) if isinstance(value, int) else _fraction_near(value) for value in values]
     if any(part is None for part in parts):
         return None
     for beside in ("", *_KNOWN):
@@ -64,6 +67,20 @@ def law_of(values, sizes):
             if text and gives(text):
                 return text
     return None
+
+
+def _is_reciprocal(text, part, size):
+    """Whether a law of 1 by an integer has divisors alone: N and N - 1, or all of the integer, as N (2 N - 1) of 2 N
+    (2 N - 1)."""
+    factors = parse(text)
+    if any(halves > 0 for *_, halves in factors):
+        return False
+    if all(a == 1 and b in (0, -1) for a, b, _ in factors):
+        return True
+    if any(halves % 2 for *_, halves in factors):
+        return False
+    scale = abs(_at(factors, size) / part)
+    return scale == 1 or ((1, 0) in [(a, b) for a, b, _ in factors] and scale in [a for a, _, _ in factors])
 
 
 def number_at(value, text, batch, to):

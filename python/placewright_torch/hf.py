@@ -110,7 +110,7 @@ class Builder:
         return {"model": model, "example_inputs": inputs, "optimizer": optimizer,
                 "loss": None if has_loss else mean_of_outputs,
                 "batch": self.batch, "name": self.model_name,
-                "frozen_weights": self._stored() if self._lora is not None else None}
+                "frozen_weights": self._stored(config)}
 
     def _config(self, settings):
         values = {**self._values, "use_cache": False}
@@ -131,12 +131,23 @@ class Builder:
                 setattr(config, key, 0)  # what labels are shifted with
         return config
 
-    def _stored(self):
+    def _stored(self, config):
         """How the configuration says that weights are stored, as one of stored.FORMATS, or None."""
-        given = self._values.get("quantization_config") or {}
+        given = getattr(config, "quantization_config", None) or {}
+        given = given if isinstance(given, dict) else given.to_dict()
+        stored = given.get("load_in_8bit") or given.get("load_in_4bit")
+        if given and not stored:
+            method = given.get("quant_method", "its quantization_config")
+            raise ExportError(
+                f"{self.__name__}: weights stored as {method} cannot be recorded; for the model with all its weights "
+                "--set quantization_config=null, for adapters on weights in 4 bits also --lora RANK --frozen-weights nf4")
+        if stored and self._lora is None:
+            raise ExportError(
+                f"{self.__name__}: weights in 4 or 8 bits cannot be trained themselves: add adapters with --lora "
+                "RANK, or leave them out with --set quantization_config=null")
         if given.get("load_in_8bit"):
             return "int8"
-        if not given.get("load_in_4bit"):
+        if not stored:
             return None
         double = given.get("bnb_4bit_use_double_quant")
         return given.get("bnb_4bit_quant_type", "fp4") + ("-double" if double else "")

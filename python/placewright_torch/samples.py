@@ -24,16 +24,22 @@ class Samples(TorchFunctionMode):
             if whole is not None:
                 return (whole.flatten(0, 1) if func in CONCATENATED else whole).clone()
         result = func(*args, **kwargs)
-        if func not in APART or _dimension(*args[1:], **kwargs) != 0:
+        if func not in APART or not args or _dimension(*args[1:], **kwargs) != 0:
             return result
         pieces = tuple(result)
         for number, piece in enumerate(pieces):
             piece._placewright_piece = (args[0], number, len(pieces))
+            piece._placewright_lies = _lies(piece)
         return iter(pieces) if func is torch.Tensor.__iter__ else pieces
 
 
-def _dimension(dim=0):
+def _dimension(dim=0, **_):
     return dim
+
+
+def _lies(piece):
+    """What an operator in place may change of a piece beside its elements."""
+    return tuple(piece.shape), piece.stride(), piece.storage_offset()
 
 
 def _whole(tensors=None, dim=0, **options):
@@ -41,7 +47,7 @@ def _whole(tensors=None, dim=0, **options):
     if dim != 0 or options or not isinstance(tensors, (list, tuple)) or len(tensors) < 2:
         return None
     pieces = [getattr(tensor, "_placewright_piece", None) for tensor in tensors]
-    if None in pieces or [(number, count) for _, number, count in pieces] != [
+    if None in pieces or any(tensor._placewright_lies != _lies(tensor) for tensor in tensors) or [(number, count) for _, number, count in pieces] != [
             (number, len(tensors)) for number in range(len(tensors))]:
         return None
     whole = pieces[0][0]

@@ -159,7 +159,8 @@ class DrawRewriter {
     builder_.SetOutputs(std::move(outputs));
     PW_ASSIGN(Graph built, std::move(builder_).Build());
     if (graph_.batch_scaling() == nullptr) return built;
-    return WithBatchScaling(std::move(built), Laws(built));
+    const BatchScaling laws = Laws(built);
+    return WithBatchScaling(std::move(built), laws);
   }
 
  private:

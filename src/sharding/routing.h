@@ -31,7 +31,8 @@ struct RoutedRows {
   IdVector<TensorId, bool> tensors;        // whose parts are in an order of their own
 };
 
-// With regions of embedding bags (bags.h). None where the graph does not prove how it follows its batch. Complexity: O(ops + edges).
+// With regions of embedding bags (bags.h). None where the graph does not prove how it follows its batch.
+// Complexity: O(ops + edges).
 RoutedRows FindRoutedRows(const Graph& graph);
 
 }  // namespace placewright

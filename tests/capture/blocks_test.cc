@@ -26,19 +26,18 @@ TEST_P(ZooBlocks, EqualBlocksHaveEqualOps) {
   EXPECT_THAT(census.differences(), ::testing::IsEmpty());
   // Layers that read something else, as those of a model of two layers do, have no equal.
   const std::map<std::string, size_t> kCompared = {
-      {"amoebanet-d", 99},     {"bert-base", 12},
-      {"bert-large", 24},      {"bert-small", 4},
-      {"gnmt-2", 0},           {"gnmt-4", 6},
-      {"gnmt-8", 14},          {"gpt-2", 36},
-      {"inception-v3", 32},    {"mlp", 0},
-      {"moe-transformer", 60}, {"resnet-50", 10},
-      {"resnet-101", 27},      {"rnnlm-2", 2},
-      {"rnnlm-4", 4},          {"rnnlm-8", 8},
-      {"seq2seq", 4},          {"transformer", 10},
-      {"transformer-xl-2", 0}, {"transformer-xl-4", 3},
-      {"transformer-xl-8", 7}, {"transformer-xl-12", 11},
-      {"vgg-16", 16},          {"vgg-19", 19},
-      {"wavenet-2x18", 16},    {"wavenet-4x36", 34}};
+      {"amoebanet-d", 99},     {"bert-base", 12},       {"bert-large", 24},
+      {"bert-small", 4},       {"dit-xl-2", 83},        {"llama-3-8b", 32},
+      {"llama-3-70b", 80},     {"mixtral-8x7b", 32},    {"qwen3-0.6b", 28},
+      {"qwen3-8b", 36},        {"vit-b-16", 60},        {"vit-l-16", 120},
+      {"gnmt-2", 0},           {"gnmt-4", 6},           {"gnmt-8", 14},
+      {"gpt-2", 36},           {"inception-v3", 32},    {"mlp", 0},
+      {"moe-transformer", 60}, {"resnet-50", 10},       {"resnet-101", 27},
+      {"rnnlm-2", 2},          {"rnnlm-4", 4},          {"rnnlm-8", 8},
+      {"seq2seq", 4},          {"transformer", 10},     {"transformer-xl-2", 0},
+      {"transformer-xl-4", 3}, {"transformer-xl-8", 7}, {"transformer-xl-12", 11},
+      {"vgg-16", 16},          {"vgg-19", 19},          {"wavenet-2x18", 16},
+      {"wavenet-4x36", 34}};
   const auto expected = kCompared.find(GetParam());
   ASSERT_NE(expected, kCompared.end());
   EXPECT_EQ(census.compared(), expected->second);

@@ -162,6 +162,45 @@ TEST(StatedLayouts, AreThoseOfTheStep) {
   EXPECT_GT(same, 10);
 }
 
+TEST(StatedLayouts, NameWhatThereIs) {
+  const std::vector<RecordedStep> steps = RecordedSteps();
+  const RecordedStep& step = steps[0];
+  const Cluster cluster = DevicesAlike(2);
+  const StatedLayouts stated = ForAll(step, "input:x[0]", {2, 4});
+  const DistributedStep compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster).Take();
+  const auto verdict = [&](const LayoutSpecs& layouts) {
+    DistributionSpec spec = stated.spec;
+    spec.layouts = layouts;
+    return VerdictOn(step, compiled, cluster, spec);
+  };
+  LayoutSpec all = stated.spec.layouts[0];
+  all.group = GroupId();
+  all.groups = "*";
+  EXPECT_EQ(verdict({all}), "holds");
+  EXPECT_EQ(verdict({}), "wrong-device");
+  LayoutSpecs missing = stated.spec.layouts;
+  missing.pop_back();
+  EXPECT_EQ(verdict(missing), "wrong-device");
+  LayoutSpec nowhere = all, further = all, twice = all, elsewhere = all;
+  nowhere.groups = "nothing.*";
+  EXPECT_EQ(verdict({all, nowhere}), "wrong-device");
+  further.group = GroupId(999999);
+  EXPECT_EQ(verdict({all, further}), "wrong-device");
+  for (LayoutSpec* const spec : {&twice, &elsewhere}) {
+    for (LayoutSpec::Device& device : spec->devices) device.from = device.to = std::nullopt;
+  }
+  twice.devices.push_back(twice.devices[0]);
+  EXPECT_EQ(verdict({twice}), "wrong-device");
+  elsewhere.devices.push_back({"host7/gpu9", {}, {}});
+  EXPECT_EQ(verdict({elsewhere}), "wrong-device");
+  const StatedLayouts placed = ForAll(step, "", {1});
+  DistributionSpec two = placed.spec;
+  for (LayoutSpec& spec : two.layouts) spec.devices.push_back({"d1", {}, {}});
+  EXPECT_EQ(VerdictOn(step, Compile(*step.graph, *step.axes, placed.layouts, cluster).Take(),
+                      cluster, two),
+            "wrong-device");
+}
+
 // The switches that a plan states are those of its step.
 TEST(StatedLayouts, SwitchesAreThoseOfTheStep) {
   const std::vector<RecordedStep> steps = RecordedSteps();

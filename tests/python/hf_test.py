@@ -144,11 +144,15 @@ class Recorded(Configurations):
     def test_mistakes(self):
         llama = self.config("llama")
         unknown = self.config("unknown", {"model_type": "no_such_model"})
+        four_bits = self.config("four", {**MODELS["llama"][0], "quantization_config": {"load_in_4bit": True}})
+        gptq = self.config("gptq", {**MODELS["llama"][0], "quantization_config": {"quant_method": "gptq", "bits": 4}})
         for arguments, status, words in (
                 ([unknown], 3, "no model of type \"no_such_model\""),
                 ([self.config("bare", {"a": 1})], 3, "no \"model_type\""),
                 (["hf:" + str(self.folder / "nowhere")], 3, "there is no file"),
                 ([self.config("vilt", VILT)], 3, "--assume transformers/models/vilt/modeling_vilt.py:"),
+                ([four_bits], 3, "add adapters with --lora RANK"),
+                ([gptq, "--lora", "4"], 3, "stored as gptq cannot be recorded"),
                 ([llama, "--task", "dancing"], 2, "choose one of causal-lm"),
                 ([llama, "--task", "image-classification"], 3, "has no image-classification"),
                 ([llama, "--sequence", "0"], 2, "--sequence 0"),

@@ -226,7 +226,10 @@ class RuleCheck {
   }
 
   // Kernels whose last bit depends on where in a vector an element lies.
-  bool DependsOnPlace() const { return op_.type.find("sigmoid") != std::string_view::npos; }
+  bool DependsOnPlace() const {
+    return op_.type.find("sigmoid") != std::string_view::npos ||
+           op_.type.starts_with("aten.silu") || op_.type.starts_with("aten.gelu");
+  }
 
   // `magnitude`: of what was summed, where it may have cancelled.
   std::string Compare(const at::Tensor& found, const at::Tensor& expected, const at::Tensor& whole,

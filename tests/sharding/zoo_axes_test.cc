@@ -34,7 +34,7 @@ void ExpectSizesFollow(const Graph& graph, const NamedAxes& axes, OpId id) {
   const OpRule* const rule = axes.rule(id);
   if (!split.valid() || rule->form == PartForm::kWeightedMean ||
       rule->form == PartForm::kBatchNorm || rule->form == PartForm::kBatchNormBackward ||
-      !rule->part_type.empty()) {
+      rule->reduction_argument >= 0 || !rule->part_type.empty()) {
     return;
   }
   IdVector<RuleAxisId, int64_t> sizes;

@@ -208,13 +208,37 @@ std::optional<BatchTerm> TermThrough(const std::array<Fraction, 3>& values,
   return positive ? std::optional<BatchTerm>(term) : std::nullopt;
 }
 
+// Of a number one by an integer, so that rounded integers below a 1 are not taken for a law: divisors alone, which are N
+// and N - 1, or all of the integer, as N (2 N - 1) of 2 N (2 N - 1).
+bool IsReciprocal(const BatchProduct& product, const Fraction& value, int64_t size) {
+  bool natural = true, roots = false, has_batch = false;
+  for (const BatchTerm& term : product) {
+    if (term.halves > 0) return false;
+    natural = natural && term.a == 1 && (term.b == 0 || term.b == -1);
+    roots = roots || term.halves % 2 != 0;
+    has_batch = has_batch || (term.a == 1 && term.b == 0);
+  }
+  if (natural) return true;
+  if (roots) return false;
+  const std::optional<Fraction> rest = Scaled(value, product, size, true);
+  if (!rest || Magnitude(rest->top) != 1) return false;
+  return rest->bottom == 1 ||
+         (has_batch && std::any_of(product.begin(), product.end(),
+                                   [&](const BatchTerm& term) { return rest->bottom == term.a; }));
+}
+
 // `gives(product)`: whether the product takes the first number to the others; `of_pairs`: IsOfPairs alone.
 template <class Gives>
 std::optional<BatchProduct> Find(const std::optional<std::array<Fraction, 3>>& values,
                                  const std::array<int64_t, 3>& sizes, bool of_pairs,
                                  const Gives& any) {
+  const bool reciprocals =
+      values && !of_pairs && std::all_of(values->begin(), values->end(), [](const Fraction& value) {
+        return Magnitude(value.top) == 1;
+      });
   const auto gives = [&](const BatchProduct& product) {
-    return (!of_pairs || IsOfPairs(product)) && any(product);
+    return (!of_pairs || IsOfPairs(product)) &&
+           (!reciprocals || IsReciprocal(product, (*values)[0], sizes[0])) && any(product);
   };
   std::vector<BatchProduct> besides = {{}};
   for (const std::string_view text : kKnown) {

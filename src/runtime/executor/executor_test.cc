@@ -179,8 +179,7 @@ TEST(BoxedCall, MakesOnTheDeviceThatItIsGiven) {
 
 // The kernels of group norms refuse tensors that lie in another order, as parts of a step may.
 TEST(BoxedCall, GroupNormsTakeAnyOrder) {
-  const at::Tensor x =
-      at::randn({2, 4, 3, 1}).permute({0, 1, 3, 2}).transpose(1, 2).contiguous().transpose(1, 2);
+  const at::Tensor x = at::randn({2, 3, 4, 2}).transpose(1, 2);
   ASSERT_FALSE(x.is_contiguous());
   const std::vector<at::Tensor> tensors = {x, at::ones({4}), at::zeros({4})};
   const std::vector<int32_t> place = {0, 1, 2};

@@ -17,7 +17,6 @@ namespace placewright::check {
 namespace {
 
 constexpr std::string_view kCounter = "buffer:placewright.step";
-constexpr std::string_view kIncrement = "placewright.step.add_";
 constexpr std::string_view kDraws = "placewright.counter_";
 constexpr size_t kSeedAt = 2;  // among the arguments of a draw
 
@@ -166,7 +165,8 @@ class Rewriter {
     builder_.SetOutputs(std::move(outputs));
     PW_ASSIGN(Graph built, std::move(builder_).Build());
     if (graph_.batch_scaling() == nullptr) return built;
-    return WithBatchScaling(std::move(built), Laws(built.tensor_count(), built.op_count()));
+    const BatchScaling laws = Laws(built.tensor_count(), built.op_count());
+    return WithBatchScaling(std::move(built), laws);
   }
 
  private:
@@ -222,7 +222,7 @@ class Rewriter {
   }
 
   Status AddIncrement() {
-    OpSpec spec{.name = std::string(kIncrement), .type = "aten.add_.Scalar"};
+    OpSpec spec{.name = std::string(kCounterIncrement), .type = "aten.add_.Scalar"};
     spec.phase = Phase::kOptimizer;
     spec.in_root = true;
     spec.inputs = {counter_};

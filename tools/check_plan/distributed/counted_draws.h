@@ -3,11 +3,15 @@
 #define CHECK_PLAN_DISTRIBUTED_COUNTED_DRAWS_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "base/result.h"
 #include "graph/graph.h"
 
 namespace placewright::check {
+
+// The op that counts the steps: of no op of the original.
+inline constexpr std::string_view kCounterIncrement = "placewright.step.add_";
 
 // Whether a compiled step has draws that count: it has the buffer "buffer:placewright.step".
 bool CountsDraws(const Graph& step);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "check_plan/distributed/counted_draws.h"
 #include "graph/module_globs.h"
 
 namespace placewright::check {
@@ -37,7 +38,9 @@ void GroupLayouts::Claim(size_t index) {
   const LayoutSpec& spec = stated_[index];
   const auto number = static_cast<int64_t>(index);
   if (spec.group.valid()) {
-    if (spec.group.index() < spec_of_.size()) spec_of_[spec.group] = number;
+    const bool is_there = spec.group.index() < spec_of_.size();
+    if (is_there) spec_of_[spec.group] = number;
+    names_groups_.push_back(is_there);
     return;
   }
   const IdVector<OpId, bool> matches = MatchingOps(original_, spec.groups);
@@ -48,9 +51,13 @@ void GroupLayouts::Claim(size_t index) {
     if (!view) own[group] = true;
     if (matches[op]) (view ? seen : named)[group] = true;
   }
+  bool any = false;
   for (const GroupId group : IdRange<GroupId>(original_.group_count())) {
-    if (named[group] || (seen[group] && !own[group])) spec_of_[group] = number;
+    if (!named[group] && (!seen[group] || own[group])) continue;
+    spec_of_[group] = number;
+    any = true;
   }
+  names_groups_.push_back(any);
 }
 
 void GroupLayouts::FindGroupsOnOneDevice() {
@@ -97,8 +104,48 @@ GroupLayouts::Spec GroupLayouts::Resolve(const LayoutSpec& stated) const {
 }
 
 MaybeViolation GroupLayouts::Check() const {
-  for (size_t i = 0; i < stated_.size(); ++i) CHECK_PLAN_RETURN_IF_VIOLATED(CheckSpec(i));
+  for (size_t i = 0; i < stated_.size(); ++i) {
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckNames(i));
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckSpec(i));
+  }
+  for (const OpId op : original_.ops()) {
+    // The counter of random draws is no op of the plan's graph (counted_draws.h).
+    const bool counter = original_.op(op).name == kCounterIncrement;
+    if (counter || spec_of_[original_.group(op)] >= 0) continue;
+    return Violation{
+        ViolationKind::kWrongDevice,
+        fmt::format("no layout is given for the op \"{}\"", Printable(original_.op(op).name, 80)),
+        "layouts"};
+  }
   return std::nullopt;
+}
+
+// Every entry names groups and devices that there are, no device twice, and a place one.
+MaybeViolation GroupLayouts::CheckNames(size_t index) const {
+  const LayoutSpec& stated = stated_[index];
+  const auto wrong = [&](std::string_view place, std::string message) {
+    return Violation{ViolationKind::kWrongDevice, std::move(message),
+                     fmt::format("layouts[{}]{}", index, place)};
+  };
+  if (!names_groups_[index]) {
+    return wrong(".groups",
+                 fmt::format("there is no group {}", stated.group.valid()
+                                                         ? fmt::format("{}", stated.group.value())
+                                                         : Printable(stated.groups, 80)));
+  }
+  size_t named = 0;
+  for (const LayoutSpec::Device& device : stated.devices) {
+    const size_t before = named;
+    for (const DeviceId id : cluster_.devices()) {
+      if (GlobMatch(device.name, cluster_.device(id).name)) ++named;
+    }
+    if (named > before) continue;
+    return wrong(".devices", fmt::format("there is no device {}", Printable(device.name, 80)));
+  }
+  if (named == 0) return wrong(".devices", "it has no devices");
+  if (named > specs_[index].devices.size()) return wrong(".devices", "a device stands there twice");
+  if (stated.option != LayoutOption::kPlace || named == 1) return std::nullopt;
+  return wrong(".devices", fmt::format("{} devices for one place", named));
 }
 
 MaybeViolation GroupLayouts::CheckSpec(size_t index) const {

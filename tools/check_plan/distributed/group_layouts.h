@@ -26,8 +26,9 @@ class GroupLayouts {
   GroupLayouts(const Graph& original, const NamedAxes& axes, const Cluster& cluster,
                const LayoutSpecs& specs);
 
-  // Axes that there are not, shares that do not follow one another from 0 to the axis's size, shares without an
-  // axis: kWrongPart.
+  // Groups and devices that there are not, a device twice, several for one place, an op without a layout:
+  // kWrongDevice. Axes that there are not, shares that do not follow one another from 0 to the axis's size, shares
+  // without an axis: kWrongPart.
   MaybeViolation Check() const;
 
   // Its number in the plan; -1: no spec names it.
@@ -55,6 +56,7 @@ class GroupLayouts {
   void Claim(size_t index);
   void FindGroupsOnOneDevice();
   Spec Resolve(const LayoutSpec& stated) const;
+  MaybeViolation CheckNames(size_t index) const;
   MaybeViolation CheckSpec(size_t index) const;
 
   const Graph& original_;
@@ -62,6 +64,7 @@ class GroupLayouts {
   const Cluster& cluster_;
   const LayoutSpecs& stated_;
   std::vector<Spec> specs_;
+  std::vector<bool> names_groups_;  // by spec: any
   IdVector<GroupId, int64_t> spec_of_;
   IdVector<GroupId, bool> one_device_;
 };
