@@ -1,6 +1,8 @@
 """The table of what try_models found, as Markdown."""
 
+import ast
 import os
+import pathlib
 import platform
 import re
 import textwrap
@@ -9,10 +11,11 @@ BEGIN, END = "<!-- made by bench/models/try_models -->\n", "<!-- end -->\n"
 TITLES = {"language": "Language", "vision": "Vision", "speech": "Speech and sound",
           "multimodal": "Several kinds of data", "diffusion": "Diffusion"}
 HEAD = """\
-| model | of it | batch a GPU | ops | recorded, s | one H100: step, ms | GiB | planned, s | data parallel on 8: step, ms | \
+| model | of it | type | batch a GPU | ops | recorded, s | one H100: step, ms | GiB | planned, s | data parallel on 8: step, ms | \
 keeps | copied | planned, s | default: algorithm | step, ms | planned, s | holds |
-|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---|
+|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---|
 """
+TYPES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32"}
 
 
 def sentence(found):
@@ -37,7 +40,7 @@ def page(text, models, results):
 
 def _tables(models, results):
     tried = [(entry, results[entry["name"]]) for entry in models if entry["name"] in results]
-    text = _summary(tried)
+    text = _summary(tried, len(models))
     groups = dict.fromkeys(entry["group"] for entry, _ in tried)
     for group in groups:
         rows = [_row(entry, found) for entry, found in tried
@@ -52,7 +55,7 @@ def _tables(models, results):
     return text
 
 
-def _summary(tried):
+def _summary(tried, count):
     if not tried:
         return "No model was tried.\n"
     dates = sorted({found["date"] for _, found in tried})
@@ -64,7 +67,7 @@ def _summary(tried):
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     iterations = sorted({found["iterations"] for _, found in tried})
     return textwrap.fill(
-        f"{len(tried)} models, of which {whole} are recorded, proven to follow their batch and planned on 1 "
+        f"{len(tried)} of {count} models tried, of which {whole} are recorded, proven to follow their batch and planned on 1 "
         f"and 8 GPUs; {when}; {said}; Python {platform.python_version()}; {_processor()}, one core; "
         f"`--iterations {', '.join(map(str, iterations))}`.", 120, break_on_hyphens=False) + "\n"
 
@@ -80,7 +83,7 @@ def _processor():
 
 def _row(entry, found):
     record, one, parallel, auto = (found.get(key) for key in ("record", "one", "parallel", "auto"))
-    cells = [entry["name"], entry["sizes"], str(entry["batch"]), f"{record['ops']:,}",
+    cells = [entry["name"], entry["sizes"], _type(entry), str(entry["batch"]), f"{record['ops']:,}",
              f"{record['seconds']:.0f}"]
     cells += [_ms(one), f"{one['peak_bytes'] / 2**30:.1f}" if one else "", _seconds(one)]
     cells += [_ms(parallel), _keeps(found),
@@ -90,6 +93,26 @@ def _row(entry, found):
     cells.append("yes" if plans and all(plan["holds"] for plan in plans) else
                  f"{sum(plan['holds'] for plan in plans)} of {len(plans)}")
     return "| " + " | ".join(cells) + " |\n"
+
+
+def _type(entry):
+    """Of parameters; "mixed": float32, with products in bf16 under autocast."""
+    given = {**entry, **entry.get("set", {})}
+    if given.get("mixed"):
+        return "mixed"
+    default = "float32" if "function" not in entry or "file" in entry else _default(entry["function"], "dtype")
+    stated = given.get("dtype") or default or "float32"
+    return TYPES.get(stated, stated)
+
+
+def _default(function, argument):
+    """What a function of steps.py takes where an entry leaves the argument out."""
+    text = pathlib.Path(__file__).with_name("steps.py").read_text(encoding="utf-8")
+    made = next(node for node in ast.parse(text).body
+                if isinstance(node, ast.FunctionDef) and node.name == function)
+    names = [one.arg for one in made.args.args]
+    defaults = dict(zip(names[len(names) - len(made.args.defaults):], made.args.defaults))
+    return ast.literal_eval(defaults[argument]) if argument in defaults else None
 
 
 def _keeps(found):
