@@ -281,10 +281,11 @@ TEST(BatchScaling, RoundedNumbersFollowNoProduct) {
 
 // 1 by an integer that was rounded up to a multiple: 1/ceil_128(197 N), 1/ceil_8(7.5 N).
 TEST(BatchScaling, ReciprocalsOfRoundedNumbersFollowNoProduct) {
-  EXPECT_EQ(ProductThrough({1.0 / 640, 1.0 / 896, 1.0 / 1792}, {3, 4, 9}), std::nullopt);
-  EXPECT_EQ(ProductThrough({1.0 / 24, 1.0 / 40, 1.0 / 104}, {2, 3, 7}), std::nullopt);
+  using Reals = std::array<double, 3>;
+  EXPECT_EQ(ProductThrough(Reals{1.0 / 640, 1.0 / 896, 1.0 / 1792}, {3, 4, 9}), std::nullopt);
+  EXPECT_EQ(ProductThrough(Reals{1.0 / 24, 1.0 / 40, 1.0 / 104}, {2, 3, 7}), std::nullopt);
   const auto text = [](double a, double b, double c) {
-    const auto product = ProductThrough({a, b, c}, {4, 5, 11});
+    const auto product = ProductThrough(Reals{a, b, c}, {4, 5, 11});
     return product ? ToText(*product) : "";
   };
   EXPECT_EQ(text(1.0 / 191, 1.0 / 239, 1.0 / 527), "1/(48*N-1)");

@@ -188,7 +188,7 @@ TEST(BoxedCall, GroupNormsTakeAnyOrder) {
   op.type = "aten.native_group_norm.default";
   op.inputs = {TensorId(0), TensorId(1), TensorId(2)};
   op.args = {Value(InputRef{0}), Value(InputRef{1}), Value(InputRef{2}), Value(int64_t{2}),
-             Value(int64_t{4}),  Value(int64_t{3}),  Value(int64_t{2}),  Value(1e-5)};
+             Value(int64_t{4}),  Value(int64_t{6}),  Value(int64_t{2}),  Value(1e-5)};
   std::vector<at::Tensor> made;
   BoxedCall::Create(op).Take().Run(tensors, place, made);
   EXPECT_TRUE(at::allclose(made.at(0), at::group_norm(x, 2, tensors[1], tensors[2], 1e-5)));
