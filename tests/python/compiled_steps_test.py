@@ -174,6 +174,16 @@ class CompiledSteps(InParts):
                 shared = isinstance(model, Bags)
                 self.assertEqual({op["outputs"][0]["shape"][0] for op in bags}, {SAMPLES // 4 if shared else SAMPLES})
 
+    def test_random_layouts_are_the_step_on_one_device(self):
+        for name, model, x, loss, target in steps():
+            if "experts" in name or name == "bags":
+                continue  # all ops of their regions have one layout
+            with self.subTest(name):
+                self.exported(model, x, loss, torch.optim.SGD(model.parameters(), 0.1, momentum=0.9),
+                              targets=target, batch=SAMPLES)
+                for seed in range(3):
+                    self.compare(None, layouts=self.random_layouts(seed))
+
 
 if __name__ == "__main__":
     unittest.main()

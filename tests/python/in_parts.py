@@ -2,6 +2,8 @@
 
 from support import ExportTest, PROGRAM  # first
 
+import json
+import random
 import subprocess
 
 import torch
@@ -27,20 +29,56 @@ class InParts(ExportTest):
         run = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
-    def compare(self, algorithm, batch=None, original=None, given=None):
+    def random_layouts(self, seed):
+        """A file of layouts for the recording in `folder`: data parallelism, but for half of the groups some devices of
+        their own, and parts of any axis that an op of the group can be split by."""
+        run = subprocess.run([PROGRAM, "inspect", str(self.folder / "step.json.gz"), "--axes", "--json"],
+                             capture_output=True, text=True, check=True)
+        said, draws = json.loads(run.stdout), random.Random(seed)
+        size = {axis["name"]: axis["size"] for axis in said["axes"]}
+        axes_of = {}
+        for op in said["ops"]:
+            axes = axes_of.setdefault(op["group"], set())
+            for axis in (op["rule"] or {}).get("axes", ()):
+                if axis["parts"] != "whole":
+                    axes.update(axis["named"])
+        devices = [f"host0/gpu{i}" for i in range(4)]
+        layouts = [{"groups": "*", "axis": "batch", "devices": devices}]
+        for group, axes in axes_of.items():
+            some = draws.sample(devices, draws.randint(1, 4))
+            fitting = [axis for axis in sorted(axes) if size[axis] >= len(some)]
+            layout = {"groups": group, "devices": some}
+            if len(some) > 1 and fitting and draws.random() < 0.8:
+                layout["axis"] = draws.choice(fitting)
+                whole = size[layout["axis"]]
+                ends = [0, *sorted(draws.sample(range(1, whole), len(some) - 1)), whole]
+                layout["devices"] = [{"name": name, "from": begin, "to": end}
+                                     for name, begin, end in zip(some, ends, ends[1:])]
+            elif len(some) > 1:
+                layout["option"] = "duplicate"
+            if draws.random() < 0.5:
+                layouts.append(layout)
+        path = self.folder / "layouts.json"
+        path.write_text(json.dumps({"layouts": layouts, "fusion_bytes": draws.choice([0, 1 << 20])}))
+        return path
+
+    def compare(self, algorithm, batch=None, original=None, given=None, layouts=None):
         """The compiled step of the recording in `folder`, at a batch, which has left behind what the file `original`
-        leaves behind, by default the recording; `given`: values of inputs by name, others are made up."""
+        leaves behind, by default the recording; `given`: values of inputs by name, others are made up; `layouts`: a
+        file of layouts, in place of the algorithm's."""
         graph = self.folder / "step.json.gz"
         cluster, plan, step = (self.folder / name for name in ("c.yaml", "p.plan.json", "s.json"))
         cluster.write_text(CLUSTER)
-        self.place("plan", str(graph), "-c", str(cluster), "--algo", algorithm, "-o", str(plan),
+        chosen = ["--layouts", str(layouts)] if layouts else ["--algo", algorithm]
+        self.place("plan", str(graph), "-c", str(cluster), *chosen, "-o", str(plan),
                    *(["--batch", str(batch)] if batch else []))
         self.place("check", str(plan))
         self.place("compile", str(plan), "-o", str(step))
         original = compiled_steps.in_double(compiled_steps.read(original or graph))
         compiled = compiled_steps.in_double(compiled_steps.read(step))
         values = {**compiled_steps.made_up(original["inputs"]), **(given or {})}
-        overrides = {"aten._grouped_mm.default": grouped_mm}
+        # Parts that were joined lie in the order of their dimensions, whatever the whole does.
+        overrides = {"aten._grouped_mm.default": grouped_mm, "aten.view.default": torch.Tensor.reshape}
         with torch.no_grad():
             expected = compiled_steps.Step(original, overrides).run(values)
             found = compiled_steps.Step(compiled, overrides).run(values)
