@@ -396,6 +396,12 @@ bool InstanceMaker::IsWritten(size_t input) const {
 // Where an op in place was given something else than the pieces of what it writes (a completed sum, all of
 // what is split), they get what it has made of that. A sum stays one: of the first piece, and zeros.
 Status InstanceMaker::WriteBack(size_t input) {
+  // What changes sizes in place (unsqueeze_, t_) changes no element, and its result is no piece of what it reads.
+  const Tensor& read = graph_.tensor(op_.inputs[input]);
+  for (const TensorId output : op_.outputs) {
+    const Tensor& made = graph_.tensor(output);
+    if (made.storage == read.storage && made.shape != read.shape) return Ok();
+  }
   const TensorState before = fetcher_.state(op_.inputs[input]);
   TensorState after = before;
   bool changed = false;

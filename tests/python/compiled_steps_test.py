@@ -44,6 +44,18 @@ class Cached(nn.Module):
         return y.transpose(1, 2).flatten(2)
 
 
+class Widened(nn.Module):
+    """What has been computed gets another size in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(12, 8), nn.Linear(8, 4)
+
+    def forward(self, x):
+        y = self.a(x) * 2
+        return self.b((1 - y.unsqueeze_(1)).squeeze(1))
+
+
 class Experts(nn.Module):
     """Tokens sorted by their expert, computed group by group, put back. The gradient of the experts' bias is put
     into zeros whose size no sample has."""
@@ -175,7 +187,8 @@ class CompiledSteps(InParts):
                 self.assertEqual({op["outputs"][0]["shape"][0] for op in bags}, {SAMPLES // 4 if shared else SAMPLES})
 
     def test_random_layouts_are_the_step_on_one_device(self):
-        for name, model, x, loss, target in steps():
+        widened = ("widened", Widened(), torch.zeros(SAMPLES, 12), nn.MSELoss(), torch.zeros(SAMPLES, 4))
+        for name, model, x, loss, target in (*steps(), widened):
             if "experts" in name or name == "bags":
                 continue  # all ops of their regions have one layout
             with self.subTest(name):

@@ -39,7 +39,7 @@ class InParts(ExportTest):
         axes_of = {}
         for op in said["ops"]:
             axes = axes_of.setdefault(op["group"], set())
-            for axis in (op["rule"] or {}).get("axes", ()):
+            for axis in (op.get("rule") or {}).get("axes", ()):
                 if axis["parts"] != "whole":
                     axes.update(axis["named"])
         devices = [f"host0/gpu{i}" for i in range(4)]
