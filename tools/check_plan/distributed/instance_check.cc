@@ -191,10 +191,17 @@ void InstanceCheck::FindCutByPlace() {
   }
 }
 
-// No input says which part it is: sizes of inputs and outputs say how much.
+// No input says which part it is: sizes of inputs and outputs say how much. The same sizes may be those of a part of
+// several axes (8 of 32 rows, of 8 bags of 4: 2 bags, or 1 of 4); one that cannot be split is the last choice.
 void InstanceCheck::FindCutByShape() {
   if (!rule_) return;
-  for (const RuleAxisId axis : IdRange<RuleAxisId>(rule_->axes.size())) {
+  std::vector<RuleAxisId> in_order;
+  for (const bool whole : {false, true}) {
+    for (const RuleAxisId axis : IdRange<RuleAxisId>(rule_->axes.size())) {
+      if ((rule_->axes[axis].parts == Parts::kWhole) == whole) in_order.push_back(axis);
+    }
+  }
+  for (const RuleAxisId axis : in_order) {
     const int64_t size = rule_->axes[axis].size;
     const auto try_tensor = [&](const TensorAxes& axes, TensorId whole, TensorId piece) {
       const auto& shape = original_.tensor(whole).shape;
