@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 #include "sharding/test_ops.h"
 
@@ -74,16 +73,7 @@ class MixtureOfExperts {
       Add("flip", "aten.flip.default", {relu}, {Input(0), Integers({0})}, {16, 5});
     }
     builder_.SetOutputs({home});
-    Graph graph = std::move(builder_).Build().Take();
-    BatchScaling laws;
-    laws.sizes = {8, 9, 11};
-    for (const TensorId id : graph.tensors()) {
-      const int64_t size = graph.tensor(id).shape[0];
-      if (size % 8 == 0) laws.dimensions.items.push_back({0, size / 8});
-      laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
-    }
-    laws.arguments.offsets.resize(graph.op_count() + 1, 0);
-    return WithBatchScaling(std::move(graph), laws).Take();
+    return FollowingItsBatch(std::move(builder_).Build().Take());
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 #include "sharding/op_rule.h"
 #include "sharding/part_call.h"
@@ -67,6 +68,20 @@ inline Value Integers(std::vector<int64_t> numbers) {
   Value::List list;
   for (const int64_t number : numbers) list.push_back(Value(number));
   return Value(list);
+}
+
+// The graph with a proof that every first dimension that is a multiple of its batch follows it.
+inline Graph FollowingItsBatch(Graph graph) {
+  const int64_t batch = graph.batch();
+  BatchScaling laws;
+  laws.sizes = {batch, batch + 1, batch + 3};
+  for (const TensorId id : graph.tensors()) {
+    const int64_t size = graph.tensor(id).shape[0];
+    if (size % batch == 0) laws.dimensions.items.push_back({0, size / batch});
+    laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
+  }
+  laws.arguments.offsets.resize(graph.op_count() + 1, 0);
+  return WithBatchScaling(std::move(graph), laws).Take();
 }
 
 }  // namespace placewright

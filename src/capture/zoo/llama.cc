@@ -6,6 +6,7 @@
 // here an expert has room for `capacity` times its fair share of a text's tokens.
 #include <cmath>
 
+#include "capture/zoo/blocks/next_token.h"
 #include "capture/zoo/blocks/router.h"
 #include "capture/zoo/blocks/transformer.h"
 #include "capture/zoo/zoo.h"
@@ -200,9 +201,14 @@ class DecoderLayer : public Module {
   std::shared_ptr<GatedExperts> experts_;
 };
 
-class Decoder : public Model {
+constexpr double kBalance = 0.02;  // of the routers in the loss, as Mixtral's configuration has it
+
+class Decoder : public NextTokenModel {
  public:
-  explicit Decoder(const Settings& settings) : sizes_(settings) {
+  explicit Decoder(const Settings& settings)
+      : NextTokenModel(settings.Whole("batch"), settings.Whole("sequence"),
+                       settings.Whole("vocabulary"), kBalance),
+        sizes_(settings) {
     words_ = Add<Embedding>("embed_tokens", sizes_.vocabulary, sizes_.hidden);
     for (int64_t i = 0; i < sizes_.layers; ++i) {
       layers_.push_back(Add<DecoderLayer>("layer" + std::to_string(i), sizes_));
@@ -220,13 +226,6 @@ class Decoder : public Model {
     mask_ = register_buffer("mask", CausalMask(sizes_.sequence));
   }
 
-  // "targets" are the tokens, one further.
-  std::vector<NamedTensor> MakeInputs() const override {
-    const std::vector<int64_t> tokens = {sizes_.batch, sizes_.sequence};
-    return {{"ids", at::randint(sizes_.vocabulary, tokens, at::kLong)},
-            {"targets", at::randint(sizes_.vocabulary, tokens, at::kLong)}};
-  }
-
   // The scores of every next token, [batch, sequence, vocabulary], and the routers' balance.
   Tensors Forward(const Tensors& inputs) override {
     const ModuleScope scope = Enter();
@@ -237,13 +236,6 @@ class Decoder : public Model {
     Tensors outputs = {scores_ ? scores_->Forward(x) : at::linear(x, words_->weight())};
     outputs.insert(outputs.end(), balance.begin(), balance.end());
     return outputs;
-  }
-
-  at::Tensor Loss(const Tensors& outputs, const Tensors& inputs) override {
-    constexpr double kBalance = 0.02;  // of Mixtral's configuration
-    at::Tensor loss = CrossEntropy(outputs[0].view({-1, sizes_.vocabulary}), inputs[1].view({-1}));
-    for (size_t i = 1; i < outputs.size(); ++i) loss = loss + outputs[i] * kBalance;
-    return loss;
   }
 
  private:

@@ -4,6 +4,7 @@
 // alone. So all shapes follow from the sizes, whatever the routing.
 #include <c10/util/Exception.h>
 
+#include "capture/zoo/blocks/next_token.h"
 #include "capture/zoo/blocks/router.h"
 #include "capture/zoo/blocks/transformer.h"
 #include "capture/zoo/zoo.h"
@@ -23,7 +24,6 @@ struct MoeSizes {
         chosen(settings.Whole("chosen")),
         vocabulary(settings.Whole("vocabulary")),
         capacity(settings.Real("capacity")),
-        balance(settings.Real("balance")),
         dropout(settings.Real("dropout")) {
     settings.RequireMultiple("hidden", "heads");
     settings.RequireAtMost("chosen", "experts");
@@ -32,7 +32,7 @@ struct MoeSizes {
     return {batch, sequence, hidden, experts, chosen, RoomFor(chosen, sequence, experts, capacity)};
   }
   int64_t batch, sequence, layers, hidden, heads, inner, experts, chosen, vocabulary;
-  double capacity, balance, dropout;
+  double capacity, dropout;
 };
 
 // The dense layers of a transformer layer, several times over.
@@ -97,9 +97,12 @@ class MoeLayer : public Module {
   std::shared_ptr<Dropout> dropout_;
 };
 
-class MoeTransformer : public Model {
+class MoeTransformer : public NextTokenModel {
  public:
-  explicit MoeTransformer(const Settings& settings) : sizes_(settings) {
+  explicit MoeTransformer(const Settings& settings)
+      : NextTokenModel(settings.Whole("batch"), settings.Whole("sequence"),
+                       settings.Whole("vocabulary"), settings.Real("balance")),
+        sizes_(settings) {
     words_ = Add<Embedding>("words", sizes_.vocabulary, sizes_.hidden);
     places_ = Add<Embedding>("positions", sizes_.sequence, sizes_.hidden);
     dropout_ = Add<Dropout>("dropout", sizes_.dropout);
@@ -108,13 +111,6 @@ class MoeTransformer : public Model {
     }
     norm_ = Add<LayerNorm>("norm", sizes_.hidden);
     mask_ = register_buffer("mask", CausalMask(sizes_.sequence));
-  }
-
-  // "targets" are the tokens, one further.
-  std::vector<NamedTensor> MakeInputs() const override {
-    const std::vector<int64_t> tokens = {sizes_.batch, sizes_.sequence};
-    return {{"ids", at::randint(sizes_.vocabulary, tokens, at::kLong)},
-            {"targets", at::randint(sizes_.vocabulary, tokens, at::kLong)}};
   }
 
   // The scores of every next token, [batch, sequence, vocabulary], and the routers' balance.
@@ -127,12 +123,6 @@ class MoeTransformer : public Model {
     Tensors outputs = {at::linear(norm_->Forward(x), words_->weight())};
     outputs.insert(outputs.end(), balance.begin(), balance.end());
     return outputs;
-  }
-
-  at::Tensor Loss(const Tensors& outputs, const Tensors& inputs) override {
-    at::Tensor loss = CrossEntropy(outputs[0].view({-1, sizes_.vocabulary}), inputs[1].view({-1}));
-    for (size_t i = 1; i < outputs.size(); ++i) loss = loss + outputs[i] * sizes_.balance;
-    return loss;
   }
 
  private:
