@@ -206,6 +206,7 @@ class Inputs:
         self._text = config.get_text_config()
         self._batch = batch
         self._takes = dict(inspect.signature(model.forward).parameters)
+        # Models of transformers that take labels only to refuse them (depth estimation) say so in their code alone.
         if "raise NotImplementedError(\"Training is not implemented" in _source(model):
             self._takes.pop("labels", None)
         self._main = model.main_input_name

@@ -208,7 +208,7 @@ def _kept(roots):
             find = getattr(module, "get_output_embeddings", None)
             try:
                 outputs = find() if callable(find) else None
-            except (NotImplementedError, AttributeError):
+            except (NotImplementedError, AttributeError):  # transformers raises where a model has no such layer
                 outputs = None
             for layer in (outputs, getattr(outputs, "base_layer", None)):
                 if isinstance(getattr(layer, "weight", None), torch.Tensor):
