@@ -21,7 +21,7 @@ from .memory import Memory, Value, extent_of
 from .operators import (COPIES, NO_OPS, READS_VALUES, SAME_TENSOR, UNMARKED_WRITES, alias_mark,
                         describe, for_one_tensor, is_sized_by_values, refuse, value_error)
 from .scopes import Scopes
-from .shapes import COUNTED, SHAPE_RULES, masks_of
+from .shapes import COUNTED, SHAPE_RULES, as_computed, masks_of
 
 
 def tensors_in(value):
@@ -289,7 +289,7 @@ class Recorder(compat.Mode):
         try:
             try:
                 with self.fake_mode:
-                    return rule(*args, **kwargs)
+                    return as_computed(name, args, rule(*args, **kwargs))
             except compat.NEEDS_VALUES as error:
                 if masks_of(name, args):
                     return self._run_counted(name, args, kwargs)

@@ -54,6 +54,28 @@ def _ctc_loss_backward(grad, log_probs, *rest, **named):
     return log_probs.new_empty(log_probs.shape)
 
 
+# Norms: which argument is the weight, and which results are statistics.
+STATISTICS = {"aten::native_layer_norm": (2, 1), "aten::native_group_norm": (1, 1),
+              "aten::native_batch_norm": (1, 1), "aten::_native_batch_norm_legit": (1, 1),
+              "aten::_native_batch_norm_legit_functional": (1, 1),
+              "aten::_native_batch_norm_legit_no_training": (1, 1),
+              "aten::_batch_norm_with_update": (1, 1)}
+
+
+def as_computed(name, args, results):
+    """Results of an operator with the types that they have where it is computed: a norm of 16-bit
+    values by a weight of 32 bits, as under autocast, keeps statistics of 32 bits, for which fake
+    tensors have 16."""
+    if name not in STATISTICS:
+        return results
+    weight, first = STATISTICS[name]
+    weight = args[weight] if len(args) > weight else None
+    if weight is None or weight.dtype == results[0].dtype:
+        return results
+    return (*results[:first], *(result.to(weight.dtype) for result in results[first:first + 2]),
+            *results[first + 2:])
+
+
 # Name of an operator -> its results, by their shapes; runs among fake tensors.
 SHAPE_RULES = {"aten::_ctc_loss": _ctc_loss, "aten::_ctc_loss_backward": _ctc_loss_backward}
 if compat.version() < (2, 0):

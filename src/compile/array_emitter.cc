@@ -11,7 +11,14 @@ namespace placewright {
 namespace {
 
 // What a key begins with: how its part is described.
-enum KeyWord : int32_t { kInstanceKey, kPartKey, kLikeKey, kReaderKey, kOverwriteKey };
+enum KeyWord : int32_t {
+  kInstanceKey,
+  kPartKey,
+  kInKernelKey,
+  kLikeKey,
+  kReaderKey,
+  kOverwriteKey
+};
 
 void AppendWide(int64_t number, std::vector<int32_t>& key) {
   key.push_back(static_cast<int32_t>(number));
@@ -82,8 +89,8 @@ void ArrayEmitter::AppendArguments(const std::vector<Value>& args) {
 
 void ArrayEmitter::AppendText(std::string_view text) { key_.push_back(prices_.WordOf(text)); }
 
-PricedPartId ArrayEmitter::PartOf(OpSpec& spec) {
-  key_ = {kPartKey, prices_.WordOf(spec.type), static_cast<int32_t>(spec.outputs.size()),
+PricedPartId ArrayEmitter::PartOf(OpSpec& spec, bool in_kernel) {
+  key_ = {in_kernel ? kInKernelKey : kPartKey, prices_.WordOf(spec.type), static_cast<int32_t>(spec.outputs.size()),
           static_cast<int32_t>(spec.inputs.size()), static_cast<int32_t>(spec.args.size())};
   for (const OutputSpec& output : spec.outputs) {
     key_.push_back(prices_.ContiguousType(output.dtype, output.shape).value());
@@ -96,7 +103,7 @@ PricedPartId ArrayEmitter::PartOf(OpSpec& spec) {
     AppendValue(named.value);
   }
   const auto types = TakeInputs(spec.inputs);
-  return prices_.Find(key_, types, [&] { return std::move(spec); });
+  return prices_.Find(key_, types, [&] { return std::move(spec); }, in_kernel);
 }
 
 OpId ArrayEmitter::AddCopyOf(OpId op) {
@@ -114,9 +121,10 @@ TensorId ArrayEmitter::AddView(OpSpec spec, TensorId like, DeviceId device) {
 
 Result<std::vector<TensorId>> ArrayEmitter::AddOfPart(OpSpec spec, std::string_view,
                                                       DeviceId device, OpId origin,
-                                                      const std::vector<OpId>& after) {
+                                                      const std::vector<OpId>& after,
+                                                      bool in_kernel) {
   const std::vector<TensorId> inputs = spec.inputs;
-  const PricedPartId part = PartOf(spec);
+  const PricedPartId part = PartOf(spec, in_kernel);
   std::vector<TensorId> made;
   Add(part, inputs, device, origin, original_.op(origin).phase, /*own=*/true, made);
   for (const OpId earlier : after) arrays_.after.emplace_back(earlier, last());

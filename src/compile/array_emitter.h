@@ -43,7 +43,7 @@ class ArrayEmitter : public Emitter {
                      const std::vector<OpId>& after, const MakeSpec& make,
                      std::vector<TensorId>& made) override;
   Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word, DeviceId device,
-                                          OpId origin, const std::vector<OpId>& after) override;
+                                          OpId origin, const std::vector<OpId>& after, bool in_kernel) override;
   Result<TensorId> AddLike(std::string_view type, std::vector<TensorId> inputs,
                            std::vector<Value> args, std::vector<int64_t> shape, TensorId like,
                            DeviceId device) override;
@@ -67,7 +67,7 @@ class ArrayEmitter : public Emitter {
   TensorId AddView(OpSpec spec, TensorId like, DeviceId device);
 
  private:
-  PricedPartId PartOf(OpSpec& spec);
+  PricedPartId PartOf(OpSpec& spec, bool in_kernel = false);
   const PartType& type(TensorId id) const { return prices_.type(arrays_.tensors[id].type); }
   Phase PhaseOf(TensorId like) const;
   // What there is of a part in the key: the types of its inputs.

@@ -37,10 +37,11 @@ class Emitter {
                              DeviceId device, const std::vector<OpId>& after, const MakeSpec& spec,
                              std::vector<TensorId>& made) = 0;
   // One of several ops that compute a part of `origin`, called by `word` ("": as the op itself). `spec` has
-  // neither name nor outputs' names.
+  // neither name nor outputs' names. `in_kernel`: as DistributedStep has it.
   virtual Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word,
                                                   DeviceId device, OpId origin,
-                                                  const std::vector<OpId>& after) = 0;
+                                                  const std::vector<OpId>& after,
+                                                  bool in_kernel) = 0;
   // What moves, joins or sums pieces, with one output; its phase is that of what made `like`.
   virtual Result<TensorId> AddLike(std::string_view type, std::vector<TensorId> inputs,
                                    std::vector<Value> args, std::vector<int64_t> shape,

@@ -42,6 +42,7 @@ Result<std::vector<TensorId>> GraphEmitter::Add(OpSpec spec, DeviceId device, Op
   if (!outputs.ok()) return outputs.error();
   placement_.push_back(device);
   origin_.push_back(origin);
+  in_kernel_.push_back(false);
   return outputs;
 }
 
@@ -76,7 +77,8 @@ Status GraphEmitter::AddInstance(const InstanceKey& key, std::span<const TensorI
 
 Result<std::vector<TensorId>> GraphEmitter::AddOfPart(OpSpec spec, std::string_view word,
                                                       DeviceId device, OpId origin,
-                                                      const std::vector<OpId>& after) {
+                                                      const std::vector<OpId>& after,
+                                                      bool in_kernel) {
   const Op& op = original_.op(origin);
   spec.name = FreshName(
       fmt::format("{}{}{}@{}", op.name, word.empty() ? "" : ".", word, device_name(device)));
@@ -90,7 +92,9 @@ Result<std::vector<TensorId>> GraphEmitter::AddOfPart(OpSpec spec, std::string_v
     const int32_t result = output.output_index >= 0 ? output.output_index : static_cast<int32_t>(i);
     output.name = spec.outputs.size() == 1 ? spec.name : fmt::format("{}:{}", spec.name, result);
   }
-  return Add(std::move(spec), device, origin);
+  auto made = Add(std::move(spec), device, origin);
+  if (made.ok()) in_kernel_.back() = in_kernel;
+  return made;
 }
 
 Result<TensorId> GraphEmitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
@@ -193,7 +197,7 @@ Result<DistributedStep> GraphEmitter::Finish(std::vector<TensorId> outputs) && {
   auto graph = std::move(builder_).Build();
   if (!graph.ok()) return graph.error();
   return DistributedStep{graph.Take(), std::move(placement_), std::move(origin_),
-                         std::move(inputs_)};
+                         std::move(inputs_), std::move(in_kernel_)};
 }
 
 std::vector<Value> References(size_t count) {

@@ -22,7 +22,8 @@ class GraphEmitter : public Emitter {
                      const std::vector<OpId>& after, const MakeSpec& make,
                      std::vector<TensorId>& made) override;
   Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word, DeviceId device,
-                                          OpId origin, const std::vector<OpId>& after) override;
+                                          OpId origin, const std::vector<OpId>& after,
+                                          bool in_kernel) override;
   Result<TensorId> AddLike(std::string_view type, std::vector<TensorId> inputs,
                            std::vector<Value> args, std::vector<int64_t> shape, TensorId like,
                            DeviceId device) override;
@@ -58,6 +59,7 @@ class GraphEmitter : public Emitter {
   GraphBuilder builder_;
   Placement placement_;
   IdVector<OpId, OpId> origin_;
+  std::vector<char> in_kernel_;
   std::vector<DistributedStep::InputPiece> inputs_;
   std::unordered_map<std::string, int> names_;
 };

@@ -97,7 +97,7 @@ int32_t PartPrices::WordOf(std::string_view type) {
 }
 
 PricedPartId PartPrices::Find(std::span<const int32_t> key, std::span<const PartInput> inputs,
-                              const std::function<OpSpec()>& make) {
+                              const std::function<OpSpec()>& make, bool in_kernel) {
   const auto found = part_ids_.find(key);
   if (found != part_ids_.end()) return found->second;
   Key own(key.begin(), key.end());
@@ -121,6 +121,7 @@ PricedPartId PartPrices::Find(std::span<const int32_t> key, std::span<const Part
   part.is_view = views > 0 && views == part.outputs.size() && part.writes.empty();
   part.separable = MakesBothGradients(part);
   part.moves_pieces = MovesPieces(part.op.type);
+  part.in_kernel = in_kernel;
   part.passes_on = part.is_view || part.op.type.starts_with("placewright.") ||
                    part.op.type == "aten._to_copy.default" || part.op.type == "aten.add.Tensor";
   part.views.resize(part.outputs.size());
@@ -246,11 +247,13 @@ Status PartPrices::Price(size_t from, size_t to) {
   PW_ASSIGN(const CostTable slower, ModelCosts(graph, cluster_, options));
   for (const OpId op : graph.ops()) {
     const DeviceId device = devices[op];
+    const PricedPart& part = parts_[PricedPartId(from + op.index() / kinds_)];
+    const bool gpu = cluster_.kind(device).device_class == DeviceClass::kGpu;
     const Nanos time = costs.time(op, device);
-    prices_.push_back({time, costs.workspace(op), slower.time(op, device) != time});
+    const bool modelled = slower.time(op, device) != time;
+    prices_.push_back({gpu && part.in_kernel ? Nanos() : time, costs.workspace(op), modelled});
     if (op.index() % kinds_ > 0) continue;
-    const bool separable = parts_[PricedPartId(from + op.index() / kinds_)].separable;
-    flops_.push_back(separable ? FlopsApart(graph, op) : PartFlops());
+    flops_.push_back(part.separable ? FlopsApart(graph, op) : PartFlops());
   }
   return Ok();
 }

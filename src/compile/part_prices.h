@@ -57,6 +57,7 @@ struct PricedPart {
   bool separable =
       false;  // it makes the gradient of an input and that of a weight, which two could
   bool moves_pieces = false;  // plan/moving_ops.h
+  bool in_kernel = false;     // as DistributedStep has it
   bool passes_on = false;  // what it reads, another type of it, or that with something added
   std::vector<std::vector<PartView>> views;  // by output: found so far
 };
@@ -87,7 +88,7 @@ class PartPrices {
 
   // `key` says what the part is; with a new one `make` makes its op, without names, phase and inputs.
   PricedPartId Find(std::span<const int32_t> key, std::span<const PartInput> inputs,
-                    const std::function<OpSpec()>& make);
+                    const std::function<OpSpec()>& make, bool in_kernel = false);
   // The op's type as a number for keys.
   int32_t WordOf(std::string_view type);
   // That of a view of it.

@@ -34,6 +34,7 @@ OpSpec StepCopy::SpecOf(OpId op) const {
 Status StepCopy::CopyOp(OpId op) {
   PW_ASSIGN(const std::vector<TensorId> outputs, Add(SpecOf(op), op, step_.origin[op], op));
   copy_[op] = last();
+  if (!step_.in_kernel.empty()) in_kernel_.back() = step_.in_kernel[op.index()];
   for (size_t i = 0; i < outputs.size(); ++i) made_[graph().op(op).outputs[i]] = outputs[i];
   return Ok();
 }
@@ -43,6 +44,7 @@ Result<std::vector<TensorId>> StepCopy::Add(OpSpec spec, OpId like, OpId origin,
   PW_ASSIGN(std::vector<TensorId> outputs, builder_.AddOp(std::move(spec)));
   placement_.push_back(step_.placement[like]);
   origin_.push_back(origin);
+  in_kernel_.push_back(false);
   return outputs;
 }
 
@@ -64,7 +66,7 @@ Result<DistributedStep> StepCopy::Finish() && {
   builder_.SetOutputs(std::move(outputs));
   PW_ASSIGN(Graph built, std::move(builder_).Build());
   return DistributedStep{std::move(built), std::move(placement_), std::move(origin_),
-                         std::move(step_.inputs)};
+                         std::move(step_.inputs), std::move(in_kernel_)};
 }
 
 }  // namespace placewright

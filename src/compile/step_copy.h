@@ -47,6 +47,7 @@ class StepCopy {
   IdVector<OpId, std::vector<std::string>> names_;  // of what an op became
   Placement placement_;
   IdVector<OpId, OpId> origin_;
+  std::vector<char> in_kernel_;
 };
 
 }  // namespace placewright

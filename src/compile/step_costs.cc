@@ -107,6 +107,7 @@ Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original
     const OpId origin = step.origin[op];
     originals.push_back(origin.valid() ? &original.op(origin) : nullptr);
   }
+  const Cluster& cluster = communication.cluster();
   const std::vector<Separated> separated = SeparatedOps(step, original);
   for (const Separated& one : separated) {
     wholes[one.first] = &one.whole;
@@ -115,11 +116,16 @@ Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original
   CostOptions of_step = options;
   of_step.devices = &step.placement;
   of_step.originals = &originals;
-  const IdVector<OpId, double> slower = SlowestOfEach(step, communication.cluster());
+  const IdVector<OpId, double> slower = SlowestOfEach(step, cluster);
   of_step.slower = &slower;
   of_step.wholes = &wholes;
-  PW_ASSIGN(CostTable costs, ModelCosts(step.graph, communication.cluster(), of_step, report));
+  PW_ASSIGN(CostTable costs, ModelCosts(step.graph, cluster, of_step, report));
   for (const Separated& one : separated) ShareTime(step, one, costs);
+  for (size_t i = 0; i < step.in_kernel.size(); ++i) {
+    const DeviceId device = step.placement[OpId(i)];
+    const bool gpu = cluster.kind(device).device_class == DeviceClass::kGpu;
+    if (gpu && step.in_kernel[i] != 0) costs.SetTime(OpId(i), device, Nanos());
+  }
   PW_ASSIGN(auto collectives, CollectiveCosts(step.graph, step.placement, communication));
   costs.SetCollectives(std::move(collectives));
   costs.SetCompiled();

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "cluster/catalogue.h"
 #include "compile/compiler.h"
+#include "compile/emitter.h"
 #include "cost/slowest.h"
 #include "graph/graph_builder.h"
 
@@ -104,6 +106,50 @@ TEST(StepCosts, StatedTimesStay) {
     EXPECT_EQ(part, Nanos(12'345));
     EXPECT_EQ(part, whole);
   }
+}
+
+// A batch norm on two devices: its ops in parts that take time, by their types.
+std::string TimedOpsOfANorm(DeviceClass device_class) {
+  const Cluster cluster = MakePreset("mixed-lab").Take();
+  const std::vector<DeviceId> devices = DevicesOfClass(device_class);
+  GraphBuilder builder("step", "aten");
+  std::vector<TensorId> inputs = {
+      builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {8, 16, 32, 32}).Take()};
+  for (const char* name : {"param:w", "param:b", "buffer:m", "buffer:v"}) {
+    const TensorKind kind = name[0] == 'p' ? TensorKind::kParameter : TensorKind::kBuffer;
+    inputs.push_back(builder.AddInput(name, kind, DType::kF32, {16}).Take());
+  }
+  OpSpec norm{.name = "bn", .type = "aten.native_batch_norm.default", .inputs = inputs};
+  norm.args = References(5);
+  norm.args.insert(norm.args.end(), {Value(true), Value(0.1), Value(1e-5)});
+  norm.outputs = {{.name = "bn:0", .shape = {8, 16, 32, 32}},
+                  {.name = "bn:1", .shape = {16}},
+                  {.name = "bn:2", .shape = {16}}};
+  norm.writes = {3, 4};
+  builder.SetOutputs({builder.AddOp(std::move(norm)).Take()[0]});
+  const Graph graph = std::move(builder).Build().Take();
+  Layouts layouts;
+  layouts.layouts.push_back({"input:x[0]", {{devices.at(0), 0, 4}, {devices.at(1), 4, 8}}});
+  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+  const DistributedStep step = Compile(graph, NamedAxes(graph), layouts, cluster, {}).Take();
+  const CostTable costs = CostsOfStep(step, graph, Communication(cluster, {}), {}).Take();
+  std::string timed;
+  for (const OpId op : step.graph.ops()) {
+    const bool counts = step.origin[op].valid() && step.placement[op] == devices[0];
+    if (!counts || costs.time(op, devices[0]) == Nanos()) continue;
+    timed += std::string(step.graph.op(op).type) + " ";
+  }
+  return timed;
+}
+
+TEST(StepCosts, ANormInPartsCostsAGpuItsKernels) {
+  const std::string kernels =
+      "aten.batch_norm_update_stats.default aten.new_full.default aten.cat.default "
+      "aten.addmv.default aten.native_batch_norm.default ";
+  EXPECT_EQ(TimedOpsOfANorm(DeviceClass::kGpu), kernels);
+  const std::string all = TimedOpsOfANorm(DeviceClass::kCpu);
+  EXPECT_NE(all.find("aten.lerp_.Scalar"), std::string::npos);
+  EXPECT_GT(all.size(), kernels.size());
 }
 
 }  // namespace

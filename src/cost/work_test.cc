@@ -356,6 +356,25 @@ TEST(Work, UnknownTypesCostTheirBytesAndSaySo) {
   EXPECT_EQ(work.macs, 0);
 }
 
+TEST(Work, BatchNormalizationsSumsAreOnePass) {
+  const auto work = [](bool gradient_of_x) {
+    OneOp op("aten.native_batch_norm_backward.default");
+    op.Input({2, 3, 4, 4}).Input({2, 3, 4, 4});
+    for (int i = 0; i < 5; ++i) op.Input({3});
+    if (gradient_of_x) op.Output({2, 3, 4, 4});
+    op.Output({3}).Output({3});
+    return op
+        .Args({In(0), In(1), In(2), In(3), In(4), In(5), In(6), Value(true), Value(1e-5),
+               Value(Value::List{Value(gradient_of_x), Value(true), Value(true)})})
+        .Get();
+  };
+  // 96 floats = 384 B of x and of its gradient, five vectors of 12 B.
+  EXPECT_EQ(work(true).bytes_read, Bytes(2 * 768 + 60));
+  EXPECT_EQ(work(true).bytes_written, Bytes(384 + 24));
+  EXPECT_EQ(work(false).bytes_read, Bytes(768 + 60));
+  EXPECT_EQ(work(false).bytes_written, Bytes(24));
+}
+
 // Ops that lack what their rule needs must not bring the program down.
 TEST(Work, MalformedOpsAreCostedSomehow) {
   for (const char* type : {"aten.mm.default",

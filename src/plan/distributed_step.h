@@ -37,6 +37,8 @@ struct DistributedStep {
     Interval interval;
   };
   std::vector<InputPiece> inputs;
+  // By op, or empty: whether on a GPU the kernel of another op of its part does it, so that it takes no time.
+  std::vector<char> in_kernel;
 };
 
 }  // namespace placewright

@@ -115,11 +115,25 @@ def convolutions():
                          nn.Conv2d(4, 3, 1))
 
 
+class Mixed(nn.Module):
+    """Batch norms of 16 bits with weights of 32."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(),
+                                    nn.Conv2d(8, 4, 3), nn.BatchNorm2d(4))
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.layers(x).float()
+
+
 # name -> (model, input, loss, target)
 def steps():
     image, plain = torch.zeros(SAMPLES, 3, 6, 6), torch.zeros(SAMPLES, 12)
     words = torch.zeros(SAMPLES, 6, 16)
     yield "images", convolutions(), image, nn.MSELoss(), torch.zeros(SAMPLES, 3, 24, 24)
+    yield "mixed norms", Mixed(), image, nn.MSELoss(), torch.zeros(SAMPLES, 4, 2, 2)
     yield "huber", nn.Linear(12, 4), plain, nn.HuberLoss(), torch.zeros(SAMPLES, 4)
     yield "smooth", nn.Sequential(nn.Linear(12, 8), nn.GLU()), plain, nn.SmoothL1Loss(), torch.zeros(SAMPLES, 4)
     yield "logits", nn.Linear(12, 4), plain, nn.BCEWithLogitsLoss(), torch.zeros(SAMPLES, 4)
@@ -167,10 +181,10 @@ class CompiledSteps(InParts):
                                       targets=target, batch=SAMPLES)
                 self.assertTrue(graph.get("batch_proof", {}).get("sizes"), graph.get("batch_proof"))
                 compiled = self.compare("data-parallel")
-                # Each device has its samples alone, of whatever computes on them.
+                # Each device has its samples alone, of whatever computes on them, but for the statistics of norms.
                 kinds = {op["target"].split(".")[1] for op in compiled["ops"]
                          if op["target"].startswith("placewright.")}
-                self.assertEqual(kinds & {"all_gather", "concat"}, set())
+                self.assertEqual(kinds & {"all_gather", "concat"}, {"all_gather"} if name == "mixed norms" else set())
 
     # Rows of a sparse gradient are put together before the table is updated; offsets that are data leave bags whole.
     def test_bags_that_are_put_together(self):

@@ -10,7 +10,7 @@ import torch
 
 import compiled_steps
 
-CLUSTER = "hosts:\n  - {gpus: 4 x V100-32GB, interconnect: nvlink}\nname: four\n"
+CLUSTER = "hosts:\n  - {gpus: 4 x H100}\nname: four\n"
 
 
 def grouped_mm(a, b, ends=None, *_, **__):

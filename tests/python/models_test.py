@@ -12,6 +12,8 @@ import models
 import torch
 from torch import nn
 
+from placewright_torch.operators import DTYPES
+
 
 def labels(count):
     return torch.zeros(count, dtype=torch.int64)
@@ -197,6 +199,29 @@ class Rare(ExportTest):
         self.assertEqual(names_of(graph, "fwd"), ["_to_copy", "_to_copy", "t", "mm"])
         self.assertEqual(graph["ops"][-1]["outputs"], [{"shape": [4, 8], "dtype": "bf16"}])
 
+    def test_statistics_of_norms_have_the_types_that_kernels_give_them(self):
+        wide, half = torch.zeros(4), torch.zeros(2, 4, 3, dtype=torch.bfloat16)
+        aten, found = torch.ops.aten, []
+
+        class Norms(nn.Module):
+            def forward(self, x):
+                x = x.bfloat16()
+                found[:] = [aten.native_batch_norm(x, wide, wide, wide, wide, True, 0.1, 1e-5)]
+                if VERSION >= (2, 0):
+                    found.append(aten.native_layer_norm(x, [3], None, None, 1e-5))
+                    found.append(aten.native_group_norm(x, wide, wide, 2, 4, 3, 2, 1e-5))
+                    weight = wide.expand(3, 4).t().contiguous()
+                    found.append(aten.native_layer_norm(x, [4, 3], weight, None, 1e-5))
+                return sum(result.float().sum() for results in found for result in results)
+
+        Norms()(half)
+        due = [[result.dtype for result in results] for results in found]
+        self.assertEqual(due[0], [torch.bfloat16, torch.float32, torch.float32])
+        graph = self.exported(Norms(), half.float())
+        norms = [op["outputs"] for op in graph["ops"] if "_norm." in op["target"]]
+        self.assertEqual([[output["dtype"] for output in outputs] for outputs in norms],
+                         [[DTYPES[dtype] for dtype in dtypes] for dtypes in due])
+
     def test_operators_without_a_rule_for_shapes(self):
         # PyTorch 1.13 has a broken rule for Huber's gradient and for distances, none for padding's.
         def loss(y):
@@ -223,6 +248,8 @@ import resource, sys
 from support import export
 import torch
 from torch import nn
+
+from placewright_torch.operators import DTYPES
 import models
 layers = [nn.Linear(4096, 4096, bias=False, device="meta") for _ in range(96)]
 model = nn.Sequential(*layers)

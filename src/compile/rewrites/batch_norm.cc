@@ -57,13 +57,17 @@ class BatchNormForward : NormInParts {
     PW_ASSIGN(const Outputs own, ops.AddAll({"aten.batch_norm_update_stats.default",
                                              {x},
                                              {Value(InputRef{0}), Value(), Value(), Value(0.0)},
-                                             {}},
+                                             {},
+                                             AliasKind::kFresh,
+                                             /*kernel=*/true},
                                             {vector, vector}));
     const double share = static_cast<double>(counts_[part]) / static_cast<double>(count_);
     PW_ASSIGN(const TensorId weight, ops.Add({"aten.new_full.default",
                                               {own[0]},
                                               {Value(InputRef{0}), IntegerList({1}), Value(share)},
-                                              {}},
+                                              {},
+                                              AliasKind::kFresh,
+                                              /*kernel=*/true},
                                              {1}, sums_));
     return ops.Join({own[0], own[1], weight});
   }
@@ -98,7 +102,10 @@ class BatchNormForward : NormInParts {
     PW_ASSIGN(const TensorId apart, Away(ops, means, first));
     PW_ASSIGN(const TensorId steps, Transposed(ops, apart));
     PW_ASSIGN(whole.mean,
-              ops.Add({"aten.addmv.default", {first, steps, shares}}, {channels_}, sums_));
+              ops.Add({.type = "aten.addmv.default",
+                       .inputs = {first, steps, shares},
+                       .kernel = true},
+                      {channels_}, sums_));
     PW_ASSIGN(const TensorId away, Away(ops, means, whole.mean));
     PW_ASSIGN(const TensorId squares, ops.Add({"aten.addcmul.default", {variances, away, away}},
                                               {parts, channels_}, sums_));
@@ -155,7 +162,7 @@ class BatchNormForward : NormInParts {
     }
     if (!Wants(0)) return outputs;
     PW_ASSIGN(const TensorId variance, ops.Cast(whole.variance, statistics_));
-    PlainOp call{"aten.native_batch_norm.default", {}};
+    PlainOp call{.type = "aten.native_batch_norm.default", .kernel = true};
     AddTensors({ops.Read(call_.x), ops.Read(call_.weight), ops.Read(call_.bias), mean, variance},
                call);
     call.args.push_back(Value(false));

@@ -20,6 +20,11 @@
 //   grad_x = a grad + (-a / n sum grad) + (-a invstd / n sum (grad xhat)) (x - m),   a = invstd weight
 //
 // Sums of 16-bit tensors are made in float32. Outputs that nothing reads are not made.
+//
+// Every op is one that a CPU has as well. GPUs have kernels that do several of them (PyTorch's SyncBatchNorm:
+// torch/nn/modules/_functions.py): of x one pass for statistics and one that normalises, of x and grad one for both
+// sums and one for the gradient, one for the statistics of all parts and the running ones. The ops that have a time
+// there are marked `kernel`; DistributedStep::in_kernel are the others.
 #ifndef PLACEWRIGHT_COMPILE_REWRITES_BATCH_NORM_H_
 #define PLACEWRIGHT_COMPILE_REWRITES_BATCH_NORM_H_
 

@@ -8,7 +8,14 @@ namespace {
 
 class BatchNormGradients : NormInParts {
  public:
-  using NormInParts::NormInParts;
+  BatchNormGradients(Emitter& emitter, const OpInParts& op, const BatchNormCall& call)
+      : NormInParts(emitter, op, call), sums_(DTypeOf(call.save_mean)) {
+    // Of the gradients of weight and bias: recordings may have narrower statistics.
+    for (const TensorId output : op.graph.op(op.op).outputs) {
+      const Tensor& tensor = op.graph.tensor(output);
+      if (tensor.output_index > 0) sums_ = tensor.dtype;
+    }
+  }
 
   Result<MadeInParts> Emit(bool collectives) {
     TensorState sums{TensorState::Kind::kPartial, {}, {}};
@@ -37,8 +44,7 @@ class BatchNormGradients : NormInParts {
  private:
   // [sum of grad xhat, sum of grad] over the part: the op itself, asked for the other gradients.
   Result<TensorId> OwnSums(PartWriter& ops) {
-    PlainOp call{"aten.native_batch_norm_backward.default", {}};
-    const DType dtype = DTypeOf(call_.save_mean);
+    PlainOp call{.type = "aten.native_batch_norm_backward.default", .kernel = true};
     AddTensors({ops.Read(call_.grad), ops.Read(call_.x), ops.Read(call_.weight),
                 ops.Read(call_.running_mean), ops.Read(call_.running_var),
                 ops.Read(call_.save_mean), ops.Read(call_.save_invstd)},
@@ -46,8 +52,8 @@ class BatchNormGradients : NormInParts {
     call.args.push_back(Value(true));
     call.args.push_back(Value(call_.eps));
     call.args.push_back(Value(Value::List{Value(false), Value(true), Value(true)}));
-    const OutputSpec weight{.dtype = dtype, .shape = {channels_}, .output_index = 1};
-    const OutputSpec bias{.dtype = dtype, .shape = {channels_}, .output_index = 2};
+    const OutputSpec weight{.dtype = sums_, .shape = {channels_}, .output_index = 1};
+    const OutputSpec bias{.dtype = sums_, .shape = {channels_}, .output_index = 2};
     PW_ASSIGN(const Outputs sums, ops.AddAll(std::move(call), {weight, bias}, /*main=*/true));
     return ops.Join(sums);
   }
@@ -56,12 +62,13 @@ class BatchNormGradients : NormInParts {
   struct Line {
     TensorId of_grad, of_x, constant;
   };
-  Result<Line> LineOf(PartWriter& ops, TensorId grad_weight, TensorId grad_bias, DType dtype) {
+  Result<Line> LineOf(PartWriter& ops, TensorId grad_weight, TensorId grad_bias) {
     const auto product = [&](TensorId a, TensorId b) {
-      return ops.Add({"aten.mul.Tensor", {a, b}}, {channels_}, dtype);
+      return ops.Add({"aten.mul.Tensor", {a, b}}, {channels_}, sums_);
     };
     Line line;
-    const TensorId invstd = ops.Read(call_.save_invstd), weight = ops.Read(call_.weight);
+    PW_ASSIGN(const TensorId invstd, ops.Cast(ops.Read(call_.save_invstd), sums_));
+    const TensorId weight = ops.Read(call_.weight);
     line.of_grad = invstd;
     if (weight.valid()) {
       PW_ASSIGN(line.of_grad, product(invstd, weight));
@@ -73,7 +80,7 @@ class BatchNormGradients : NormInParts {
                                       {shift},
                                       {Value(InputRef{0}), Value(-1 / static_cast<double>(count_))},
                                       {}},
-                                     {channels_}, dtype));
+                                     {channels_}, sums_));
     for (TensorId* const vector : {&line.of_grad, &line.of_x, &line.constant}) {
       PW_ASSIGN(*vector, ops.PerChannel(*vector, rank_));
     }
@@ -81,23 +88,27 @@ class BatchNormGradients : NormInParts {
   }
 
   Result<TensorId> GradOfX(PartWriter& ops, TensorId grad_weight, TensorId grad_bias) {
-    const DType dtype = DTypeOf(call_.save_mean);
-    PW_ASSIGN(const Line line, LineOf(ops, grad_weight, grad_bias, dtype));
+    PW_ASSIGN(const Line line, LineOf(ops, grad_weight, grad_bias));
     const TensorId x = ops.Read(call_.x);
     const std::vector<int64_t> shape = ops.shape(x);
     const DType stated = ops.dtype(x);
-    PW_ASSIGN(const TensorId mean, ops.PerChannel(ops.Read(call_.save_mean), rank_));
-    PW_ASSIGN(const TensorId away, ops.Add({"aten.sub.Tensor", {x, mean}}, shape, dtype));
+    PW_ASSIGN(const TensorId saved, ops.Cast(ops.Read(call_.save_mean), sums_));
+    PW_ASSIGN(const TensorId mean, ops.PerChannel(saved, rank_));
+    PW_ASSIGN(const TensorId away, ops.Add({"aten.sub.Tensor", {x, mean}}, shape, sums_));
     PW_ASSIGN(const TensorId rest, ops.Add({"aten.addcmul.default",
                                             {line.constant, away, line.of_x},
                                             {},
                                             {{"value", Value(-1 / static_cast<double>(count_))}}},
-                                           shape, dtype));
+                                           shape, sums_));
     PW_ASSIGN(const TensorId grad,
-              ops.Add({"aten.addcmul.default", {rest, ops.Read(call_.grad), line.of_grad}}, shape,
-                      dtype));
+              ops.Add({.type = "aten.addcmul.default",
+                       .inputs = {rest, ops.Read(call_.grad), line.of_grad},
+                       .kernel = true},
+                      shape, sums_));
     return ops.Cast(grad, stated);
   }
+
+  DType sums_;
 };
 
 }  // namespace

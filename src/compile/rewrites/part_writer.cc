@@ -27,6 +27,7 @@ Result<std::vector<TensorId>> PartWriter::AddAll(PlainOp call, std::vector<Outpu
   // Without the library's name and the overload.
   const size_t dot = call.type.find('.');
   const std::string word = call.type.substr(dot + 1, call.type.rfind('.') - dot - 1);
+  const bool in_kernel = !call.kernel && call.alias != AliasKind::kView;
   OpSpec spec;
   spec.type = std::move(call.type);
   spec.args = call.args.empty() ? References(call.inputs.size()) : std::move(call.args);
@@ -39,7 +40,7 @@ Result<std::vector<TensorId>> PartWriter::AddAll(PlainOp call, std::vector<Outpu
   spec.outputs = std::move(outputs);
   PW_ASSIGN(std::vector<TensorId> made,
             emitter_.AddOfPart(std::move(spec), main ? "" : word, device(), op_.op,
-                               std::exchange(after_, {})));
+                               std::exchange(after_, {}), in_kernel));
   ops_.push_back(emitter_.last());
   return made;
 }
@@ -96,7 +97,13 @@ Result<TensorId> PartWriter::Join(std::vector<TensorId> vectors) {
   for (const TensorId id : vectors) length += shape(id).front();
   std::vector<Value> args = {Value(References(vectors.size())), Value(int64_t{0})};
   const DType of_all = dtype(vectors.front());
-  return Add({"aten.cat.default", std::move(vectors), std::move(args), {}}, {length}, of_all);
+  return Add({"aten.cat.default",
+              std::move(vectors),
+              std::move(args),
+              {},
+              AliasKind::kFresh,
+              /*kernel=*/true},
+             {length}, of_all);
 }
 
 }  // namespace placewright

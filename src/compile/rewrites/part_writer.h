@@ -32,6 +32,7 @@ struct PlainOp {
   std::vector<Value> args;
   std::vector<NamedValue> attributes;
   AliasKind alias = AliasKind::kFresh;  // of the first input
+  bool kernel = false;  // a GPU has a kernel for it, and for the ops of the part that have none
 };
 
 class PartWriter {

@@ -87,7 +87,7 @@ constexpr WorkRow kAtenMathRows[] = {
     {"avg_pool3d_backward", kPooling, SkipInput1, kCheap},
     {"baddbmm", kGemm, BiasedProduct},
     {"batch_norm", kNormalization, BatchNorm, kDivide},
-    {"batch_norm_update_stats", kNormalization, Streaming, kCheap, 2},
+    {"batch_norm_update_stats", kNormalization, Streaming, kCheap},
     {"binary_cross_entropy", kReduction, Streaming, kDivide},
     {"binary_cross_entropy_backward", kElementwise, Streaming, kDivide},
     {"binary_cross_entropy_with_logits", kReduction, Streaming, kDivide},

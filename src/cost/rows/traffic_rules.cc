@@ -142,8 +142,12 @@ void BatchNorm(const OpView& op, const WorkRow& row, Work& work) {
   SetFlops(op, row, work);
 }
 
+// Their sums are needed before the gradient of x, which the mask may leave out.
 void BatchNormBackward(const OpView& op, const WorkRow& row, Work& work) {
-  SetTraffic(ReadBytes(op, OpView::BoolOr(op.Arg(7), true) ? 2 : 1), op.OutputBytes(), work);
+  const Value::List* const mask = op.Arg(9) == nullptr ? nullptr : op.Arg(9)->AsList();
+  const bool of_x = mask == nullptr || mask->empty() || OpView::BoolOr(&mask->front(), true);
+  const bool sums = OpView::BoolOr(op.Arg(7), true);
+  SetTraffic(ReadBytes(op, of_x && sums ? 2 : 1), op.OutputBytes(), work);
   SetFlops(op, row, work);
 }
 
