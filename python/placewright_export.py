@@ -25,7 +25,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from placewright_torch import aten_file  # noqa: E402
-from placewright_torch.errors import ExportError, MissingTorchError, UsageError, at  # noqa: E402
+from placewright_torch.errors import (  # noqa: E402
+    ConfigurationError, ExportError, MissingTorchError, UsageError, at)
 
 __all__ = ["export", "ExportError", "MissingTorchError"]
 
@@ -308,6 +309,8 @@ def _build(function, settings, real_weights):
         built = building.loading() if real_weights else building.building()
         with built, loss_scaling.enabled():
             result = function(**settings)
+    except ConfigurationError:
+        raise
     except Exception as error:
         raise ExportError(f"{function.__name__} failed: {type(error).__name__}: "
                           f"{error}{at(error)}{remedies.remedy(error, real_weights)}") from error

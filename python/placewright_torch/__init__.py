@@ -25,6 +25,7 @@
     conditions   which answer makes a condition of the program true
     known        tensors whose elements are all one number that is known
     samples      loops over samples whose pieces are joined again
+    memos        what the code of a step remembers for the next one
     attention    attention as fused operators
     stored       frozen weights in 4 and 8 bits
     sparse       gradients of embeddings built with sparse=True

@@ -12,6 +12,10 @@ class UsageError(ExportError):
     """The command line cannot be understood."""
 
 
+class ConfigurationError(ExportError):
+    """A configuration of transformers that no step can be built of, with what helps."""
+
+
 class MissingTorchError(ExportError, ImportError):
     """There is no PyTorch that this Python could import, or one that is too old."""
 

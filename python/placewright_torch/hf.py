@@ -10,7 +10,7 @@ import json
 import os
 
 from . import compat
-from .errors import ExportError, MissingTorchError
+from .errors import ConfigurationError, MissingTorchError
 
 torch = compat.torch
 
@@ -61,15 +61,15 @@ def read_config(path):
     """(the configuration as a dict, the model's name) of a folder or a file."""
     file = os.path.join(path, "config.json") if os.path.isdir(path) else path
     if not os.path.isfile(file):
-        raise ExportError(f"hf:{path}: there is no file {file}; name a folder with a config.json, or "
+        raise ConfigurationError(f"hf:{path}: there is no file {file}; name a folder with a config.json, or "
                           "such a file. Nothing is fetched: download it from the model's page")
     try:
         with open(file, encoding="utf-8") as text:
             values = json.load(text)
     except (OSError, ValueError) as error:
-        raise ExportError(f"hf:{path}: {file} is no JSON: {error}") from error
+        raise ConfigurationError(f"hf:{path}: {file} is no JSON: {error}") from error
     if not isinstance(values, dict) or not isinstance(values.get("model_type"), str):
-        raise ExportError(f"hf:{path}: {file} has no \"model_type\", as a configuration of "
+        raise ConfigurationError(f"hf:{path}: {file} has no \"model_type\", as a configuration of "
                           "transformers has; of other libraries record a model by a function")
     name = os.path.basename(os.path.abspath(file))
     if name == "config.json":
@@ -90,7 +90,7 @@ class Builder:
         self.batch = BATCH if batch is None else batch
         kind = self._values["model_type"]
         if kind not in self._transformers.CONFIG_MAPPING:
-            raise ExportError(
+            raise ConfigurationError(
                 f"{self.__name__}: transformers {self._transformers.__version__} has no model of type "
                 f"\"{kind}\"; use a newer one (pip install -U transformers), or record the model by "
                 "a function, if its code is not part of transformers")
@@ -138,11 +138,11 @@ class Builder:
         stored = given.get("load_in_8bit") or given.get("load_in_4bit")
         if given and not stored:
             method = given.get("quant_method", "its quantization_config")
-            raise ExportError(
+            raise ConfigurationError(
                 f"{self.__name__}: weights stored as {method} cannot be recorded; for the model with all its weights "
                 "--set quantization_config=null, for adapters on weights in 4 bits also --lora RANK --frozen-weights nf4")
         if stored and self._lora is None:
-            raise ExportError(
+            raise ConfigurationError(
                 f"{self.__name__}: weights in 4 or 8 bits cannot be trained themselves: add adapters with --lora "
                 "RANK, or leave them out with --set quantization_config=null")
         if given.get("load_in_8bit"):
@@ -169,7 +169,7 @@ class Builder:
             if type(config) in mapping:
                 kind = mapping[type(config)]
                 return kind[0] if isinstance(kind, (list, tuple)) else kind
-        raise ExportError(f"{self.__name__}: transformers has no {self._task or 'model'} for models "
+        raise ConfigurationError(f"{self.__name__}: transformers has no {self._task or 'model'} for models "
                           f"of type \"{config.model_type}\"")
 
 
@@ -218,7 +218,7 @@ class Inputs:
         maker = {"pixel_values": self._vision, "input_values": self._sound,
                  "input_features": self._spectrum, "input_ids": self._words}.get(self._main)
         if maker is None:
-            raise ExportError(f"{self._kind} takes \"{self._main}\", for which there is no rule here; "
+            raise ConfigurationError(f"{self._kind} takes \"{self._main}\", for which there is no rule here; "
                               "record it by a function that makes its inputs")
         inputs = maker()
         if "return_loss" in self._takes and "labels" not in inputs:

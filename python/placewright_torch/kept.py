@@ -15,15 +15,16 @@ NEVER = (type, types.ModuleType, types.BuiltinFunctionType, str, bytes, int, flo
 
 
 class Kept:
-    """The present state of all that `roots` lead to."""
+    """The present state of all that `roots` lead to; `shallow`: of themselves alone."""
 
-    def __init__(self, roots):
+    def __init__(self, roots, shallow=False):
         self._restore = []  # calls that put one thing back each
         self._seen = {}  # id -> the object, kept alive
         self.optimizers = []  # that the roots lead to
         pending = list(roots)
         while pending:
-            pending += self._keep(pending.pop())
+            found = self._keep(pending.pop())
+            pending += [] if shallow else found
 
     def restore(self):
         for call in self._restore:

@@ -6,7 +6,7 @@ import traceback
 
 import torch
 
-from . import compat, loss_scaling, sparse, switches, wrappers
+from . import compat, loss_scaling, memos, sparse, switches, wrappers
 from .assumptions import Assumptions
 from .attention import Attention
 from .checks import Assumed, Checks
@@ -73,6 +73,7 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
         update = Update(optimizer, fakes, recorder, originals)
     with contextlib.ExitStack() as stack:
         stack.callback(recorder.restore_counters)
+        stack.enter_context(memos.forgotten(roots))
         stack.enter_context(compat.plain_operators())
         stack.enter_context(torch.enable_grad())
         stack.enter_context(on_host())

@@ -293,6 +293,13 @@ class Switches(ExportTest):
         self.refused(["model.to(torch.bfloat16)"],
                      Model(lambda y: y.to(torch.float8_e4m3fn).float()), X)
 
+    def test_a_module_chosen_by_a_number_of_the_step(self):
+        class Chosen(nn.ModuleDict):
+            def forward(self, x):
+                return self[f"expert_{x.argmax()}"](x)
+        self.refused(["depends on its data", "for i in range(len(experts))"],
+                     Chosen({"expert_0": nn.Linear(4, 4)}), torch.zeros(4))
+
     def test_a_module_is_named_with_its_class(self):
         self.refused(["in module \"0\" (Model)"], nn.Sequential(Model(branches)), X)
 

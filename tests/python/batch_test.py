@@ -3,6 +3,7 @@ is said where nothing can be proven."""
 
 from support import EXPORTER, PROGRAM, ExportTest, at_batch, export, without_slopes  # first
 
+import functools
 import json
 import subprocess
 import sys
@@ -124,6 +125,25 @@ class Proof(ExportTest):
                                   batch=4, rebatch=False)
             made = [op for op in graph["ops"] if op["target"] == "aten.cat.default"]
             self.assertEqual([op["outputs"][0]["shape"] for op in made], [shape])
+
+    def test_what_is_remembered_is_of_one_recording(self):
+        class Remembering(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.tables = nn.Linear(4, 4), {}
+
+            @functools.lru_cache(maxsize=8)
+            def positions(self, count):
+                return torch.arange(count).float().tanh()
+
+            def forward(self, x):
+                if 4 not in self.tables:
+                    self.tables[4] = torch.arange(4).sin()
+                return self.layer(x) + self.positions(4) + self.tables[4]
+
+        graph = self.exported(Remembering(), torch.zeros(3, 4), batch=3)
+        self.assertEqual(graph["batch_proof"], {"sizes": [3, 4, 9], "smaller": 1})
+        self.assertEqual({"tanh", "sin"} - {op["name"] for op in graph["ops"]}, set())
 
     def test_a_function_makes_the_step(self):
         def build(batch):

@@ -162,6 +162,7 @@ class Recorded(Configurations):
             self.assertEqual(run.returncode, status, (arguments, run.stderr))
             self.assertIn(words, run.stderr)
             self.assertNotIn("Traceback", run.stderr)
+            self.assertNotIn("--real-weights", run.stderr)
 
 
 class WithoutTransformers(Configurations):
