@@ -246,6 +246,12 @@ TEST_F(CaptureCommand, TheZooListsAllModels) {
   for (const Json& model : zoo["models"]) names += model["name"].get<std::string>() + " ";
   names.pop_back();
   EXPECT_THAT(completion, HasSubstr("-W '" + names + "'"));
+  // A name with a dot is no file's.
+  for (const Json& model : zoo["models"]) {
+    const std::string name = model["name"];
+    if (name.find('.') == std::string::npos) continue;
+    EXPECT_EQ(Run({"capture", name, "--param", "layers=1", "-o", "one.json"}).status, 0) << name;
+  }
   const Json one = RunJson({"zoo", "bert-base"}).json();
   EXPECT_EQ(one["schema"], "placewright.zoo-model/1");
   EXPECT_EQ(one["parameters"][0]["name"], "batch");

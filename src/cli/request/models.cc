@@ -131,13 +131,17 @@ Result<const CaptureService*> CaptureServiceOf(const TorchLibrary& library) {
 }
 
 bool MayBeModel(const std::string& graph) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '@';
+  const auto digit = [&](size_t i) {
+    return i < graph.size() && graph[i] >= '0' && graph[i] <= '9';
+  };
+  const auto plain = [&](size_t i) {
+    const char c = graph[i];
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || digit(i) || c == '-' || c == '_' ||
+           c == '@' || (c == '.' && i > 0 && digit(i - 1) && digit(i + 1));
   };
   if (graph.empty() || graph[0] == '-') return false;
-  for (const char c : graph) {
-    if (!plain(c)) return false;
+  for (size_t i = 0; i < graph.size(); ++i) {
+    if (!plain(i)) return false;
   }
   std::error_code ignored;
   return !fs::exists(graph, ignored) || fs::is_directory(graph, ignored);
