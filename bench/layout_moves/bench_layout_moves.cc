@@ -33,13 +33,6 @@ double SecondsSince(std::clock_t start) {
   return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
-CompileOptions OptionsOf(const LayoutState& state) {
-  CompileOptions options;
-  options.fusion = state.fusion;
-  options.broadcasts = state.broadcasts;
-  return options;
-}
-
 // `a`: given up where its step is above the limit; errors are then not looked for.
 bool Same(const Result<Evaluation>& a, const Result<Evaluation>& b, Nanos limit) {
   if (a.ok() && a.value().abandoned) return !b.ok() || b.value().step_time > limit;
@@ -93,8 +86,7 @@ bool HasUnevenShares(const LayoutBook& book, const LayoutState& state) {
 // How many kinds of devices there are if those are alike that have the same part of every group, as large and with
 // as much of the groups whole: a simulation of one device for each kind could not do with fewer.
 size_t KindsOfDevices(const LayoutBook& book, const LayoutState& state, size_t devices) {
-  std::vector<std::vector<int64_t>> has(devices,
-                                        std::vector<int64_t>(state.of_group.size(), 0));
+  std::vector<std::vector<int64_t>> has(devices, std::vector<int64_t>(state.of_group.size(), 0));
   for (size_t group = 0; group < state.of_group.size(); ++group) {
     for (const Share& share : book[state.of_group[GroupId(group)]].shares) {
       has[share.device.index()][group] = 1 + share.to - share.from;
@@ -154,7 +146,7 @@ int Run(int argc, char** argv) {
   LayoutEvaluator evaluator(*layouts);
   LayoutFloor floor(*layouts);
   std::clock_t started = std::clock();
-  Score score = Must(evaluator.Evaluate(book.Of(state), OptionsOf(state))).score();
+  Score score = Must(evaluator.Evaluate(book.Of(state), {.switches = state.switches})).score();
   fmt::print("data parallelism: {} ns, first evaluation {:.1f} ms\n", score.step_time,
              1e3 * SecondsSince(started));
   LayoutState best = state;
@@ -172,7 +164,7 @@ int Run(int argc, char** argv) {
     if (!drawn) continue;
     LayoutState* const next = &drawn->state;
     const Nanos limit = LongestTaken(score, best_score, tried, random);
-    const CompileOptions how = OptionsOf(*next);
+    const CompileOptions how{.switches = next->switches};
     started = std::clock();
     const Result<Evaluation> evaluation = evaluator.Evaluate(book.Of(*next), how, limit);
     Rate& rate = HasUnevenShares(book, *next) ? uneven : even;

@@ -24,8 +24,8 @@ Result<Graph> RecordAt(const ScalingRow& row, int64_t batch) {
 
 DistributionSpec SplitOver(const Cluster& cluster, int32_t gpus, int64_t batch, Bytes fusion) {
   DistributionSpec spec;
-  spec.fusion = fusion;
-  spec.local_batch_norm = true;
+  spec.switches.fusion = fusion;
+  spec.switches.local_batch_norm = true;
   LayoutSpec all;
   all.groups = "*";
   for (const DeviceId device : cluster.devices()) {

@@ -257,7 +257,8 @@ Number ArrayEmitter::Take(std::vector<Number>& numbers, size_t& used, std::vecto
   if (used < numbers.size()) return numbers[used++];
   ++used;
   if (free.empty()) {
-    numbers.push_back(pool.push_back({}));
+    numbers.push_back(Number(pool.size()));
+    pool.raw().emplace_back();  // ArrayOp is aligned: by value g++ would warn of its ABI
   } else {
     numbers.push_back(free.back());
     free.pop_back();

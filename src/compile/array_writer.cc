@@ -118,7 +118,7 @@ void ArrayWriter::MarkChanged(const Layouts& layouts) {
     if (layouts.of_group[group] == written_[group]) continue;
     marked_[static_cast<size_t>(PlaceOf(op))] = 1;
     // A batch norm looks at the layouts of those that read its statistics.
-    if (!options_.batch_norm_local) continue;
+    if (!options_.switches.local_batch_norm) continue;
     for (const OpId earlier : graph_.producers(op))
       marked_[static_cast<size_t>(PlaceOf(earlier))] = 1;
   }

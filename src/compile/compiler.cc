@@ -19,11 +19,11 @@ Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const
   writer.SetLayouts(layouts);
   PW_ASSIGN(std::vector<TensorId> outputs, writer.Write());
   PW_ASSIGN(DistributedStep step, std::move(emitter).Finish(std::move(outputs)));
-  if (options.separate_gradients) {
+  if (options.switches.gradients_apart.value_or(true)) {
     PW_ASSIGN(step, SeparateGradients(std::move(step)));
   }
-  if (options.fusion <= Bytes(0)) return step;
-  return FuseAllReduces(std::move(step), options.fusion);
+  if (options.switches.fusion <= Bytes(0)) return step;
+  return FuseAllReduces(std::move(step), options.switches.fusion);
 }
 
 }  // namespace placewright

@@ -19,29 +19,19 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/units.h"
 #include "cluster/cluster.h"
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
 #include "plan/layout.h"
+#include "plan/step_switches.h"
 #include "sharding/named_axes.h"
 
 namespace placewright {
 
 struct CompileOptions {
-  bool collectives = true;  // false: sums and gathers are made by every device for itself
-  // Batch norms in training: each part is normalised by its own mean and variance, not by those of all parts,
-  // where the backward has the same parts and every part more than one element of a channel. The step is
-  // another one then. Every device keeps running statistics of its parts; those of the first device count.
-  bool batch_norm_local = false;
-  Bytes
-      fusion;  // all-reduces are joined up to this size (rewrites/fuse_all_reduces.h); 0: none are
-  // With `collectives`: what one device has and several others read at once crosses in a Broadcast; false: in
-  // transfers, each as soon as its link is free.
-  bool broadcasts = true;
-  // Gradients of input and weight that one op makes are made by two where one of them leaves the device and
-  // the other stays (rewrites/separate_gradients.h).
-  bool separate_gradients = true;
+  bool collectives =
+      true;  // false: sums and gathers are made by every device for itself, nothing is a Broadcast
+  StepSwitches switches = {};
 };
 
 // `axes` are the graph's. Errors: kField (a layout without shares, an axis that there is not, shares that

@@ -158,7 +158,7 @@ TEST(Compiler, ReductionsJoinInBuckets) {
   layouts.layouts.push_back({"input:x[1]", {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   CompileOptions options;
-  options.fusion = Bytes(48);
+  options.switches.fusion = Bytes(48);
   const DistributedStep made = Compile(graph, axes, layouts, *other.cluster, options).Take();
   EXPECT_EQ(LinesOn("b", made, *other.cluster),
             "gw@b = aten.mm.default\n"
@@ -170,7 +170,7 @@ TEST(Compiler, ReductionsJoinInBuckets) {
   ASSERT_EQ(made.graph.collective_count(), 1u);
   EXPECT_THAT(Lines(made, *other.cluster),
               HasSubstr("placewright.all_reduce.default(gw.all_reduce@b.pack) [12] on b"));
-  options.fusion = Bytes(47);
+  options.switches.fusion = Bytes(47);
   EXPECT_EQ(Compile(graph, axes, layouts, *other.cluster, options).Take().graph.collective_count(),
             2u);
 }
@@ -184,7 +184,7 @@ TEST(Compiler, PartialSumsAreAddedWhereTheyAreWanted) {
   layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
   layouts.of_group[step.graph->group(step.graph->FindOp("w1"))] = LayoutId(1);
   CompileOptions options;
-  options.broadcasts = false;
+  options.switches.broadcasts = false;
   DistributedStep made = Compile(*step.graph, *step.axes, layouts, *step.cluster, options).Take();
   std::string lines = Lines(made, *step.cluster);
   EXPECT_THAT(lines, HasSubstr("y@b = aten.mm.default(input:x[0:2-4], param:w) [2 2] on b\n"));
@@ -447,7 +447,7 @@ TEST(Compiler, ABatchNormWeighsPartsByTheirElements) {
 TEST(Compiler, ABatchNormMayHaveStatisticsOfEachPart) {
   const NormStep step;
   CompileOptions options;
-  options.batch_norm_local = true;
+  options.switches.local_batch_norm = true;
   const DistributedStep made = step.CompileWith(options);
   EXPECT_EQ(LinesOn("b", made, *step.devices.cluster),
             "bn@b = aten.native_batch_norm.default\n"

@@ -101,7 +101,7 @@ struct ConvolutionStep {
     layouts.layouts.push_back(std::move(layout));
     layouts.of_group = IdVector<GroupId, LayoutId>(graph->group_count(), LayoutId(0));
     CompileOptions options;
-    options.separate_gradients = apart;
+    options.switches.gradients_apart = apart;
     return Compile(*graph, *axes, layouts, *cluster, options).Take();
   }
 

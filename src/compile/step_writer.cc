@@ -20,7 +20,7 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
       options_(options),
       emitter_(emitter),
       store_(store),
-      fetcher_(graph, emitter, store, options.collectives, options.broadcasts) {
+      fetcher_(graph, emitter, store, options.collectives, options.switches.broadcasts) {
   for (const OpId op : graph.ops()) {
     const OpRule* const rule = axes.rule(op);
     if (rule != nullptr && rule->draws_random) draws_.push_back(op);
@@ -63,7 +63,7 @@ Status StepWriter::WriteOp(OpId op) {
   const GroupId group = graph_.group(op);
   InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), IsWhole(group), emitter_,
                       fetcher_, memory_);
-  if (options_.batch_norm_local && MayBeLocal(op)) maker.UseOwnStatistics();
+  if (options_.switches.local_batch_norm && MayBeLocal(op)) maker.UseOwnStatistics();
   PW_RETURN_IF_ERROR(maker.Make(instances_));
   if (ordered_) instances_[op] = memory_.instances;
   return Ok();

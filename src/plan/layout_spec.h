@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/units.h"
+#include "plan/step_switches.h"
 
 namespace placewright {
 
@@ -48,9 +48,7 @@ using LayoutSpecs = std::vector<LayoutSpec>;
 // How a whole step is distributed.
 struct DistributionSpec {
   LayoutSpecs layouts;
-  Bytes fusion;                   // all-reduces are joined up to this size; 0: none are
-  bool local_batch_norm = false;  // statistics of each part alone: another step than the original
-  bool broadcasts = true;         // CompileOptions::broadcasts
+  StepSwitches switches;
   friend bool operator==(const DistributionSpec&, const DistributionSpec&) = default;
 };
 

@@ -81,7 +81,7 @@ class Asker {
     };
     if (in_.plan.layouts) {
       DistributionSpec spec = *in_.plan.layouts;
-      spec.local_batch_norm = true;
+      spec.switches.local_batch_norm = true;
       consider(spec, kSamePlan);
     }
     if (in_.other_plans) {
@@ -95,7 +95,7 @@ class Asker {
       if (result.ok() && result.value().layouts) {
         DistributionSpec spec = *result.value().layouts;
         consider(spec, planner.name());
-        spec.fusion = kBuckets;
+        spec.switches.fusion = kBuckets;
         consider(spec, planner.name());
       }
     }
@@ -140,7 +140,7 @@ class Asker {
     Result<std::unique_ptr<LayoutProblem>> problem =
         LayoutProblem::Make(*in_.problem.graph, *in_.problem.cluster, costs, in_.problem.policy);
     if (!problem.ok()) return std::nullopt;
-    problem.value()->local_batch_norm = in_.plan.layouts->local_batch_norm;
+    problem.value()->local_batch_norm = in_.plan.layouts->switches.local_batch_norm;
     LayoutTrials trials(*problem.value());
     const Result<Evaluation> evaluation = trials.Evaluate(*in_.plan.layouts);
     if (!evaluation.ok() || !evaluation.value().feasible) return std::nullopt;

@@ -46,7 +46,7 @@ std::string RenderDistribution(const Plan& plan, const Schedule& schedule, const
   const Distribution& distribution = *plan.distribution;
   std::string text;
   if (layouts) text = RenderLayouts(distribution.spec.layouts, style) + "\n";
-  if (distribution.spec.local_batch_norm) {
+  if (distribution.spec.switches.local_batch_norm) {
     text += fmt::format("{}\n", kLocalBatchNorm);
   }
   if (distribution.communication.empty()) return text + "nothing moves between devices\n";

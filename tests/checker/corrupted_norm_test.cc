@@ -24,8 +24,9 @@ class CorruptedNorms : public ::testing::Test {
     original_.axes = std::make_unique<NamedAxes>(*original_.graph);
     const StatedLayouts stated = ForAll(original_, "input:x[0]", {3, 2, 2});
     spec_ = stated.spec;
-    spec_.local_batch_norm = local;
-    const CompileOptions options{.collectives = collectives, .batch_norm_local = local};
+    spec_.switches.local_batch_norm = local;
+    const CompileOptions options{.collectives = collectives,
+                                 .switches = {.local_batch_norm = local}};
     step_ =
         placewright::Compile(*original_.graph, *original_.axes, stated.layouts, cluster_, options)
             .Take();
@@ -190,7 +191,7 @@ TEST_F(CorruptedNorms, StatisticsOfEachPartAreAnotherStep) {
   std::string message;
   EXPECT_EQ(VerdictOn(original_, step_, cluster_, spec_, &message), "not-proven");
   EXPECT_NE(message.find("statistics of its part alone"), std::string::npos) << message;
-  spec_.local_batch_norm = false;
+  spec_.switches.local_batch_norm = false;
   EXPECT_EQ(VerdictOn(original_, step_, cluster_, spec_, &message), "wrong-statistics");
 }
 

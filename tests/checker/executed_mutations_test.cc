@@ -314,9 +314,9 @@ bool ReadBeside(const DistributedStep& step, StepEditor& editor, Random& random)
     for (const OpId other : step.graph.ops()) {
       if (other == maker || step.origin[other] != step.origin[maker] || !(other < op)) continue;
       const Op& beside = step.graph.op(other);
-      const auto at = static_cast<size_t>(
-          std::find(step.graph.op(maker).outputs.begin(), step.graph.op(maker).outputs.end(), input) -
-          step.graph.op(maker).outputs.begin());
+      const auto at = static_cast<size_t>(std::find(step.graph.op(maker).outputs.begin(),
+                                                    step.graph.op(maker).outputs.end(), input) -
+                                          step.graph.op(maker).outputs.begin());
       if (at >= beside.outputs.size()) continue;
       if (step.graph.tensor(beside.outputs[at]).shape != step.graph.tensor(input).shape) continue;
       input = beside.outputs[at];
@@ -382,7 +382,8 @@ std::vector<Executable> ExecutableSteps() {
   // Larger ones only where they are asked for: every change is executed.
   constexpr size_t kLargest = 700;
   if (std::getenv("PLACEWRIGHT_STEPS") == nullptr) {
-    std::erase_if(steps, [](const RecordedStep& step) { return step.graph->op_count() > kLargest; });
+    std::erase_if(steps,
+                  [](const RecordedStep& step) { return step.graph->op_count() > kLargest; });
   }
   steps.push_back({"permuted", std::make_unique<Graph>(PermutedStep()), nullptr});
   steps.push_back({"one-hot", std::make_unique<Graph>(OneHotStep()), nullptr});
@@ -398,15 +399,15 @@ std::vector<Executable> ExecutableSteps() {
 CompileOptions SomeOptions(Random& random) {
   CompileOptions options;
   options.collectives = random.Below(3) > 0;
-  options.broadcasts = random.Below(2) > 0;
-  options.fusion = Bytes(random.Below(2) > 0 ? 0 : int64_t{1} << 20);
+  options.switches.broadcasts = random.Below(2) > 0;
+  options.switches.fusion = Bytes(random.Below(2) > 0 ? 0 : int64_t{1} << 20);
   return options;
 }
 
 DistributionSpec SpecWith(const StatedLayouts& stated, const CompileOptions& options) {
   DistributionSpec spec = stated.spec;
-  spec.fusion = options.fusion;
-  spec.broadcasts = options.broadcasts;
+  spec.switches.fusion = options.switches.fusion;
+  spec.switches.broadcasts = options.switches.broadcasts;
   return spec;
 }
 
@@ -426,7 +427,8 @@ TEST(ExecutedMutations, WhatHoldsRuns) {
       EXPECT_EQ(VerdictOn(one.step, compiled.value(), cluster, SpecWith(stated, options), &message),
                 "holds")
           << one.step.name << ", " << i << ": " << message;
-      EXPECT_EQ(one.original->Differs(compiled.value(), kDevices), "") << one.step.name << ", " << i;
+      EXPECT_EQ(one.original->Differs(compiled.value(), kDevices), "")
+          << one.step.name << ", " << i;
     }
   }
 }
@@ -442,7 +444,8 @@ TEST(ExecutedMutations, AreRefusedOrHarmless) {
     const Executable& one = steps[random.Below(steps.size())];
     const StatedLayouts stated = SomeLayouts(one.step, random);
     const CompileOptions options = SomeOptions(random);
-    const auto compiled = Compile(*one.step.graph, *one.step.axes, stated.layouts, cluster, options);
+    const auto compiled =
+        Compile(*one.step.graph, *one.step.axes, stated.layouts, cluster, options);
     if (!compiled.ok()) continue;
     for (const Mutation& mutation : kMutations) {
       StepEditor editor(compiled.value());

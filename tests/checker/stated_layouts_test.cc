@@ -209,10 +209,10 @@ TEST(StatedLayouts, SwitchesAreThoseOfTheStep) {
   const Cluster cluster = DevicesAlike(2);
   StatedLayouts stated = ForAll(norms, "input:x[0]", {3, 4});
   for (const bool local : {false, true}) {
-    const auto compiled =
-        Compile(*norms.graph, *norms.axes, stated.layouts, cluster, {.batch_norm_local = local});
+    const auto compiled = Compile(*norms.graph, *norms.axes, stated.layouts, cluster,
+                                  {.switches = {.local_batch_norm = local}});
     for (const bool claimed : {false, true}) {
-      stated.spec.local_batch_norm = claimed;
+      stated.spec.switches.local_batch_norm = claimed;
       const std::string due = local != claimed ? "wrong-statistics"
                               : local          ? "not-proven"
                                                : "holds";
@@ -227,16 +227,17 @@ TEST(StatedLayouts, BucketsAreNotAboveTheStatedSize) {
   const Cluster cluster = DevicesAlike(2);
   StatedLayouts stated = ForAll(step, "input:x[0]", {2, 4});
   const Bytes limit(int64_t{1} << 20);
-  auto compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster, {.fusion = limit});
+  auto compiled =
+      Compile(*step.graph, *step.axes, stated.layouts, cluster, {.switches = {.fusion = limit}});
   const DistributedStep fused = FuseAllReduces(std::move(compiled).Take(), limit).Take();
   bool packs = false;
   for (const OpId op : fused.graph.ops()) {
     packs = packs || fused.graph.op(op).type == "placewright.pack.default";
   }
   ASSERT_TRUE(packs);
-  stated.spec.fusion = limit;
+  stated.spec.switches.fusion = limit;
   EXPECT_EQ(VerdictOn(step, fused, cluster, stated.spec), "holds");
-  stated.spec.fusion = Bytes(8);
+  stated.spec.switches.fusion = Bytes(8);
   EXPECT_EQ(VerdictOn(step, fused, cluster, stated.spec), "wrong-argument");
 }
 
@@ -247,7 +248,7 @@ TEST(StatedLayouts, BroadcastsOnlyWhereTheyAreStated) {
   StatedLayouts stated = ParameterServer(step, "input:x[0]", {2, 2, 2});
   const auto compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster);
   EXPECT_EQ(VerdictOn(step, compiled.value(), cluster, stated.spec), "holds");
-  stated.spec.broadcasts = false;
+  stated.spec.switches.broadcasts = false;
   EXPECT_EQ(VerdictOn(step, compiled.value(), cluster, stated.spec), "wrong-argument");
 }
 

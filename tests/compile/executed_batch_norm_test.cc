@@ -206,7 +206,7 @@ TEST(ExecutedLocalBatchNorm, IsThatOfEachPart) {
   one.statistics_are_outputs = false;
   CompileOptions options;
   options.collectives = false;
-  options.batch_norm_local = true;
+  options.switches.local_batch_norm = true;
   NormRun run(one, options);
   const auto input = [&](const char* name) { return run.inputs[run.graph.FindTensor(name)]; };
   at::Tensor grad_weight = at::zeros({3}, at::kDouble);

@@ -316,7 +316,7 @@ TEST_P(ExecutedLayouts, SoDoesItWithoutCollectives) {
 TEST_P(ExecutedLayouts, SoDoesItInBuckets) {
   for (const Bytes fusion : {Bytes(4 << 10), Bytes(64 << 20)}) {
     CompileOptions options;
-    options.fusion = fusion;
+    options.switches.fusion = fusion;
     RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 5}}), 3,
                options, /*through_file=*/true);
   }
@@ -328,7 +328,7 @@ TEST_P(ExecutedLayouts, SoDoParameterServers) {
       {DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 4}, {DeviceId(3), 4, 5}};
   RunLayouts(ForParameters(shares, /*in_parts=*/false), 4, {}, /*through_file=*/true);
   CompileOptions options;
-  options.broadcasts = false;
+  options.switches.broadcasts = false;
   RunLayouts(ForParameters(shares, /*in_parts=*/false), 4, options);
 }
 

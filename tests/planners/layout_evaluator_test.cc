@@ -58,7 +58,7 @@ class Walk {
       if (!next) continue;
       state = std::move(next->state);
       const Result<CompiledStep> compiled =
-          CompileStep(*layouts_, book_.Of(state), OptionsOf(*layouts_, state));
+          CompileStep(*layouts_, book_.Of(state), {.switches = state.switches});
       if (!compiled.ok()) continue;
       const Graph& step = compiled.value().step.graph;
       for (const OpId op : step.ops()) {
@@ -152,9 +152,9 @@ class Walk {
 
  private:
   void CompareOne(const LayoutState& state, int move) {
-    const CompileOptions options = OptionsOf(*layouts_, state);
+    const CompileOptions options{.switches = state.switches};
     const Result<Evaluation> fast = evaluator_.Evaluate(book_.Of(state), options);
-    const std::optional<bool> apart = evaluator_.made_apart();
+    const std::optional<bool> apart = evaluator_.gradients_apart();
     const Result<Evaluation> compiled = EvaluateLayouts(*layouts_, book_.Of(state), options);
     ASSERT_EQ(fast.ok(), compiled.ok()) << "move " << move;
     if (!fast.ok()) return;
@@ -173,8 +173,9 @@ class Walk {
   void CompareOneWay(const LayoutState& state, std::optional<bool> apart, const Evaluation& both) {
     if (!apart) return;
     known_ += *apart ? 0 : 1;
-    const CompiledStep compiled =
-        CompileStep(*layouts_, book_.Of(state), OptionsOf(*layouts_, state), apart).Take();
+    CompileOptions options{.switches = state.switches};
+    options.switches.gradients_apart = apart;
+    const CompiledStep compiled = CompileStep(*layouts_, book_.Of(state), options).Take();
     const Score score = EvaluateStep(compiled, layouts_->policy).score();
     EXPECT_FALSE(score < both.score() || both.score() < score);
     const auto sorted = [](std::vector<TimedInstance> instances) {
@@ -189,7 +190,7 @@ class Walk {
 
   // Given up where the step is longer, and nowhere else; by an evaluator that has seen few of the steps, too.
   void CompareWithLimits(const LayoutState& state, Nanos time) {
-    const CompileOptions options = OptionsOf(*layouts_, state);
+    const CompileOptions options{.switches = state.switches};
     LayoutEvaluator& other = possible_ % 8 == 0 ? seldom_ : evaluator_;
     const Result<Evaluation> within = other.Evaluate(book_.Of(state), options, time);
     ASSERT_TRUE(within.ok());

@@ -43,7 +43,7 @@ std::string RenderModuleTable(const Analysis& analysis,
                               const Cluster& cluster, const Style& style) {
   if (!distribution) return RenderLayers(analysis.layers, cluster, style);
   const std::string table =
-      RenderStrategy(analysis.strategy.rows, cluster, distribution->spec.fusion, style);
+      RenderStrategy(analysis.strategy.rows, cluster, distribution->spec.switches.fusion, style);
   const std::string copies = DescribeCopies(analysis.strategy.copied, cluster);
   if (table.empty()) return copies;
   return table + Wrap(DescribeAverages(analysis.strategy.averages) + "\n", style) + copies;

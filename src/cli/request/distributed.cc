@@ -83,7 +83,8 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
   const bool better = recomputed.after.score() < recomputed.before.score();
   if (of_auto && changed && !better) {
     result.notes.push_back(
-        "that is no faster, so gradients stay synchronised: auto's plan is never worse than what it found "
+        "that is no faster, so gradients stay synchronised: auto's plan is never worse than what "
+        "it found "
         "(--algo data-parallel recomputes them all the same)");
     return Ok();
   }
@@ -154,8 +155,8 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
 Result<DistributionSpec> ReadGivenLayouts(const SpaceOptions& options,
                                           const LayoutProblem& problem) {
   PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(options.layouts));
-  spec.local_batch_norm =
-      (spec.local_batch_norm && problem.HasBatchNorms()) || problem.local_batch_norm;
+  spec.switches.local_batch_norm =
+      (spec.switches.local_batch_norm && problem.HasBatchNorms()) || problem.local_batch_norm;
   return spec;
 }
 

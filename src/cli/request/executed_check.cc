@@ -49,8 +49,8 @@ std::vector<double> PartOfNumbers(const std::vector<double>& whole, const Tensor
                                   const DistributedStep::InputPiece& piece) {
   const std::string_view bytes(reinterpret_cast<const char*>(whole.data()),
                                whole.size() * sizeof(double));
-  return *NumbersIn(
-      PieceBytes(bytes, tensor.shape, sizeof(double), piece.place, piece.interval), DType::kF64);
+  return *NumbersIn(PieceBytes(bytes, tensor.shape, sizeof(double), piece.place, piece.interval),
+                    DType::kF64);
 }
 
 double Largest(const std::vector<double>& numbers) {
@@ -153,7 +153,7 @@ class Comparison {
 Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::string& plan_path,
                                             const PlanInputOptions& options) {
   PW_RETURN_IF_ERROR(CheckExecutable(plan.graph.graph));
-  if (plan.plan.distribution && plan.plan.distribution->spec.local_batch_norm) {
+  if (plan.plan.distribution && plan.plan.distribution->spec.switches.local_batch_norm) {
     return MakeError(ErrorCode::kField,
                      "its batch norms are local, so that its step is not that of one device",
                      "batch_norm", "Make the plan without --batch-norm local, or leave --run out.");
@@ -190,8 +190,8 @@ Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::s
   alone.devices = {{.name = "alone", .kind = ExecutionDevice::Kind::kSimulated}};
   const auto alone_left = Execute(*service, std::move(alone));
   if (!alone_left.ok()) {
-    return WithRecordedVersion(alone_left.error(), options.graph.value_or(
-                                                       FilesOf(plan.plan, plan_path).front()));
+    return WithRecordedVersion(alone_left.error(),
+                               options.graph.value_or(FilesOf(plan.plan, plan_path).front()));
   }
   const auto& expected = alone_left.value();
   PW_ASSIGN(ExecutionRequest together,

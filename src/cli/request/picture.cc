@@ -70,7 +70,8 @@ Status WritePictures(const PictureOptions& options, const Inputs& inputs, const 
     page.strategy = analysis.strategy.rows;
     page.averages = DescribeAverages(analysis.strategy.averages);
     AddIfAny(DescribeCopies(analysis.strategy.copied, cluster), page.warnings);
-    if (plan.distribution->spec.local_batch_norm) page.warnings.emplace_back(kLocalBatchNorm);
+    if (plan.distribution->spec.switches.local_batch_norm)
+      page.warnings.emplace_back(kLocalBatchNorm);
   }
   if (analysis.gpu_use) page.warnings.push_back(DescribeGpuUse(*analysis.gpu_use));
   page.notes = notes;

@@ -126,9 +126,9 @@ Json LayoutSpecsToJson(const LayoutSpecs& specs) {
 
 void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
   (*object)["layouts"] = LayoutSpecsToJson(spec.layouts);
-  (*object)["fusion_bytes"] = spec.fusion.count;
-  (*object)["batch_norm"] = spec.local_batch_norm ? kLocal : kSynchronised;
-  (*object)["broadcasts"] = spec.broadcasts;
+  (*object)["fusion_bytes"] = spec.switches.fusion.count;
+  (*object)["batch_norm"] = spec.switches.local_batch_norm ? kLocal : kSynchronised;
+  (*object)["broadcasts"] = spec.switches.broadcasts;
 }
 
 Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
@@ -139,7 +139,7 @@ Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
     spec.layouts.push_back(std::move(one));
   }
   if (document.contains("fusion_bytes")) {
-    PW_ASSIGN(spec.fusion, GetBytes(document, "fusion_bytes", ""));
+    PW_ASSIGN(spec.switches.fusion, GetBytes(document, "fusion_bytes", ""));
   }
   if (document.contains("batch_norm")) {
     PW_ASSIGN(const std::string text, GetString(document, "batch_norm", ""));
@@ -148,10 +148,10 @@ Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
                        fmt::format("\"{}\" is no way to compute batch norms", Printable(text, 60)),
                        "batch_norm", "It is synchronised or local.");
     }
-    spec.local_batch_norm = text == kLocal;
+    spec.switches.local_batch_norm = text == kLocal;
   }
   if (document.contains("broadcasts")) {
-    PW_ASSIGN(spec.broadcasts, GetBool(document, "broadcasts", ""));
+    PW_ASSIGN(spec.switches.broadcasts, GetBool(document, "broadcasts", ""));
   }
   return spec;
 }

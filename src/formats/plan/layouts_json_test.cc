@@ -15,9 +15,9 @@ DistributionSpec Sample() {
   spec.layouts = {{"*", GroupId(), "batch", {{"d0", 0, 3}, {"d1", 3, 8}}, LayoutOption::kAllReduce},
                   {"m.head", GroupId(), "", {{"d1", {}, {}}}, LayoutOption::kPlace},
                   {"", GroupId(7), "", {{"d*", {}, {}}}, LayoutOption::kModelParallel}};
-  spec.fusion = Bytes(1 << 20);
-  spec.local_batch_norm = true;
-  spec.broadcasts = false;
+  spec.switches.fusion = Bytes(1 << 20);
+  spec.switches.local_batch_norm = true;
+  spec.switches.broadcasts = false;
   return spec;
 }
 
@@ -43,8 +43,8 @@ TEST(LayoutsJson, ByHandLittleIsNeeded) {
   EXPECT_EQ(spec.layouts[1].option, LayoutOption::kPlace);
   EXPECT_EQ(spec.layouts[2].option, LayoutOption::kDuplicate);
   EXPECT_FALSE(spec.layouts[0].devices[1].from);
-  EXPECT_FALSE(spec.local_batch_norm);
-  EXPECT_TRUE(spec.broadcasts);
+  EXPECT_FALSE(spec.switches.local_batch_norm);
+  EXPECT_TRUE(spec.switches.broadcasts);
 }
 
 TEST(LayoutsJson, ErrorsNameThePlace) {

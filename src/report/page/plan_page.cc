@@ -240,7 +240,7 @@ class PageWriter {
       table.AddRow({row.name,
                     DescribeCompute(row),
                     DescribeComputeDevices(row, page_.cluster),
-                    DescribeSync(row, page_.cluster, distribution.spec.fusion),
+                    DescribeSync(row, page_.cluster, distribution.spec.switches.fusion),
                     FormatBytes(row.parameters),
                     FormatNanos(each),
                     {FormatShare(row.time_share), row.time_share}});

@@ -53,8 +53,9 @@ struct LayoutEvaluator::State {
   Writers& WritersFor(const CompileOptions& options) {
     for (Writers& of : writers) {
       const bool same = of.options.collectives == options.collectives &&
-                        of.options.broadcasts == options.broadcasts;
-      if (same && of.options.batch_norm_local == options.batch_norm_local) return of;
+                        of.options.switches.broadcasts == options.switches.broadcasts;
+      if (same && of.options.switches.local_batch_norm == options.switches.local_batch_norm)
+        return of;
     }
     writers.push_back({options, {}});
     return writers.back();
@@ -85,38 +86,43 @@ struct LayoutEvaluator::State {
 
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above) {
-    made_apart.reset();
+    apart.reset();
     if (IsAbove(abandon_above, layouts)) return Evaluation{.abandoned = true};
     by_compiler = false;
     ArrayWriter& writer = WriterFor(options, layouts);
     last = &writer;
-    fusion = options.fusion;
+    fusion = options.switches.fusion;
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     prices.PriceNew();
     // Both ways, as CompileStep has it.
-    std::optional<Evaluation> apart;
-    if (separable) {
+    const std::optional<bool> decided = options.switches.gradients_apart;
+    std::optional<Evaluation> in_two;
+    if (separable && decided.value_or(true)) {
       ArrayChanges changes(writer);
       if (SeparateGradients(prices, writer, changes)) {
-        PW_ASSIGN(apart, Simulate(layouts, options, abandon_above, writer, changes));
+        PW_ASSIGN(in_two, Simulate(layouts, options, abandon_above, writer, changes));
       }
     }
+    if (decided && in_two) {
+      if (!by_compiler && !in_two->abandoned) apart = true;
+      return *std::move(in_two);
+    }
     // What is longer than a step that fits is not looked at to its end.
-    const bool fits = apart && !apart->abandoned && apart->TotalOver() == Bytes(0);
-    const Nanos limit = fits ? std::min(abandon_above, apart->step_time) : abandon_above;
+    const bool fits = in_two && !in_two->abandoned && in_two->TotalOver() == Bytes(0);
+    const Nanos limit = fits ? std::min(abandon_above, in_two->step_time) : abandon_above;
     ArrayChanges changes(writer);
     PW_ASSIGN(Evaluation together, Simulate(layouts, options, limit, writer, changes));
     const bool is_apart =
-        apart && !apart->abandoned && (together.abandoned || apart->score() < together.score());
-    if (!by_compiler && (is_apart || !together.abandoned)) made_apart = is_apart;
-    return is_apart ? *std::move(apart) : std::move(together);
+        in_two && !in_two->abandoned && (together.abandoned || in_two->score() < together.score());
+    if (!by_compiler && (is_apart || !together.abandoned)) apart = is_apart;
+    return is_apart ? *std::move(in_two) : std::move(together);
   }
 
   // The last step is packed again as it is made: the other way may have been the last that was.
   std::vector<TimedInstance> Instances() {
-    PW_CHECK(made_apart.has_value());
+    PW_CHECK(apart.has_value());
     ArrayChanges changes(*last);
-    if (*made_apart) SeparateGradients(prices, *last, changes);
+    if (*apart) SeparateGradients(prices, *last, changes);
     if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, *last, changes);
     prices.PriceNew();
     PW_CHECK(packer.Pack(last->arrays(), /*with_paths=*/false, /*with_order=*/false).ok());
@@ -132,8 +138,8 @@ struct LayoutEvaluator::State {
 
   Result<Evaluation> Simulate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above, ArrayWriter& writer, ArrayChanges& changes) {
-    const bool fuses = options.fusion > Bytes(0);
-    if (fuses && !FuseAllReduces(options.fusion, prices, writer, changes)) {
+    const bool fuses = options.switches.fusion > Bytes(0);
+    if (fuses && !FuseAllReduces(options.switches.fusion, prices, writer, changes)) {
       by_compiler = true;
       return EvaluateLayouts(problem, layouts, options);
     }
@@ -154,15 +160,15 @@ struct LayoutEvaluator::State {
   std::optional<LayoutFloor> floor;  // where limits are given
   ArrayWriter* last = nullptr;       // of the last evaluation
   Bytes fusion;                      // its buckets
-  std::optional<bool> made_apart;
-  bool by_compiler = false;  // one of the two ways of this evaluation
+  std::optional<bool> apart;         // of the last evaluation
+  bool by_compiler = false;          // one of the two ways of this evaluation
 };
 
 LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem)
     : state_(std::make_unique<State>(problem)) {}
 LayoutEvaluator::~LayoutEvaluator() = default;
 
-std::optional<bool> LayoutEvaluator::made_apart() const { return state_->made_apart; }
+std::optional<bool> LayoutEvaluator::gradients_apart() const { return state_->apart; }
 
 std::vector<TimedInstance> LayoutEvaluator::Instances() { return state_->Instances(); }
 

@@ -29,11 +29,11 @@ class LayoutEvaluator {
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
                               Nanos abandon_above = Nanos(kMaxQuantity));
 
-  // Of the last evaluation: whether its gradients are made apart, as CompileStep decides; none where it was given up
-  // or failed, or that is left to the compiler.
-  std::optional<bool> made_apart() const;
+  // Of the last evaluation: whether its gradients are made apart, as CompileStep decides where the switches do not say
+  // it; none where it was given up or failed, or that is left to the compiler.
+  std::optional<bool> gradients_apart() const;
 
-  // The ops of that step, but for views. Only where made_apart() has a value.
+  // The ops of that step, but for views. Only where gradients_apart() has a value.
   std::vector<TimedInstance> Instances();
 
   // Whether that can be done without a graph; else Evaluate compiles. Costs by name,

@@ -134,7 +134,7 @@ class DataParallel {
     Candidate candidate = MakeCandidate(std::move(devices), kind == DataParallelKind::kProportional,
                                         kind == DataParallelKind::kServers);
     DistributionSpec spec = SpecOf(candidate);
-    if (kind == DataParallelKind::kHorovod) spec.fusion = kHorovodFusion;
+    if (kind == DataParallelKind::kHorovod) spec.switches.fusion = kHorovodFusion;
     PW_RETURN_IF_ERROR(Try(candidate, std::move(spec)));
     PW_RETURN_IF_ERROR(TryTransfers());
     return Take();
@@ -180,7 +180,7 @@ class DataParallel {
 
   DistributionSpec SpecOf(const Candidate& candidate) const {
     DistributionSpec spec;
-    spec.local_batch_norm = problem_.local_batch_norm;
+    spec.switches.local_batch_norm = problem_.local_batch_norm;
     LayoutSpec one;
     one.groups = "*";
     const Cluster& cluster = problem_.cluster;
@@ -207,7 +207,7 @@ class DataParallel {
     const Candidate best = best_candidate_;
     if (!best.servers || best.devices.size() < 3) return Ok();
     DistributionSpec spec = *result_.layouts;
-    spec.broadcasts = false;
+    spec.switches.broadcasts = false;
     return Try(best, std::move(spec));
   }
 

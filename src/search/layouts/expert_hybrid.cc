@@ -35,7 +35,7 @@ class Hybrid {
   Result<HybridLayouts> LayOut() {
     const ModelStructure found = StructureOf(graph_, problem_.axes);
     PW_ASSIGN(all_, DevicesToSplitOver(problem_, times_));
-    result_.spec.local_batch_norm = problem_.local_batch_norm;
+    result_.spec.switches.local_batch_norm = problem_.local_batch_norm;
     switch (found.kind) {
       case ModelKind::kExperts: PW_RETURN_IF_ERROR(LayOutExperts(found)); break;
       case ModelKind::kAttention: LayOutAttention(found); break;

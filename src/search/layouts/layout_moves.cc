@@ -337,8 +337,8 @@ std::vector<LayoutState> LayoutMoves::OtherWaysOf(const LayoutState& state) {
   for (const Bytes fusion : {Bytes(0), kBuckets}) {
     for (const bool broadcasts : {false, true}) {
       LayoutState way = state;
-      way.fusion = fusion;
-      way.broadcasts = broadcasts;
+      way.switches.fusion = fusion;
+      way.switches.broadcasts = broadcasts;
       if (!(way == state)) ways.push_back(std::move(way));
     }
   }
@@ -347,9 +347,9 @@ std::vector<LayoutState> LayoutMoves::OtherWaysOf(const LayoutState& state) {
 
 bool LayoutMoves::ChangeHow(LayoutState& state, Random& random) const {
   if (random.Below(2) == 0) {
-    state.fusion = state.fusion > Bytes(0) ? Bytes(0) : kBuckets;
+    state.switches.fusion = state.switches.fusion > Bytes(0) ? Bytes(0) : kBuckets;
   } else {
-    state.broadcasts = !state.broadcasts;
+    state.switches.broadcasts = !state.switches.broadcasts;
   }
   return true;
 }
@@ -405,7 +405,9 @@ std::optional<LayoutMoves::Neighbour> LayoutMoves::Draw(const LayoutState& state
 }
 
 std::vector<LayoutState> LayoutMoves::PlainStates() {
-  LayoutState placed;
+  // What is asked of the problem holds for all its states.
+  const StepSwitches plain{.local_batch_norm = layouts_.local_batch_norm};
+  LayoutState placed{{}, plain};
   for (const GroupId group : IdRange<GroupId>(layouts_.graph.group_count())) {
     placed.of_group.push_back(*std::find_if(
         targets_.candidates.begin(), targets_.candidates.end(),
@@ -416,7 +418,7 @@ std::vector<LayoutState> LayoutMoves::PlainStates() {
   for (const LayoutId id : targets_.candidates) {
     const bool by_samples = batch.valid() && book_[id].axis == layouts_.axes.axis(batch).name;
     if (!by_samples) continue;
-    LayoutState state;
+    LayoutState state{{}, plain};
     state.of_group = IdVector<GroupId, LayoutId>(layouts_.graph.group_count(), id);
     if (MayBe(state)) states.push_back(std::move(state));
   }

@@ -103,8 +103,8 @@ TEST(LayoutMoves, OfSingleGroupsChangeOneAndNothingElse) {
       std::optional<LayoutMoves::Neighbour> next = moves.Draw(state, chances, random);
       if (!next) continue;
       EXPECT_EQ(GroupsChanged(state, next->state), 1U);
-      EXPECT_EQ(next->state.fusion, state.fusion);
-      EXPECT_EQ(next->state.broadcasts, state.broadcasts);
+      EXPECT_EQ(next->state.switches.fusion, state.switches.fusion);
+      EXPECT_EQ(next->state.switches.broadcasts, state.switches.broadcasts);
       ASSERT_EQ(next->kinds.size(), 1U);
       kinds.insert(next->kinds.front());
       state = std::move(next->state);

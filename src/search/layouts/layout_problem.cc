@@ -77,24 +77,19 @@ std::vector<TimedInstance> InstancesOf(const CompiledStep& compiled) {
   return instances;
 }
 
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec,
-                                 std::optional<bool> made_apart) {
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec) {
   PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,
                                                   problem.costs, spec.layouts));
-  CompileOptions options;
-  options.batch_norm_local = spec.local_batch_norm;
-  options.fusion = spec.fusion;
-  options.broadcasts = spec.broadcasts;
-  return CompileStep(problem, layouts, options, made_apart);
+  return CompileStep(problem, layouts, {.switches = spec.switches});
 }
 
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
-                                 CompileOptions options, std::optional<bool> made_apart) {
-  options.separate_gradients = made_apart.value_or(true);
+                                 CompileOptions options) {
+  const bool decided = options.switches.gradients_apart.has_value();
   PW_ASSIGN(CompiledStep apart, CompileWith(problem, layouts, options));
-  if (made_apart || !MakesResultsApart(apart.step, problem.graph)) return apart;
+  if (decided || !MakesResultsApart(apart.step, problem.graph)) return apart;
   // What is ready earlier may come before something that more waits for.
-  options.separate_gradients = false;
+  options.switches.gradients_apart = false;
   PW_ASSIGN(CompiledStep together, CompileWith(problem, layouts, options));
   const Score of_apart = EvaluateStep(apart, problem.policy).score();
   if (of_apart < EvaluateStep(together, problem.policy).score()) return apart;

@@ -71,15 +71,13 @@ struct TimedInstance {
 std::vector<TimedInstance> InstancesOf(const CompiledStep& compiled);
 
 // Gradients are made apart (compile/rewrites/separate_gradients.h) where the step is faster for it, or needs
-// less memory that there is not; a step that has some is compiled and simulated both ways, unless `made_apart` says
-// which is the better one (LayoutEvaluator::made_apart). Errors: those of ResolveLayouts, Compile, CostsOfStep;
+// less memory that there is not; a step that has some is compiled and simulated both ways, unless the switches say
+// which is the better one (LayoutEvaluator::gradients_apart). Errors: those of ResolveLayouts, Compile, CostsOfStep;
 // kUnreachable where devices that have to exchange something cannot.
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec,
-                                 std::optional<bool> made_apart = std::nullopt);
-// The same of layouts that are resolved. `options.separate_gradients` is not looked at.
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec);
+// The same of layouts that are resolved.
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
-                                 CompileOptions options,
-                                 std::optional<bool> made_apart = std::nullopt);
+                                 CompileOptions options);
 
 }  // namespace placewright
 

@@ -112,15 +112,17 @@ TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
     const LayoutState state = StateOf(*problem, Split(), book).Take();
     LayoutEvaluator evaluator(*problem);
     LayoutState placed = state, bucket = state;
-    bucket.fusion = Bytes(1 << 20);
+    bucket.switches.fusion = Bytes(1 << 20);
     for (LayoutId& id : placed.of_group) id = book.Add({"", {{DeviceId(0), 0, 0}}});
     for (const LayoutState& one : {state, placed, bucket, state}) {
-      const CompileOptions options = OptionsOf(*problem, one);
+      const CompileOptions options{.switches = one.switches};
       ASSERT_TRUE(evaluator.Evaluate(book.Of(one), options).ok());
-      ASSERT_TRUE(evaluator.made_apart().has_value());
-      const bool is_apart = *evaluator.made_apart();
+      ASSERT_TRUE(evaluator.gradients_apart().has_value());
+      const bool is_apart = *evaluator.gradients_apart();
       EXPECT_EQ(is_apart, apart && !(one == placed));
-      const CompiledStep compiled = CompileStep(*problem, book.Of(one), options, is_apart).Take();
+      CompileOptions decided = options;
+      decided.switches.gradients_apart = is_apart;
+      const CompiledStep compiled = CompileStep(*problem, book.Of(one), decided).Take();
       std::vector<TimedInstance> expected = InstancesOf(compiled);
       std::vector<TimedInstance> instances = evaluator.Instances();
       for (std::vector<TimedInstance>* of : {&expected, &instances}) {
@@ -131,7 +133,7 @@ TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
       // The two gradients, 20 ops, the update.
       EXPECT_EQ(instances.size(), ((is_apart ? 2U : 1U) + 20U + 1U) * (one == placed ? 1U : 2U));
       ASSERT_TRUE(evaluator.Evaluate(book.Of(one), options, Nanos(1)).ok());
-      EXPECT_FALSE(evaluator.made_apart().has_value());
+      EXPECT_FALSE(evaluator.gradients_apart().has_value());
     }
   }
 }

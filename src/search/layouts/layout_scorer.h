@@ -120,18 +120,18 @@ class LayoutScorer {
   }
 
   // Whether a state's gradients are made apart, where that need not be compiled to be known.
-  std::optional<bool> MadeApart(const LayoutState& state) {
+  std::optional<bool> GradientsApart(const LayoutState& state) {
     Slot& slot = slots_.front();
     book_.Give(state, slot.layouts);
-    const auto evaluation = slot.evaluator.Evaluate(slot.layouts, OptionsOf(problem_, state));
-    return evaluation.ok() ? slot.evaluator.made_apart() : std::nullopt;
+    const auto evaluation = slot.evaluator.Evaluate(slot.layouts, {.switches = state.switches});
+    return evaluation.ok() ? slot.evaluator.gradients_apart() : std::nullopt;
   }
 
   // Errors: those of CompileStep.
   Result<std::vector<TimedInstance>> InstancesOfState(const LayoutState& state) {
-    if (MadeApart(state).has_value()) return slots_.front().evaluator.Instances();
+    if (GradientsApart(state).has_value()) return slots_.front().evaluator.Instances();
     PW_ASSIGN(const CompiledStep compiled,
-              CompileStep(problem_, book_.Of(state), OptionsOf(problem_, state)));
+              CompileStep(problem_, book_.Of(state), {.switches = state.switches}));
     return InstancesOf(compiled);
   }
 
@@ -148,7 +148,7 @@ class LayoutScorer {
     if (trial.known) return trial.known;
     PW_ASSIGN(
         const Evaluation evaluation,
-        slot.evaluator.Evaluate(slot.layouts, OptionsOf(problem_, *trial.state), trial.longest));
+        slot.evaluator.Evaluate(slot.layouts, {.switches = trial.state->switches}, trial.longest));
     return evaluation.abandoned ? std::nullopt : std::optional(evaluation.score());
   }
 

@@ -108,7 +108,7 @@ class LayoutRun : public PlannerRun {
  private:
   static constexpr int64_t kDrawsInVain = 1000;
   static constexpr int64_t kDrawsAnew = 100;  // of what was tried
-  static constexpr int64_t kNearPart = 7;  // a step that is a seventh longer is near
+  static constexpr int64_t kNearPart = 7;     // a step that is a seventh longer is near
 
   Status TryStarts(const Placement& placed) {
     std::vector<LayoutState> starts;
@@ -185,9 +185,9 @@ class LayoutRun : public PlannerRun {
   Status TakePlan(const LayoutState& state) {
     DistributionSpec spec = SpecOf(problem_, book_, state);
     PW_ASSIGN(const LayoutState stated, StateOf(problem_, spec, book_));
-    const std::optional<bool> apart = scorer_.MadeApart(stated);
-    PW_ASSIGN(CompiledStep compiled,
-              CompileStep(problem_, book_.Of(stated), OptionsOf(problem_, stated), apart));
+    CompileOptions options{.switches = stated.switches};
+    options.switches.gradients_apart = scorer_.GradientsApart(stated);
+    PW_ASSIGN(CompiledStep compiled, CompileStep(problem_, book_.Of(stated), options));
     const Evaluation evaluation = EvaluateStep(compiled, problem_.policy);
     result_.compiled = std::make_shared<CompiledStep>(std::move(compiled));
     result_.feasible = evaluation.feasible;
@@ -205,7 +205,7 @@ class LayoutRun : public PlannerRun {
   }
 
   LayoutState StateOfPlacement(const Placement& placed) {
-    LayoutState state;
+    LayoutState state{{}, {.local_batch_norm = problem_.local_batch_norm}};
     state.of_group = IdVector<GroupId, LayoutId>(problem_.graph.group_count());
     for (const OpId op : problem_.graph.ops()) {
       const DeviceId device = op.index() < placed.size() ? placed[op] : DeviceId();

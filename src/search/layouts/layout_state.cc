@@ -44,13 +44,21 @@ IdVector<GroupId, bool> SplitGroupsOf(const LayoutProblem& problem, const Layout
   return split;
 }
 
+// What is asked of the problem, or decided for each step, no spec says.
+StepSwitches SwitchesOf(const LayoutProblem& problem, const DistributionSpec& spec) {
+  StepSwitches switches = spec.switches;
+  switches.local_batch_norm = problem.local_batch_norm;
+  switches.gradients_apart.reset();
+  return switches;
+}
+
 }  // namespace
 
 uint64_t HashOf(const LayoutState& state) {
   uint64_t hash = 0;
   const auto mix = [&](uint64_t number) { hash = Random(hash ^ number).Next(); };
-  mix(static_cast<uint64_t>(state.fusion.count));
-  mix(state.broadcasts ? 1 : 0);
+  mix(static_cast<uint64_t>(state.switches.fusion.count));
+  mix(state.switches.broadcasts ? 1 : 0);
   for (const LayoutId id : state.of_group) mix(id.index());
   return hash;
 }
@@ -78,7 +86,7 @@ Result<LayoutState> StateOf(const LayoutProblem& problem, const DistributionSpec
                                             problem.costs, spec.layouts));
   std::vector<LayoutId> ids;
   for (Layout& layout : layouts.layouts) ids.push_back(book.Add(std::move(layout)));
-  LayoutState state{{}, spec.fusion, spec.broadcasts};
+  LayoutState state{{}, SwitchesOf(problem, spec)};
   for (const LayoutId id : layouts.of_group) {
     state.of_group.push_back(id.valid() ? ids[id.index()] : LayoutId());
   }
@@ -114,15 +122,7 @@ DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
     }
     wanted.of_group[group] = found->second;
   }
-  return {SpecsOf(problem.graph, wanted), state.fusion, problem.local_batch_norm, state.broadcasts};
-}
-
-CompileOptions OptionsOf(const LayoutProblem& problem, const LayoutState& state) {
-  CompileOptions options;
-  options.batch_norm_local = problem.local_batch_norm;
-  options.fusion = state.fusion;
-  options.broadcasts = state.broadcasts;
-  return options;
+  return {SpecsOf(problem.graph, wanted), state.switches};
 }
 
 }  // namespace placewright

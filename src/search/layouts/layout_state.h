@@ -18,8 +18,7 @@ namespace placewright {
 
 struct LayoutState {
   IdVector<GroupId, LayoutId> of_group;  // in a LayoutBook
-  Bytes fusion;                          // as in DistributionSpec
-  bool broadcasts = true;
+  StepSwitches switches;
   friend bool operator==(const LayoutState&, const LayoutState&) = default;
 };
 
@@ -62,8 +61,6 @@ Result<LayoutState> StateOf(const LayoutProblem& problem, const DistributionSpec
 // without an axis.
 DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
                         const LayoutState& state);
-
-CompileOptions OptionsOf(const LayoutProblem& problem, const LayoutState& state);
 
 }  // namespace placewright
 

@@ -31,8 +31,8 @@ class LayoutTrials {
                               Nanos abandon_above = Nanos(kMaxQuantity)) {
     PW_ASSIGN(LayoutState state, StateOf(problem_, spec, book_));
     if (const Evaluation* known = Known(state)) return *known;
-    PW_ASSIGN(Evaluation evaluation, evaluator_.Evaluate(book_.Of(state), OptionsOf(problem_, state),
-                                                         abandon_above));
+    PW_ASSIGN(Evaluation evaluation,
+              evaluator_.Evaluate(book_.Of(state), {.switches = state.switches}, abandon_above));
     if (!evaluation.abandoned) known_.emplace_back(std::move(state), evaluation);
     return evaluation;
   }

@@ -83,7 +83,7 @@ std::optional<LayoutOptimum> BestOfLayouts(const LayoutProblem& problem, int64_t
     for (size_t g = 0; g < groups; ++g) tried.of_group.push_back(LayoutId(first[g] + digits[g]));
     for (const bool broadcasts : {true, false}) {
       CompileOptions options;
-      options.broadcasts = broadcasts;
+      options.switches.broadcasts = broadcasts;
       const Result<Evaluation> evaluation = EvaluateLayouts(problem, tried, options);
       if (!evaluation.ok()) continue;
       const Score score = evaluation.value().score();

@@ -124,7 +124,7 @@ DistributionSpec EvenSplit() {
 
 Result<Evaluation> EvaluateState(const LayoutProblem& problem, LayoutBook& book,
                                  const LayoutState& state) {
-  return EvaluateLayouts(problem, book.Of(state), OptionsOf(problem, state));
+  return EvaluateLayouts(problem, book.Of(state), {.switches = state.switches});
 }
 
 }  // namespace placewright

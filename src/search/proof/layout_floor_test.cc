@@ -35,7 +35,7 @@ TEST(LayoutFloor, IsNeverAboveDrawnSteps) {
         layouts.layouts.push_back(choice[tiny.random.Below(choice.size())]);
       }
       CompileOptions options;
-      options.batch_norm_local = tiny.random.Below(4) == 0;
+      options.switches.local_batch_norm = tiny.random.Below(4) == 0;
       const Result<Evaluation> step = EvaluateLayouts(*tiny.layouts, layouts, options);
       if (!step.ok()) continue;
       ++compared;
@@ -73,7 +73,8 @@ Cluster TwoGpus() {
   for (const char* name : {"a", "b"}) {
     builder.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 28)}).Take();
   }
-  EXPECT_TRUE(builder.Connect("a", "b", BytesPerSecond(1 << 30), Nanos(10), Duplex::kFull, "").ok());
+  EXPECT_TRUE(
+      builder.Connect("a", "b", BytesPerSecond(1 << 30), Nanos(10), Duplex::kFull, "").ok());
   return std::move(builder).Build().Take();
 }
 

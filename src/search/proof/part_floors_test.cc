@@ -67,7 +67,7 @@ int CompareDrawnSteps(uint64_t seeds, bool measured) {
         layouts.layouts.push_back(choice[tiny.random.Below(choice.size())]);
       }
       CompileOptions options;
-      options.batch_norm_local = tiny.random.Below(4) == 0;
+      options.switches.local_batch_norm = tiny.random.Below(4) == 0;
       const Result<CompiledStep> compiled = CompileStep(problem, layouts, options);
       if (!compiled.ok()) continue;
       ++compared;

@@ -65,7 +65,7 @@ class SfbSearch {
     FindClaims();
     PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem_.graph, problem_.axes, problem_.cluster,
                                                     problem_.costs, spec_.layouts));
-    steps_ = FindReplicatedSteps(problem_, layouts, spec_.local_batch_norm, instances);
+    steps_ = FindReplicatedSteps(problem_, layouts, spec_.switches.local_batch_norm, instances);
     return Ok();
   }
 
@@ -296,7 +296,8 @@ std::string SfbResult::Note() const {
                        pieces == 0 ? "each costs less to synchronise"
                                    : "no step with fewer synchronised ones is faster");
   }
-  const std::string ops = fmt::format("{} op{}", duplicated.size(), duplicated.size() == 1 ? "" : "s");
+  const std::string ops =
+      fmt::format("{} op{}", duplicated.size(), duplicated.size() == 1 ? "" : "s");
   const std::string what =
       recomputed == 0
           ? fmt::format("{} computed by every device, not in parts, and no gradient", ops)

@@ -42,7 +42,7 @@ MaybeViolation CheckStorages(const Graph& original, const DistributedStep& step)
 
 Findings CheckDistribution(const Graph& original, const DistributedStep& step,
                            const Cluster& cluster, const DistributionSpec& spec) {
-  Findings findings = Interpret(original, step, spec.local_batch_norm);
+  Findings findings = Interpret(original, step, spec.switches.local_batch_norm);
   if (!findings.violation) findings.violation = CheckStorages(original, step);
   if (!findings.violation) findings.violation = CheckCollectiveOrder(step);
   if (findings.violation) return findings;
@@ -54,7 +54,8 @@ Findings CheckDistribution(const Graph& original, const DistributedStep& step,
     CHECK_PLAN_RETURN_IF_VIOLATED(
         CheckShares(original, axes, step, cluster, layouts, findings.cuts));
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckSwitches(step, spec));
-    return spec.local_batch_norm ? CheckLocalNorms(original, step, findings.cuts) : std::nullopt;
+    return spec.switches.local_batch_norm ? CheckLocalNorms(original, step, findings.cuts)
+                                          : std::nullopt;
   };
   findings.violation = check();
   return findings;

@@ -237,14 +237,14 @@ MaybeViolation CheckSwitches(const DistributedStep& step, const DistributionSpec
                        fmt::format("\"{}\" {}", Printable(op.name, 80), message),
                        PlaceOf(step, id)};
     };
-    if (op.type == "placewright.broadcast.default" && !spec.broadcasts) {
+    if (op.type == "placewright.broadcast.default" && !spec.switches.broadcasts) {
       return wrong("is a broadcast, where the plan says that there are none");
     }
     if (op.type != "placewright.pack.default" || op.outputs.empty()) continue;
     const int64_t bytes = step.graph.tensor(op.outputs.front()).bytes.count;
-    if (bytes <= spec.fusion.count) continue;
+    if (bytes <= spec.switches.fusion.count) continue;
     return wrong(fmt::format("joins {} bytes of gradients, where fusion_bytes is {}", bytes,
-                             spec.fusion.count));
+                             spec.switches.fusion.count));
   }
   return std::nullopt;
 }

@@ -1,0 +1,29 @@
+// What holds for a whole step that is distributed, whatever the layouts of its groups.
+#ifndef PLACEWRIGHT_PLAN_STEP_SWITCHES_H_
+#define PLACEWRIGHT_PLAN_STEP_SWITCHES_H_
+
+#include <optional>
+
+#include "base/units.h"
+
+namespace placewright {
+
+struct StepSwitches {
+  // All-reduces of gradients are joined up to this size (compile/rewrites/fuse_all_reduces.h); 0: none are.
+  Bytes fusion;
+  // Batch norms in training: each part is normalised by its own mean and variance, not by those of all parts,
+  // where the backward has the same parts and every part more than one element of a channel. The step is
+  // another one then. Every device keeps running statistics of its parts; those of the first device count.
+  bool local_batch_norm = false;
+  // What one device has and several others read at once crosses in a Broadcast; false: in transfers, each as soon
+  // as its link is free.
+  bool broadcasts = true;
+  // Gradients of input and weight that one op makes are made by two where one of them leaves the device and
+  // the other stays (compile/rewrites/separate_gradients.h). None: nothing has decided it yet.
+  std::optional<bool> gradients_apart = {};
+  friend bool operator==(const StepSwitches&, const StepSwitches&) = default;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLAN_STEP_SWITCHES_H_
