@@ -107,7 +107,8 @@ constexpr const char* kSamples = "input:x[0]";
 TEST(Compiler, DataParallelismIsASplitOfTheSamples) {
   const Step step;
   const DistributedStep made =
-      step.CompileWith({kSamples, {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}}).Take();
+      step.CompileWith({step.axes->Find(kSamples), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}})
+          .Take();
   EXPECT_EQ(Lines(made, *step.cluster),
             "y@a = aten.mm.default(input:x[0:0-1], param:w@a) [1 2] on a\n"
             "y@b = aten.mm.default(input:x[0:1-4], param:w@b) [3 2] on b\n"
@@ -155,7 +156,7 @@ TEST(Compiler, ReductionsJoinInBuckets) {
   const NamedAxes axes(graph);
   const Step other;
   Layouts layouts;
-  layouts.layouts.push_back({"input:x[1]", {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
+  layouts.layouts.push_back({axes.Find("input:x[1]"), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   CompileOptions options;
   options.switches.fusion = Bytes(48);
@@ -179,8 +180,8 @@ TEST(Compiler, ReductionsJoinInBuckets) {
 TEST(Compiler, PartialSumsAreAddedWhereTheyAreWanted) {
   const Step step;
   Layouts layouts;
-  layouts.layouts = {{kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
-                     {"", {{DeviceId(2), 0, 0}}}};
+  layouts.layouts = {{step.axes->Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
+                     {AxisId(), {{DeviceId(2), 0, 0}}}};
   layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
   layouts.of_group[step.graph->group(step.graph->FindOp("w1"))] = LayoutId(1);
   CompileOptions options;
@@ -228,8 +229,8 @@ TEST(Compiler, WhatIsBroadcastIsViewedWhereItIs) {
   const NamedAxes axes(graph);
   const Step other;
   Layouts layouts;
-  layouts.layouts = {{kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
-                     {"", {{DeviceId(2), 0, 0}}}};
+  layouts.layouts = {{axes.Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
+                     {AxisId(), {{DeviceId(2), 0, 0}}}};
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   layouts.of_group[graph.group(graph.FindOp("t"))] = LayoutId(1);
   const DistributedStep made = Compile(graph, axes, layouts, *other.cluster).Take();
@@ -251,8 +252,8 @@ TEST(Compiler, WhatIsBroadcastIsViewedWhereItIs) {
 TEST(Compiler, ASumThatIsWantedInPartsIsScattered) {
   const Step step;
   Layouts layouts;
-  layouts.layouts = {{kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
-                     {"input:g[1]", {{DeviceId(1), 0, 1}, {DeviceId(0), 1, 2}}}};
+  layouts.layouts = {{step.axes->Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
+                     {step.axes->Find("input:g[1]"), {{DeviceId(1), 0, 1}, {DeviceId(0), 1, 2}}}};
   layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
   layouts.of_group[step.graph->group(step.graph->FindOp("w1"))] = LayoutId(1);
   CompileOptions options;
@@ -282,7 +283,8 @@ TEST(Compiler, ASumThatIsWantedInPartsIsScattered) {
 TEST(Compiler, ASplitOfAWeightNeedsNoSum) {
   const Step step;
   const DistributedStep made =
-      step.CompileWith({"input:g[1]", {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 2}}}).Take();
+      step.CompileWith({step.axes->Find("input:g[1]"), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 2}}})
+          .Take();
   const std::string lines = Lines(made, *step.cluster);
   EXPECT_EQ(made.graph.collective_count(), 0u) << lines;
   EXPECT_THAT(lines, HasSubstr("w1@b = aten.add_.Tensor(param:w@b, gw@b) [3 1] on b\n"));
@@ -291,7 +293,7 @@ TEST(Compiler, ASplitOfAWeightNeedsNoSum) {
 // One device: the step itself.
 TEST(Compiler, APlacementIsTheSimplestLayout) {
   const Step step;
-  const DistributedStep made = step.CompileWith({"", {{DeviceId(1), 0, 0}}}).Take();
+  const DistributedStep made = step.CompileWith({AxisId(), {{DeviceId(1), 0, 0}}}).Take();
   ASSERT_EQ(made.graph.op_count(), step.graph->op_count());
   for (const OpId op : made.graph.ops()) {
     EXPECT_EQ(made.graph.op(op).name, step.graph->op(op).name);
@@ -319,7 +321,7 @@ TEST(Compiler, PiecesAreWrittenThoughAllWasGathered) {
   const NamedAxes axes(graph);
   const Step other;
   Layouts layouts;
-  layouts.layouts.push_back({"param:w[0]", {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
+  layouts.layouts.push_back({axes.Find("param:w[0]"), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   const DistributedStep made = Compile(graph, axes, layouts, *other.cluster).Take();
   EXPECT_EQ(Lines(made, *other.cluster),
@@ -373,7 +375,8 @@ struct NormStep {
 
   DistributedStep CompileWith(const CompileOptions& options) const {
     Layouts layouts;
-    layouts.layouts.push_back({"input:x[0]", {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 6}}});
+    layouts.layouts.push_back(
+        {axes->Find("input:x[0]"), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 6}}});
     layouts.of_group = IdVector<GroupId, LayoutId>(graph->group_count(), LayoutId(0));
     return Compile(*graph, *axes, layouts, *devices.cluster, options).Take();
   }
@@ -482,7 +485,7 @@ TEST(Compiler, WritesThroughViewsOfCopiesAreNotLost) {
   const Step other;
   const auto compile = [&](const char* axis, int64_t size) {
     Layouts layouts;
-    layouts.layouts.push_back({axis, {{DeviceId(0), 0, 1}, {DeviceId(1), 1, size}}});
+    layouts.layouts.push_back({axes.Find(axis), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, size}}});
     layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
     return Compile(graph, axes, layouts, *other.cluster);
   };
@@ -502,20 +505,19 @@ TEST(Compiler, LayoutsThatCannotBeAreErrors) {
     EXPECT_FALSE(made.ok());
     return made.ok() ? std::string() : made.error().ToString();
   };
-  EXPECT_THAT(error({"", {}}), HasSubstr("no devices"));
-  EXPECT_THAT(error({"", {{DeviceId(0), 0, 0}, {DeviceId(0), 0, 0}}}),
+  EXPECT_THAT(error({AxisId(), {}}), HasSubstr("no devices"));
+  EXPECT_THAT(error({AxisId(), {{DeviceId(0), 0, 0}, {DeviceId(0), 0, 0}}}),
               HasSubstr("a stands in it twice"));
-  EXPECT_THAT(error({"", {{DeviceId(9), 0, 0}}}), HasSubstr("a device that there is not"));
-  EXPECT_THAT(error({"batch", {{DeviceId(0), 0, 4}}}), HasSubstr("the batch cannot be split"));
-  EXPECT_THAT(error({"input:y[0]", {{DeviceId(0), 0, 4}}}), HasSubstr("no axis is called"));
-  EXPECT_THAT(error({kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}}}),
+  EXPECT_THAT(error({AxisId(), {{DeviceId(9), 0, 0}}}), HasSubstr("a device that there is not"));
+  EXPECT_THAT(error({AxisId(99), {{DeviceId(0), 0, 4}}}), HasSubstr("an axis that there is not"));
+  EXPECT_THAT(error({step.axes->Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}}}),
               HasSubstr("cover 3 of 4"));
-  EXPECT_THAT(error({kSamples, {{DeviceId(0), 0, 2}, {DeviceId(1), 3, 4}}}),
+  EXPECT_THAT(error({step.axes->Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 3, 4}}}),
               HasSubstr("do not follow one another"));
-  EXPECT_THAT(error({kSamples, {{DeviceId(0), 0, 0}, {DeviceId(1), 0, 4}}}),
+  EXPECT_THAT(error({step.axes->Find(kSamples), {{DeviceId(0), 0, 0}, {DeviceId(1), 0, 4}}}),
               HasSubstr("do not follow one another"));
   Layouts forgotten;
-  forgotten.layouts = {{"", {{DeviceId(0), 0, 0}}}};
+  forgotten.layouts = {{AxisId(), {{DeviceId(0), 0, 0}}}};
   EXPECT_THAT(Compile(*step.graph, *step.axes, forgotten, *step.cluster).error().ToString(),
               HasSubstr("has no layout"));
 }

@@ -58,7 +58,7 @@ inline Layouts RandomLayouts(Random& random, const Graph& graph, const NamedAxes
     AxisId axis = random.Below(2) == 0 ? axes.batch() : AxisId(random.Below(axes.axis_count()));
     const bool split =
         random.Below(4) > 0 && axes.axis(axis).size >= static_cast<int64_t>(some.size());
-    if (split) layout.axis = axes.axis(axis).name;
+    if (split) layout.axis = axis;
     if (split) layout.shares = RandomShares(random, some, axes.axis(axis).size);
     for (size_t i = 0; !split && i < some.size(); ++i) layout.shares.push_back({some[i], 0, 0});
     layouts.of_group.push_back(LayoutId(layouts.layouts.size()));
@@ -68,9 +68,10 @@ inline Layouts RandomLayouts(Random& random, const Graph& graph, const NamedAxes
 }
 
 // Every group split by the batch, or else everywhere.
-inline Layouts DataParallelLayouts(const Graph& graph, const std::vector<Share>& shares) {
+inline Layouts DataParallelLayouts(const Graph& graph, const NamedAxes& axes,
+                                   const std::vector<Share>& shares) {
   Layouts layouts;
-  layouts.layouts.push_back({"batch", shares});
+  layouts.layouts.push_back({axes.batch(), shares});
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   return layouts;
 }

@@ -17,19 +17,9 @@ Error InLayout(size_t index, std::string message, std::string remedy) {
 }
 
 Status CheckAxis(size_t index, const Layout& layout, const NamedAxes& axes) {
-  const AxisId axis = axes.Find(layout.axis);
-  if (!axis.valid()) {
-    if (layout.axis == "batch") {
-      Error error = axes.WhyNoBatch();
-      error.place = fmt::format("layouts[{}]", index);
-      return error;
-    }
-    std::vector<std::string> names;
-    for (const AxisId id : axes.axes()) names.push_back(axes.axis(id).name);
-    return InLayout(index,
-                    fmt::format("no axis is called \"{}\"{}", Printable(layout.axis, 80),
-                                DidYouMean(layout.axis, names)),
-                    "`placewright inspect --axes` lists them.");
+  const AxisId axis = layout.axis;
+  if (axis.index() >= axes.axis_count()) {
+    return InLayout(index, "it names an axis that there is not", "Name one of the step's.");
   }
   const int64_t size = axes.axis(axis).size;
   int64_t next = 0;
@@ -38,7 +28,7 @@ Status CheckAxis(size_t index, const Layout& layout, const NamedAxes& axes) {
       return InLayout(index,
                       fmt::format("the shares of axis \"{}\" do not follow one another: [{}, {}) "
                                   "stands where one from {} is due",
-                                  Printable(layout.axis, 80), share.from, share.to, next),
+                                  Printable(axes.axis(axis).name, 80), share.from, share.to, next),
                       size < static_cast<int64_t>(layout.shares.size())
                           ? fmt::format("Give at most {} devices a share each.", size)
                           : "Give every device a share of at least 1, in ascending order.");
@@ -48,7 +38,7 @@ Status CheckAxis(size_t index, const Layout& layout, const NamedAxes& axes) {
   if (next == size) return Ok();
   return InLayout(index,
                   fmt::format("the shares of axis \"{}\" cover {} of {}",
-                              Printable(layout.axis, 80), next, size),
+                              Printable(axes.axis(axis).name, 80), next, size),
                   fmt::format("Let them add up to {}.", size));
 }
 
@@ -73,7 +63,7 @@ Status CheckLayouts(const Graph& graph, const NamedAxes& axes, const Layouts& la
             "Give every device one share.");
       }
     }
-    if (!layout.axis.empty()) PW_RETURN_IF_ERROR(CheckAxis(i, layout, axes));
+    if (layout.axis.valid()) PW_RETURN_IF_ERROR(CheckAxis(i, layout, axes));
   }
   for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
     const bool given = group.index() < layouts.of_group.size() && layouts.of_group[group].valid() &&

@@ -176,13 +176,13 @@ class Resolver {
     PW_ASSIGN(const AxisId axis, AxisOf(index, groups));
     const int64_t size = axes_.axis(axis).size;
     const auto parts = static_cast<int64_t>(devices.size());
-    Layout layout{axes_.axis(axis).name, {}};
+    Layout layout{axis, {}};
     if (size < parts) {
-      return MakeError(
-          ErrorCode::kField,
-          fmt::format("\"{}\" has {} {} at most, fewer than the {} devices",
-                      Printable(layout.axis, 80), size, size == 1 ? "part" : "parts", parts),
-          Place(index, ".devices"), fmt::format("Name at most {} devices.", size));
+      return MakeError(ErrorCode::kField,
+                       fmt::format("\"{}\" has {} {} at most, fewer than the {} devices",
+                                   Printable(axes_.axis(axis).name, 80), size,
+                                   size == 1 ? "part" : "parts", parts),
+                       Place(index, ".devices"), fmt::format("Name at most {} devices.", size));
     }
     const bool stated = spec.devices.front().from.has_value();
     for (const LayoutSpec::Device& device : spec.devices) {
@@ -200,7 +200,7 @@ class Resolver {
     return layout;
   }
 
-  static Status CheckShares(size_t index, const Layout& layout, int64_t size) {
+  Status CheckShares(size_t index, const Layout& layout, int64_t size) const {
     int64_t next = 0;
     for (size_t i = 0; i < layout.shares.size(); ++i) {
       const Share& share = layout.shares[i];
@@ -216,7 +216,7 @@ class Resolver {
     if (next == size) return Ok();
     return MakeError(ErrorCode::kField,
                      fmt::format("the shares cover {} of the {} of \"{}\"", next, size,
-                                 Printable(layout.axis, 80)),
+                                 Printable(axes_.axis(layout.axis).name, 80)),
                      Place(index, ".devices"), fmt::format("Let them add up to {}.", size));
   }
 
@@ -267,7 +267,7 @@ class Resolver {
     PW_ASSIGN(const auto devices, DevicesOf(index));
     PW_ASSIGN(const std::vector<int32_t> part, PartsOf(groups, devices.size()));
     std::vector<LayoutId> places;
-    for (const auto& [device, entry] : devices) places.push_back(Add({"", {{device, 0, 0}}}));
+    for (const auto& [device, entry] : devices) places.push_back(Add({AxisId(), {{device, 0, 0}}}));
     for (size_t i = 0; i < groups.size(); ++i) {
       layouts_.of_group[groups[i]] = places[static_cast<size_t>(part[i])];
     }
@@ -302,7 +302,7 @@ class Resolver {
   // The groups that hold parameters, on the devices in turn.
   void Serve(const std::vector<GroupId>& groups, const std::vector<Share>& servers) {
     std::vector<LayoutId> places;
-    for (const Share& server : servers) places.push_back(Add({"", {{server.device, 0, 0}}}));
+    for (const Share& server : servers) places.push_back(Add({AxisId(), {{server.device, 0, 0}}}));
     IdVector<GroupId, bool> named(graph_.group_count(), false), done = named;
     for (const GroupId group : groups) named[group] = true;
     size_t next = 0;

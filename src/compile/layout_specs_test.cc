@@ -87,7 +87,8 @@ TEST(LayoutSpecs, SharesAreEqualWhereNoneIsStated) {
   const TwoLayers step;
   const Layouts layouts = step.Resolve({Everywhere()}).Take();
   EXPECT_EQ(step.Of(layouts, "first.mm"),
-            (Layout{kRows, {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}, {DeviceId(2), 5, 8}}}));
+            (Layout{step.axes->Find(kRows),
+                    {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}, {DeviceId(2), 5, 8}}}));
   EXPECT_EQ(layouts.layouts.size(), 1u);
 }
 
@@ -97,7 +98,7 @@ TEST(LayoutSpecs, LaterOnesWin) {
       step.Resolve({Everywhere(), Spec("m.second", "", {{"d1", {}, {}}}, LayoutOption::kPlace)})
           .Take();
   EXPECT_EQ(step.Of(layouts, "first.mm").shares.size(), 3u);
-  EXPECT_EQ(step.Of(layouts, "second.mm"), (Layout{"", {{DeviceId(1), 0, 0}}}));
+  EXPECT_EQ(step.Of(layouts, "second.mm"), (Layout{AxisId(), {{DeviceId(1), 0, 0}}}));
 }
 
 TEST(LayoutSpecs, ParameterServersTakeTurns) {
@@ -106,8 +107,8 @@ TEST(LayoutSpecs, ParameterServersTakeTurns) {
   spec.option = LayoutOption::kParameterServer;
   const Layouts layouts = step.Resolve({spec}).Take();
   EXPECT_EQ(step.Of(layouts, "first.mm").shares.size(), 3u);
-  EXPECT_EQ(step.Of(layouts, "first.update"), (Layout{"", {{DeviceId(0), 0, 0}}}));
-  EXPECT_EQ(step.Of(layouts, "second.update"), (Layout{"", {{DeviceId(1), 0, 0}}}));
+  EXPECT_EQ(step.Of(layouts, "first.update"), (Layout{AxisId(), {{DeviceId(0), 0, 0}}}));
+  EXPECT_EQ(step.Of(layouts, "second.update"), (Layout{AxisId(), {{DeviceId(1), 0, 0}}}));
 }
 
 TEST(LayoutSpecs, ModelParallelismUsesEveryDevice) {
@@ -130,8 +131,8 @@ TEST(LayoutSpecs, OneGroupByNumber) {
   one.group = step.graph->group(step.graph->FindOp("second.mm"));
   const Layouts layouts = step.Resolve({Everywhere(), one}).Take();
   EXPECT_EQ(step.Of(layouts, "second.mm"),
-            (Layout{"", {{DeviceId(0), 0, 0}, {DeviceId(2), 0, 0}}}));
-  EXPECT_EQ(step.Of(layouts, "second.update").axis, kRows);
+            (Layout{AxisId(), {{DeviceId(0), 0, 0}, {DeviceId(2), 0, 0}}}));
+  EXPECT_EQ(step.Of(layouts, "second.update").axis, step.axes->Find(kRows));
 }
 
 TEST(LayoutSpecs, ErrorsNameThePlace) {

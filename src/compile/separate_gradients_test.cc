@@ -110,7 +110,7 @@ struct ConvolutionStep {
   std::unique_ptr<Cluster> cluster;
 };
 
-Layout SplitOf(const char* axis, int64_t size) {
+Layout SplitOf(AxisId axis, int64_t size) {
   return {axis, {{DeviceId(0), 0, 1}, {DeviceId(1), 1, size}}};
 }
 
@@ -133,14 +133,14 @@ std::string LinesOf(const DistributedStep& step) {
 // Under data parallelism the gradients of weight and bias are reduced.
 TEST(SeparateGradients, WhatIsReducedIsMadeFirst) {
   const ConvolutionStep step;
-  EXPECT_EQ(LinesOf(step.CompileWith(SplitOf("input:x[0]", 4), false)),
+  EXPECT_EQ(LinesOf(step.CompileWith(SplitOf(step.axes->Find("input:x[0]"), 4), false)),
             "back@a [true, true, true] -> back@a:0 back@a:1 back@a:2\n"
             "gx@a -> gx@a\n"
             "back.all_reduce@a -> back.all_reduce@a\n"
             "w1@a -> w1@a\n"
             "back.all_reduce@a#1 -> back.all_reduce@a#1\n"
             "b1@a -> b1@a\n");
-  EXPECT_EQ(LinesOf(step.CompileWith(SplitOf("input:x[0]", 4), true)),
+  EXPECT_EQ(LinesOf(step.CompileWith(SplitOf(step.axes->Find("input:x[0]"), 4), true)),
             "back.weight@a [false, true, true] -> back.weight@a:1 back.weight@a:2\n"
             "back.input@a [true, false, false] -> back.input@a:0, after back.weight@a\n"
             "gx@a -> gx@a\n"
@@ -152,7 +152,8 @@ TEST(SeparateGradients, WhatIsReducedIsMadeFirst) {
 
 TEST(SeparateGradients, WhatIsReducedAsAnotherTypeIsMadeFirst) {
   const ConvolutionStep step(/*of_input=*/true, /*half=*/true);
-  const std::string lines = LinesOf(step.CompileWith(SplitOf("input:x[0]", 4), true));
+  const std::string lines =
+      LinesOf(step.CompileWith(SplitOf(step.axes->Find("input:x[0]"), 4), true));
   EXPECT_EQ(lines.substr(0, lines.find("wide")),
             "back.weight@a [false, true, true] -> back.weight@a:1 back.weight@a:2\n"
             "back.input@a [true, false, false] -> back.input@a:0, after back.weight@a\n");
@@ -161,7 +162,8 @@ TEST(SeparateGradients, WhatIsReducedAsAnotherTypeIsMadeFirst) {
 // Split by the channels of y, the gradient of x is a sum over the devices.
 TEST(SeparateGradients, OrTheInputsGradientIs) {
   const ConvolutionStep step;
-  const std::string lines = LinesOf(step.CompileWith(SplitOf("input:g[1]", 6), true));
+  const std::string lines =
+      LinesOf(step.CompileWith(SplitOf(step.axes->Find("input:g[1]"), 6), true));
   EXPECT_EQ(lines.substr(0, lines.find("back.all_reduce")),
             "back.input@a [true, false, false] -> back.input@a:0\n"
             "back.weight@a [false, true, true] -> back.weight@a:1 back.weight@a:2, after "
@@ -170,23 +172,25 @@ TEST(SeparateGradients, OrTheInputsGradientIs) {
 
 TEST(SeparateGradients, WhatLiesOnOneDeviceStays) {
   const ConvolutionStep step;
-  const DistributedStep placed = step.CompileWith({"", {{DeviceId(0), 0, 0}}}, true);
+  const DistributedStep placed = step.CompileWith({AxisId(), {{DeviceId(0), 0, 0}}}, true);
   EXPECT_TRUE(placed.graph.FindOp("back").valid());
   EXPECT_EQ(placed.graph.op_count(), step.graph->op_count());
   // Everything on both devices: nothing leaves.
-  const Layout both = {"", {{DeviceId(0), 0, 0}, {DeviceId(1), 0, 0}}};
+  const Layout both = {AxisId(), {{DeviceId(0), 0, 0}, {DeviceId(1), 0, 0}}};
   EXPECT_TRUE(step.CompileWith(both, true).graph.FindOp("back@a").valid());
   // No gradient of the input.
   const ConvolutionStep first(false);
-  EXPECT_TRUE(first.CompileWith(SplitOf("input:x[0]", 4), true).graph.FindOp("back@a").valid());
+  EXPECT_TRUE(first.CompileWith(SplitOf(first.axes->Find("input:x[0]"), 4), true)
+                  .graph.FindOp("back@a")
+                  .valid());
 }
 
 // Both take as long as the one, by the model, as measured and as stated: an odd number of nanoseconds, of which
 // each has half, since both are as many multiply-accumulates.
 TEST(SeparateGradients, ShareTheTimeOfTheOp) {
   const ConvolutionStep step;
-  const DistributedStep one = step.CompileWith(SplitOf("input:x[0]", 4), false);
-  const DistributedStep two = step.CompileWith(SplitOf("input:x[0]", 4), true);
+  const DistributedStep one = step.CompileWith(SplitOf(step.axes->Find("input:x[0]"), 4), false);
+  const DistributedStep two = step.CompileWith(SplitOf(step.axes->Find("input:x[0]"), 4), true);
   CostOptions options;
   const auto time = [&](const DistributedStep& of, const char* name, DeviceId device) {
     const Communication communication(*step.cluster, {});

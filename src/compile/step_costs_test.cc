@@ -128,10 +128,12 @@ std::string TimedOpsOfANorm(DeviceClass device_class) {
   norm.writes = {3, 4};
   builder.SetOutputs({builder.AddOp(std::move(norm)).Take()[0]});
   const Graph graph = std::move(builder).Build().Take();
+  const NamedAxes axes(graph);
   Layouts layouts;
-  layouts.layouts.push_back({"input:x[0]", {{devices.at(0), 0, 4}, {devices.at(1), 4, 8}}});
+  layouts.layouts.push_back(
+      {axes.Find("input:x[0]"), {{devices.at(0), 0, 4}, {devices.at(1), 4, 8}}});
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
-  const DistributedStep step = Compile(graph, NamedAxes(graph), layouts, cluster, {}).Take();
+  const DistributedStep step = Compile(graph, axes, layouts, cluster, {}).Take();
   const CostTable costs = CostsOfStep(step, graph, Communication(cluster, {}), {}).Take();
   std::string timed;
   for (const OpId op : step.graph.ops()) {

@@ -31,9 +31,8 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
 
 void StepWriter::SetLayouts(const Layouts& layouts) {
   layouts_ = &layouts;
-  for (size_t i = axis_of_.size(); i < layouts.layouts.size(); ++i) {
-    const AxisId axis = axes_.Find(layouts.layouts[i].axis);
-    axis_of_.push_back(axis);
+  for (; looked_at_ < layouts.layouts.size(); ++looked_at_) {
+    const AxisId axis = layouts.layouts[looked_at_].axis;
     if (axis.valid() && !unsplit_.contains(axis)) {
       unsplit_[axis] = FindUnsplitWrites(graph_, axes_, axis);
     }
@@ -47,7 +46,7 @@ void StepWriter::FindSingle() {
   for (const OpId op : draws_) {
     const Layout& layout = layouts_->Of(graph_.group(op));
     if (layout.shares.size() < 2) continue;
-    single_[graph_.group(op)] = Layout{"", {{layout.shares.front().device, 0, 0}}};
+    single_[graph_.group(op)] = Layout{AxisId(), {{layout.shares.front().device, 0, 0}}};
   }
 }
 

@@ -42,7 +42,7 @@ class StepWriter {
  private:
   void FindSingle();
   AxisId AxisOf(GroupId group) const {
-    return single_[group] ? AxisId() : axis_of_[layouts_->of_group[group].index()];
+    return single_[group] ? AxisId() : layouts_->Of(group).axis;
   }
   // The group is split by an axis that does not split what is written in place there (unsplit_writes.h).
   bool IsWhole(GroupId group) const {
@@ -66,9 +66,9 @@ class StepWriter {
   bool ordered_ = false;                         // the graph states orders beside its edges
   IdVector<OpId, std::vector<OpId>> instances_;  // if so
   InstanceMemory memory_;
-  std::vector<AxisId> axis_of_;                      // by layout
+  size_t looked_at_ = 0;                               // of the layouts: `unsplit_` has their axes
   std::map<AxisId, IdVector<GroupId, bool>> unsplit_;  // of these axes
-  IdVector<GroupId, std::optional<Layout>> single_;  // of groups that draw random numbers
+  IdVector<GroupId, std::optional<Layout>> single_;    // of groups that draw random numbers
 };
 
 }  // namespace placewright

@@ -94,7 +94,8 @@ TEST(UnsplitWrites, MakeTheirGroupWhole) {
 
   const Cluster cluster = DevicesAlike(2);
   const auto step = Compile(
-      graph, axes, DataParallelLayouts(graph, {{DeviceId(0), 0, 5}, {DeviceId(1), 5, 8}}), cluster);
+      graph, axes, DataParallelLayouts(graph, axes, {{DeviceId(0), 0, 5}, {DeviceId(1), 5, 8}}),
+      cluster);
   ASSERT_TRUE(step.ok()) << step.error().ToString();
   int products = 0;
   for (const OpId op : step.value().graph.ops()) {

@@ -12,7 +12,6 @@
 #define PLACEWRIGHT_PLAN_LAYOUT_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -20,6 +19,7 @@
 namespace placewright {
 
 using LayoutId = Id<struct LayoutTag>;
+using AxisId = Id<struct AxisTag>;  // a named axis of the step (sharding/named_axes.h)
 
 // What one device has: [from, to) of the axis; [0, 0) where there is none.
 struct Share {
@@ -29,7 +29,7 @@ struct Share {
 };
 
 struct Layout {
-  std::string axis;           // of all shares; "": each device has everything
+  AxisId axis;                // of all shares; none: each device has everything
   std::vector<Share> shares;  // distinct devices, intervals ascending, that cover the axis
   friend bool operator==(const Layout&, const Layout&) = default;
 };

@@ -19,11 +19,10 @@
 #include "base/result.h"
 #include "graph/csr.h"
 #include "graph/graph.h"
+#include "plan/layout.h"
 #include "sharding/op_rule.h"
 
 namespace placewright {
-
-using AxisId = Id<struct AxisTag>;
 
 struct NamedAxis {
   // "batch"; else the first tensor that has it and its dimension: "param:m.fc.weight[0]", with ".1" behind

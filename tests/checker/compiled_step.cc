@@ -195,30 +195,31 @@ std::vector<std::string> Files() {
   return files;
 }
 
-LayoutSpec SpecOf(GroupId group, const Layout& layout, const Cluster& cluster) {
+LayoutSpec SpecOf(GroupId group, const Layout& layout, const NamedAxes& axes,
+                  const Cluster& cluster) {
   LayoutSpec spec;
   spec.group = group;
-  spec.axis = layout.axis;
+  const bool whole = !layout.axis.valid();
+  if (!whole) spec.axis = axes.axis(layout.axis).name;
   for (const Share& share : layout.shares) {
     LayoutSpec::Device device{cluster.device(share.device).name, {}, {}};
-    if (!layout.axis.empty()) {
+    if (!whole) {
       device.from = share.from;
       device.to = share.to;
     }
     spec.devices.push_back(device);
   }
-  const bool whole = layout.axis.empty();
   if (whole && layout.shares.size() > 1) spec.option = LayoutOption::kDuplicate;
   if (!whole) spec.option = LayoutOption::kAllReduce;
   return spec;
 }
 
-Layout LayoutOf(const std::string& axis, const std::vector<int64_t>& lengths) {
+Layout LayoutOf(AxisId axis, const std::vector<int64_t>& lengths) {
   Layout layout{axis, {}};
   int64_t from = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
     layout.shares.push_back(
-        {DeviceId(i), axis.empty() ? 0 : from, axis.empty() ? 0 : from + lengths[i]});
+        {DeviceId(i), axis.valid() ? from : 0, axis.valid() ? from + lengths[i] : 0});
     from += lengths[i];
   }
   return layout;
@@ -237,7 +238,7 @@ Layout RandomLayout(const NamedAxes& axes, size_t devices, Random& random) {
   const int64_t size = axes.axis(axis).size;
   Layout layout;
   const bool split = random.Below(4) > 0 && count > 1 && size >= count;
-  if (split) layout.axis = axes.axis(axis).name;
+  if (split) layout.axis = axis;
   int64_t from = 0;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t left = size - from - (count - 1 - i);
@@ -267,7 +268,7 @@ StatedLayouts State(const RecordedStep& step, Layouts layouts, size_t devices) {
   StatedLayouts stated{std::move(layouts), {}};
   const Cluster cluster = DevicesAlike(devices);
   for (const GroupId group : IdRange<GroupId>(step.graph->group_count())) {
-    stated.spec.layouts.push_back(SpecOf(group, stated.layouts.Of(group), cluster));
+    stated.spec.layouts.push_back(SpecOf(group, stated.layouts.Of(group), *step.axes, cluster));
   }
   return stated;
 }
@@ -275,7 +276,7 @@ StatedLayouts State(const RecordedStep& step, Layouts layouts, size_t devices) {
 StatedLayouts ForAll(const RecordedStep& step, const std::string& axis,
                      const std::vector<int64_t>& lengths) {
   Layouts layouts;
-  layouts.layouts.push_back(LayoutOf(axis, lengths));
+  layouts.layouts.push_back(LayoutOf(step.axes->Find(axis), lengths));
   layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
   return State(step, std::move(layouts), lengths.size());
 }
@@ -289,7 +290,7 @@ StatedLayouts ParameterServer(const RecordedStep& step, const std::string& axis,
     if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
     const OpId home = step.graph->home_op(tensor.storage);
     if (!home.valid()) continue;
-    layouts.layouts.push_back({"", {{DeviceId(next++ % lengths.size()), 0, 0}}});
+    layouts.layouts.push_back({AxisId(), {{DeviceId(next++ % lengths.size()), 0, 0}}});
     layouts.of_group[step.graph->group(home)] = LayoutId(layouts.layouts.size() - 1);
   }
   return State(step, std::move(layouts), lengths.size());
@@ -312,7 +313,7 @@ StatedLayouts SplitUpdates(const RecordedStep& step, const std::string& axis,
     if (!own.valid()) continue;
     std::vector<int64_t> parts(lengths.size(), 1);
     parts.front() += step.axes->axis(own).size - devices;
-    layouts.layouts.push_back(LayoutOf(step.axes->axis(own).name, parts));
+    layouts.layouts.push_back(LayoutOf(own, parts));
     layouts.of_group[step.graph->group(home)] = LayoutId(layouts.layouts.size() - 1);
   }
   return State(step, std::move(layouts), lengths.size());

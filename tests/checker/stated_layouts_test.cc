@@ -33,7 +33,7 @@ bool SwapDevices(const RecordedStep& /*step*/, Layout& layout, Random& random) {
 }
 
 bool MoveBoundary(const RecordedStep& /*step*/, Layout& layout, Random& random) {
-  if (layout.axis.empty() || layout.shares.size() < 2) return false;
+  if (!layout.axis.valid() || layout.shares.size() < 2) return false;
   const size_t at = random.Below(layout.shares.size() - 1);
   Share &left = layout.shares[at], &right = layout.shares[at + 1];
   const int64_t by = right.to - right.from > 1 ? 1 : -1;
@@ -54,7 +54,7 @@ bool LeaveDeviceOut(const RecordedStep& /*step*/, Layout& layout, Random& /*rand
 void Divide(const RecordedStep& step, AxisId axis, Layout& layout) {
   const int64_t size = step.axes->axis(axis).size;
   const auto parts = static_cast<int64_t>(layout.shares.size());
-  layout.axis = step.axes->axis(axis).name;
+  layout.axis = axis;
   for (int64_t i = 0; i < parts; ++i) {
     Share& share = layout.shares[static_cast<size_t>(i)];
     share.from = i * size / parts;
@@ -71,8 +71,8 @@ bool TakeAnotherAxis(const RecordedStep& step, Layout& layout, Random& random) {
 }
 
 bool DropAxis(const RecordedStep& /*step*/, Layout& layout, Random& /*random*/) {
-  if (layout.axis.empty()) return false;
-  layout.axis.clear();
+  if (!layout.axis.valid()) return false;
+  layout.axis = AxisId();
   for (Share& share : layout.shares) share.from = share.to = 0;
   return true;
 }
@@ -80,7 +80,7 @@ bool DropAxis(const RecordedStep& /*step*/, Layout& layout, Random& /*random*/) 
 // What a layout says of a group, whatever the order: its devices, each with its share where an op of the group can be
 // split by the axis. Of a group that draws random numbers the first one, which draws for all.
 std::string MeaningOf(const RecordedStep& step, const Layout& layout, GroupId group) {
-  const AxisId axis = step.axes->Find(layout.axis);
+  const AxisId axis = layout.axis;
   bool splits = false;
   for (const OpId op : step.graph->ops()) {
     if (step.graph->group(op) != group) continue;
@@ -97,7 +97,7 @@ std::string MeaningOf(const RecordedStep& step, const Layout& layout, GroupId gr
                            : fmt::format("{}", share.device.value()));
   }
   std::sort(lines.begin(), lines.end());
-  return fmt::format("{} {}", splits ? layout.axis : "", fmt::join(lines, " "));
+  return fmt::format("{} {}", splits ? step.axes->axis(axis).name : "", fmt::join(lines, " "));
 }
 
 bool MeanTheSame(const RecordedStep& step, const Layouts& a, const Layouts& b) {

@@ -128,14 +128,15 @@ struct NormRun {
     whole = Executor::Create(graph, together, NormDevices(1)).Take();
     for (const auto& [id, tensor] : inputs) EXPECT_TRUE(whole->SetInput(id, tensor).ok());
     EXPECT_TRUE(whole->Step().ok());
+    const NamedAxes axes(graph);
     Layouts layouts;
-    layouts.layouts.push_back({"input:x[0]",
+    layouts.layouts.push_back({axes.Find("input:x[0]"),
                                {{DeviceId(0), 0, kEnds[0]},
                                 {DeviceId(1), kEnds[0], kEnds[1]},
                                 {DeviceId(2), kEnds[1], one.shape[0]}}});
     layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
     step = std::make_unique<DistributedStep>(
-        Compile(graph, NamedAxes(graph), layouts, NormCluster(), options).Take());
+        Compile(graph, axes, layouts, NormCluster(), options).Take());
     auto created = Executor::Create(step->graph, step->placement, NormDevices(3));
     EXPECT_TRUE(created.ok()) << created.error().ToString();
     parts = created.Take();

@@ -184,7 +184,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
   }
 
   Layouts DataParallel(const std::vector<Share>& shares) const {
-    return DataParallelLayouts(graph(), shares);
+    return DataParallelLayouts(graph(), *axes_, shares);
   }
 
   // Samples of all devices; each parameter and its update on one of them in turn, or in uneven parts of an
@@ -198,7 +198,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
       if (tensor.kind != TensorKind::kParameter || tensor.producer.valid() || !home.valid()) {
         continue;
       }
-      Layout layout = {"", {{shares[next++ % shares.size()].device, 0, 0}}};
+      Layout layout = {AxisId(), {{shares[next++ % shares.size()].device, 0, 0}}};
       if (in_parts) layout = OwnParts(id, shares);
       layouts.of_group[graph().group(home)] = LayoutId(layouts.layouts.size());
       layouts.layouts.push_back(std::move(layout));
@@ -213,7 +213,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
       for (const AxisId axis : axes_->factors(parameter, d)) {
         const int64_t size = axes_->axis(axis).size;
         if (size < count) continue;
-        Layout layout = {axes_->axis(axis).name, {}};
+        Layout layout = {axis, {}};
         for (int64_t i = 0; i < count; ++i) {
           const DeviceId device = shares[static_cast<size_t>(i)].device;
           layout.shares.push_back({device, i, i + 1 == count ? size : i + 1});
@@ -221,7 +221,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
         return layout;
       }
     }
-    return {"batch", shares};
+    return {axes_->batch(), shares};
   }
 
   void ExpectEqual(const at::Tensor& found, const at::Tensor& expected, const std::string& what) {
@@ -356,8 +356,7 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAnyAxis) {
     SCOPED_TRACE(axes_->axis(axis).name);
     Layouts layouts;
     const int64_t first = std::max<int64_t>(1, size / 3);
-    layouts.layouts.push_back(
-        {axes_->axis(axis).name, {{DeviceId(0), 0, first}, {DeviceId(1), first, size}}});
+    layouts.layouts.push_back({axis, {{DeviceId(0), 0, first}, {DeviceId(1), first, size}}});
     layouts.of_group = IdVector<GroupId, LayoutId>(graph().group_count(), LayoutId(0));
     RunLayouts(layouts, 2);
     if (HasFatalFailure()) return;
@@ -380,7 +379,7 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
       for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
       Random random(devices);
       Layouts layouts = DataParallel(RandomShares(random, all, 5));
-      layouts.layouts.push_back({axes_->axis(axis).name, RandomShares(random, all, size)});
+      layouts.layouts.push_back({axis, RandomShares(random, all, size)});
       for (const OpId op : graph().ops()) {
         if (axes_->SplitBy(op, axis).valid()) layouts.of_group[graph().group(op)] = LayoutId(1);
       }

@@ -41,7 +41,7 @@ Layout SplitOver(const LayoutProblem& problem, AxisId axis, Random& random) {
   const int64_t devices = static_cast<int64_t>(problem.cluster.device_count());
   const int64_t count =
       std::min(named.size, 1 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(devices))));
-  Layout layout{named.name, {}};
+  Layout layout{axis, {}};
   for (int64_t i = 0, from = 0; i < count; ++i) {
     const int64_t left = named.size - from - (count - i - 1);
     const int64_t length =
@@ -56,7 +56,8 @@ Layout SplitOver(const LayoutProblem& problem, AxisId axis, Random& random) {
 Layouts DrawLayouts(const LayoutProblem& problem, AxisId axis, Random& random) {
   Layouts layouts;
   layouts.layouts.push_back(SplitOver(problem, axis, random));
-  layouts.layouts.push_back({"", {{DeviceId(random.Below(problem.cluster.device_count())), 0, 0}}});
+  layouts.layouts.push_back(
+      {AxisId(), {{DeviceId(random.Below(problem.cluster.device_count())), 0, 0}}});
   for (size_t g = 0; g < problem.graph.group_count(); ++g) {
     layouts.of_group.push_back(LayoutId(random.Below(8) == 0 ? size_t{1} : size_t{0}));
   }

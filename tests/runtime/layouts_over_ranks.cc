@@ -117,7 +117,7 @@ Status RunDrawnLayouts(Rendezvous& ranks, int of_each) {
         all.push_back(DeviceId(d));
       }
       const Layouts layouts =
-          i == 0 ? DataParallelLayouts(recorded.graph, RandomShares(random, all, kBatch))
+          i == 0 ? DataParallelLayouts(recorded.graph, axes, RandomShares(random, all, kBatch))
                  : RandomLayouts(random, recorded.graph, axes, devices);
       PW_ASSIGN(const DistributedStep step,
                 Compile(recorded.graph, axes, layouts, DevicesAlike(devices)));

@@ -171,7 +171,7 @@ LayoutId LayoutMoves::DrawSplit(const LayoutState& state, Random& random) const 
 // Whole on one of its devices.
 LayoutId LayoutMoves::ServedBy(LayoutId split, size_t turn) {
   const std::vector<Share>& shares = book_[split].shares;
-  return book_.Add({"", {{shares[turn % shares.size()].device, 0, 0}}});
+  return book_.Add({AxisId(), {{shares[turn % shares.size()].device, 0, 0}}});
 }
 
 // By the first of its parameter's axes that has a part for each, evenly over the devices of a layout; what has no such
@@ -182,10 +182,9 @@ void LayoutMoves::SplitUpdate(GroupId group, LayoutId over, LayoutState& state) 
   const auto axis = std::find_if(axes.begin(), axes.end(),
                                  [&](AxisId id) { return layouts_.axes.axis(id).size >= devices; });
   if (axis == axes.end() || devices < 2) return;
-  const NamedAxis& named = layouts_.axes.axis(*axis);
-  Layout layout{named.name, book_[over].shares};
+  Layout layout{*axis, book_[over].shares};
   const std::vector<double> even(layout.shares.size(), 1);
-  const std::vector<int64_t> lengths = SharesInProportion(named.size, even);
+  const std::vector<int64_t> lengths = SharesInProportion(layouts_.axes.axis(*axis).size, even);
   int64_t from = 0;
   for (size_t i = 0; i < layout.shares.size(); ++i) {
     layout.shares[i].from = std::exchange(from, from + lengths[i]);
@@ -283,7 +282,7 @@ bool LayoutMoves::Replace(LayoutState& state, Random& random) {
 bool LayoutMoves::ShiftShares(LayoutState& state, Random& random) {
   std::vector<LayoutId> splits;
   for (const LayoutId id : std::set<LayoutId>(state.of_group.begin(), state.of_group.end())) {
-    if (!book_[id].axis.empty() && book_[id].shares.size() > 1) splits.push_back(id);
+    if (book_[id].axis.valid() && book_[id].shares.size() > 1) splits.push_back(id);
   }
   if (splits.empty() || (targets_.equal && random.Below(kRarer) > 0)) return false;
   const LayoutId old = splits[random.Below(splits.size())];
@@ -312,7 +311,7 @@ bool LayoutMoves::ShiftShares(LayoutState& state, Random& random) {
 std::vector<LayoutState> LayoutMoves::OtherSharesOf(const LayoutState& state, LayoutId old) const {
   std::vector<LayoutState> states;
   const Layout& layout = book_[old];
-  if (layout.axis.empty()) return states;
+  if (!layout.axis.valid()) return states;
   const auto same_devices = [&](const Layout& other) {
     return std::equal(layout.shares.begin(), layout.shares.end(), other.shares.begin(),
                       other.shares.end(),
@@ -416,7 +415,7 @@ std::vector<LayoutState> LayoutMoves::PlainStates() {
   std::vector<LayoutState> states = {std::move(placed)};
   const AxisId batch = layouts_.axes.batch();
   for (const LayoutId id : targets_.candidates) {
-    const bool by_samples = batch.valid() && book_[id].axis == layouts_.axes.axis(batch).name;
+    const bool by_samples = batch.valid() && book_[id].axis == batch;
     if (!by_samples) continue;
     LayoutState state{{}, plain};
     state.of_group = IdVector<GroupId, LayoutId>(layouts_.graph.group_count(), id);

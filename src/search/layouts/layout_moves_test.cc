@@ -175,7 +175,7 @@ TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
         if (split.of_group[group] == even.of_group[group]) continue;
         ++found;
         const Layout& layout = book[split.of_group[group]];
-        const AxisId axis = axes.Find(layout.axis);
+        const AxisId axis = layout.axis;
         ASSERT_TRUE(axis.valid());
         EXPECT_NE(axis, axes.batch());
         EXPECT_TRUE(axes.Holds(id, axis));
@@ -271,7 +271,7 @@ TEST(LayoutMoves, SplitUpdatesByAnAxisThatIsLongEnough) {
       }
       const bool first = tensor.shape[0] >= kDevices, second = tensor.shape[1] >= kDevices;
       (first ? by_first : second ? by_second : whole) += 1;
-      const AxisId axis = tiny.layouts->axes.Find(book[found].axis);
+      const AxisId axis = book[found].axis;
       ASSERT_EQ(axis.valid(), first || second);
       if (axis.valid()) {
         EXPECT_EQ(axis, tiny.layouts->axes.factors(id, first ? 0 : 1).front());

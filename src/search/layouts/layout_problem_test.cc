@@ -113,7 +113,7 @@ TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
     LayoutEvaluator evaluator(*problem);
     LayoutState placed = state, bucket = state;
     bucket.switches.fusion = Bytes(1 << 20);
-    for (LayoutId& id : placed.of_group) id = book.Add({"", {{DeviceId(0), 0, 0}}});
+    for (LayoutId& id : placed.of_group) id = book.Add({AxisId(), {{DeviceId(0), 0, 0}}});
     for (const LayoutState& one : {state, placed, bucket, state}) {
       const CompileOptions options{.switches = one.switches};
       ASSERT_TRUE(evaluator.Evaluate(book.Of(one), options).ok());

@@ -210,7 +210,7 @@ class LayoutRun : public PlannerRun {
     for (const OpId op : problem_.graph.ops()) {
       const DeviceId device = op.index() < placed.size() ? placed[op] : DeviceId();
       LayoutId& id = state.of_group[problem_.graph.group(op)];
-      if (device.valid() && !id.valid()) id = book_.Add({"", {{device, 0, 0}}});
+      if (device.valid() && !id.valid()) id = book_.Add({AxisId(), {{device, 0, 0}}});
     }
     const LayoutId any = *std::find_if(state.of_group.begin(), state.of_group.end(),
                                        [](LayoutId id) { return id.valid(); });

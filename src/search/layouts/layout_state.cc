@@ -9,15 +9,16 @@
 namespace placewright {
 namespace {
 
-LayoutSpec SpecOfLayout(const Cluster& cluster, const Layout& layout, bool splits) {
+LayoutSpec SpecOfLayout(const LayoutProblem& problem, const Layout& layout, bool splits) {
   LayoutSpec spec;
   const bool several = layout.shares.size() > 1;
   if (several) {
     spec.option = splits ? LayoutOption::kAllReduce : LayoutOption::kDuplicate;
   }
-  if (several && splits) spec.axis = layout.axis;
+  if (several && splits) spec.axis = problem.axes.axis(layout.axis).name;
   for (const Share& share : layout.shares) {
-    LayoutSpec::Device device{cluster.device(share.device).name, std::nullopt, std::nullopt};
+    LayoutSpec::Device device{problem.cluster.device(share.device).name, std::nullopt,
+                              std::nullopt};
     if (several && splits) {
       device.from = share.from;
       device.to = share.to;
@@ -30,16 +31,11 @@ LayoutSpec SpecOfLayout(const Cluster& cluster, const Layout& layout, bool split
 // Which groups have an op that the axis of their layout splits.
 IdVector<GroupId, bool> SplitGroupsOf(const LayoutProblem& problem, const LayoutBook& book,
                                       const LayoutState& state) {
-  std::map<LayoutId, AxisId> axes;
   IdVector<GroupId, bool> split(problem.graph.group_count(), false);
   for (const OpId op : problem.graph.ops()) {
     const GroupId group = problem.graph.group(op);
-    const LayoutId id = state.of_group[group];
-    const auto [found, fresh] = axes.emplace(id, AxisId());
-    if (fresh) found->second = problem.axes.Find(book[id].axis);
-    if (found->second.valid() && problem.axes.SplitBy(op, found->second).valid()) {
-      split[group] = true;
-    }
+    const AxisId axis = book[state.of_group[group]].axis;
+    if (axis.valid() && problem.axes.SplitBy(op, axis).valid()) split[group] = true;
   }
   return split;
 }
@@ -106,9 +102,8 @@ DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
     }
     return false;
   };
-  const Cluster& cluster = problem.cluster;
   WantedLayouts wanted(problem.graph,
-                       SpecOfLayout(cluster, book[base->first], splits_something(base->first)));
+                       SpecOfLayout(problem, book[base->first], splits_something(base->first)));
   std::map<std::pair<LayoutId, bool>, int32_t>
       numbers;  // by whether the group has something to split
   for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
@@ -117,7 +112,7 @@ DistributionSpec SpecOf(const LayoutProblem& problem, const LayoutBook& book,
     const auto [found, fresh] = numbers.emplace(std::pair(id, bool{split[group]}),
                                                 static_cast<int32_t>(wanted.others.size()));
     if (fresh) {
-      wanted.others.push_back(SpecOfLayout(cluster, book[id], split[group]));
+      wanted.others.push_back(SpecOfLayout(problem, book[id], split[group]));
       wanted.split_samples.push_back(split[group]);
     }
     wanted.of_group[group] = found->second;

@@ -45,7 +45,7 @@ class LayoutBook {
   }
 
  private:
-  using Key = std::pair<std::string, std::vector<int64_t>>;  // the axis; devices and shares
+  using Key = std::pair<AxisId, std::vector<int64_t>>;  // the axis; devices and shares
   Layouts layouts_;
   std::map<Key, LayoutId> ids_;
 };

@@ -237,7 +237,7 @@ void TargetFinder::AddSplits(AxisId axis) {
         weights.push_back(by_speed ? 1 / std::max(1.0, times.Total(device)) : 1);
       }
       const std::vector<int64_t> lengths = SharesInProportion(split.size, weights);
-      Layout layout{split.name, {}};
+      Layout layout{axis, {}};
       int64_t from = 0;
       for (size_t i = 0; i < set.size(); ++i) {
         layout.shares.push_back({set[i], from, from + lengths[i]});
@@ -266,7 +266,7 @@ Status TargetFinder::FindLayouts() {
     }
   }
   for (const DeviceId device : places) {
-    found_.candidates.push_back(book_.Add({"", {{device, 0, 0}}}));
+    found_.candidates.push_back(book_.Add({AxisId(), {{device, 0, 0}}}));
   }
   if (layouts_.axes.batch().valid()) AddSplits(layouts_.axes.batch());
   // Of small steps every axis is in question.
@@ -284,7 +284,7 @@ Status TargetFinder::FindLayouts() {
   for (const LayoutId id : found_.candidates) {
     const Layout& layout = book_[id];
     const Way way = layout.shares.size() == 1 ? Way::kDevice
-                    : layout.axis.empty()     ? Way::kCopies
+                    : !layout.axis.valid()    ? Way::kCopies
                                               : Way::kParts;
     found_.ways[static_cast<size_t>(way)].push_back(id);
   }

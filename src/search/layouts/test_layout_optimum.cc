@@ -21,7 +21,7 @@ std::set<AxisId> AxesOf(const LayoutProblem& problem, GroupId group) {
 }
 
 // All ways to give every device of `order` from its `at` on a share of what is left from `from` on.
-void AddShares(const std::string& axis, int64_t size, const std::vector<DeviceId>& order,
+void AddShares(AxisId axis, int64_t size, const std::vector<DeviceId>& order,
                std::vector<Share> shares, std::vector<Layout>& layouts) {
   const int64_t from = shares.empty() ? 0 : shares.back().to;
   const int64_t after = static_cast<int64_t>(order.size() - shares.size()) - 1;
@@ -57,7 +57,7 @@ std::vector<Layout> LayoutsOf(const LayoutProblem& problem, GroupId group) {
       if (named.size < static_cast<int64_t>(set.size())) continue;
       std::vector<DeviceId> order = set;
       do {
-        AddShares(named.name, named.size, order, {}, layouts);
+        AddShares(axis, named.size, order, {}, layouts);
       } while (std::next_permutation(order.begin(), order.end()));
     }
   }

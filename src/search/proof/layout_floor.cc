@@ -59,14 +59,11 @@ const std::vector<LayoutFloor::Work>& LayoutFloor::WorkBy(AxisId axis) {
 }
 
 void LayoutFloor::SumUp(const Layouts& layouts) {
-  for (size_t i = axis_of_.size(); i < layouts.layouts.size(); ++i) {
-    axis_of_.push_back(problem_.axes.Find(layouts.layouts[i].axis));
-  }
   sums_.assign(layouts.layouts.size() * kinds_, {});
   for (const GroupId group : IdRange<GroupId>(problem_.graph.group_count())) {
     if (draws_[group]) continue;
     const size_t layout = layouts.of_group[group].index();
-    const std::vector<Work>& work = WorkBy(axis_of_[layout]);
+    const std::vector<Work>& work = WorkBy(layouts.layouts[layout].axis);
     for (size_t kind = 0; kind < kinds_; ++kind) {
       sums_[layout * kinds_ + kind].fixed += work[group.index() * kinds_ + kind].fixed;
       sums_[layout * kinds_ + kind].shared += work[group.index() * kinds_ + kind].shared;
@@ -74,15 +71,15 @@ void LayoutFloor::SumUp(const Layouts& layouts) {
   }
 }
 
-void LayoutFloor::AddTo(const Layout& layout, AxisId axis, const Work* by_kind) {
+void LayoutFloor::AddTo(const Layout& layout, const Work* by_kind) {
   const Cluster& cluster = problem_.cluster;
   for (const Share& share : layout.shares) {
     const int32_t kind = cluster.device(share.device).kind;
     const Work& work = by_kind[static_cast<size_t>(kind)];
     double time = work.fixed;
-    if (axis.valid()) {
+    if (layout.axis.valid()) {
       time += work.shared * static_cast<double>(share.to - share.from) /
-              static_cast<double>(problem_.axes.axis(axis).size);
+              static_cast<double>(problem_.axes.axis(layout.axis).size);
     }
     // Times that were measured are taken as they are.
     const bool modelled = !floors_.Measured(share.device);
@@ -104,7 +101,7 @@ Nanos LayoutFloor::Of(const Layouts& layouts) {
     const bool used = std::any_of(by_kind, by_kind + kinds_, [](const Work& work) {
       return work.fixed > 0 || work.shared > 0;
     });
-    if (used) AddTo(layouts.layouts[i], axis_of_[i], by_kind);
+    if (used) AddTo(layouts.layouts[i], by_kind);
   }
   for (const GroupId group : IdRange<GroupId>(problem_.graph.group_count())) {
     if (!draws_[group]) continue;

@@ -34,7 +34,7 @@ class LayoutFloor {
   void AddOp(OpId op, AxisId axis, Work* by_kind) const;
   const std::vector<Work>& WorkBy(AxisId axis);
   void SumUp(const Layouts& layouts);
-  void AddTo(const Layout& layout, AxisId axis, const Work* by_kind);
+  void AddTo(const Layout& layout, const Work* by_kind);
 
   const LayoutProblem& problem_;
   const PartFloors floors_;
@@ -42,7 +42,6 @@ class LayoutFloor {
   std::vector<double> slowest_of_;          // by number of devices
   std::vector<DeviceId> one_of_;            // by kind
   IdVector<GroupId, bool> draws_;           // on the first device of its layout alone
-  std::vector<AxisId> axis_of_;             // by layout
   std::vector<std::vector<Work>> by_axis_;  // 0: none; by group and kind; empty: not needed yet
   std::vector<Work> sums_;                  // by layout and kind
   std::vector<double> busy_;                // by device

@@ -18,7 +18,7 @@ class ReplicationFinder {
         axes_(problem.axes),
         layouts_(layouts),
         split_(split),
-        axis_(problem.axes.Find(split.axis)),
+        axis_(split.axis),
         local_batch_norm_(local_batch_norm),
         instances_(instances),
         inside_(graph_.group_count(), false),
@@ -253,10 +253,9 @@ std::vector<ReplicatedStep> FindReplicatedSteps(const LayoutProblem& problem,
   std::vector<ReplicatedStep> steps;
   std::vector<const Layout*> seen;
   if (!problem.axes.batch().valid()) return steps;
-  const std::string& batch = problem.axes.axis(problem.axes.batch()).name;
   for (const GroupId group : IdRange<GroupId>(problem.graph.group_count())) {
     const Layout& layout = layouts.Of(group);
-    if (layout.axis != batch || layout.shares.size() < 2) continue;
+    if (layout.axis != problem.axes.batch() || layout.shares.size() < 2) continue;
     const bool known = std::any_of(seen.begin(), seen.end(),
                                    [&](const Layout* other) { return *other == layout; });
     if (known) continue;
