@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "aten/torch_version.h"
 
@@ -48,7 +49,8 @@ at::Tensor Scores(const at::Tensor& query, const at::Tensor& key, bool is_causal
   return scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
 }
 
-// As the kernels lay out [batch heads places width]: heads behind places.
+// As the kernels lay out gradients of [batch heads places width]: heads behind places. Their output lies as the query
+// does.
 at::Tensor HeadsInside(const at::Tensor& value, at::ScalarType type) {
   return value.transpose(1, 2).to(type).contiguous().transpose(1, 2);
 }
@@ -65,11 +67,13 @@ std::tuple<at::Tensor, at::Tensor> Attention(const at::Tensor& query, const at::
                                              TorchOptional<double> scale) {
   TORCH_CHECK(dropout_p == 0, "fused attention of the CPU does not drop out");
   const at::ScalarType type = SumType(query);
-  const at::Tensor scores = Scores(query.to(type), key.to(type), is_causal, attn_mask,
-                                   ScaleOf(query, scale));
+  const at::Tensor scores =
+      Scores(query.to(type), key.to(type), is_causal, attn_mask, ScaleOf(query, scale));
   const at::Tensor sums = at::logsumexp(scores, {-1});
   const at::Tensor output = at::matmul(SharesOf(scores, sums), value.to(type));
-  return {HeadsInside(output, query.scalar_type()), HeadsInside(sums, type)};
+  at::Tensor laid_out = output.sizes() == query.sizes() ? at::empty_like(query).copy_(output)
+                                                        : HeadsInside(output, query.scalar_type());
+  return {std::move(laid_out), HeadsInside(sums, type)};
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> AttentionBackward(

@@ -20,8 +20,7 @@ torch::jit::Stack Call(const char* name, torch::jit::Stack stack) {
 TEST(NewerOps, SafeSoftmaxGivesZerosWhereThereIsNothing) {
   const double none = -std::numeric_limits<double>::infinity();
   const at::Tensor x = at::tensor({0.0, 0.0, none, none}, at::kDouble).view({2, 2});
-  const at::Tensor y =
-      Call("aten::_safe_softmax", {x, int64_t{-1}, c10::IValue()})[0].toTensor();
+  const at::Tensor y = Call("aten::_safe_softmax", {x, int64_t{-1}, c10::IValue()})[0].toTensor();
   EXPECT_TRUE(y.equal(at::tensor({0.5, 0.5, 0.0, 0.0}, at::kDouble).view({2, 2})));
 }
 
@@ -29,15 +28,16 @@ TEST(NewerOps, SafeSoftmaxGivesZerosWhereThereIsNothing) {
 TEST(NewerOps, AttentionOfTheCpuIsItsDefinition) {
   for (const bool causal : {false, true}) {
     at::manual_seed(3);
+    // As models have them: seen as [batch places heads width].
     const auto input = [](int64_t places) {
-      return at::randn({2, 3, places, 4}, at::kDouble).set_requires_grad(true);
+      return at::randn({2, places, 3, 4}, at::kDouble).transpose(1, 2).set_requires_grad(true);
     };
     const at::Tensor q = input(5), k = input(causal ? 5 : 6), v = input(causal ? 5 : 6);
     const at::Tensor mask = causal ? at::Tensor() : at::randn({5, 6}, at::kDouble);
     at::Tensor scores = at::matmul(q, k.transpose(2, 3)) / 2;
     if (causal) {
-      scores = scores + at::full({5, 5}, -std::numeric_limits<double>::infinity(), at::kDouble)
-                            .triu(1);
+      scores =
+          scores + at::full({5, 5}, -std::numeric_limits<double>::infinity(), at::kDouble).triu(1);
     } else {
       scores = scores + mask;
     }
@@ -51,8 +51,12 @@ TEST(NewerOps, AttentionOfTheCpuIsItsDefinition) {
     const at::Tensor out = made[0].toTensor(), sums = made[1].toTensor();
     EXPECT_TRUE(at::allclose(out, expected, 1e-12, 1e-12));
     EXPECT_TRUE(at::allclose(sums, at::logsumexp(scores, {-1}), 1e-12, 1e-12));
-    // Seen as [batch places heads width], as models do at once.
     EXPECT_NO_THROW((void)out.transpose(1, 2).view({2, 5, 12}));
+    const auto plain =
+        Call("aten::_scaled_dot_product_flash_attention_for_cpu",
+             {q.detach().contiguous(), k.detach(), v.detach(), 0.0, causal, given, c10::IValue()});
+    EXPECT_TRUE(plain[0].toTensor().is_contiguous());
+    EXPECT_TRUE(at::allclose(plain[0].toTensor(), out, 1e-12, 1e-12));
     const auto back = Call(
         "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
         {grad, q.detach(), k.detach(), v.detach(), out, sums, 0.0, causal, given, c10::IValue()});
