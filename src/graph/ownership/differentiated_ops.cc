@@ -181,21 +181,22 @@ class Finder {
       return std::any_of(others.begin(), others.end(),
                          [&](TensorId other) { return ShapeOf(tensor) == ShapeOf(other); });
     };
-    weight += std::any_of(op.inputs.begin(), op.inputs.end(),
-                          [&](TensorId input) {
-                            return IsGradient(input) && among(input, forward.outputs);
-                          })
-                  ? 3
-                  : 0;
+    const bool of_output = std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+      return IsGradient(input) && among(input, forward.outputs);
+    });
+    weight += of_output ? 3 : 0;
     weight += std::any_of(op.outputs.begin(), op.outputs.end(),
                           [&](TensorId output) { return among(output, forward.inputs); })
                   ? 2
                   : 0;
     const std::string_view name = AtenBaseName(op.type);
     if (name.empty()) return 0;  // no operator of ATen: cost graphs have no shapes
+    const std::string_view forward_name = AtenBaseName(forward.type);
+    // Behind a sum that undoes broadcasting, which has another shape than what was broadcast.
+    const bool undoes = name == "view" && !forward.is_view && forward_name != "_unsafe_view";
     if (name == "clone" && forward.is_view) {
       weight += 2;
-    } else if (MayDifferentiate(name, AtenBaseName(forward.type))) {
+    } else if (!(undoes && of_output) && MayDifferentiate(name, forward_name)) {
       weight += 4;
     }
     return weight < 4 ? 0 : weight + (MadeWhatIsDifferentiated(op, forward) ? 1 : 0);

@@ -251,6 +251,26 @@ TEST_F(ModuleAttribution, ASumThatOnlySumsTakeBelongsToTheMakerOfItsTensor) {
   EXPECT_EQ(ModuleOf("sum_e"), "enc");
 }
 
+// A view of the gradient of all of a product undoes no broadcasting: it belongs to the view behind which the norm reads,
+// not to the norm's last product that has the same shape.
+TEST_F(ModuleAttribution, AViewOfAnOutputsGradientIsAViews) {
+  const TensorId in = tiny_.Input("in", TensorKind::kInput, {4});
+  const TensorId w = tiny_.Input("param:layer.w", TensorKind::kParameter, {4});
+  const TensorId m = Forward("layer", "aten.mm.default", "m", {in, w});
+  const TensorId seen = Forward("layer", "aten._unsafe_view.default", "seen", {m});
+  const TensorId root = Forward("norm", "aten.rsqrt.default", "root", {seen});
+  const TensorId y = Forward("norm", "aten.mul.Tensor", "y", {seen, root});
+  Forward("last", "aten.tanh.default", "out", {y});
+  const TensorId g = Backward("aten.tanh_backward.default", "g", {y});
+  const TensorId dy = Backward("aten.mul.Tensor", "dy", {g, seen});
+  const TensorId dv = Backward("aten.view.default", "dv", {dy});
+  Backward("aten.mm.default", "dw", {in, dv});
+  Build();
+  EXPECT_EQ(ModuleOf("dy"), "norm");
+  EXPECT_EQ(ModuleOf("dv"), "layer");
+  EXPECT_EQ(ModuleOf("dw"), "layer");
+}
+
 // norm and gelu run again in the backward pass, as checkpointing has it.
 TEST_F(ModuleAttribution, RecomputedOpsBelongToTheOpThatTheyRepeat) {
   const TensorId x = tiny_.Input("x", TensorKind::kInput, {4});
