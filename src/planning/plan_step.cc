@@ -91,6 +91,7 @@ Result<PlannedStep> PlannedOf(const PreparedProblem& prepared, const LayoutProbl
   }
   Distribution& distribution = planned.plan.distribution.emplace();
   distribution.spec = *result.layouts;
+  distribution.spec.switches.gradients_apart = compiled.gradients_apart;
   distribution.spec.layouts = ExpandSpecs(layouts.axes, layouts.cluster, result.layouts->layouts);
   distribution.communication = UseOfCommunication(step.graph, compiled.costs, *replay.schedule);
   distribution.samples = layouts.graph.batch();

@@ -252,5 +252,29 @@ TEST(StatedLayouts, BroadcastsOnlyWhereTheyAreStated) {
   EXPECT_EQ(VerdictOn(step, compiled.value(), cluster, stated.spec), "wrong-argument");
 }
 
+TEST(StatedLayouts, GradientsApartOnlyWhereThatIsStated) {
+  for (const RecordedStep& step : RecordedSteps()) {
+    const Cluster cluster = DevicesAlike(2);
+    const int64_t samples = step.axes->axis(FirstAxis(step)).size;
+    StatedLayouts stated = ForAll(step, step.axes->axis(FirstAxis(step)).name, {1, samples - 1});
+    for (const bool apart : {false, true}) {
+      const auto compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster,
+                                    {.switches = {.gradients_apart = apart}});
+      ASSERT_TRUE(compiled.ok());
+      const bool some = compiled.value().graph.op_count() >
+                        Compile(*step.graph, *step.axes, stated.layouts, cluster,
+                                {.switches = {.gradients_apart = false}})
+                            .value()
+                            .graph.op_count();
+      for (const bool claimed : {false, true}) {
+        stated.spec.switches.gradients_apart = claimed;
+        EXPECT_EQ(VerdictOn(step, compiled.value(), cluster, stated.spec) == "wrong-argument",
+                  some != claimed)
+            << step.name << " " << apart << " " << claimed;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace placewright::tests

@@ -129,6 +129,9 @@ void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
   (*object)["fusion_bytes"] = spec.switches.fusion.count;
   (*object)["batch_norm"] = spec.switches.local_batch_norm ? kLocal : kSynchronised;
   (*object)["broadcasts"] = spec.switches.broadcasts;
+  if (spec.switches.gradients_apart) {
+    (*object)["gradients_apart"] = *spec.switches.gradients_apart;
+  }
 }
 
 Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
@@ -152,6 +155,9 @@ Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
   }
   if (document.contains("broadcasts")) {
     PW_ASSIGN(spec.switches.broadcasts, GetBool(document, "broadcasts", ""));
+  }
+  if (document.contains("gradients_apart")) {
+    PW_ASSIGN(spec.switches.gradients_apart, GetBool(document, "gradients_apart", ""));
   }
   return spec;
 }
@@ -206,7 +212,8 @@ Result<DistributionSpec> ReadDistributionSpec(const std::string& path) {
     }
   } else {
     PW_RETURN_IF_ERROR(
-        CheckKeys(document, {"layouts", "fusion_bytes", "batch_norm", "broadcasts"}, "")
+        CheckKeys(document,
+                  {"layouts", "fusion_bytes", "batch_norm", "broadcasts", "gradients_apart"}, "")
             .InFile(path));
   }
   return DistributionSpecFromJson(document).InFile(path);

@@ -18,6 +18,7 @@ DistributionSpec Sample() {
   spec.switches.fusion = Bytes(1 << 20);
   spec.switches.local_batch_norm = true;
   spec.switches.broadcasts = false;
+  spec.switches.gradients_apart = true;
   return spec;
 }
 
@@ -45,6 +46,7 @@ TEST(LayoutsJson, ByHandLittleIsNeeded) {
   EXPECT_FALSE(spec.layouts[0].devices[1].from);
   EXPECT_FALSE(spec.switches.local_batch_norm);
   EXPECT_TRUE(spec.switches.broadcasts);
+  EXPECT_FALSE(spec.switches.gradients_apart.has_value());
 }
 
 TEST(LayoutsJson, ErrorsNameThePlace) {

@@ -43,6 +43,15 @@ bool LayoutProblem::HasBatchNorms() const {
 
 namespace {
 
+bool MakesResultsApart(const DistributedStep& step, const Graph& original) {
+  for (const OpId op : step.graph.ops()) {
+    const OpId origin = step.origin[op];
+    const auto mask = origin.valid() ? SeparableResults(step.graph.op(op)) : std::nullopt;
+    if (mask && mask != SeparableResults(original.op(origin))) return true;
+  }
+  return false;
+}
+
 Result<CompiledStep> CompileWith(const LayoutProblem& problem, const Layouts& layouts,
                                  const CompileOptions& options) {
   CompiledStep compiled;
@@ -53,16 +62,8 @@ Result<CompiledStep> CompileWith(const LayoutProblem& problem, const Layouts& la
   compiled.sim_graph = BuildSimGraph(step.graph, problem.cluster, compiled.costs);
   PW_RETURN_IF_ERROR(
       CheckPlacementLegal(compiled.sim_graph, step.graph, problem.cluster, step.placement));
+  compiled.gradients_apart = MakesResultsApart(step, problem.graph);
   return compiled;
-}
-
-bool MakesResultsApart(const DistributedStep& step, const Graph& original) {
-  for (const OpId op : step.graph.ops()) {
-    const OpId origin = step.origin[op];
-    const auto mask = origin.valid() ? SeparableResults(step.graph.op(op)) : std::nullopt;
-    if (mask && mask != SeparableResults(original.op(origin))) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& la
                                  CompileOptions options) {
   const bool decided = options.switches.gradients_apart.has_value();
   PW_ASSIGN(CompiledStep apart, CompileWith(problem, layouts, options));
-  if (decided || !MakesResultsApart(apart.step, problem.graph)) return apart;
+  if (decided || !apart.gradients_apart) return apart;
   // What is ready earlier may come before something that more waits for.
   options.switches.gradients_apart = false;
   PW_ASSIGN(CompiledStep together, CompileWith(problem, layouts, options));

@@ -59,6 +59,7 @@ struct CompiledStep {
   CostTable costs;
   CostModelReport report;
   SimGraph sim_graph;
+  bool gradients_apart = false;  // of some op: what StepSwitches came to
 };
 
 // An op of a distributed step, and of which op of the original it is an instance, if of any.

@@ -53,7 +53,7 @@ Findings CheckDistribution(const Graph& original, const DistributedStep& step,
     CHECK_PLAN_RETURN_IF_VIOLATED(layouts.Check());
     CHECK_PLAN_RETURN_IF_VIOLATED(
         CheckShares(original, axes, step, cluster, layouts, findings.cuts));
-    CHECK_PLAN_RETURN_IF_VIOLATED(CheckSwitches(step, spec));
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckSwitches(original, step, spec));
     return spec.switches.local_batch_norm ? CheckLocalNorms(original, step, findings.cuts)
                                           : std::nullopt;
   };

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/norms/definition.h"
+#include "sharding/separable_results.h"
 #include "sharding/unsplit_writes.h"
 
 namespace placewright::check {
@@ -229,7 +230,9 @@ MaybeViolation CheckLocalNorms(const Graph& original, const DistributedStep& ste
   return LocalNormCheck(original, step, cuts).Run();
 }
 
-MaybeViolation CheckSwitches(const DistributedStep& step, const DistributionSpec& spec) {
+MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
+                             const DistributionSpec& spec) {
+  bool any_apart = false;
   for (const OpId id : step.graph.ops()) {
     const Op& op = step.graph.op(id);
     const auto wrong = [&](std::string message) {
@@ -240,13 +243,23 @@ MaybeViolation CheckSwitches(const DistributedStep& step, const DistributionSpec
     if (op.type == "placewright.broadcast.default" && !spec.switches.broadcasts) {
       return wrong("is a broadcast, where the plan says that there are none");
     }
+    const OpId origin = step.origin[id];
+    const auto mask = origin.valid() ? SeparableResults(op) : std::nullopt;
+    const bool apart = mask && mask != SeparableResults(original.op(origin));
+    any_apart = any_apart || apart;
+    if (apart && !spec.switches.gradients_apart.value_or(true)) {
+      return wrong(
+          "makes some of its gradients alone, where the plan says that none is made apart");
+    }
     if (op.type != "placewright.pack.default" || op.outputs.empty()) continue;
     const int64_t bytes = step.graph.tensor(op.outputs.front()).bytes.count;
     if (bytes <= spec.switches.fusion.count) continue;
     return wrong(fmt::format("joins {} bytes of gradients, where fusion_bytes is {}", bytes,
                              spec.switches.fusion.count));
   }
-  return std::nullopt;
+  if (any_apart || !spec.switches.gradients_apart.value_or(false)) return std::nullopt;
+  return Violation{ViolationKind::kWrongArgument,
+                   "no gradient is made apart, where the plan says that some are", "plan"};
 }
 
 DeviceId BroughtTo(const DistributedStep& step, OpId instance) {

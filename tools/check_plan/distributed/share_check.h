@@ -32,7 +32,8 @@ MaybeViolation CheckLocalNorms(const Graph& original, const DistributedStep& ste
 
 // Buffers of all-reduces are not above `fusion` (0: there are none), and without `broadcasts` nothing is broadcast:
 // kWrongArgument.
-MaybeViolation CheckSwitches(const DistributedStep& step, const DistributionSpec& spec);
+MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
+                             const DistributionSpec& spec);
 
 // Whether the instance is a view of what a broadcast has brought to a device, which is beside that.
 DeviceId BroughtTo(const DistributedStep& step, OpId instance);
