@@ -59,5 +59,13 @@ def on_host():
             stack.enter_context(compat.replaced(
                 torch, "set_default_device",
                 lambda device: set_default("cpu" if _is_elsewhere(device) else device)))
+        # Module.to(0) of 2.6 asks for the accelerator.
+        parse = torch._C._nn._parse_to
+        stack.enter_context(compat.replaced(
+            torch._C._nn, "_parse_to", lambda *args, **kwargs: parse(
+                *("cpu" if i == 0 and _is_elsewhere(argument) else argument
+                  for i, argument in enumerate(args)),
+                **{name: "cpu" if name == "device" and _is_elsewhere(argument) else argument
+                   for name, argument in kwargs.items()})))
         stack.enter_context(OnHost())
         yield

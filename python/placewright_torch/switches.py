@@ -45,7 +45,7 @@ SWITCHES = (
            "the step depends on its data, since packed sequences are as many words as their lengths "
            "say: give the LSTM or GRU the padded sequences, without pack_padded_sequence, and a "
            "mask to what follows; its time is that of sequences as long as the longest"),
-    Switch(r"KeyError: .*FakeTensor", "", "",
+    Switch(r"KeyError: ['\"].*FakeTensor", "", "",
            "the step depends on its data: it takes one of several modules by a number that it computes; "
            "where these are experts let the loop go over numbers of Python, for i in "
            "range(len(experts)), and say by --assume how many tokens each gets, or build a model with "

@@ -1,7 +1,6 @@
 """Common building blocks of models, losses and updates, written for these tests.
 
-BLOCKS maps a name to a function of the batch size that returns the arguments of export(); FIXED
-the names of those that stand for one batch size to words of the reason. REFUSED maps a name to
+BLOCKS maps a name to a function of the batch size that returns the arguments of export(). REFUSED maps a name to
 such a function with the words of its refusal: what depends on data.
 """
 
@@ -11,7 +10,7 @@ from torch.nn import functional as F
 from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
-BLOCKS, FIXED, REFUSED = {}, {}, {}
+BLOCKS, REFUSED = {}, {}
 WIDTH = 8
 
 
@@ -476,8 +475,6 @@ then("complex layer", lambda m, y: torch.complex(y, y) @ m.weight,
 then("norms and distances", lambda m, y: torch.linalg.norm(y, dim=1, keepdim=True) +
      F.cosine_similarity(y, y)[:, None] + F.pairwise_distance(y, y + 1)[:, None])
 then("mean distance of two samples", lambda m, y: torch.cdist(y, y).mean())
-# The mean is over batch * batch numbers.
-FIXED["mean distance of two samples"] = "is 16, 25 and 121, neither linear in the batch nor"
 then("linear algebra", lambda m, y: torch.linalg.inv(y.transpose(1, 2) @ y) +
      torch.linalg.cholesky(y.transpose(1, 2) @ y) + torch.linalg.qr(y.transpose(1, 2) @ y)[0], (6,))
 then("singular and eigenvalues", lambda m, y: torch.linalg.svdvals(y).sum() +

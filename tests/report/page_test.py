@@ -102,7 +102,7 @@ class PlanPage(unittest.TestCase):
                                "data-parallel-p")
         cls.path("two.yaml").write_text(
             "gpus: [1 x RTX-3090, 1 x RTX-3060]\ncpus: 1 x Ryzen-9-7950X\ninterconnect: pcie4\nmemory: 64 GiB\n")
-        cls.norms = cls.plan("norms", "resnet-50", "-c", "two.yaml", "--batch", "96", "--algo", "data-parallel-p")
+        cls.norms = cls.plan("norms", "resnet-50", "-c", "two.yaml", "--batch", "32", "--algo", "data-parallel-p")
         cls.placed = cls.plan("placed", "bert-small", "-c", "4xP100", "--space", "placed", "--iterations", "200")
 
     @classmethod
@@ -178,13 +178,13 @@ class PlanPage(unittest.TestCase):
         self.assertEqual((change["option"], change["plan"]), ("--batch-norm local", "the same plan"))
         self.assertGreaterEqual(change["gain"], 0.05)
         self.assertIn("would gain: --batch-norm local: ", page.text)
-        local = self.plan("local", "resnet-50", "-c", "two.yaml", "--batch", "96", "--algo", "data-parallel-p",
+        local = self.plan("local", "resnet-50", "-c", "two.yaml", "--batch", "32", "--algo", "data-parallel-p",
                           "--batch-norm", "local")
         self.assertEqual(change["step_time_ns"], local[1]["step_time_ns"])  # what the switch gives
         self.assertEqual(local[1]["permitted_changes"], [])
         self.assertIn("batch norms take the statistics of each part alone", local[0].text)
         self.assertNotIn("would gain", local[0].text)
-        shown = subprocess.run([PROGRAM, "plan", "resnet-50", "-c", "two.yaml", "--batch", "96", "--algo",
+        shown = subprocess.run([PROGRAM, "plan", "resnet-50", "-c", "two.yaml", "--batch", "32", "--algo",
                                 "data-parallel-p", "-o", "shown.plan.json"], cwd=self.folder.name, capture_output=True,
                                text=True, check=True).stdout
         self.assertIn("  would gain --batch-norm local: ", shown)
