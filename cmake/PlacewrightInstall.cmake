@@ -23,7 +23,7 @@ endif()
 # <placewright/...>, so that users add one folder.
 set(public_headers base/check.h base/error_codes.def base/ids.h base/result.h base/stop.h base/units.h
   cluster/cluster.h cluster/cluster_builder.h cluster/memory_reserve.h cluster/routes.h
-  cost/communication/collective_kind.h cost/cost_table.h plan/layout_spec.h graph/aliasing/storages.h graph/batch/batch_scaling.h graph/csr.h graph/graph.h
+  cost/communication/collective_kind.h cost/cost_table.h plan/layout_spec.h plan/step_switches.h graph/aliasing/storages.h graph/batch/batch_scaling.h graph/csr.h graph/graph.h
   graph/graph_builder.h graph/name_index.h graph/value.h plan/constraints.h plan/placement.h
   plan/plan.h plan/plan_space.h plan/schedule.h planning/placewright.h torch_api/run_step.h)
 install(CODE "
