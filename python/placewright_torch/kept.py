@@ -15,16 +15,15 @@ NEVER = (type, types.ModuleType, types.BuiltinFunctionType, str, bytes, int, flo
 
 
 class Kept:
-    """The present state of all that `roots` lead to; `shallow`: of themselves alone."""
+    """The present state of all that `roots` lead to."""
 
-    def __init__(self, roots, shallow=False):
+    def __init__(self, roots):
         self._restore = []  # calls that put one thing back each
         self._seen = {}  # id -> the object, kept alive
         self.optimizers = []  # that the roots lead to
         pending = list(roots)
         while pending:
-            found = self._keep(pending.pop())
-            pending += [] if shallow else found
+            pending += self._keep(pending.pop())
 
     def restore(self):
         for call in self._restore:

@@ -70,7 +70,7 @@ def as_computed(name, args, results):
         return results
     weight, first = STATISTICS[name]
     weight = args[weight] if len(args) > weight else None
-    if weight is None or weight.dtype == results[0].dtype:
+    if weight is None or weight.dtype != torch.float32 or results[0].element_size() != 2:
         return results
     return (*results[:first], *(result.to(weight.dtype) for result in results[first:first + 2]),
             *results[first + 2:])

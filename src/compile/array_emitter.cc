@@ -90,8 +90,9 @@ void ArrayEmitter::AppendArguments(const std::vector<Value>& args) {
 void ArrayEmitter::AppendText(std::string_view text) { key_.push_back(prices_.WordOf(text)); }
 
 PricedPartId ArrayEmitter::PartOf(OpSpec& spec, bool in_kernel) {
-  key_ = {in_kernel ? kInKernelKey : kPartKey, prices_.WordOf(spec.type), static_cast<int32_t>(spec.outputs.size()),
-          static_cast<int32_t>(spec.inputs.size()), static_cast<int32_t>(spec.args.size())};
+  key_ = {in_kernel ? kInKernelKey : kPartKey, prices_.WordOf(spec.type),
+          static_cast<int32_t>(spec.outputs.size()), static_cast<int32_t>(spec.inputs.size()),
+          static_cast<int32_t>(spec.args.size())};
   for (const OutputSpec& output : spec.outputs) {
     key_.push_back(prices_.ContiguousType(output.dtype, output.shape).value());
     key_.push_back(static_cast<int32_t>(output.alias));
@@ -103,7 +104,8 @@ PricedPartId ArrayEmitter::PartOf(OpSpec& spec, bool in_kernel) {
     AppendValue(named.value);
   }
   const auto types = TakeInputs(spec.inputs);
-  return prices_.Find(key_, types, [&] { return std::move(spec); }, in_kernel);
+  return prices_.Find(
+      key_, types, [&] { return std::move(spec); }, in_kernel);
 }
 
 OpId ArrayEmitter::AddCopyOf(OpId op) {

@@ -43,7 +43,8 @@ class ArrayEmitter : public Emitter {
                      const std::vector<OpId>& after, const MakeSpec& make,
                      std::vector<TensorId>& made) override;
   Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word, DeviceId device,
-                                          OpId origin, const std::vector<OpId>& after, bool in_kernel) override;
+                                          OpId origin, const std::vector<OpId>& after,
+                                          bool in_kernel) override;
   Result<TensorId> AddLike(std::string_view type, std::vector<TensorId> inputs,
                            std::vector<Value> args, std::vector<int64_t> shape, TensorId like,
                            DeviceId device) override;

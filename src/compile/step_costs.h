@@ -15,7 +15,8 @@ namespace placewright {
 // of so many (SlowestOf). Overrides know instances by the names and types of the original's ops; a time that
 // they state is taken for each instance as it is, a factor for the modelled time of its part. Two ops that make
 // the results of one between them (rewrites/separate_gradients.h) have the time of that one, modelled, measured
-// or stated, each a part in proportion to its arithmetic, and its workspace. Errors: those of ModelCosts,
+// or stated, each a part in proportion to its arithmetic, and its workspace. What the kernel of another op does on a GPU takes no time there
+// (DistributedStep::in_kernel). Errors: those of ModelCosts,
 // CollectiveCosts.
 Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original,
                               const Communication& communication, const CostOptions& options,

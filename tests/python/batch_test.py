@@ -130,16 +130,16 @@ class Proof(ExportTest):
         class Remembering(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.layer, self.tables = nn.Linear(4, 4), {}
+                self.layer, self._tables = nn.Linear(4, 4), {}
 
             @functools.lru_cache(maxsize=8)
             def positions(self, count):
                 return torch.arange(count).float().tanh()
 
             def forward(self, x):
-                if 4 not in self.tables:
-                    self.tables[4] = torch.arange(4).sin()
-                return self.layer(x) + self.positions(4) + self.tables[4]
+                if 4 not in self._tables:
+                    self._tables[4] = torch.arange(4).sin()
+                return self.layer(x) + self.positions(4) + self._tables[4]
 
         graph = self.exported(Remembering(), torch.zeros(3, 4), batch=3)
         self.assertEqual(graph["batch_proof"], {"sizes": [3, 4, 9], "smaller": 1})

@@ -10,7 +10,7 @@ class BatchNormGradients : NormInParts {
  public:
   BatchNormGradients(Emitter& emitter, const OpInParts& op, const BatchNormCall& call)
       : NormInParts(emitter, op, call), sums_(DTypeOf(call.save_mean)) {
-    // Of the gradients of weight and bias: recordings may have narrower statistics.
+    // Of the gradients of weight and bias, which these sums are: recordings may have narrower statistics.
     for (const TensorId output : op.graph.op(op.op).outputs) {
       const Tensor& tensor = op.graph.tensor(output);
       if (tensor.output_index > 0) sums_ = tensor.dtype;
@@ -100,11 +100,10 @@ class BatchNormGradients : NormInParts {
                                             {},
                                             {{"value", Value(-1 / static_cast<double>(count_))}}},
                                            shape, sums_));
-    PW_ASSIGN(const TensorId grad,
-              ops.Add({.type = "aten.addcmul.default",
-                       .inputs = {rest, ops.Read(call_.grad), line.of_grad},
-                       .kernel = true},
-                      shape, sums_));
+    PW_ASSIGN(const TensorId grad, ops.Add({.type = "aten.addcmul.default",
+                                            .inputs = {rest, ops.Read(call_.grad), line.of_grad},
+                                            .kernel = true},
+                                           shape, sums_));
     return ops.Cast(grad, stated);
   }
 

@@ -192,8 +192,13 @@ class Finder {
     const std::string_view name = AtenBaseName(op.type);
     if (name.empty()) return 0;  // no operator of ATen: cost graphs have no shapes
     const std::string_view forward_name = AtenBaseName(forward.type);
-    // Behind a sum that undoes broadcasting, which has another shape than what was broadcast.
-    const bool undoes = name == "view" && !forward.is_view && forward_name != "_unsafe_view";
+    // Such a view stands behind a sum that undoes broadcasting.
+    const bool of_sum = std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+      const OpId producer = graph_.tensors[input].producer;
+      return producer.valid() && AtenBaseName(graph_.ops[producer].type) == "sum";
+    });
+    const bool undoes =
+        name == "view" && !of_sum && !forward.is_view && forward_name != "_unsafe_view";
     if (name == "clone" && forward.is_view) {
       weight += 2;
     } else if (!(undoes && of_output) && MayDifferentiate(name, forward_name)) {

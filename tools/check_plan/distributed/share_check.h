@@ -30,8 +30,8 @@ MaybeViolation CheckShares(const Graph& original, const NamedAxes& axes,
 MaybeViolation CheckLocalNorms(const Graph& original, const DistributedStep& step,
                                const IdVector<OpId, FoundCut>& cuts);
 
-// Buffers of all-reduces are not above `fusion` (0: there are none), and without `broadcasts` nothing is broadcast:
-// kWrongArgument.
+// Buffers of all-reduces are not above `fusion` (0: there are none), without `broadcasts` nothing is broadcast, and
+// gradients are made apart where `gradients_apart` says so, and nowhere else: kWrongArgument.
 MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
                              const DistributionSpec& spec);
 
