@@ -46,6 +46,17 @@ class OnHost(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+def _parsing_here(parse):
+    """What nn.Module.to() asks for its arguments' meaning; 2.6 looks for the accelerator that 0 is."""
+    def here(*args, **kwargs):
+        if args and _is_elsewhere(args[0]):
+            args = ("cpu", *args[1:])
+        if "device" in kwargs and _is_elsewhere(kwargs["device"]):
+            kwargs = {**kwargs, "device": "cpu"}
+        return parse(*args, **kwargs)
+    return here
+
+
 @contextlib.contextmanager
 def on_host():
     """OnHost, and what is no call on tensors: the default device, and functions of torch.cuda."""
@@ -59,13 +70,7 @@ def on_host():
             stack.enter_context(compat.replaced(
                 torch, "set_default_device",
                 lambda device: set_default("cpu" if _is_elsewhere(device) else device)))
-        # Module.to(0) of 2.6 asks for the accelerator.
-        parse = torch._C._nn._parse_to
-        stack.enter_context(compat.replaced(
-            torch._C._nn, "_parse_to", lambda *args, **kwargs: parse(
-                *("cpu" if i == 0 and _is_elsewhere(argument) else argument
-                  for i, argument in enumerate(args)),
-                **{name: "cpu" if name == "device" and _is_elsewhere(argument) else argument
-                   for name, argument in kwargs.items()})))
+        stack.enter_context(compat.replaced(torch._C._nn, "_parse_to",
+                                            _parsing_here(torch._C._nn._parse_to)))
         stack.enter_context(OnHost())
         yield

@@ -248,6 +248,7 @@ Status PartPrices::Price(size_t from, size_t to) {
   for (const OpId op : graph.ops()) {
     const DeviceId device = devices[op];
     const PricedPart& part = parts_[PricedPartId(from + op.index() / kinds_)];
+    // As CostsOfStep has it.
     const bool gpu = cluster_.kind(device).device_class == DeviceClass::kGpu;
     const Nanos time = costs.time(op, device);
     const bool modelled = slower.time(op, device) != time;

@@ -187,6 +187,7 @@ Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& 
   distributed.origin = std::move(compiled.step.origin);
   distributed.sim_graph = std::move(compiled.sim_graph);
   distributed.distribution.spec = spec;
+  // Who reads the plan again compiles it as it was decided here.
   distributed.distribution.spec.switches.gradients_apart = compiled.gradients_apart;
   distributed.distribution.spec.layouts = ExpandSpecs(problem.axes, problem.cluster, spec.layouts);
   of_step.distributed = true;

@@ -1,26 +1,11 @@
 #include "compile/rewrites/norm_in_parts.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "compile/rewrites/rewrites.h"
+#include "graph/is_read.h"
 
 namespace placewright {
-namespace {
-
-// Whether anything of the original step reads an output of the op.
-bool IsRead(const Graph& graph, OpId op, TensorId output) {
-  const auto outputs = graph.outputs();
-  if (std::find(outputs.begin(), outputs.end(), output) != outputs.end()) return true;
-  const auto consumers = graph.consumers(op);
-  return std::any_of(consumers.begin(), consumers.end(), [&](OpId reader) {
-    const std::vector<TensorId>& inputs = graph.op(reader).inputs;
-    return std::find(inputs.begin(), inputs.end(), output) != inputs.end();
-  });
-}
-
-}  // namespace
-
 NormInParts::NormInParts(Emitter& emitter, const OpInParts& op, const BatchNormCall& call)
     : emitter_(emitter),
       op_(op),
@@ -76,7 +61,7 @@ void NormInParts::Set(Outputs& outputs, int32_t result, TensorId tensor) const {
 bool NormInParts::Wants(int32_t result) const {
   for (const TensorId output : op_.graph.op(op_.op).outputs) {
     if (op_.graph.tensor(output).output_index != result) continue;
-    return IsRead(op_.graph, op_.op, output);
+    return IsRead(op_.graph, output);
   }
   return false;
 }

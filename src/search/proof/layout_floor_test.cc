@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cluster/cluster_builder.h"
+#include "compile/emitter.h"
 #include "cost/signature.h"
 #include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
@@ -63,11 +64,11 @@ TEST(LayoutFloor, IsNearTheStepOfOneDevice) {
 }
 
 // Two equal GPUs.
-Cluster TwoGpus() {
+Cluster TwoGpus(double peak = 1e7) {
   ClusterBuilder builder("two");
   DeviceKind model{.name = "K"};
   model.device_class = DeviceClass::kGpu;
-  model.peak.f32 = 1e7;
+  model.peak.f32 = peak;
   model.memory_bandwidth = BytesPerSecond(int64_t{1} << 34);
   const int32_t kind = builder.AddKind(model).Take();
   for (const char* name : {"a", "b"}) {
@@ -127,6 +128,33 @@ TEST(LayoutFloor, TakesMeasuredTimesOfGpusAsTheyAre) {
   EXPECT_LE(LayoutFloor(*problem).Of(layouts), step);
   LayoutEvaluator evaluator(*problem);
   EXPECT_FALSE(evaluator.Evaluate(layouts, {}, step).Take().abandoned);
+}
+
+// Of a batch norm whose result nothing reads only the statistics are computed in parts.
+TEST(LayoutFloor, KnowsThatOnlyStatisticsMayBeWanted) {
+  GraphBuilder builder("statistics", "aten");
+  OpSpec norm{.name = "norm", .type = "aten.native_batch_norm.default"};
+  norm.inputs = {
+      builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {512, 64, 32, 32}).Take()};
+  for (const char* name : {"param:w", "param:b", "buffer:m", "buffer:v"}) {
+    const TensorKind kind = name[0] == 'p' ? TensorKind::kParameter : TensorKind::kBuffer;
+    norm.inputs.push_back(builder.AddInput(name, kind, DType::kF32, {64}).Take());
+  }
+  norm.args = References(5);
+  norm.args.insert(norm.args.end(), {Value(true), Value(0.1), Value(1e-5)});
+  norm.outputs = {{.name = "y", .shape = {512, 64, 32, 32}},
+                  {.name = "mean", .shape = {64}},
+                  {.name = "invstd", .shape = {64}}};
+  norm.writes = {3, 4};
+  builder.SetOutputs({builder.AddOp(std::move(norm)).Take()[1]});
+  const Graph graph = std::move(builder).Build().Take();
+  const Cluster cluster = TwoGpus(1e15);  // memory is what takes time
+  const auto problem =
+      LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+  const Layouts layouts = HalvedBy(*problem, 512);
+  ASSERT_EQ(layouts.layouts.size(), 1u);
+  const Nanos step = EvaluateLayouts(*problem, layouts, {}).Take().step_time;
+  EXPECT_LE(LayoutFloor(*problem).Of(layouts), step);
 }
 
 // A contiguous view of a strided one is strided where its base was put together anew: another signature, which

@@ -7,6 +7,7 @@
 #include "cost/cost_model.h"
 #include "cost/rows/op_view.h"
 #include "cost/signature.h"
+#include "graph/is_read.h"
 #include "sharding/separable_results.h"
 
 namespace placewright {
@@ -45,7 +46,8 @@ bool IsBatchNorm(const OpRule* rule) {
          (rule->form == PartForm::kBatchNorm || rule->form == PartForm::kBatchNormBackward);
 }
 
-// What every way to compute a batch norm in training reads and writes.
+// What every way to compute a batch norm in training reads and writes: twice for y or the gradient of x, of which the
+// sums come first; once for the sums alone, where nothing reads these.
 void SetNormTraffic(const Graph& graph, const Op& op, Work& work) {
   int64_t largest = 0, sum = 0, written = 0;
   for (const TensorId input : op.inputs) {
@@ -54,9 +56,11 @@ void SetNormTraffic(const Graph& graph, const Op& op, Work& work) {
     largest = std::max(largest, bytes);
   }
   for (const TensorId output : op.outputs) {
-    if (graph.tensor(output).output_index == 0) written = TouchedBytes(graph.tensor(output));
+    const bool of_x = graph.tensor(output).output_index == 0;
+    if (of_x && IsRead(graph, output)) written = TouchedBytes(graph.tensor(output));
   }
-  work.bytes_read = std::min(work.bytes_read, Bytes(SaturatingMultiply(2, sum)));
+  const int64_t passes = written > 0 ? 2 : 1;
+  work.bytes_read = std::min(work.bytes_read, Bytes(SaturatingMultiply(passes, sum)));
   work.bytes_written = std::min(work.bytes_written, Bytes(written));
 }
 
