@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "compile/compiler.h"
 #include "compile/layout_specs.h"
 #include "compile/step_costs.h"
 #include "formats/input.h"
-#include "search/layouts/layout_problem.h"
+#include "search/problem/layout_problem.h"
 #include "sim/simulator.h"
 
 namespace placewright::bench {

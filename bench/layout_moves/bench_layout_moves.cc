@@ -18,12 +18,13 @@
 #include <string>
 
 #include "formats/input.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 #include "search/evaluation/simulated_layouts.h"
+#include "search/floors/layout_floor.h"
 #include "search/layouts/layout_moves.h"
-#include "search/layouts/layout_problem.h"
 #include "search/layouts/layout_state.h"
-#include "search/proof/layout_floor.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright::bench {
 namespace {
@@ -142,11 +143,12 @@ int Run(int argc, char** argv) {
   DistributionSpec data_parallel;
   data_parallel.layouts = {
       {"*", GroupId(), "batch", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce}};
-  LayoutState state = Must(StateOf(*layouts, data_parallel, book));
+  LayoutState state = StateOf(*layouts, Must(ResolvePlan(*layouts, data_parallel)), book);
   LayoutEvaluator evaluator(*layouts);
   LayoutFloor floor(*layouts);
   std::clock_t started = std::clock();
-  Score score = Must(evaluator.Evaluate(book.Of(state), {.switches = state.switches})).score();
+  Score score =
+      Must(evaluator.Evaluate(book.With(state.of_group), {.switches = state.switches})).score();
   fmt::print("data parallelism: {} ns, first evaluation {:.1f} ms\n", score.step_time,
              1e3 * SecondsSince(started));
   LayoutState best = state;
@@ -166,7 +168,7 @@ int Run(int argc, char** argv) {
     const Nanos limit = LongestTaken(score, best_score, tried, random);
     const CompileOptions how{.switches = next->switches};
     started = std::clock();
-    const Result<Evaluation> evaluation = evaluator.Evaluate(book.Of(*next), how, limit);
+    const Result<Evaluation> evaluation = evaluator.Evaluate(book.With(next->of_group), how, limit);
     Rate& rate = HasUnevenShares(book, *next) ? uneven : even;
     rate.seconds += SecondsSince(started);
     ++rate.count;
@@ -174,7 +176,8 @@ int Run(int argc, char** argv) {
     ++tried;
     if (checks > 0 && tried * checks / moves != (tried - 1) * checks / moves) {
       started = std::clock();
-      const Result<Evaluation> compiled = EvaluateLayouts(*layouts, book.Of(*next), how);
+      const Result<Evaluation> compiled =
+          EvaluateCompiled(*layouts, book.With(next->of_group), how);
       compiling += SecondsSince(started);
       ++compared;
       if (!Same(evaluation, compiled, limit)) {
@@ -189,7 +192,7 @@ int Run(int argc, char** argv) {
     if (!evaluation.ok()) continue;
     if (evaluation.value().abandoned) {
       ++abandoned;
-      by_work += floor.Of(book.Of(*next)) > limit;
+      by_work += floor.Of(book.With(next->of_group)) > limit;
       continue;
     }
     const Score found = evaluation.value().score();

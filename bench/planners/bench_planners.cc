@@ -18,6 +18,7 @@
 #include "cost/cost_model.h"
 #include "formats/aten/reader.h"
 #include "formats/text/file.h"
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/simulated.h"
 #include "search/planner.h"
 #include "search/planner_table.h"
@@ -172,7 +173,8 @@ int RunPair(const std::string& path, std::string_view preset, const Options& opt
     PW_ASSIGN(PlannerResult result, planner.Plan(problem.value(), *evaluator, planning));
     const double seconds = std::chrono::duration<double>(Clock::now() - planning.started).count();
     pair.rows.push_back({std::string(planner.name()), result.feasible, result.step_time, seconds,
-                         result.iterations, UsesNoGpu(result.placement, problem.value())});
+                         result.iterations,
+                         UsesNoGpu(PlacementOf(problem.value(), result.plan), problem.value())});
     return result;
   };
   for (const auto& planner : table) {

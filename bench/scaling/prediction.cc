@@ -7,7 +7,8 @@
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "search/evaluation/simulated.h"
-#include "search/layouts/layout_problem.h"
+#include "search/layouts/test_specs.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright::bench {
 namespace {
@@ -65,7 +66,7 @@ Result<double> PerSecond(const ScalingRow& row, const Throughput& published) {
   PW_ASSIGN(const std::unique_ptr<LayoutProblem> problem,
             LayoutProblem::Make(graph, cluster, options, SchedulingPolicy::kFifo));
   PW_ASSIGN(const Evaluation evaluation,
-            EvaluateLayouts(*problem, SplitOver(cluster, published.gpus, row.batch, row.fusion)));
+            EvaluateSpec(*problem, SplitOver(cluster, published.gpus, row.batch, row.fusion)));
   const double saved = Seconds(UpdateTime(*problem)) * (1 - 1.0 / published.batches);
   return static_cast<double>(batch) / (Seconds(evaluation.step_time) - saved);
 }

@@ -25,8 +25,9 @@
 #include "formats/plan/layouts_json.h"
 #include "graph/partition/tag_groups.h"
 #include "planning/prepared_problem.h"
-#include "search/layouts/layout_problem.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/planner_table.h"
+#include "search/problem/layout_problem.h"
 #include "search/sfb/group_programs.h"
 #include "search/sfb/sfb_search.h"
 
@@ -115,12 +116,10 @@ double EmptyRun(const std::filesystem::path& folder) {
 int Gradients(const Loaded& loaded, int64_t by_cbc) {
   const LayoutProblem& problem = *loaded.problem;
   const DistributionSpec spec = DataParallelSpec();
-  const Layouts layouts =
-      ResolveLayouts(problem.graph, problem.axes, problem.cluster, problem.costs, spec.layouts)
-          .Take();
-  const CompiledStep compiled = CompileStep(problem, spec).Take();
+  const StepPlan plan = ResolvePlan(problem, spec).Take();
+  const Feedback feedback = *EvaluateCompiled(problem, plan, /*feedback=*/true).Take().feedback;
   const std::vector<ReplicatedStep> steps =
-      FindReplicatedSteps(problem, layouts, false, InstancesOf(compiled));
+      FindReplicatedSteps(problem, plan.layouts, false, feedback.instances);
   IdVector<OpId, Nanos> op_times;
   for (const OpId op : problem.graph.ops()) {
     op_times.push_back(std::max(Nanos(0), problem.costs.MinTime(op)));
@@ -208,16 +207,15 @@ int Steps(const Loaded& loaded) {
     for (const auto& [name, mode] :
          {std::pair("paper", SfbMode::kPaper), std::pair("cut", SfbMode::kCut)}) {
       const Clock::time_point start = Clock::now();
-      const SfbResult result = ApplySfb(problem, *plan.layouts, mode).Take();
+      const SfbResult result = ApplySfb(problem, prepared->evaluator(), plan.plan, mode).Take();
       const double before = static_cast<double>(result.before.step_time.count);
       const double after = static_cast<double>(result.after.step_time.count);
       fmt::print(
-          "{} {} {}: {:.3f} -> {:.3f} ms ({:+.1f}%), {} of {} gradients, {} ops, {} compilations, "
+          "{} {} {}: {:.3f} -> {:.3f} ms ({:+.1f}%), {} of {} gradients, {} ops, {} tries, "
           "{:.0f} ms{}\n",
           problem.graph.name(), planner->name(), name, before / 1e6, after / 1e6,
           (before / after - 1) * 100, result.recomputed, result.gradients, result.duplicated.size(),
-          result.compilations, MillisecondsSince(start),
-          result.after.feasible ? "" : ", does not fit");
+          result.tries, MillisecondsSince(start), result.after.feasible ? "" : ", does not fit");
       PrintOps(problem.graph, result.duplicated);
     }
   }
@@ -228,10 +226,16 @@ int Steps(const Loaded& loaded) {
 int PrintLayouts(const Loaded& loaded, std::string_view mode) {
   const std::optional<SfbMode> parsed = ParseSfbMode(mode);
   if (!parsed) return 2;
-  const SfbResult result = ApplySfb(*loaded.problem, DataParallelSpec(), *parsed).Take();
+  LayoutProblem& problem = *loaded.problem;
+  const StepPlan plan = ResolvePlan(problem, DataParallelSpec()).Take();
+  ProblemSettings settings;
+  settings.layouts = &problem;
+  const auto prepared =
+      PreparedProblem::Prepare(problem.graph, problem.cluster, problem.costs, settings).Take();
+  const SfbResult result = ApplySfb(problem, prepared->evaluator(), plan, *parsed).Take();
   fmt::print(stderr, "{}\n", result.Note());
   Json object = Json::object();
-  AddDistributionSpec(result.spec, &object);
+  AddDistributionSpec(StatePlan(problem, result.plan), &object);
   fmt::print("{}\n", object.dump(1));
   return 0;
 }

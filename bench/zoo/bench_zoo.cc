@@ -9,10 +9,10 @@
 
 #include "base/text.h"
 #include "bench/bench.h"
-#include "torch_api/torch_library.h"
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "report/graph_summary.h"
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
 #include "search/planner.h"
@@ -20,6 +20,7 @@
 #include "search/proof/bound.h"
 #include "search/proof/infeasibility.h"
 #include "torch_api/capture_service.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {
@@ -120,7 +121,7 @@ Result<Row> RunCase(const CaptureService& service, const Case& what, const Optio
   PW_ASSIGN(row.fits, OneDevice(problem, *evaluator));
   PW_ASSIGN(row.plan, MakeAuto(table)->Plan(problem, *evaluator,
                                             PlanningOptions(options.budget, options.seconds)));
-  row.gpus = UsedGpus(problem, row.plan.placement);
+  row.gpus = UsedGpus(problem, PlacementOf(problem, row.plan.plan));
   return row;
 }
 

@@ -303,17 +303,11 @@ class Resolver {
   void Serve(const std::vector<GroupId>& groups, const std::vector<Share>& servers) {
     std::vector<LayoutId> places;
     for (const Share& server : servers) places.push_back(Add({AxisId(), {{server.device, 0, 0}}}));
-    IdVector<GroupId, bool> named(graph_.group_count(), false), done = named;
+    IdVector<GroupId, bool> named(graph_.group_count(), false);
     for (const GroupId group : groups) named[group] = true;
     size_t next = 0;
-    for (const TensorId id : graph_.tensors()) {
-      if (graph_.tensor(id).kind != TensorKind::kParameter) continue;
-      const OpId home = graph_.home_op(graph_.tensor(id).storage);
-      if (!home.valid() || graph_.tensor(id).producer.valid()) continue;
-      const GroupId group = graph_.group(home);
-      if (!named[group] || done[group]) continue;
-      done[group] = true;
-      layouts_.of_group[group] = places[next++ % places.size()];
+    for (const GroupId group : ParameterGroups(graph_)) {
+      if (named[group]) layouts_.of_group[group] = places[next++ % places.size()];
     }
   }
 
@@ -386,6 +380,20 @@ std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob) {
     if (by_op[group] || (!has_op[group] && by_view[group])) named.push_back(group);
   }
   return named;
+}
+
+std::vector<GroupId> ParameterGroups(const Graph& graph) {
+  std::vector<GroupId> groups;
+  IdVector<GroupId, bool> done(graph.group_count(), false);
+  for (const TensorId id : graph.tensors()) {
+    if (graph.tensor(id).kind != TensorKind::kParameter) continue;
+    const OpId home = graph.home_op(graph.tensor(id).storage);
+    if (!home.valid() || graph.tensor(id).producer.valid()) continue;
+    const GroupId group = graph.group(home);
+    if (!done[group]) groups.push_back(group);
+    done[group] = true;
+  }
+  return groups;
 }
 
 LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {

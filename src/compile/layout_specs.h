@@ -25,6 +25,9 @@ std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>
 // without ops of its own follows what is stated for its views. Ascending.
 std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob);
 
+// The groups that hold parameters, in the order of these: parameter servers have them in turn.
+std::vector<GroupId> ParameterGroups(const Graph& graph);
+
 // `costs`: of the graph's ops on the cluster; the parts of model parallelism are cut by them.
 //   kPlace            the spec's one device
 //   kAllReduce        shares of the axis; the groups that do not have it are on every device

@@ -10,8 +10,10 @@
 #include "base/text.h"
 #include "cost/precision.h"
 #include "cost/work.h"
+#include "search/evaluation/group_placement.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/data_parallel.h"
-#include "search/layouts/layout_trials.h"
+#include "search/problem/layout_problem.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -69,34 +71,29 @@ class Asker {
       Local& operator=(const Local&) = delete;
       LayoutProblem* problem;
     } const local(in_.layouts);
-    const auto trials = std::make_shared<LayoutTrials>(*in_.layouts);
     std::optional<Nanos> best;
     std::string_view by;
-    const auto consider = [&](const DistributionSpec& spec, std::string_view plan) {
-      const Result<Evaluation> evaluation = trials->Evaluate(spec);
+    const auto consider = [&](StepPlan plan, std::string_view name) {
+      plan.switches = AsStart(*in_.layouts, plan.switches);
+      const Result<Evaluation> evaluation = in_.evaluator.EvaluatePlan(plan);
       if (!evaluation.ok() || !evaluation.value().feasible) return;
       if (best && *best <= evaluation.value().step_time) return;
       best = evaluation.value().step_time;
-      by = plan;
+      by = name;
     };
-    if (in_.plan.layouts) {
-      DistributionSpec spec = *in_.plan.layouts;
-      spec.switches.local_batch_norm = true;
-      consider(spec, kSamePlan);
-    }
+    if (in_.plan.space != PlanSpace::kPlaced) consider(in_.plan.plan, kSamePlan);
     if (in_.other_plans) {
       const DataParallelPlanner planner(DataParallelKind::kBest);
       PlannerOptions options;
       options.budget.iterations = kCandidates;
       options.patience = kPatience;
       options.threads = in_.threads;
-      options.layout_trials = trials;
       Result<PlannerResult> result = planner.Plan(in_.problem, in_.evaluator, options);
-      if (result.ok() && result.value().layouts) {
-        DistributionSpec spec = *result.value().layouts;
-        consider(spec, planner.name());
-        spec.switches.fusion = kBuckets;
-        consider(spec, planner.name());
+      if (result.ok()) {
+        StepPlan plan = result.value().plan;
+        consider(plan, planner.name());
+        plan.switches.fusion = kBuckets;
+        consider(plan, planner.name());
       }
     }
     Add("--batch-norm local",
@@ -132,7 +129,8 @@ class Asker {
         "float32 products in TF32, as with torch.set_float32_matmul_precision(\"high\"): rounded "
         "to "
         "10 bits of mantissa",
-        kSamePlan, in_.plan.layouts ? TimeOfLayouts(costs) : TimeOfPlacement(costs));
+        kSamePlan,
+        in_.plan.space == PlanSpace::kPlaced ? TimeOfPlacement(costs) : TimeOfLayouts(costs));
   }
 
   std::optional<Nanos> TimeOfLayouts(const CostOptions& costs) const {
@@ -140,9 +138,11 @@ class Asker {
     Result<std::unique_ptr<LayoutProblem>> problem =
         LayoutProblem::Make(*in_.problem.graph, *in_.problem.cluster, costs, in_.problem.policy);
     if (!problem.ok()) return std::nullopt;
-    problem.value()->local_batch_norm = in_.plan.layouts->switches.local_batch_norm;
-    LayoutTrials trials(*problem.value());
-    const Result<Evaluation> evaluation = trials.Evaluate(*in_.plan.layouts);
+    StepPlan plan = in_.plan.plan;
+    plan.switches.gradients_apart.reset();
+    LayoutEvaluator evaluator(*problem.value());
+    const Result<Evaluation> evaluation =
+        evaluator.Evaluate(plan.layouts, {.switches = plan.switches});
     if (!evaluation.ok() || !evaluation.value().feasible) return std::nullopt;
     return evaluation.value().step_time;
   }
@@ -153,7 +153,8 @@ class Asker {
     const SimGraph sim_graph =
         BuildSimGraph(*in_.problem.graph, *in_.problem.cluster, table.value());
     Simulator simulator(sim_graph);
-    const SimResult& result = simulator.Run(in_.plan.placement, {in_.problem.policy, false, false});
+    const SimResult& result =
+        simulator.Run(PlacementOf(in_.problem, in_.plan.plan), {in_.problem.policy, false, false});
     if (!result.feasible) return std::nullopt;
     return result.step_time;
   }

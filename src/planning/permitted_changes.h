@@ -15,8 +15,8 @@
 
 #include "cost/cost_model.h"
 #include "search/evaluator.h"
-#include "search/layouts/layout_problem.h"
 #include "search/planner.h"
+#include "search/problem/layout_problem.h"
 #include "search/problem/problem.h"
 
 namespace placewright {

@@ -12,6 +12,7 @@
 #include "formats/input.h"
 #include "graph/graph_builder.h"
 #include "planning/algorithms.h"
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/simulated.h"
 #include "sim/simulator.h"
 
@@ -153,7 +154,8 @@ TEST_F(PermittedChangesTest, Tf32OfTheSamePlan) {
   options_.precision = FloatPrecision::kTf32;
   Prepare(Chain(4096, 6, false), "8xA100-40GB");
   const SimResult there =
-      Simulator(problem_.sim_graph).Run(plan.placement, {SchedulingPolicy::kFifo, false, false});
+      Simulator(problem_.sim_graph)
+          .Run(PlacementOf(problem_, plan.plan), {SchedulingPolicy::kFifo, false, false});
   EXPECT_EQ(found.changes[0].step_time, there.step_time);
   EXPECT_THAT(Ask(Plan("single"), true).changes, IsEmpty());  // it is in TF32
 }

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "compile/layout_specs.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
 #include "planning/algorithms.h"
@@ -10,7 +9,8 @@
 #include "planning/prepared_problem.h"
 #include "planning/replay.h"
 #include "planning/search_budget.h"
-#include "search/layouts/layout_problem.h"
+#include "search/evaluation/compiled_step.h"
+#include "search/problem/layout_problem.h"
 #include "sim/communication_use.h"
 #include "sim/placement_check.h"
 
@@ -25,7 +25,6 @@ PlannerOptions OptionsOf(const PlanRequest& request, Clock::time_point started) 
   options.budget.stop = request.stop;
   options.seed = request.seed;
   options.threads = std::max(1, request.threads);
-  options.initial = request.initial;
   options.started = started;
   if (request.progress) {
     options.progress = [&request](const PlannerOptions::Progress& progress) {
@@ -76,8 +75,8 @@ Result<std::unique_ptr<LayoutProblem>> LayoutsOf(const Graph& graph, const Clust
 Result<PlannedStep> PlannedOf(const PreparedProblem& prepared, const LayoutProblem& layouts,
                               PlannerResult& result, const PlanRequest& request,
                               Clock::time_point started) {
-  const std::shared_ptr<CompiledStep> made = std::exchange(result.compiled, nullptr);
-  PW_ASSIGN(CompiledStep compiled, made ? std::move(*made) : CompileStep(layouts, *result.layouts));
+  PW_ASSIGN(const std::shared_ptr<CompiledStep> made, prepared.evaluator().Compile(result.plan));
+  CompiledStep& compiled = *made;
   DistributedStep& step = compiled.step;
   PW_ASSIGN(SimResult replay, Replay(compiled.sim_graph, step.graph, layouts.cluster,
                                      step.placement, layouts.policy));
@@ -90,9 +89,8 @@ Result<PlannedStep> PlannedOf(const PreparedProblem& prepared, const LayoutProbl
     planned.bound_argument = bound->argument;
   }
   Distribution& distribution = planned.plan.distribution.emplace();
-  distribution.spec = *result.layouts;
+  distribution.spec = StatePlan(layouts, result.plan);
   distribution.spec.switches.gradients_apart = compiled.gradients_apart;
-  distribution.spec.layouts = ExpandSpecs(layouts.axes, layouts.cluster, result.layouts->layouts);
   distribution.communication = UseOfCommunication(step.graph, compiled.costs, *replay.schedule);
   distribution.samples = layouts.graph.batch();
   planned.placement = std::move(step.placement);
@@ -132,12 +130,13 @@ Result<PlannedStep> Search(const Graph& graph, const Cluster& cluster, const Cos
   const Problem& problem = prepared->problem();
   if (request.initial) {
     PW_RETURN_IF_ERROR(CheckPlacementLegal(problem.sim_graph, graph, cluster, *request.initial));
+    options.initial = PlanOf(graph, *request.initial);
   }
   if (request.stop.StopRequested()) return Cancelled();
   options.bound = prepared->search_bound();
   PW_ASSIGN(PlannerResult result, planner->Plan(problem, prepared->evaluator(), options));
   PlannedStep planned;
-  if (result.layouts) {
+  if (result.space != PlanSpace::kPlaced) {
     PW_ASSIGN(planned, PlannedOf(*prepared, *layouts, result, request, started));
     NameRequest(request, cluster, result, planned);
     return planned;
@@ -145,7 +144,7 @@ Result<PlannedStep> Search(const Graph& graph, const Cluster& cluster, const Cos
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   PW_ASSIGN(SimResult replay, Replay(*prepared, result));
   planned.plan = MakePlan(*prepared, result, replay, request.seed, seconds);
-  planned.placement = std::move(result.placement);
+  planned.placement = PlacementOf(graph, result.plan);
   planned.schedule = *std::move(replay.schedule);
   planned.bound_argument = prepared->bound().argument;
   NameRequest(request, cluster, result, planned);

@@ -38,8 +38,7 @@ class FitFinder {
     QuickFit found;
     if (replicated) {
       for (const std::unique_ptr<Planner>& planner : MakeLayoutPlanners()) {
-        if (!planner->name().starts_with("data-parallel") || planner->name().ends_with("best"))
-          continue;
+        if (planner->iterative() || !planner->finds_what_fits()) continue;
         if (Fits(*planner, problem_, *of_all_, found)) return found;
       }
     }
@@ -76,7 +75,8 @@ class FitFinder {
     }
     if (found.fits) return true;
     for (const std::unique_ptr<Planner>& planner : table) {
-      if (planner->name() == "local-search") return SearchFits(*planner->AsIterative(), found);
+      const IterativePlanner* const search = planner->AsIterative();
+      if (search != nullptr && search->finds_what_fits()) return SearchFits(*search, found);
     }
     return false;
   }
@@ -88,7 +88,7 @@ class FitFinder {
     options.budget.iterations = kFitMoves;
     options.first_fit = true;
     const LayoutSearchPlanner search;
-    const Result<std::unique_ptr<PlannerRun>> run = search.Start(problem, *of_gpus_, options);
+    const Result<std::unique_ptr<PlannerRun>> run = search.Start(problem, *of_all_, options);
     if (!run.ok()) return Ok();  // says nothing about what fits
     while (!options_.budget.Stopped() && run.value()->Advance(kFitMoves)) {
     }

@@ -6,7 +6,8 @@
 #include "formats/input.h"
 #include "graph/graph_builder.h"
 #include "planning/algorithms.h"
-#include "search/layouts/layout_problem.h"
+#include "search/evaluation/group_placement.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 namespace {
@@ -50,7 +51,8 @@ TEST_F(QuickFitTest, FindsAPlanOnGpus) {
   ASSERT_TRUE(fit.fits);
   EXPECT_TRUE(fit.plan.feasible);
   for (const OpId op : graph_->ops()) {
-    EXPECT_EQ(cluster_.kind(fit.plan.placement[op]).device_class, DeviceClass::kGpu);
+    EXPECT_EQ(cluster_.kind(PlacementOf(problem_, fit.plan.plan)[op]).device_class,
+              DeviceClass::kGpu);
   }
 }
 
@@ -95,10 +97,11 @@ TEST_F(QuickFitTest, SearchesLayoutsWhereNothingElseFits) {
   problem_.layouts = layouts.get();
   const QuickFit parts = FindFit(problem_, nullptr, {}).Take();
   ASSERT_TRUE(parts.fits);
-  EXPECT_TRUE(parts.plan.layouts);
-  EXPECT_GT(parts.plan.devices.size(), 1U);
-  for (const std::string& device : parts.plan.devices) {
-    EXPECT_THAT(device, testing::HasSubstr("gpu"));
+  EXPECT_FALSE(parts.plan.plan.IsPlaced());
+  const std::vector<DeviceId> devices = DevicesOf(parts.plan.plan);
+  EXPECT_GT(devices.size(), 1U);
+  for (const DeviceId device : devices) {
+    EXPECT_EQ(cluster_.kind(device).device_class, DeviceClass::kGpu);
   }
 }
 

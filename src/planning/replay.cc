@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "cost/cost_table.h"
+#include "search/evaluation/group_placement.h"
 #include "sim/device_use.h"
 #include "sim/saturation_check.h"
 
@@ -19,7 +20,7 @@ Result<SimResult> Replay(const SimGraph& sim_graph, const Graph& graph, const Cl
 Result<SimResult> Replay(const PreparedProblem& prepared, const PlannerResult& result) {
   const Problem& problem = prepared.problem();
   PW_ASSIGN(SimResult replay, Replay(problem.sim_graph, *problem.graph, *problem.cluster,
-                                     result.placement, problem.policy));
+                                     PlacementOf(problem, result.plan), problem.policy));
   PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
   PW_CHECK_EQ(replay.feasible, result.feasible);
   return replay;
@@ -54,10 +55,10 @@ Plan MakePlan(const PlannerResult& result, const SimResult& replay, const Planne
 Plan MakePlan(const PreparedProblem& prepared, const PlannerResult& result, const SimResult& replay,
               uint64_t seed, double seconds) {
   const Problem& problem = prepared.problem();
-  Plan plan =
-      MakePlan(result, replay,
-               {*problem.graph, *problem.cluster, *problem.costs, result.placement, problem.policy},
-               seed, seconds);
+  const Placement placement = PlacementOf(problem, result.plan);
+  Plan plan = MakePlan(
+      result, replay, {*problem.graph, *problem.cluster, *problem.costs, placement, problem.policy},
+      seed, seconds);
   plan.lower_bound = prepared.bound().value;
   plan.bound_space = prepared.bound().space;
   return plan;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/local/descent.h"
 #include "search/local/local_search.h"
@@ -43,21 +44,22 @@ class Conformance : public testing::Test {
 
   // Legal, allowed, and as fast and as large as it says.
   static void CheckResult(const Problem& problem, const PlannerResult& result) {
-    ASSERT_EQ(result.placement.size(), problem.graph->op_count());
+    ASSERT_TRUE(result.plan.IsPlaced());
+    const Placement placement = PlacementOf(problem, result.plan);
+    ASSERT_EQ(placement.size(), problem.graph->op_count());
     for (const ColocationGroup& group : problem.groups) {
       for (OpId op : group.ops) {
-        EXPECT_EQ(result.placement[op], result.placement[group.ops.front()]);
-        EXPECT_NE(std::find(group.allowed.begin(), group.allowed.end(), result.placement[op]),
+        EXPECT_EQ(placement[op], placement[group.ops.front()]);
+        EXPECT_NE(std::find(group.allowed.begin(), group.allowed.end(), placement[op]),
                   group.allowed.end());
       }
     }
     ASSERT_TRUE(
-        CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, result.placement)
-            .ok());
+        CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, placement).ok());
     Simulator simulator(problem.sim_graph);
     SimOptions options;
     options.policy = problem.policy;
-    const SimResult& simulated = simulator.Run(result.placement, options);
+    const SimResult& simulated = simulator.Run(placement, options);
     EXPECT_EQ(simulated.step_time, result.step_time);
     EXPECT_EQ(simulated.feasible, result.feasible);
     EXPECT_EQ(result.feasible, result.first_feasible_seconds.has_value());
@@ -89,7 +91,7 @@ TEST_F(Conformance, RandomProblems) {
       const auto two = planner->Plan(test->problem, *test->evaluator, Options(seed, 2));
       ASSERT_TRUE(one.ok() && two.ok());
       CheckResult(test->problem, one.value());
-      EXPECT_EQ(one.value().placement, two.value().placement);
+      EXPECT_EQ(one.value().plan, two.value().plan);
       EXPECT_EQ(one.value().iterations, two.value().iterations);
       if (one.value().feasible) {
         EXPECT_GE(one.value().step_time, LowerBound(test->problem).value);
@@ -136,7 +138,7 @@ TEST_F(Conformance, PinsForbidsAndColocation) {
     const auto result = planner->Plan(test->problem, *test->evaluator, Options(1, 1));
     ASSERT_TRUE(result.ok());
     CheckResult(test->problem, result.value());
-    const Placement& placement = result.value().placement;
+    const Placement placement = PlacementOf(test->problem, result.value().plan);
     EXPECT_EQ(placement[OpId(0)], DeviceId(2));
     EXPECT_EQ(placement[OpId(3)], DeviceId(2));         // d0 and d1 are forbidden
     EXPECT_EQ(placement[OpId(1)], placement[OpId(2)]);  // m.two means m.two.sub as well
@@ -236,7 +238,7 @@ TEST_F(Conformance, EmptyGraph) {
 TEST_F(Conformance, InitIsRespected) {
   const auto test = MakeTestProblem(RandomSpec(0));
   PlannerOptions options = Options(1, 1);
-  options.initial = ExpandGroups(test->problem, [&] {
+  options.initial = PlanOf(test->problem, [&] {
     GroupPlacement devices;
     for (const ColocationGroup& group : test->problem.groups) {
       devices.push_back(group.allowed.back());
@@ -244,7 +246,7 @@ TEST_F(Conformance, InitIsRespected) {
     return devices;
   }());
   Simulator simulator(test->problem.sim_graph);
-  const SimResult& initial = simulator.Run(*options.initial);
+  const SimResult& initial = simulator.Run(PlacementOf(test->problem, *options.initial));
   ASSERT_TRUE(initial.feasible);
   const Nanos step = initial.step_time;
   for (const Planner* planner : planners_) {

@@ -1,5 +1,5 @@
 // The one seam through which candidate plans are evaluated: planners, proofs, the portfolio and
-// learners hand in placements and get back how good they are. Whether that was simulated
+// learners hand in plans and get back how good they are. Whether that was simulated
 // (search/evaluation/simulated.h), measured on real devices or made up by a test they do not see.
 #ifndef PLACEWRIGHT_SEARCH_EVALUATOR_H_
 #define PLACEWRIGHT_SEARCH_EVALUATOR_H_
@@ -11,12 +11,15 @@
 #include <tuple>
 #include <vector>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/step_plan.h"
 
 namespace placewright {
 
+struct CompiledStep;  // evaluation/compiled_step.h
 struct Problem;
 
 // How good a plan is: what fits first, then less overflow, then less time.
@@ -31,18 +34,27 @@ struct Score {
 
 // What a step did where, on request: what learners take as features and local search as a guide.
 struct Feedback {
+  // A part or copy of an op of the problem's graph, or of LayoutProblem::graph, that is no view. `origin`: that op, or
+  // none of what lies between ops that are split: joins, sums, collectives.
+  struct Instance {
+    OpId origin;
+    DeviceId device;
+    Nanos start, end;
+    friend auto operator<=>(const Instance&, const Instance&) = default;
+  };
   struct Device {
     Nanos busy;                   // time spent computing
-    Nanos idle_before_transfers;  // idle while an op here waits only for transfers
+    Nanos idle_before_transfers;  // idle while an op here waits only for transfers; whole ops alone
   };
   struct Link {
     Nanos busy;
-    Bytes moved;
-    int32_t transfers = 0;
+    Bytes moved;  // in transfers
+    int32_t transfers = 0, collectives = 0;
   };
-  Schedule schedule;            // start and end of every op and transfer
-  std::vector<Device> devices;  // [device]
-  std::vector<Link> links;      // [link]
+  std::vector<Instance> instances;  // of EvaluatePlans: all that ran, in the order of the step
+  Schedule schedule;                // of Evaluate: start and end of every op and transfer
+  std::vector<Device> devices;      // [device]
+  std::vector<Link> links;          // [link]
 };
 
 struct Evaluation {
@@ -55,6 +67,9 @@ struct Evaluation {
   Nanos step_time;
   std::vector<Device> devices;       // [device]
   std::optional<Feedback> feedback;  // where it was asked for
+  // Of a plan that splits or copies ops: what StepSwitches::gradients_apart comes to, where that does not take
+  // compiling the step.
+  std::optional<bool> gradients_apart;
 
   Bytes TotalOver() const;  // saturating
   Score score() const { return {feasible, TotalOver().count, step_time.count}; }
@@ -65,6 +80,8 @@ struct EvaluationOptions {
   // candidates of a batch alike and is not lowered by what is found on the way.
   Nanos abandon_above = Nanos(kMaxQuantity);
   bool feedback = false;
+  // Of EvaluatePlans: one for each candidate, in the place of abandon_above; or empty.
+  std::span<const Nanos> limits{};
 };
 
 // Candidates that differ from an incumbent in a few ops, one after the other: the incremental form.
@@ -88,15 +105,29 @@ class MoveEvaluator {
   virtual const Schedule& IncumbentSchedule() = 0;
 };
 
-// Evaluates placements of one problem. Every placement covers all ops, keeps colocation groups
+// kUsage: there are no plans that split or copy ops.
+Error NoLayouts();
+
+// Evaluates plans of one problem. Every placement covers all ops, keeps colocation groups
 // together and has a route for all that crosses (CheckPlacementLegal): that is the caller's to see
 // to. Deterministic where the implementation can be: simulated results do not depend on threads.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // results[i] is that of candidates[i]. One call at a time; threads are the evaluator's own.
+  // Whole ops. results[i] is that of candidates[i]. One call at a time; threads are the evaluator's own.
   virtual std::vector<Evaluation> Evaluate(std::span<const Placement> candidates,
                                            const EvaluationOptions& options = {}) = 0;
+  // Any plans. Of a problem with layouts a placement, too, is a plan that splits nothing, and is evaluated as one; a plan
+  // without groups that compiling adds has these where its first group lies. Errors: of the kinds of CompileStep for
+  // that plan; kUsage (plans that split or copy ops, where the problem or the evaluator has none).
+  virtual std::vector<Result<Evaluation>> EvaluatePlans(std::span<const StepPlan> candidates,
+                                                        const EvaluationOptions& options = {});
+  // So many plans are evaluated at a time.
+  virtual int threads() const { return 1; }
+  // The step of a plan of a problem with layouts, with gradients made apart where that is better, if the plan does not
+  // say it. That of the last plan is kept: the next call with the same plan hands it over. Errors: those of CompileStep;
+  // kUsage.
+  virtual Result<std::shared_ptr<CompiledStep>> Compile(const StepPlan& plan);
   // `memory_limit`: bytes that the incremental form may keep, about.
   virtual std::unique_ptr<MoveEvaluator> StartMoves(size_t memory_limit) = 0;
   // The same kind of evaluator for the problem, or for a variant of it (other capacities, say),
@@ -104,6 +135,7 @@ class Evaluator {
   virtual std::unique_ptr<Evaluator> ForProblem(const Problem& variant, int threads) const = 0;
 
   Evaluation EvaluateOne(const Placement& candidate, const EvaluationOptions& options = {});
+  Result<Evaluation> EvaluatePlan(const StepPlan& plan, const EvaluationOptions& options = {});
 };
 
 }  // namespace placewright

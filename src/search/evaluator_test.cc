@@ -129,7 +129,8 @@ TEST(Seam, EverythingScoresThroughTheEvaluatorAlone) {
   for (const auto& planner : table) {
     const auto result = planner->Plan(test->problem, made_up, options);
     ASSERT_TRUE(result.ok()) << planner->name();
-    EXPECT_EQ(result.value().step_time, Alternating(result.value().placement).step_time)
+    EXPECT_EQ(result.value().step_time,
+              Alternating(PlacementOf(test->problem, result.value().plan)).step_time)
         << planner->name();
   }
   const auto best = MakeAuto(table)->Plan(test->problem, made_up, options);
@@ -144,7 +145,7 @@ TEST(Seam, EverythingScoresThroughTheEvaluatorAlone) {
 TEST(Seam, AutoDoesSoOnSeveralThreads) {
   const auto test = Chain(16);
   const PlannerTable table = MakeSearchPlanners();
-  std::vector<Placement> plans;
+  std::vector<StepPlan> plans;
   for (const int threads : {1, 4}) {
     MadeUpEvaluator made_up(test->problem, &Alternating);
     PlannerOptions options;
@@ -152,8 +153,9 @@ TEST(Seam, AutoDoesSoOnSeveralThreads) {
     options.threads = threads;
     const auto best = MakeAuto(table)->Plan(test->problem, made_up, options);
     ASSERT_TRUE(best.ok());
-    EXPECT_EQ(best.value().step_time, Alternating(best.value().placement).step_time);
-    plans.push_back(best.value().placement);
+    EXPECT_EQ(best.value().step_time,
+              Alternating(PlacementOf(test->problem, best.value().plan)).step_time);
+    plans.push_back(best.value().plan);
   }
   EXPECT_EQ(plans[0], plans[1]);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/random.h"
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
 #include "search/local/local_search.h"
@@ -68,16 +69,16 @@ PlannerResult PlanLegally(const Planner& planner, const Problem& problem, int64_
   threads.threads = 2;
   const auto two = planner.Plan(problem, *evaluator, threads);
   EXPECT_TRUE(one.ok() && two.ok()) << planner.name();
-  EXPECT_EQ(one.value().placement, two.value().placement) << planner.name();
+  EXPECT_EQ(one.value().plan, two.value().plan) << planner.name();
   const PlannerResult& result = one.value();
-  EXPECT_TRUE(
-      CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, result.placement)
-          .ok())
+  EXPECT_TRUE(CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster,
+                                  PlacementOf(problem, result.plan))
+                  .ok())
       << planner.name();
   Simulator simulator(problem.sim_graph);
   SimOptions options;
   options.policy = problem.policy;
-  const SimResult& simulated = simulator.Run(result.placement, options);
+  const SimResult& simulated = simulator.Run(PlacementOf(problem, result.plan), options);
   EXPECT_EQ(simulated.step_time, result.step_time) << planner.name();
   EXPECT_EQ(simulated.feasible, result.feasible) << planner.name();
   return result;
@@ -102,8 +103,9 @@ TEST(PartlyConnected, OneWayPipeline) {
   const PlannerResult result = PlanLegally(*Auto(), test->problem, 0);
   EXPECT_TRUE(result.feasible);
   EXPECT_EQ(result.step_time, Nanos(1624));
-  EXPECT_EQ(result.placement[OpId(0)], DeviceId(2));
-  EXPECT_EQ(result.placement[OpId(5)], DeviceId(0));
+  const Placement placement = PlacementOf(test->problem, result.plan);
+  EXPECT_EQ(placement[OpId(0)], DeviceId(2));
+  EXPECT_EQ(placement[OpId(5)], DeviceId(0));
 }
 
 // Two chains of 1,000 ns from one source of 10 ns (8 B cross in 8 ns): with a route d0 > d1 alone
@@ -134,7 +136,7 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   spec.apart = {{0, 2}, {2, 0}};
   const auto test = MakeTestProblem(spec);
   PlannerOptions options = Options(0);
-  options.given = ExpandGroups(test->problem, OnDevices({0, 0, 1, 1, 2, 2}));
+  options.given = PlanOf(test->problem, OnDevices({0, 0, 1, 1, 2, 2}));
   const auto result = Auto()->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value().step_time, Nanos(1624));
@@ -142,7 +144,7 @@ TEST(PartlyConnected, GivenPlacementIsABaseline) {
   EXPECT_EQ(result.value().baselines[0].algorithm, "given");
   EXPECT_EQ(result.value().baselines[0].step_time, Nanos(1624));
   // d0 and d2 are not connected: such a placement is not offered.
-  options.given = ExpandGroups(test->problem, OnDevices({0, 0, 2, 2, 1, 1}));
+  options.given = PlanOf(test->problem, OnDevices({0, 0, 2, 2, 1, 1}));
   const auto without = Auto()->Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(without.ok());
   EXPECT_EQ(without.value().baselines.size(), PlannersInAuto(test->problem));

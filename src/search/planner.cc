@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "search/layouts/layout_search.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -10,9 +9,6 @@ namespace placewright {
 Result<PlannerResult> IterativePlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                              const PlannerOptions& options) const {
   PW_ASSIGN(const std::unique_ptr<PlannerRun> run, Start(problem, evaluator, options));
-  if (problem.layouts != nullptr && layout_rule()) {
-    return SearchLayouts(problem, options, *layout_rule(), name(), run->result().placement);
-  }
   return RunToItsEnd(*run, options.budget);
 }
 

@@ -13,25 +13,25 @@
 
 #include "base/stop.h"
 #include "plan/plan.h"
+#include "plan/step_plan.h"
 #include "search/evaluator.h"
 #include "search/problem/problem.h"
 #include "search/proof/bound.h"
 
 namespace placewright {
 
-class LayoutTrials;   // layouts/layout_trials.h
-struct CompiledStep;  // layouts/layout_problem.h
-
 struct PlannerOptions {
   Budget budget;  // iterations: moves of the search; `auto` shares them out
   uint64_t seed = 0;
-  int threads = 1;                   // never changes the result
-  std::optional<Placement> initial;  // --init: where iterative planners start
-  std::optional<Placement> given;    // of the graph's file: a start, and `auto`'s baseline "given"
-  std::vector<Placement> starts;     // further plans they may start from, the best first
+  int threads = 1;                  // never changes the result
+  std::optional<StepPlan> initial;  // --init: where iterative planners start
+  std::optional<StepPlan> given;    // of the graph's file: a start, and `auto`'s baseline "given"
+  // Further plans they may start from, the best first. Searches over placements take those that split nothing, searches
+  // over layouts those that do and the best one of the others.
+  std::vector<StepPlan> starts;
   // LowerBound of the problem's placements (proof/bound.h), where it is known: searches end at it.
   std::optional<Bound> bound{};
-  Clock::time_point started;         // process start: seconds in the history count from here
+  Clock::time_point started;  // process start: seconds in the history count from here
   // Called from the planning thread, at most a few times a second and at every improvement.
   struct Progress {
     std::string_view algorithm;
@@ -40,22 +40,24 @@ struct PlannerOptions {
     bool feasible = false;
   };
   std::function<void(const Progress&)> progress;
-  // Plans that split or copy ops, the best first: where searches over layouts start (--init).
-  std::vector<DistributionSpec> layout_starts{};
   // Where many candidates are tried one after the other: at least 1, so many in a row without a better one end it; none:
   // all are tried.
   std::optional<int64_t> patience{};
   bool first_fit = false;  // a search over layouts ends with the first plan that fits
-  // Shared by planners that run one after the other.
-  std::shared_ptr<LayoutTrials> layout_trials{};
+
+  // `initial`, if it splits nothing; or nullptr.
+  const StepPlan* PlacedInitial() const {
+    return initial && initial->IsPlaced() ? &*initial : nullptr;
+  }
 };
 
 struct PlannerResult {
   std::string algorithm;  // the true producer: in `auto`, the planner that won
   PlanSpace space = PlanSpace::kPlaced;
-  Placement placement;                // complete and legal, even if it does not fit; or `layouts`
+  StepPlan plan;                      // complete and legal, even if it does not fit
   bool feasible = false;              // fits in memory
   Nanos step_time;                    // as evaluated
+  Bytes over{};                       // what does not fit, where the plan is none of whole ops
   int64_t iterations = 0;             // moves tried; replaying with this budget gives the same
   std::vector<HistoryPoint> history;  // strictly falling step times of feasible plans
   std::optional<double> first_feasible_seconds;
@@ -63,18 +65,9 @@ struct PlannerResult {
   bool out_of_memory = false;       // ended the search: the best plan until then
   bool cut_short = false;           // a constructive planner whose budget ended before it was done
   std::vector<std::string> notes;   // what a user should know: a limit that was met, say
-  // Of a replicated plan, which has no placement: its layouts, how much does not fit, and the devices.
-  std::optional<DistributionSpec> layouts{};
-  // Of `layouts`, where a planner has it already. Shared by copies of the result: who takes it sets it to none.
-  std::shared_ptr<CompiledStep> compiled{};
-  Bytes over{};
-  std::vector<std::string> devices{};
 };
 
 class IterativePlanner;
-
-// How neighbours are taken in a search over layouts (layouts/layout_search.h).
-enum class LayoutRule : uint8_t { kLocalSearch, kAnnealing, kMcmc };
 
 // Same problem, seed and iteration budget: the same placement, bit for bit, for any `threads`.
 class Planner {
@@ -88,6 +81,8 @@ class Planner {
   virtual const IterativePlanner* AsIterative() const { return nullptr; }  // itself, if it is one
   // Whether `auto` runs it. Not: an opponent that auto's own search contains.
   virtual bool in_auto() const { return true; }
+  // Whether it is soon done and comes to plans that fit where there are some: asked for where speed does not matter.
+  virtual bool finds_what_fits() const { return false; }
   // Whether `auto` runs it behind the searches, as it would take seconds. Follows from the problem
   // alone, so that runs repeat.
   virtual bool RunsLast(const Problem&) const { return false; }
@@ -111,7 +106,7 @@ class PlannerRun {
   // there is nothing left to try.
   virtual bool Advance(int64_t max_moves) = 0;
   // A plan that the search may go on from, where it, or what the search makes of it, is better than its own.
-  virtual void Offer(const Score& score, const Placement& placement) = 0;
+  virtual void Offer(const Score& score, const StepPlan& plan) = 0;
   // Of all slices so far; before Finish perhaps without the plan itself.
   virtual const PlannerResult& result() const = 0;
   // Behind the last slice: completes the result.
@@ -133,14 +128,11 @@ class IterativePlanner : public Planner {
   // Where positive: `auto` runs it, to its end, once the others have made this many moves together;
   // they go on from what it found. For a search that costs short runs more than it gives them.
   virtual int64_t joins_after(const Problem&) const { return 0; }
-  // How it searches where ops may be split or copied; none: it places them all the same.
-  virtual std::optional<LayoutRule> layout_rule() const { return std::nullopt; }
   // Makes the first plan, without moves. Errors: those of Plan.
   virtual Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                                     const PlannerOptions& options) const = 0;
-  // Where the problem has layouts and there is a rule, a search over these, with what Start makes as a start
-  // (layouts/layout_search.h). Else Start, then slices until the budget ends. There is always one, so that the number of moves
-  // repeats the plan; without any limit it is the only one.
+  // Start, then slices until the budget ends. There is always one, so that the number of moves repeats the plan; without
+  // any limit it is the only one.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override;
 };

@@ -6,6 +6,7 @@
 #include "search/constructive/m_sct.h"
 #include "search/constructive/m_topo.h"
 #include "search/constructive/simple.h"
+#include "search/evaluation/group_placement.h"
 #include "search/expert/expert.h"
 #include "search/layouts/data_parallel.h"
 #include "search/layouts/expert_hybrid.h"
@@ -74,7 +75,7 @@ PlanSource ConstructivePlans(const PlannerTable& table, const Budget& budget) {
       const Result<PlannerResult> planned = planner->Plan(problem, evaluator, options);
       if (!planned.ok()) continue;
       const PlannerResult& result = planned.value();
-      if (visit(result.algorithm, result.placement, result.feasible)) return;
+      if (visit(result.algorithm, PlacementOf(problem, result.plan), result.feasible)) return;
     }
   };
 }

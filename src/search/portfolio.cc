@@ -13,9 +13,9 @@
 
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
-#include "search/layouts/layout_trials.h"
 #include "search/plan_history.h"
 #include "search/planner_table.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 namespace {
@@ -42,37 +42,17 @@ class Portfolio {
         options_(options),
         deadline_(options.budget.deadline) {
     options_.patience = kPatience;
-    if (problem.layouts) options_.layout_trials = std::make_shared<LayoutTrials>(*problem.layouts);
   }
 
   Status AddInitial() {
-    const GroupPlacement groups = GroupsOf(problem_, *options_.initial);
+    const StepPlan& initial = *options_.initial;
+    if (!initial.IsPlaced()) return AddInitialLayouts(initial);
+    const GroupPlacement groups = GroupsOf(problem_, initial);
     PW_ASSIGN(const Score score, EvaluateGroups(problem_, groups, evaluator_));
     best_ = MakeResult(problem_, "init", groups, score, options_);
     best_score_ = score;
     history_.Note(*best_, false);
-    plans_.emplace_back(score, best_->placement);
-    return Ok();
-  }
-
-  // The same of layouts. What the search over these starts from is chosen later.
-  Status AddInitialLayouts() {
-    const DistributionSpec spec = std::move(options_.layout_starts.front());
-    options_.layout_starts.clear();
-    PW_ASSIGN(const Evaluation evaluation, options_.layout_trials->Evaluate(spec));
-    PlannerResult& result = best_.emplace();
-    result.algorithm = "init";
-    result.space = PlanSpace::kReplicated;
-    result.layouts = spec;
-    result.feasible = evaluation.feasible;
-    result.step_time = evaluation.step_time;
-    result.over = evaluation.TotalOver();
-    best_score_ = evaluation.score();
-    specs_.emplace_back(best_score_, spec);
-    if (result.feasible) {
-      result.history = {{0, SecondsSince(options_.started), result.step_time, result.algorithm}};
-    }
-    history_.Note(result, false);
+    plans_.emplace_back(score, best_->plan);
     return Ok();
   }
 
@@ -80,7 +60,7 @@ class Portfolio {
   void AddGiven() {
     const GroupPlacement groups = GroupsOf(problem_, *options_.given);
     const Result<Score> score = EvaluateGroups(problem_, groups, evaluator_);
-    if (ExpandGroups(problem_, groups) != *options_.given || !score.ok()) return;
+    if (!(PlanOf(problem_, groups) == *options_.given) || !score.ok()) return;
     Add(MakeResult(problem_, "given", groups, score.value(), options_), score.value(), false);
   }
 
@@ -105,7 +85,7 @@ class Portfolio {
       try {
         const std::unique_ptr<Evaluator> own =
             pool.threads() > 1 ? evaluator_.ForProblem(problem_, 1) : nullptr;
-        made[i] = planners[i]->Plan(problem_, own ? *own : evaluator_, options_);
+        made[i] = planners[i]->Plan(problem_, own ? *own : placing(), options_);
       } catch (const std::bad_alloc&) {
         no_memory = true;
       }
@@ -201,38 +181,36 @@ class Portfolio {
       const Score score = ScoreOf(result);
       Add(std::move(result), score, true);
     }
-    if (layouts_) AddLayouts();
-    layouts_ = nullptr;
+    for (const auto& run : layouts_) AddLayouts(*run);
+    layouts_.clear();
     runs_.clear();
   }
 
-  // The rest of the budget goes to a search over layouts, from the best plans so far, and, as long as they may
+  // The rest of the budget goes to searches over layouts, from the best plans so far, and, as long as they may
   // still find the best plan, to those over placements. Without moves of the first ones there is nothing to
   // share, so that their number repeats the plan.
-  void SearchLayoutsAndPlacements(const IterativePlanner& planner) {
+  void SearchLayoutsAndPlacements(const std::vector<const IterativePlanner*>& planners) {
     if (MovesLeft() <= 0 || (options_.budget.Expired() && HasPlan())) {
-      AddNotRun(planner);
+      for (const IterativePlanner* planner : planners) AddNotRun(*planner);
       return;
     }
-    std::stable_sort(specs_.begin(), specs_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    if (specs_.size() > kLayoutStarts) specs_.resize(kLayoutStarts);
-    for (auto& [score, spec] : specs_) options_.layout_starts.push_back(std::move(spec));
-    OfferStarts();
-    Guarded([&] {
-      Result<std::unique_ptr<PlannerRun>> run = planner.Start(problem_, evaluator_, options_);
-      if (run.ok()) {
-        layouts_ = run.Take();
-      } else {
-        AddFailure(planner.name(), std::move(run.error()));
+    const PlannerOptions options = OptionsForLayouts();
+    for (const IterativePlanner* planner : planners) {
+      if (MovesLeft() <= 0) {
+        AddNotRun(*planner);
+        continue;
       }
-    });
-    if (!layouts_) return;
-    // It began with the best one, or with the one that was given.
+      Guarded([&] { StartLayouts(*planner, options); });
+      // One move in any case: without any the number of moves would not say that there were starts.
+      if (layouts_.empty() || layouts_.size() == layout_goes_on_.size()) continue;
+      bool goes_on = false;
+      Guarded([&] { goes_on = layouts_.back()->Advance(Limited() ? 1 : kMaxQuantity); });
+      layout_goes_on_.push_back(goes_on);
+      history_.Note(*layouts_.back());
+    }
+    if (layouts_.empty()) return;
+    // They began with the best one, or with the one that was given.
     offered_ = options_.initial ? Score{} : BestPlaced();
-    // One move in any case: without any the number of moves would not say that there were starts.
-    Guarded([&] { layouts_go_on_ = layouts_->Advance(Limited() ? 1 : kMaxQuantity); });
-    history_.Note(*layouts_);
     if (Limited()) ShareOut();
   }
 
@@ -245,23 +223,21 @@ class Portfolio {
     PlannerOptions options = options_;
     options.progress = nullptr;  // the planning thread's
     if (options.budget.deadline) *options.budget.deadline = Clock::now() + TimeLeft() / 3;
-    const std::unique_ptr<Evaluator> evaluator = evaluator_.ForProblem(problem_, 1);
+    // What the evaluator keeps of layouts is of use to the searches over them, later.
+    placing_ = evaluator_.ForProblem(problem_, options_.threads);
     std::atomic<bool> no_memory = false;
-    // Trials are for one thread.
-    const std::shared_ptr<LayoutTrials> trials = std::exchange(options_.layout_trials, nullptr);
     ThreadPool(2).ParallelFor(2, [&](int task) {
       if (task == 0) return place();
       for (size_t i = 0; i < planners.size(); ++i) {
         if (options.budget.Expired() || out_of_memory_) return;
         try {
-          made_ahead_[i] = planners[i]->Plan(problem_, *evaluator, options);
+          made_ahead_[i] = planners[i]->Plan(problem_, evaluator_, options);
         } catch (const std::bad_alloc&) {
           no_memory = true;
           return;
         }
       }
     });
-    options_.layout_trials = trials;
     if (no_memory && !HasPlan()) throw std::bad_alloc();  // nothing to save
     out_of_memory_ = out_of_memory_ || no_memory;
   }
@@ -284,11 +260,9 @@ class Portfolio {
   // Iterative planners may start from every plan so far, the best first.
   void OfferStarts() {
     options_.starts.clear();
-    for (const auto& run : runs_)
-      plans_.emplace_back(ScoreOf(run->result()), run->result().placement);
-    std::stable_sort(plans_.begin(), plans_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [score, placement] : plans_) options_.starts.push_back(placement);
+    for (const auto& run : runs_) plans_.emplace_back(ScoreOf(run->result()), run->result().plan);
+    SortByScore(plans_);
+    for (const auto& [score, plan] : plans_) options_.starts.push_back(plan);
   }
 
   Result<PlannerResult> Take() && {
@@ -352,6 +326,54 @@ class Portfolio {
     Add(made.Take(), score, false);
   }
 
+  // The same of a plan to start from that splits or copies ops.
+  Status AddInitialLayouts(const StepPlan& initial) {
+    const StepPlan plan{initial.layouts, AsStart(*problem_.layouts, initial.switches)};
+    PW_ASSIGN(const Evaluation evaluation, evaluator_.EvaluatePlan(plan));
+    PlannerResult& result = best_.emplace();
+    result.algorithm = "init";
+    result.space = PlanSpace::kReplicated;
+    result.plan = plan;
+    result.feasible = evaluation.feasible;
+    result.step_time = evaluation.step_time;
+    result.over = evaluation.TotalOver();
+    best_score_ = evaluation.score();
+    split_plans_.emplace_back(best_score_, plan);
+    if (result.feasible) {
+      result.history = {{0, SecondsSince(options_.started), result.step_time, result.algorithm}};
+    }
+    history_.Note(result, false);
+    options_.initial.reset();  // what searches over layouts start from is chosen later
+    return Ok();
+  }
+
+  // Starts of searches over layouts: the best plans that split or copy ops, then the best placement.
+  PlannerOptions OptionsForLayouts() {
+    OfferStarts();
+    PlannerOptions options = options_;
+    SortByScore(split_plans_);
+    options.starts.clear();
+    for (const auto& [score, plan] : split_plans_) {
+      if (options.starts.size() < kLayoutStarts) options.starts.push_back(plan);
+    }
+    if (!plans_.empty()) options.starts.push_back(plans_.front().second);
+    return options;
+  }
+
+  void StartLayouts(const IterativePlanner& planner, const PlannerOptions& options) {
+    Result<std::unique_ptr<PlannerRun>> run = planner.Start(problem_, evaluator_, options);
+    if (run.ok()) {
+      layouts_.push_back(run.Take());
+    } else {
+      AddFailure(planner.name(), std::move(run.error()));
+    }
+  }
+
+  static void SortByScore(std::vector<std::pair<Score, StepPlan>>& plans) {
+    std::stable_sort(plans.begin(), plans.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+
   // Memory that runs out ends the portfolio with what it has.
   template <class Body>
   void Guarded(const Body& body) {
@@ -370,7 +392,7 @@ class Portfolio {
 
   // The run, or nullptr where it could not begin.
   PlannerRun* StartRun(const IterativePlanner& planner) {
-    Result<std::unique_ptr<PlannerRun>> run = planner.Start(problem_, evaluator_, options_);
+    Result<std::unique_ptr<PlannerRun>> run = planner.Start(problem_, placing(), options_);
     if (!run.ok()) {
       Keep(std::move(run.error()));
       return nullptr;
@@ -390,10 +412,11 @@ class Portfolio {
     bool placed_goes_on = true;
     while (!out_of_memory_ && MovesLeft() > 0 && !options_.budget.Expired()) {
       placed_goes_on = placed_goes_on && PlacedMayWin(placed_gain);
-      if (!placed_goes_on && !layouts_go_on_) return;
+      const bool layouts_go_on = LayoutsGoOn();
+      if (!placed_goes_on && !layouts_go_on) return;
       if (!placed_goes_on) share = 0;
-      if (!layouts_go_on_) share = 1;
-      const int64_t left = MovesLeft() - (layouts_go_on_ ? 1 : 0);
+      if (!layouts_go_on) share = 1;
+      const int64_t left = MovesLeft() - (layouts_go_on ? 1 : 0);
       const bool places = placed_goes_on && left > 0;
       if (places) {
         const Score before = BestPlaced();
@@ -402,14 +425,14 @@ class Portfolio {
         placed_goes_on = AdvancePlaced(std::min(moves, left));
         placed_gain = GainOf(before, BestPlaced()) / (rounds * share);
       }
-      if (!layouts_go_on_) continue;
+      if (!layouts_go_on) continue;
       // What is offered is always followed by a move, so that the number of moves says that it was.
       if (out_of_memory_ || MovesLeft() <= 0) return;
       const bool last = places && PlacedTimeIsOver();
       OfferPlaced();
       const Score before = LayoutScore();
       const double moves = last ? 1 : round * (1 - share) / kLayoutMove;
-      layouts_go_on_ = AdvanceLayouts(std::max<int64_t>(1, std::llround(moves)));
+      AdvanceLayouts(std::max<int64_t>(1, std::llround(moves)));
       if (last) return;
       const double gain = GainOf(before, LayoutScore()) / (1 - share);
       share = placed_gain + gain > 0 ? placed_gain / (placed_gain + gain) : 0.5;
@@ -443,19 +466,47 @@ class Portfolio {
            (Joins() || behind <= kCatchesUp * gain);
   }
 
-  // One slice at least.
-  bool AdvanceLayouts(int64_t moves) {
-    const int64_t until = layouts_->result().iterations + std::min(moves, MovesLeft());
-    bool goes_on = false;
-    do {
-      goes_on = false;
-      Guarded([&] { goes_on = layouts_->Advance(until - layouts_->result().iterations); });
-      history_.Note(*layouts_);
-    } while (goes_on && layouts_->result().iterations < until && !options_.budget.Expired());
-    return goes_on;
+  bool LayoutsGoOn() const {
+    return std::find(layout_goes_on_.begin(), layout_goes_on_.end(), true) != layout_goes_on_.end();
   }
 
-  Score LayoutScore() const { return ReplicatedScoreOf(layouts_->result()); }
+  // One slice at least: each to the search over layouts that has had the fewest moves, whose plan the others are offered
+  // if it is better than theirs.
+  void AdvanceLayouts(int64_t moves) {
+    const int64_t until = LayoutMovesMade() + std::min(moves, MovesLeft());
+    do {
+      const size_t next = NextOfLayouts();
+      PlannerRun& run = *layouts_[next];
+      bool goes_on = false;
+      Guarded([&] { goes_on = run.Advance(until - LayoutMovesMade()); });
+      layout_goes_on_[next] = goes_on;
+      history_.Note(run);
+      const Score score = ReplicatedScoreOf(run.result());
+      for (const auto& other : layouts_) {
+        const bool better = score < ReplicatedScoreOf(other->result());
+        if (better) Guarded([&] { other->Offer(score, run.result().plan); });
+      }
+    } while (LayoutsGoOn() && LayoutMovesMade() < until && !options_.budget.Expired());
+  }
+
+  // Precondition: one goes on.
+  size_t NextOfLayouts() const {
+    size_t next = layouts_.size();
+    for (size_t i = 0; i < layouts_.size(); ++i) {
+      if (!layout_goes_on_[i]) continue;
+      const bool fewer = next == layouts_.size() ||
+                         layouts_[i]->result().iterations < layouts_[next]->result().iterations;
+      if (fewer) next = i;
+    }
+    return next;
+  }
+
+  // The best of the searches over layouts.
+  Score LayoutScore() const {
+    Score best{false, kMaxQuantity, kMaxQuantity};
+    for (const auto& run : layouts_) best = std::min(best, ReplicatedScoreOf(run->result()));
+    return best;
+  }
 
   // Of the searches, or else of the constructive plans.
   Score BestPlaced() const {
@@ -465,7 +516,7 @@ class Portfolio {
     return best;
   }
 
-  // What searches over placements have found since the last time: the search over layouts may put its own splits
+  // What searches over placements have found since the last time: a search over layouts may put its own splits
   // into a placement that by itself is worse than its plan.
   void OfferPlaced() {
     const PlannerRun* best = nullptr;
@@ -477,24 +528,26 @@ class Portfolio {
     }
     if (best == nullptr) return;
     const Clock::time_point begin = Clock::now();
-    Guarded([&] { layouts_->Offer(offered_, best->result().placement); });
+    for (const auto& run : layouts_) {
+      Guarded([&] { run->Offer(offered_, best->result().plan); });
+    }
     offering_ = std::max(offering_, (Clock::now() - begin) * 3 / 2);  // two evaluations
   }
 
   // Also where memory has run out: the plan is made of what is there. Without one its moves count all the same.
-  void AddLayouts() {
+  void AddLayouts(PlannerRun& run) {
     Status finished = Ok();
     try {
-      finished = layouts_->Finish();
+      finished = run.Finish();
     } catch (const std::bad_alloc&) {
       if (!best_) throw;
       out_of_memory_ = true;
     }
-    const PlannerResult& result = layouts_->result();
-    if (finished.ok()) history_.Note(*layouts_);
-    const bool has_plan = finished.ok() && result.layouts;
+    const PlannerResult& result = run.result();
+    if (finished.ok()) history_.Note(run);
+    const bool has_plan = finished.ok() && !result.plan.empty();
     history_.Withdraw(result, has_plan);  // what does not compile
-    if (has_plan) return Add(result, LayoutScore(), true);
+    if (has_plan) return Add(result, ReplicatedScoreOf(result), true);
     iterations_ += result.iterations;
     if (!finished.ok()) AddFailure(result.algorithm, finished.error());
   }
@@ -503,7 +556,7 @@ class Portfolio {
     const PlannerResult& result = from.result();
     const Score score = ScoreOf(result);
     for (const auto& run : runs_) {
-      if (run.get() != &from) run->Offer(score, result.placement);
+      if (run.get() != &from) run->Offer(score, result.plan);
     }
   }
 
@@ -514,8 +567,11 @@ class Portfolio {
     for (const auto& run : runs_) moves += run->result().iterations;
     return moves;
   }
-  int64_t MovesMade() const {
-    return PlacedMoves() + (layouts_ ? layouts_->result().iterations : 0);
+  int64_t MovesMade() const { return PlacedMoves() + LayoutMovesMade(); }
+  int64_t LayoutMovesMade() const {
+    int64_t moves = 0;
+    for (const auto& run : layouts_) moves += run->result().iterations;
+    return moves;
   }
   int64_t MovesLeft() const {
     if (!options_.budget.iterations) return kMaxQuantity;
@@ -524,13 +580,8 @@ class Portfolio {
 
   void Add(PlannerResult result, const Score& score, bool search) {
     const bool placed = result.space == PlanSpace::kPlaced;
-    if (placed) plans_.emplace_back(score, result.placement);
-    if (!placed && result.layouts) specs_.emplace_back(score, *result.layouts);
-    baselines_.push_back({result.algorithm, result.feasible, result.step_time,
-                          placed
-                              ? DevicesInUse(result.placement, *problem_.graph, *problem_.cluster)
-                              : result.devices,
-                          search});
+    (placed ? plans_ : split_plans_).emplace_back(score, result.plan);
+    baselines_.push_back(BaselineOf(problem_, result, search));
     if (search)
       iterations_ += result.iterations;  // what others tried is no move that a budget counts
     for (const std::string& note : result.notes) notes_.push_back(note);
@@ -546,8 +597,10 @@ class Portfolio {
   }
   Score ScoreOf(const PlannerResult& result) const {
     if (result.feasible) return {true, 0, result.step_time.count};
-    return evaluator_.EvaluateOne(result.placement).score();
+    return placing().EvaluateOne(PlacementOf(problem_, result.plan)).score();
   }
+  // Of placements: evaluator_ may be at work on layouts beside.
+  Evaluator& placing() const { return placing_ ? *placing_ : evaluator_; }
 
   const Problem& problem_;
   Evaluator& evaluator_;
@@ -558,18 +611,19 @@ class Portfolio {
   std::vector<const IterativePlanner*> late_;      // to join them
   PlannerRun* joining_ = nullptr;                  // one that is late and runs to its end
   Score first_placed_;                             // before their first move
-  Score offered_;                        // of the best placement that the search over layouts knows
-  Clock::duration offering_{};           // what it takes to offer one, about
-  bool waits_for_others_ = false;        // there are late ones alone
-  std::unique_ptr<PlannerRun> layouts_;  // over layouts
-  bool layouts_go_on_ = false;
+  Score offered_;                  // of the best placement that the search over layouts knows
+  Clock::duration offering_{};     // what it takes to offer one, about
+  bool waits_for_others_ = false;  // there are late ones alone
+  std::vector<std::unique_ptr<PlannerRun>> layouts_;  // over layouts
+  std::vector<bool> layout_goes_on_;                  // parallel to them
+  std::unique_ptr<Evaluator> placing_;
   std::optional<PlannerResult> best_;
   Score best_score_;
   bool best_is_searched_ = false;
   std::optional<Error> error_;  // of the first planner that failed
-  std::vector<std::pair<Score, Placement>> plans_;
+  std::vector<std::pair<Score, StepPlan>> plans_,
+      split_plans_;  // of whole ops; that split or copy some
   std::vector<std::optional<Result<PlannerResult>>> made_ahead_;  // by planner of RunReplicated
-  std::vector<std::pair<Score, DistributionSpec>> specs_;         // of plans that split or copy ops
   std::vector<Baseline> baselines_;
   std::vector<std::string> notes_;
   std::string not_run_;      // planners
@@ -587,7 +641,7 @@ class AutoPlanner : public Planner {
       const bool placed = planner->space() == PlanSpace::kPlaced;
       if (const IterativePlanner* search = planner->AsIterative()) {
         if (placed) iterative_.push_back(search);
-        if (!placed) layout_search_ = search;
+        if (!placed) layout_searches_.push_back(search);
       } else {
         (placed ? constructive_ : replicated_).push_back(planner.get());
       }
@@ -603,7 +657,6 @@ class AutoPlanner : public Planner {
                              const PlannerOptions& options) const override {
     Portfolio portfolio(problem, evaluator, options);
     if (options.initial) PW_RETURN_IF_ERROR(portfolio.AddInitial());
-    if (!options.layout_starts.empty()) PW_RETURN_IF_ERROR(portfolio.AddInitialLayouts());
     if (options.given) portfolio.AddGiven();
     std::vector<const Planner*> first, last;
     for (const Planner* planner : constructive_) {
@@ -614,7 +667,7 @@ class AutoPlanner : public Planner {
       portfolio.OfferStarts();
       portfolio.StartPlaced(iterative_);
     };
-    if (problem.layouts != nullptr && layout_search_ != nullptr) {
+    if (problem.layouts != nullptr && !layout_searches_.empty()) {
       const auto place = [&] {
         begin();
         portfolio.AdvancePlaced(FirstPlacedMoves(problem));
@@ -625,7 +678,7 @@ class AutoPlanner : public Planner {
       if (!last.empty()) portfolio.LeaveTimeBehindLast();
       portfolio.RunConstructive(last);
       portfolio.RestoreTime();
-      portfolio.SearchLayoutsAndPlacements(*layout_search_);
+      portfolio.SearchLayoutsAndPlacements(layout_searches_);
       portfolio.AddSearches();
       return std::move(portfolio).Take();
     }
@@ -642,7 +695,7 @@ class AutoPlanner : public Planner {
   std::vector<const Planner*> constructive_;
   std::vector<const IterativePlanner*> iterative_;
   std::vector<const Planner*> replicated_;
-  const IterativePlanner* layout_search_ = nullptr;
+  std::vector<const IterativePlanner*> layout_searches_;
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "search/evaluation/plan_result.h"
-#include "search/layouts/layout_problem.h"
 #include "search/plan_history.h"
 #include "search/planner_table.h"
+#include "search/problem/layout_problem.h"
 #include "search/test_problems.h"
 
 namespace placewright {
@@ -69,7 +69,7 @@ class CountingPlanner : public IterativePlanner {
       Step();
       return done_ < planner_.slices_;
     }
-    void Offer(const Score& score, const Placement&) override {
+    void Offer(const Score& score, const StepPlan&) override {
       planner_.log_->offers.push_back(planner_.name_);
       const int64_t now = result_.step_time.count;
       if (!planner_.steps_.empty()) result_.step_time = Nanos(std::min(now, score.step_time));
@@ -77,7 +77,6 @@ class CountingPlanner : public IterativePlanner {
     const PlannerResult& result() const override { return result_; }
     Status Finish() override {
       planner_.log_->slices.push_back(planner_.name_ + " ends");
-      result_.layouts = DistributionSpec();
       return Ok();
     }
 

@@ -17,11 +17,12 @@ Bytes SimResult::TotalOver() const {
 struct Simulator::State {
   explicit State(const SimGraph& graph) : sim_graph(graph), engine(graph) {}
   State(const SimGraph& graph, PackedStep packed)
-      : sim_graph(graph), engine(graph, std::move(packed)) {}
+      : sim_graph(graph), engine(graph, std::move(packed)), packed_apart(true) {}
 
   const SimGraph& sim_graph;
   Engine engine;
   SimResult result;
+  const bool packed_apart = false;
 };
 
 Simulator::Simulator(const SimGraph& sim_graph) : state_(std::make_unique<State>(sim_graph)) {}
@@ -45,8 +46,20 @@ const SimResult& Simulator::Run(const Placement& placement, const SimOptions& op
   FillResult(state_->sim_graph, state_->engine, outcome, &result);
   if (result.abandoned || result.stuck.valid()) return result;
   if (options.schedule) result.schedule = MakeSchedule(state_->sim_graph, state_->engine);
-  if (options.feedback) AddFeedback(state_->sim_graph, state_->engine, &result);
+  if (options.feedback) AddLinkUse(state_->sim_graph, state_->engine, &result);
+  if (options.feedback && !state_->packed_apart)
+    AddIdleTimes(state_->sim_graph, state_->engine, &result);
   return result;
+}
+
+IdVector<ExecOpId, OpSpan> Simulator::Spans() const {
+  const Engine& engine = state_->engine;
+  IdVector<ExecOpId, OpSpan> spans;
+  spans.reserve(engine.op_start().size());
+  for (const ExecOpId op : IdRange<ExecOpId>(engine.op_start().size())) {
+    spans.push_back({Nanos(engine.op_start()[op]), Nanos(engine.op_end()[op])});
+  }
+  return spans;
 }
 
 }  // namespace placewright

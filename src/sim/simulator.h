@@ -65,8 +65,8 @@ class Simulator {
   explicit Simulator(const SimGraph& sim_graph);
   // For steps that are packed apart. Of the SimGraph their runs need the cluster, `op_of` (each op itself),
   // `min_time`, `workspace`, collectives, `home_op`, `fixed_home` and `storage_bytes` of what is there before the step,
-  // and, with a limit or by critical path, `topological_order`, `min_path` and `waits_in_place`. They have no schedule
-  // and no feedback. Nothing runs before the first Reload.
+  // and, with a limit or by critical path, `topological_order`, `min_path` and `waits_in_place`. They have no schedule,
+  // and feedback without what devices wait for. Nothing runs before the first Reload.
   static Simulator OfPackedSteps(const SimGraph& sim_graph);
   ~Simulator();
   Simulator(Simulator&&) noexcept;
@@ -76,6 +76,9 @@ class Simulator {
   // `placement` covers every op of the graph and every op is supported where it lies, colocation
   // holds, and every pair of devices that must communicate is connected: see CheckPlacementLegal.
   const SimResult& Run(const Placement& placement, const SimOptions& options = {});
+
+  // When every op that is no view began and ended in the last run, which was with schedule or feedback.
+  IdVector<ExecOpId, OpSpan> Spans() const;
 
  private:
   struct State;

@@ -136,7 +136,7 @@ Schedule MakeSchedule(const SimGraph& p, const Engine& engine) {
   return schedule;
 }
 
-void AddFeedback(const SimGraph& p, const Engine& engine, SimResult* result) {
+void AddLinkUse(const SimGraph& p, const Engine& engine, SimResult* result) {
   result->links.assign(p.links, LinkResult());
   for (TransferId id : IdRange<TransferId>(engine.transfers().size())) {
     const Transfer& transfer = engine.transfers()[id.index()];
@@ -144,7 +144,7 @@ void AddFeedback(const SimGraph& p, const Engine& engine, SimResult* result) {
     for (LinkId id_of_link : p.route_links[p.RouteBetween(transfer.from(), transfer.to())]) {
       LinkResult& link = result->links[id_of_link.index()];
       link.busy += Nanos(times.end - times.start);
-      link.moved = Bytes(SaturatingAdd(link.moved.count, p.slice_length[transfer.slice]));
+      link.moved = Bytes(SaturatingAdd(link.moved.count, engine.LengthOf(transfer.slice)));
       ++link.transfers;
     }
   }
@@ -155,6 +155,9 @@ void AddFeedback(const SimGraph& p, const Engine& engine, SimResult* result) {
       ++result->links[link.index()].collectives;
     }
   }
+}
+
+void AddIdleTimes(const SimGraph& p, const Engine& engine, SimResult* result) {
   const IdVector<ExecOpId, Requirements> requirements = FindRequirements(p, engine);
   IdVector<DeviceId, std::vector<Interval>> waits(p.devices), runs(p.devices);
   for (ExecOpId op : p.exec_ops()) {

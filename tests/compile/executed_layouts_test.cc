@@ -423,10 +423,7 @@ TEST_P(ExecutedLayouts, SoDoWhatExpertsDoByHand) {
     ASSERT_TRUE(hybrid.ok()) << hybrid.error().ToString();
     EXPECT_NE(hybrid.value().note.find(StrategyFor(GetParam().model)), std::string::npos)
         << hybrid.value().note;
-    const Layouts layouts = ResolveLayouts(problem->graph, problem->axes, cluster, problem->costs,
-                                           hybrid.value().spec.layouts)
-                                .Take();
-    RunLayouts(layouts, cluster.device_count(), {}, /*through_file=*/true);
+    RunLayouts(hybrid.value().plan.layouts, cluster.device_count(), {}, /*through_file=*/true);
     if (HasFatalFailure()) return;
   }
 }

@@ -4,13 +4,13 @@
 
 #include <cstdlib>
 
-#include "torch_api/torch_library.h"
 #include "cost/cost_model.h"
 #include "planning/algorithms.h"
 #include "planning/placewright.h"
 #include "planning/prepared_problem.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/planner_service.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {
@@ -50,7 +50,7 @@ TEST_F(Services, PlannersStandInTheTableAndInAuto) {
   const Planner* planner = algorithms.Find("stub-last").Take();
   const PlannerResult result =
       planner->Plan(prepared_->problem(), prepared_->evaluator(), {}).Take();
-  EXPECT_EQ(result.placement[OpId(0)], DeviceId(cluster_.device_count() - 1));
+  EXPECT_EQ(PlacementOf(graph_, result.plan)[OpId(0)], DeviceId(cluster_.device_count() - 1));
   PlannerOptions options;
   options.budget.iterations = 10;
   const PlannerResult best = algorithms.Find("auto")

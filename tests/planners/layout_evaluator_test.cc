@@ -15,11 +15,12 @@
 #include "cluster/catalogue.h"
 #include "cost/signature.h"
 #include "formats/input.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/layout_moves.h"
-#include "search/layouts/layout_problem.h"
 #include "search/layouts/layout_state.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright::tests {
 namespace {
@@ -58,7 +59,7 @@ class Walk {
       if (!next) continue;
       state = std::move(next->state);
       const Result<CompiledStep> compiled =
-          CompileStep(*layouts_, book_.Of(state), {.switches = state.switches});
+          CompileStep(*layouts_, book_.With(state.of_group), {.switches = state.switches});
       if (!compiled.ok()) continue;
       const Graph& step = compiled.value().step.graph;
       for (const OpId op : step.ops()) {
@@ -153,9 +154,10 @@ class Walk {
  private:
   void CompareOne(const LayoutState& state, int move) {
     const CompileOptions options{.switches = state.switches};
-    const Result<Evaluation> fast = evaluator_.Evaluate(book_.Of(state), options);
+    const Result<Evaluation> fast = evaluator_.Evaluate(book_.With(state.of_group), options);
     const std::optional<bool> apart = evaluator_.gradients_apart();
-    const Result<Evaluation> compiled = EvaluateLayouts(*layouts_, book_.Of(state), options);
+    const Result<Evaluation> compiled =
+        EvaluateCompiled(*layouts_, book_.With(state.of_group), options);
     ASSERT_EQ(fast.ok(), compiled.ok()) << "move " << move;
     if (!fast.ok()) return;
     ++possible_;
@@ -175,28 +177,35 @@ class Walk {
     known_ += *apart ? 0 : 1;
     CompileOptions options{.switches = state.switches};
     options.switches.gradients_apart = apart;
-    const CompiledStep compiled = CompileStep(*layouts_, book_.Of(state), options).Take();
-    const Score score = EvaluateStep(compiled, layouts_->policy).score();
-    EXPECT_FALSE(score < both.score() || both.score() < score);
-    const auto sorted = [](std::vector<TimedInstance> instances) {
-      std::erase_if(instances, [](const TimedInstance& instance) {
-        return !instance.origin.valid() || instance.time <= Nanos(0);
-      });
+    const CompiledStep compiled =
+        CompileStep(*layouts_, book_.With(state.of_group), options).Take();
+    const Evaluation one = EvaluateStep(compiled, layouts_->policy, /*feedback=*/true);
+    EXPECT_FALSE(one.score() < both.score() || both.score() < one.score());
+    const auto sorted = [](std::vector<Feedback::Instance> instances) {
       std::sort(instances.begin(), instances.end());
       return instances;
     };
-    EXPECT_TRUE(sorted(evaluator_.Instances()) == sorted(InstancesOf(compiled)));
+    const Feedback fast =
+        *evaluator_.EvaluateWithFeedback(book_.With(state.of_group), {.switches = state.switches})
+             .Take()
+             .feedback;
+    EXPECT_TRUE(sorted(fast.instances) == sorted(one.feedback->instances));
+    for (const LinkId link : IdRange<LinkId>(cluster_.link_count())) {
+      EXPECT_EQ(fast.links[link.index()].busy, one.feedback->links[link.index()].busy);
+      EXPECT_EQ(fast.links[link.index()].moved, one.feedback->links[link.index()].moved);
+    }
   }
 
   // Given up where the step is longer, and nowhere else; by an evaluator that has seen few of the steps, too.
   void CompareWithLimits(const LayoutState& state, Nanos time) {
     const CompileOptions options{.switches = state.switches};
     LayoutEvaluator& other = possible_ % 8 == 0 ? seldom_ : evaluator_;
-    const Result<Evaluation> within = other.Evaluate(book_.Of(state), options, time);
+    const Result<Evaluation> within = other.Evaluate(book_.With(state.of_group), options, time);
     ASSERT_TRUE(within.ok());
     EXPECT_FALSE(within.value().abandoned);
     EXPECT_EQ(within.value().step_time, time);
-    const Result<Evaluation> above = other.Evaluate(book_.Of(state), options, time - Nanos(1));
+    const Result<Evaluation> above =
+        other.Evaluate(book_.With(state.of_group), options, time - Nanos(1));
     ASSERT_TRUE(above.ok());
     EXPECT_TRUE(above.value().abandoned);
   }

@@ -12,9 +12,11 @@
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
+#include "search/evaluation/compiled_step.h"
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/simulated.h"
-#include "search/layouts/layout_problem.h"
 #include "search/planner_table.h"
+#include "search/problem/layout_problem.h"
 #include "search/proof/bound.h"
 #include "search/proof/infeasibility.h"
 #include "search/proof/replicated_bound.h"
@@ -73,10 +75,11 @@ void PlanOnPresets(LoadedGraph& graph, size_t number, SchedulingPolicy policy) {
         EXPECT_LE(result.step_time.count, baseline.step_time.count) << baseline.algorithm;
       }
     }
-    const SimulatedPlan simulated = Simulate(graph.graph, cluster, costs, result.placement, policy);
+    const Placement placement = PlacementOf(problem, result.plan);
+    const SimulatedPlan simulated = Simulate(graph.graph, cluster, costs, placement, policy);
     EXPECT_EQ(simulated.plan.step_time, result.step_time);
     EXPECT_EQ(simulated.plan.feasible, result.feasible);
-    EXPECT_EQ(Verdict(graph, cluster, costs, result.placement, simulated), "holds");
+    EXPECT_EQ(Verdict(graph, cluster, costs, placement, simulated), "holds");
   }
 }
 
@@ -127,9 +130,9 @@ void PlanLayouts(const LoadedGraph& graph, const Cluster& cluster, const Constra
   const PlannerResult alone = MakeAuto(table)->Plan(problem, *evaluator, options).Take();
   EXPECT_EQ(alone.step_time, result.step_time);
   EXPECT_EQ(alone.algorithm, result.algorithm);
-  if (!result.layouts) return;
+  if (result.space == PlanSpace::kPlaced) return;
   splits = true;
-  const CompiledStep compiled = CompileStep(*layouts, *result.layouts).Take();
+  const CompiledStep compiled = CompileStep(*layouts, result.plan).Take();
   const Evaluation evaluation = EvaluateStep(compiled, SchedulingPolicy::kProgram);
   EXPECT_EQ(evaluation.step_time, result.step_time);
   EXPECT_EQ(evaluation.feasible, result.feasible);

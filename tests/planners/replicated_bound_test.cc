@@ -14,8 +14,9 @@
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
-#include "search/proof/part_floors.h"
+#include "search/floors/part_floors.h"
 #include "search/proof/replicated_memory.h"
 
 namespace placewright::tests {

@@ -10,7 +10,8 @@
 #include "formats/input.h"
 #include "graph/partition/tag_groups.h"
 #include "search/evaluation/simulated.h"
-#include "search/layouts/layout_problem.h"
+#include "search/layouts/test_specs.h"
+#include "search/problem/layout_problem.h"
 #include "search/sfb/group_programs.h"
 #include "search/sfb/sfb_search.h"
 #include "search/sfb/test_cbc.h"
@@ -31,6 +32,13 @@ class SfbOfAStep : public ::testing::Test {
   const Cluster cluster_ = MakePreset("4xP100").Take();
   const std::unique_ptr<LayoutProblem> problem_ =
       LayoutProblem::Make(graph_.graph, cluster_, CostOptions(), SchedulingPolicy::kFifo).Take();
+  const Problem whole_ = [this] {
+    Problem problem =
+        BuildProblem(graph_.graph, cluster_, problem_->costs, {}, SchedulingPolicy::kFifo).Take();
+    problem.layouts = problem_.get();
+    return problem;
+  }();
+  const std::unique_ptr<Evaluator> evaluator_ = MakeSimulatedEvaluator(whole_);
 };
 
 TEST_F(SfbOfAStep, EveryGradientsCutIsCbcsOptimum) {
@@ -44,11 +52,10 @@ TEST_F(SfbOfAStep, EveryGradientsCutIsCbcsOptimum) {
   SfbSolver solver;
   for (const LayoutOption option : {LayoutOption::kAllReduce, LayoutOption::kParameterServer}) {
     const DistributionSpec spec = DataParallelSpec(option);
-    const Layouts layouts =
-        ResolveLayouts(problem_->graph, problem_->axes, cluster_, problem_->costs, spec.layouts)
-            .Take();
-    const CompiledStep compiled = CompileStep(*problem_, spec).Take();
-    const auto steps = FindReplicatedSteps(*problem_, layouts, false, InstancesOf(compiled));
+    const Layouts layouts = ResolvePlan(*problem_, spec).Take().layouts;
+    const CompiledStep compiled = CompileSpec(*problem_, spec).Take();
+    const auto steps =
+        FindReplicatedSteps(*problem_, layouts, false, InstancesOf(*problem_, compiled));
     ASSERT_EQ(steps.size(), 1U);
     EXPECT_EQ(steps[0].gradients.size(), 46U);  // as many as parameters
     GroupPrograms programs(steps[0], grouping.part_of, BottleneckOf(cluster_, steps[0].devices));
@@ -66,19 +73,19 @@ TEST_F(SfbOfAStep, EveryGradientsCutIsCbcsOptimum) {
 // A step with fewer collectives, as its layouts say; the default mode's is never slower.
 TEST_F(SfbOfAStep, BothModesCompile) {
   for (const LayoutOption option : {LayoutOption::kAllReduce, LayoutOption::kParameterServer}) {
-    const DistributionSpec spec = DataParallelSpec(option);
+    const StepPlan plan = ResolvePlan(*problem_, DataParallelSpec(option)).Take();
     for (const SfbMode mode : {SfbMode::kPaper, SfbMode::kCut}) {
-      const Result<SfbResult> applied = ApplySfb(*problem_, spec, mode);
+      const Result<SfbResult> applied = ApplySfb(*problem_, *evaluator_, plan, mode);
       ASSERT_TRUE(applied.ok()) << applied.error().ToString();
       const SfbResult& result = applied.value();
-      EXPECT_EQ(EvaluateLayouts(*problem_, result.spec).Take().step_time, result.after.step_time);
-      EXPECT_EQ(result.spec == spec, result.duplicated.empty());
+      EXPECT_EQ(EvaluateCompiled(*problem_, result.plan).Take().step_time, result.after.step_time);
+      EXPECT_EQ(result.plan == plan, result.duplicated.empty());
       if (mode == SfbMode::kCut) {
         EXPECT_LE(result.after.step_time, result.before.step_time);
       } else {
         EXPECT_GT(result.recomputed, 0);
       }
-      EXPECT_LE(result.compilations, kSfbTries);
+      EXPECT_LE(result.tries, kSfbTries);
     }
   }
 }

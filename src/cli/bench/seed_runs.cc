@@ -62,7 +62,7 @@ Result<Placement> PlanOf(const Planning& planning, std::string_view algorithm, d
   }
   PW_ASSIGN(const PlannerResult planned,
             planner->Plan(planning.problem(), planning.prepared->evaluator(), options));
-  return planned.placement;
+  return PlacementOf(planning.problem(), planned.plan);
 }
 
 Placement OnOneGpu(const Problem& problem) {
@@ -248,7 +248,7 @@ class KeptTraining {
     point.invalid = update.invalid;
     run.curve.push_back(point);
     if (point.samples <= judged_) {
-      run.placement = DigitsOf(problem, result.placement);
+      run.placement = DigitsOf(problem, PlacementOf(problem, result.plan));
     }
     run.environment_seconds += kStepsOfASample * update.mean_seconds * fitting +
                                kRestartSeconds * static_cast<double>(update.samples);
@@ -283,7 +283,7 @@ Result<StudyRun> LikeliestOf(const WantedRun& wanted, const StoredPolicy& policy
   CurvePoint point;
   if (result.feasible) point.best = point.mean = Seconds(result.step_time);
   run.curve.push_back(point);
-  run.placement = DigitsOf(planning->problem(), result.placement);
+  run.placement = DigitsOf(planning->problem(), PlacementOf(planning->problem(), result.plan));
   return run;
 }
 

@@ -18,6 +18,7 @@
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
 #include "report/plan_report.h"
+#include "search/evaluation/group_placement.h"
 #include "sim/communication_use.h"
 #include "sim/device_use.h"
 
@@ -240,7 +241,8 @@ class CompareCommand : public Command {
     if (!space_.layouts.empty() && !interrupted) {
       PlannerResult given;
       given.algorithm = "layouts";
-      PW_ASSIGN(given.layouts, ReadGivenLayouts(space_, *planning->layouts));
+      PW_ASSIGN(const DistributionSpec spec, ReadGivenLayouts(space_, *planning->layouts));
+      PW_ASSIGN(given.plan, ResolvePlan(*planning->layouts, spec).InFile(space_.layouts));
       Entry entry{"layouts", "layouts"};
       PW_RETURN_IF_ERROR(
           FillDistributed(*planning, given, space_.layouts, entry, &comparison.devices));
@@ -285,7 +287,7 @@ class CompareCommand : public Command {
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
     if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
     for (const std::string& note : result.notes) context.console.Note(note);
-    if (result.layouts) {
+    if (result.space != PlanSpace::kPlaced) {
       Entry entry{std::string(planner.name()), result.algorithm};
       PW_RETURN_IF_ERROR(FillDistributed(planning, result, input_.graph, entry, devices));
       entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -298,10 +300,10 @@ class CompareCommand : public Command {
                 planning.bound().value,      replay.TotalOver()};
     entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     entry.iterations = result.iterations;
-    entry.costs = SharesOf(planning.inputs.costs, result.placement);
+    const Placement placement = PlacementOf(planning.problem(), result.plan);
+    entry.costs = SharesOf(planning.inputs.costs, placement);
     entry.notes = result.notes;
-    entry.devices =
-        DevicesInUse(result.placement, *planning.problem().graph, *planning.problem().cluster);
+    entry.devices = DevicesInUse(placement, *planning.problem().graph, *planning.problem().cluster);
     entry.search = planner.iterative();
     *devices = UseOfDevices(replay, *planning.problem().cluster);
     entry.interrupted = budget.Stopped() && (planner.iterative() || result.cut_short);
@@ -312,10 +314,11 @@ class CompareCommand : public Command {
   static Status FillDistributed(const Planning& planning, PlannerResult& result,
                                 const std::string& file, Entry& entry,
                                 std::vector<DeviceUse>* devices) {
+    PW_ASSIGN(const std::shared_ptr<CompiledStep> compiled,
+              planning.prepared->evaluator().Compile(result.plan).InFile(file));
     PW_ASSIGN(const DistributedInputs distributed,
-              Distribute(planning.inputs, *planning.layouts, *result.layouts,
-                         std::exchange(result.compiled, nullptr))
-                  .InFile(file));
+              Distribute(planning.inputs, *planning.layouts,
+                         StatePlan(*planning.layouts, result.plan), *compiled));
     PW_ASSIGN(const SimResult replay, Simulate(distributed));
     const Graph& graph = distributed.inputs.graph.graph;
     entry.feasible = replay.feasible;

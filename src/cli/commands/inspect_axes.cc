@@ -11,7 +11,7 @@
 #include "compile/counter_draws.h"
 #include "compile/whole_on_batch.h"
 #include "report/table.h"
-#include "search/layouts/layout_problem.h"
+#include "search/problem/layout_problem.h"
 #include "sharding/named_axes.h"
 #include "sharding/unsplit_writes.h"
 

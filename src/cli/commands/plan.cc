@@ -28,6 +28,8 @@
 #include "planning/search_budget.h"
 #include "report/distribution_report.h"
 #include "report/plan_report.h"
+#include "search/evaluation/compiled_step.h"
+#include "search/evaluation/group_placement.h"
 #include "search/proof/memory_advice.h"
 #include "sim/order_advice.h"
 #include "torch_api/evaluator_service.h"
@@ -164,26 +166,22 @@ class PlanCommand : public Command {
     }
     if (!initial_.empty()) {
       PW_ASSIGN(Initial initial, LoadInitial(initial_, input_, *planning));
-      if (initial.layouts) {
-        options.layout_starts = {*std::move(initial.layouts)};
-      } else {
-        options.initial = std::move(initial.placement);
-      }
+      options.initial = std::move(initial.plan);
       init_differs_ = std::move(initial.differs);
       NoteDifferences("--init", initial_, init_differs_, context.console);
     } else {
       options.given = GivenPlacement(planning->inputs, planning->problem().sim_graph);
     }
-    if (max_batch_) options.layout_starts = StartsOf(*max_batch_);
+    if (max_batch_) options.initial = StartOf(*max_batch_);
     if (!expert_.empty()) {
       PW_ASSIGN(Initial expert, LoadInitial(expert_, input_, *planning));
-      if (expert.layouts) {
+      if (!expert.plan.IsPlaced()) {
         return MakeError(ErrorCode::kUsage,
                          "--expert is a placement, and " + Printable(expert_, 4096) +
                              " a plan that splits or copies ops",
                          "", "Start a search from it with --init.");
       }
-      settings_.expert = std::move(expert.placement);
+      settings_.expert = PlacementOf(planning->problem(), expert.plan);
       NoteDifferences("--expert", expert_, expert.differs, context.console);
     }
     const Algorithms algorithms(settings_, LearnedPlanners(settings_));
@@ -208,8 +206,8 @@ class PlanCommand : public Command {
       return Interrupted(false);
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
-    if (max_batch_) TakeTrialsPlan(*max_batch_, result);
-    if (result.layouts) {
+    if (max_batch_) TakeTrialsPlan(*max_batch_, planning->problem(), result);
+    if (result.space != PlanSpace::kPlaced) {
       return FinishDistributed(*planning, std::move(result), *asked, budget, context);
     }
     if (sfb_ != SfbMode::kNone) {
@@ -217,7 +215,7 @@ class PlanCommand : public Command {
           "the plan splits no op, so that there are no synchronised gradients to recompute "
           "(--sfb)");
     }
-    if (measured_) TakeMeasured(simulating, result);
+    if (measured_) TakeMeasured(*planning, result);
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
     NoteReplicatedBound(*planning, result);
@@ -232,12 +230,11 @@ class PlanCommand : public Command {
     }
     AskForPermittedChanges(*planning, plan, budget, context.console, result);
     const SimGraph& sim_graph = planning->problem().sim_graph;
-    Analysis analysis =
-        Analyze(planning->inputs, sim_graph, result.placement, std::move(replay), false);
-    analysis.strategy =
-        StrategyOfPlaced(planning->inputs, result.placement, *analysis.result.schedule);
-    Status pictures = WritePictures(pictures_, planning->inputs, sim_graph, result.placement,
-                                    analysis, plan, NotesOfPage(result));
+    const Placement placement = PlacementOf(planning->problem(), result.plan);
+    Analysis analysis = Analyze(planning->inputs, sim_graph, placement, std::move(replay), false);
+    analysis.strategy = StrategyOfPlaced(planning->inputs, placement, *analysis.result.schedule);
+    Status pictures = WritePictures(pictures_, planning->inputs, sim_graph, placement, analysis,
+                                    plan, NotesOfPage(result));
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error = OutcomeError(*planning, result, budget);
     if (error && error->code == ErrorCode::kNothingFound) {
@@ -319,11 +316,12 @@ class PlanCommand : public Command {
     return true;
   }
 
-  Result<PlannerResult> GivenLayouts(const Planning& planning) const {
+  Result<PlannerResult> GivenLayouts(const Planning& planning) {
     PlannerResult result;
     result.algorithm = "layouts";
     result.space = PlanSpace::kReplicated;
-    PW_ASSIGN(result.layouts, ReadGivenLayouts(space_, *planning.layouts));
+    PW_ASSIGN(stated_, ReadGivenLayouts(space_, *planning.layouts));
+    PW_ASSIGN(result.plan, ResolvePlan(*planning.layouts, *stated_).InFile(space_.layouts));
     return result;
   }
 
@@ -334,13 +332,19 @@ class PlanCommand : public Command {
     if (budget.Stopped() && sfb_ != SfbMode::kNone) {
       result.notes.push_back("no gradient is recomputed from factors, as the run was interrupted");
     } else {
-      PW_RETURN_IF_ERROR(
-          RecomputeFromFactors(*planning.layouts, sfb_, context.started, result).InFile(file));
+      const StepPlan before = result.plan;
+      PW_RETURN_IF_ERROR(RecomputeFromFactors(planning.problem(), planning.prepared->evaluator(),
+                                              sfb_, context.started, result)
+                             .InFile(file));
+      if (!(before == result.plan)) stated_.reset();
     }
-    PW_ASSIGN(DistributedInputs distributed,
-              Distribute(planning.inputs, *planning.layouts, *result.layouts,
-                         std::exchange(result.compiled, nullptr))
-                  .InFile(file));
+    PW_ASSIGN(const std::shared_ptr<CompiledStep> compiled,
+              planning.prepared->evaluator().Compile(result.plan).InFile(file));
+    // Layouts by hand stay in the words of their file.
+    PW_ASSIGN(
+        DistributedInputs distributed,
+        Distribute(planning.inputs, *planning.layouts,
+                   stated_ ? *stated_ : StatePlan(*planning.layouts, result.plan), *compiled));
     PW_ASSIGN(SimResult replay, Simulate(distributed).InFile(input_.graph));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
@@ -433,7 +437,7 @@ class PlanCommand : public Command {
   }
 
   // What the plan was chosen by is kept beside what is predicted of it, never mixed with it.
-  void TakeMeasured(Evaluator& simulating, PlannerResult& result) {
+  void TakeMeasured(const Planning& planning, PlannerResult& result) {
     if (result.feasible) {
       measured_time_ = result.step_time;
       result.notes.push_back(
@@ -441,7 +445,8 @@ class PlanCommand : public Command {
                       "prediction",
                       FormatNanos(result.step_time)));
     }
-    const Evaluation predicted = simulating.EvaluateOne(result.placement);
+    const Evaluation predicted =
+        planning.prepared->evaluator().EvaluateOne(PlacementOf(planning.problem(), result.plan));
     if (result.feasible != predicted.feasible) {
       result.notes.push_back(result.feasible
                                  ? "it was executed, but is predicted not to fit"
@@ -555,7 +560,7 @@ class PlanCommand : public Command {
     const PreparedProblem& prepared = *planning.prepared;
     const PlanSource plans = prepared.plans(ForAdvice(budget, Clock::now()));
     return NothingFits(prepared.problem(), prepared.evaluator(), plans, result.algorithm,
-                       result.placement);
+                       PlacementOf(prepared.problem(), result.plan));
   }
 
   // `inputs`: of a plan that splits or copies ops those of its compiled step.
@@ -653,6 +658,7 @@ class PlanCommand : public Command {
   PictureOptions pictures_;
   bool measured_ = false, wants_max_batch_ = false;
   std::optional<MaxBatch> max_batch_;
+  std::optional<DistributionSpec> stated_;  // the layouts of --layouts
   PermittedChanges permitted_;
   std::optional<Nanos> measured_time_;
   std::string algorithm_ = "auto", initial_, expert_, output_, policy_;

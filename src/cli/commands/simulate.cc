@@ -275,8 +275,10 @@ class SimulateCommand : public Command {
     SimulatedSubject subject;
     subject.whole = std::make_unique<const Inputs>(std::move(inputs));
     PW_ASSIGN(subject.problem, MakeLayoutProblem(input_, space_, *subject.whole));
+    PW_ASSIGN(const StepPlan plan, ResolvePlan(*subject.problem, spec).InFile(space_.layouts));
+    PW_ASSIGN(CompiledStep compiled, CompileStep(*subject.problem, plan).InFile(space_.layouts));
     PW_ASSIGN(DistributedInputs distributed,
-              Distribute(*subject.whole, *subject.problem, spec).InFile(space_.layouts));
+              Distribute(*subject.whole, *subject.problem, spec, compiled));
     subject.original = &subject.problem->graph;
     subject.origin = std::move(distributed.origin);
     subject.inputs = std::move(distributed.inputs);
@@ -323,8 +325,8 @@ class SimulateCommand : public Command {
     if (subject.distribution) {
       plan.space = PlanSpace::kReplicated;
       plan.distribution = subject.distribution;
-      plan.distribution->communication = UseOfCommunication(
-          subject.inputs.graph.graph, subject.inputs.costs, *result.schedule);
+      plan.distribution->communication =
+          UseOfCommunication(subject.inputs.graph.graph, subject.inputs.costs, *result.schedule);
     }
     plan.graph_name = subject.inputs.graph.graph.name();
     plan.cluster_name = subject.inputs.cluster.cluster.name();

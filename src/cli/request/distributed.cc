@@ -72,10 +72,10 @@ Result<SfbMode> ParseSfb(const SpaceOptions& options) {
                    "", "It is none, cut or paper.");
 }
 
-Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::time_point started,
-                            PlannerResult& result) {
+Status RecomputeFromFactors(const Problem& problem, Evaluator& evaluator, SfbMode mode,
+                            Clock::time_point started, PlannerResult& result) {
   if (mode == SfbMode::kNone) return Ok();
-  PW_ASSIGN(SfbResult recomputed, ApplySfb(problem, *result.layouts, mode));
+  PW_ASSIGN(SfbResult recomputed, ApplySfb(*problem.layouts, evaluator, result.plan, mode));
   result.notes.push_back(recomputed.Note());
   // It alone has baselines, and promises to be no worse than any of its plans.
   const bool of_auto = !result.baselines.empty();
@@ -88,16 +88,14 @@ Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::t
         "(--algo data-parallel recomputes them all the same)");
     return Ok();
   }
-  result.layouts = std::move(recomputed.spec);
-  result.compiled = nullptr;  // was without the recomputed gradients
+  if (changed) result.plan = std::move(recomputed.plan);
   result.feasible = recomputed.after.feasible;
   result.step_time = recomputed.after.step_time;
   result.over = recomputed.after.TotalOver();
   if (!changed) return Ok();
   result.algorithm += "+sfb";
   if (of_auto) {
-    result.baselines.push_back(
-        {result.algorithm, result.feasible, result.step_time, result.devices, true});
+    result.baselines.push_back(BaselineOf(problem, result, true));
   }
   // With `paper` the step of a single planner may be slower than on its way.
   const bool has_history = !result.history.empty();
@@ -161,9 +159,7 @@ Result<DistributionSpec> ReadGivenLayouts(const SpaceOptions& options,
 }
 
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
-                                     const DistributionSpec& spec,
-                                     std::shared_ptr<CompiledStep> made) {
-  PW_ASSIGN(CompiledStep compiled, made != nullptr ? std::move(*made) : CompileStep(problem, spec));
+                                     const DistributionSpec& spec, CompiledStep& compiled) {
   DistributedInputs distributed;
   PW_ASSIGN(distributed.step, FormatAtenStep(compiled.step, problem.graph, inputs.cluster.cluster));
   Inputs& of_step = distributed.inputs;

@@ -15,8 +15,9 @@
 #include "graph/partition/tag_groups.h"
 #include "plan/plan.h"
 #include "plan/plan_space.h"
-#include "search/layouts/layout_problem.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/planner.h"
+#include "search/problem/layout_problem.h"
 #include "search/sfb/sfb_search.h"
 #include "sim/simulator.h"
 
@@ -40,8 +41,8 @@ Result<SfbMode> ParseSfb(const SpaceOptions& options);
 // The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note. It is
 // then the plan of "ALGORITHM+sfb", in `auto` one more baseline, and there only if it is better than before.
 // `started`: the process. Errors: those of ApplySfb.
-Status RecomputeFromFactors(const LayoutProblem& problem, SfbMode mode, Clock::time_point started,
-                            PlannerResult& result);
+Status RecomputeFromFactors(const Problem& problem, Evaluator& evaluator, SfbMode mode,
+                            Clock::time_point started, PlannerResult& result);
 // Whether a plan may split or copy ops of the step: not without `space`; where that asks for it; and else where it is
 // proven how the step follows its batch, the cost model knows parts of its ops, and there are several devices.
 bool MaySplit(const SpaceOptions* space, const Inputs& inputs);
@@ -73,10 +74,9 @@ struct DistributedInputs {
   std::string step;               // the file of the compiled step
   IdVector<OpId, OpId> origin{};  // as in DistributedStep, of LayoutProblem::graph
 };
-// `made`: the step of `spec`, if there is one already; nothing is left of it. Errors: those of CompileStep.
+// `compiled`: nothing is left of it. `spec`: what it was compiled of.
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
-                                     const DistributionSpec& spec,
-                                     std::shared_ptr<CompiledStep> made = nullptr);
+                                     const DistributionSpec& spec, CompiledStep& compiled);
 // Simulated with schedule and feedback. Errors: kTooLarge.
 Result<SimResult> Simulate(const DistributedInputs& distributed);
 

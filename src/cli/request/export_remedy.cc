@@ -11,6 +11,7 @@
 
 #include "cost/cost_model.h"
 #include "planning/quick_fit.h"
+#include "search/evaluation/group_placement.h"
 
 namespace placewright {
 namespace {
@@ -82,7 +83,8 @@ class Trials {
       if (!fit.ok() || !fit.value().fits) return std::nullopt;
       std::vector<std::string> notes;
       const TextSink nowhere = [](std::string_view) { return Ok(); };
-      const Status written = format_.write(plan_, fit.value().plan.placement, nowhere, &notes);
+      const Status written = format_.write(
+          plan_, PlacementOf(problem.value(), fit.value().plan.plan), nowhere, &notes);
       if (written.ok()) return std::move(fit.value().plan);
       const size_t before = options.size();
       for (std::string& option : OptionsIn(written.error().remedy)) {

@@ -39,7 +39,7 @@ std::string SplitAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
   if (!problem.ok() || !layouts.ok()) return "";
   problem.value().layouts = layouts.value().get();
   const Result<QuickFit> fit = FindFit(problem.value(), nullptr, OptionsOf(request));
-  if (!fit.ok() || !fit.value().fits || !fit.value().plan.layouts) return "";
+  if (!fit.ok() || !fit.value().fits || fit.value().plan.space == PlanSpace::kPlaced) return "";
   const PlannerResult& plan = fit.value().plan;
   const std::string which =
       request.asked.name() == "auto" ? "" : fmt::format(" --algo {}", plan.algorithm);
@@ -56,7 +56,7 @@ std::string AlgorithmAdvice(const FitAdviceRequest& request) {
   const PlannerResult& plan = fit.value().plan;
   return fmt::format("; or {}--algo {}, which {}: it fits, {} a step",
                      given ? "instead of --layouts " : "", plan.algorithm,
-                     plan.layouts ? "splits ops otherwise" : "places whole ops",
+                     plan.space == PlanSpace::kPlaced ? "places whole ops" : "splits ops otherwise",
                      FormatNanos(plan.step_time));
 }
 

@@ -5,13 +5,13 @@
 #include <optional>
 
 #include "cli/request/inputs.h"
-#include "plan/placement.h"
+#include "plan/step_plan.h"
 #include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
 // Nothing if the file states none, or one that is incomplete or cannot be simulated.
-std::optional<Placement> GivenPlacement(const Inputs& inputs, const SimGraph& sim_graph);
+std::optional<StepPlan> GivenPlacement(const Inputs& inputs, const SimGraph& sim_graph);
 
 }  // namespace placewright
 

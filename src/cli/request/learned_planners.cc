@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "cli/request/policies.h"
-#include "torch_api/torch_library.h"
 #include "placeto/planner/placeto_planner.h"
 #include "torch_api/learned_algorithms.h"
 #include "torch_api/planner_service.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {
@@ -24,9 +24,7 @@ class RunInLibrary : public PlannerRun {
     return Ok();
   }
   bool Advance(int64_t max_moves) override { return run_->Advance(max_moves); }
-  void Offer(const Score& score, const Placement& placement) override {
-    run_->Offer(score, placement);
-  }
+  void Offer(const Score& score, const StepPlan& plan) override { run_->Offer(score, plan); }
   const PlannerResult& result() const override { return run_->result(); }
 
  private:
@@ -158,9 +156,10 @@ Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& set
     PW_ASSIGN(const AgentSettings parsed, AgentSettings::Parse(*learned, settings.agent));
     for (const AgentSetting& setting : learned->settings) {
       if (!parsed.Changed(setting.name) || !setting.meaning.starts_with("train:")) continue;
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("--set {} changes nothing here: it is of `train` alone", setting.name),
-                       "", "Leave it out, or train a policy with `placewright train`.");
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("--set {} changes nothing here: it is of `train` alone", setting.name), "",
+          "Leave it out, or train a policy with `placewright train`.");
     }
     return Ok();
   }

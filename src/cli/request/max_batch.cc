@@ -11,7 +11,8 @@
 #include "cli/request/models.h"
 #include "formats/aten/format.h"
 #include "planning/quick_fit.h"
-#include "search/evaluation/simulated.h"
+#include "search/evaluation/compiled_step.h"
+#include "search/evaluation/plan_result.h"
 #include "search/layouts/layout_search.h"
 
 namespace placewright {
@@ -189,9 +190,10 @@ class BatchTrials {
     QuickFit fit;
     fit.plan.algorithm = "layouts";
     fit.plan.space = PlanSpace::kReplicated;
-    PW_ASSIGN(fit.plan.layouts, ReadGivenLayouts(*request_.space, problem));
+    PW_ASSIGN(const DistributionSpec spec, ReadGivenLayouts(*request_.space, problem));
+    PW_ASSIGN(fit.plan.plan, ResolvePlan(problem, spec).InFile(request_.space->layouts));
     PW_ASSIGN(const Evaluation evaluation,
-              EvaluateLayouts(problem, *fit.plan.layouts).InFile(request_.space->layouts));
+              EvaluateCompiled(problem, fit.plan.plan).InFile(request_.space->layouts));
     fit.fits = fit.plan.feasible = evaluation.feasible;
     fit.plan.step_time = evaluation.step_time;
     return fit;
@@ -255,7 +257,8 @@ Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console) 
   }
   trials.NoteEnd();
   // Devices that have equal shares where the batch divides by their number.
-  const size_t parts = trials.plan().layouts ? trials.plan().devices.size() : 1;
+  const size_t parts =
+      trials.plan().space == PlanSpace::kPlaced ? 1 : DevicesOf(trials.plan().plan).size();
   PW_ASSIGN(std::vector<BatchRate> rates,
             FindBatchRates(
                 of_all, static_cast<int64_t>(parts),
@@ -287,13 +290,12 @@ std::optional<SmallerBatch> FindSmallerBatch(const MaxBatchRequest& request, int
   return smaller;
 }
 
-std::vector<DistributionSpec> StartsOf(const MaxBatch& found) {
+std::optional<StepPlan> StartOf(const MaxBatch& found) {
   const bool searched = found.plan.algorithm == LayoutSearchPlanner().name();
-  if (!searched || !found.plan.layouts) return {};
-  return {*found.plan.layouts};
+  return searched ? std::optional(found.plan.plan) : std::nullopt;
 }
 
-void TakeTrialsPlan(const MaxBatch& found, PlannerResult& result) {
+void TakeTrialsPlan(const MaxBatch& found, const Problem& problem, PlannerResult& result) {
   const PlannerResult& trial = found.plan;
   // What `auto` was given to start from has the name of --init there.
   constexpr std::string_view kGiven = "init";
@@ -316,7 +318,7 @@ void TakeTrialsPlan(const MaxBatch& found, PlannerResult& result) {
   if (!taken.baselines.empty()) {
     std::erase_if(taken.baselines,
                   [&](const Baseline& of) { return of.algorithm == trial.algorithm; });
-    taken.baselines.push_back({trial.algorithm, true, trial.step_time, trial.devices, true});
+    taken.baselines.push_back(BaselineOf(problem, trial, true));
   }
   result = std::move(taken);
 }

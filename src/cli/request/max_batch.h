@@ -51,10 +51,10 @@ std::optional<SmallerBatch> FindSmallerBatch(const MaxBatchRequest& request, int
 
 // What a search over layouts is to start from: the trials' plan, where it took such a search to find that the batch
 // fits, as one within the time may come to nothing; else nothing.
-std::vector<DistributionSpec> StartsOf(const MaxBatch& found);
+std::optional<StepPlan> StartOf(const MaxBatch& found);
 // The batch was chosen by a plan that fits: the result of the search at that batch becomes that plan where it is no
 // better, and keeps what the search did (its moves, baselines, notes).
-void TakeTrialsPlan(const MaxBatch& found, PlannerResult& result);
+void TakeTrialsPlan(const MaxBatch& found, const Problem& problem, PlannerResult& result);
 
 // "57; at 58 no plan that fits was found"
 std::string DescribeMaxBatch(const LargestBatch& found);

@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "formats/dnn_partitioning/workload_scale.h"
-#include "compile/layout_specs.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 #include "planning/replay.h"
@@ -106,18 +105,16 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
   }
   if (plan && plan->distribution) {
     if (!planning.layouts) {
-      Error error = MakeError(ErrorCode::kUsage, "it is a plan that splits or copies ops", "",
-                              "Give --space replicated, for an algorithm that searches such plans.");
+      Error error =
+          MakeError(ErrorCode::kUsage, "it is a plan that splits or copies ops", "",
+                    "Give --space replicated, for an algorithm that searches such plans.");
       error.file = path;
       return error;
     }
     const LayoutProblem& problem = *planning.layouts;
-    DistributionSpec spec = plan->distribution->spec;
-    const auto resolved =
-        ResolveLayouts(problem.graph, problem.axes, problem.cluster, problem.costs, spec.layouts)
-            .InFile(path);
+    Result<StepPlan> resolved = ResolvePlan(problem, plan->distribution->spec).InFile(path);
     if (!resolved.ok()) return OfOther(*plan, resolved.error(), planning);
-    return Initial{{}, std::move(spec), Differences(*plan, input, planning.inputs)};
+    return Initial{resolved.Take(), Differences(*plan, input, planning.inputs)};
   }
   PW_ASSIGN(const LoadedPlacement loaded, LoadPlacement(path, planning.inputs.graph, cluster));
   Result<Placement> placement = ResolvePlacement(loaded.placement, graph, cluster).InFile(path);
@@ -127,7 +124,7 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
   PW_RETURN_IF_ERROR(
       CheckPlacementLegal(planning.problem().sim_graph, graph, cluster, placement.value())
           .InFile(path));
-  Initial initial{placement.Take(), {}, {}};
+  Initial initial{PlanOf(graph, placement.value()), {}};
   if (plan) initial.differs = Differences(*plan, input, planning.inputs);
   return initial;
 }

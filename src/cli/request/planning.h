@@ -39,8 +39,7 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
 // (--batch, --dim), "cluster", "memory reserve". That is no error where all ops and devices have
 // the same names: a search goes on after a small change of the graph.
 struct Initial {
-  Placement placement;                      // or, of a plan that splits or copies ops:
-  std::optional<DistributionSpec> layouts;
+  StepPlan plan;
   std::vector<std::string> differs;
 };
 // A plan or map for this problem's graph and cluster. Errors: those of the readers, kPlanMismatch,

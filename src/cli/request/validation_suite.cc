@@ -8,6 +8,7 @@
 
 #include "planning/algorithms.h"
 #include "planning/prepared_problem.h"
+#include "search/evaluation/group_placement.h"
 #include "search/planner.h"
 
 namespace placewright {
@@ -72,10 +73,11 @@ Result<std::vector<SuitePlacement>> PlanSuite(const Graph& graph, const Cluster&
     options.started = Clock::now();
     PW_ASSIGN(PlannerResult result,
               planner->Plan(prepared->problem(), prepared->evaluator(), options));
+    Placement placement = PlacementOf(prepared->problem(), result.plan);
     const bool known = std::any_of(suite.begin(), suite.end(), [&](const SuitePlacement& one) {
-      return one.placement == result.placement;
+      return one.placement == placement;
     });
-    if (result.feasible && !known) suite.push_back({NameOf(by), std::move(result.placement)});
+    if (result.feasible && !known) suite.push_back({NameOf(by), std::move(placement)});
   }
   return suite;
 }

@@ -90,7 +90,7 @@ TEST(ZeroShot, FitsAnotherCluster) {
   const PlannerResult zero = plan({}, Options(0)), again = plan({}, Options(0, 7));
   EXPECT_TRUE(zero.feasible);
   EXPECT_EQ(zero.iterations, 0);
-  EXPECT_EQ(zero.placement, again.placement);  // nothing is drawn, whatever the seed
+  EXPECT_EQ(zero.plan, again.plan);  // nothing is drawn, whatever the seed
   // Parts are for training: the first placement is of every group by itself.
   const PlannerResult parts = plan({"parts=2"}, Options(10));
   EXPECT_TRUE(parts.feasible);
@@ -120,10 +120,11 @@ TEST(ZeroShot, WhatDoesNotFitIsMadeToFit) {
   };
   const PlannerResult own = plan({"repair=off"}), repaired = plan({});
   EXPECT_FALSE(own.feasible);
-  EXPECT_EQ(own.placement, Placement(9, DeviceId(0)));
+  EXPECT_EQ(PlacementOf(test->problem, own.plan), Placement(9, DeviceId(0)));
   EXPECT_TRUE(repaired.feasible);
-  EXPECT_TRUE(test->evaluator->EvaluateOne(repaired.placement).feasible);
-  EXPECT_EQ(std::count(repaired.placement.begin(), repaired.placement.end(), DeviceId(0)), 3);
+  EXPECT_TRUE(test->evaluator->EvaluateOne(PlacementOf(test->problem, repaired.plan)).feasible);
+  const Placement moved = PlacementOf(test->problem, repaired.plan);
+  EXPECT_EQ(std::count(moved.begin(), moved.end(), DeviceId(0)), 3);
   EXPECT_THAT(repaired.notes, testing::Contains(testing::HasSubstr("6 of 9 groups moved")));
 }
 
@@ -163,10 +164,10 @@ TEST_P(Learned, PlansAreCompleteLegalAndAsFastAsTheySay) {
         MakePlanner(GetParam()).Plan(problem, *test->evaluator, Options(23, seed)).Take();
     EXPECT_EQ(result.iterations, 23);
     EXPECT_EQ(result.algorithm, GetParam().name);
-    ASSERT_TRUE(
-        CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, result.placement)
-            .ok());
-    const Evaluation evaluation = test->evaluator->EvaluateOne(result.placement);
+    ASSERT_TRUE(CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster,
+                                    PlacementOf(problem, result.plan))
+                    .ok());
+    const Evaluation evaluation = test->evaluator->EvaluateOne(PlacementOf(problem, result.plan));
     EXPECT_EQ(evaluation.step_time, result.step_time);
     EXPECT_EQ(evaluation.feasible, result.feasible);
     EXPECT_EQ(result.feasible, !result.history.empty());
@@ -184,7 +185,7 @@ TEST_P(Learned, ThreadsAndSlicesChangeNothing) {
   const auto run = planner.Start(test->problem, *on_threads, Options(47)).Take();
   while (run->Advance(2)) {
   }
-  EXPECT_EQ(run->result().placement, whole.placement);
+  EXPECT_EQ(run->result().plan, whole.plan);
   ASSERT_EQ(run->result().history.size(), whole.history.size());
   for (size_t i = 0; i < whole.history.size(); ++i) {
     EXPECT_EQ(run->result().history[i].iterations, whole.history[i].iterations);
@@ -207,8 +208,8 @@ TEST_P(Learned, TwoAtOnce) {
   std::thread first(plan, 1), second(plan, 2);
   first.join();
   second.join();
-  EXPECT_EQ(results[1].placement, results[0].placement);
-  EXPECT_EQ(results[2].placement, results[0].placement);
+  EXPECT_EQ(results[1].plan, results[0].plan);
+  EXPECT_EQ(results[2].plan, results[0].plan);
 }
 
 // Nor does another algorithm on another problem.
@@ -227,8 +228,8 @@ TEST(TwoPlanners, DoNotDisturbEachOther) {
   std::thread second([&] { by_eagle = plan(eagle, *other); });
   first.join();
   second.join();
-  EXPECT_EQ(by_mars.placement, mars_alone.placement);
-  EXPECT_EQ(by_eagle.placement, eagle_alone.placement);
+  EXPECT_EQ(by_mars.plan, mars_alone.plan);
+  EXPECT_EQ(by_eagle.plan, eagle_alone.plan);
 }
 
 TEST_P(Learned, BudgetsEndIt) {
@@ -249,7 +250,7 @@ TEST_P(Learned, BudgetsEndIt) {
   EXPECT_GE(result.iterations, 20);
   const PlannerResult repeated =
       planner.Plan(test->problem, *test->evaluator, Options(result.iterations)).Take();
-  EXPECT_EQ(repeated.placement, result.placement);
+  EXPECT_EQ(repeated.plan, result.plan);
 }
 
 // A start is kept until a sample is better.
@@ -258,7 +259,7 @@ TEST_P(Learned, TakesAStart) {
   PlannerOptions options = Options(0);
   GroupPlacement strands;
   for (int32_t i = 0; i < 12; ++i) strands.push_back(DeviceId(i % 2));
-  options.initial = ExpandGroups(test->problem, strands);
+  options.initial = PlanOf(test->problem, strands);
   const PlannerResult result =
       MakePlanner(GetParam()).Plan(test->problem, *test->evaluator, options).Take();
   EXPECT_EQ(result.step_time, Nanos(6000));
@@ -298,7 +299,7 @@ TEST_P(Learned, ImitatesThePlanToStartFrom) {
 TEST_P(Learned, AStartIsKeptAndLearnedFrom) {
   const auto test = MakeTestProblem(TwoStrands());
   PlannerOptions options = Options(40);
-  options.initial = ExpandGroups(test->problem, OnDevices({0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}));
+  options.initial = PlanOf(test->problem, OnDevices({0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1}));
   const PlannerResult result =
       MakePlanner(GetParam()).Plan(test->problem, *test->evaluator, options).Take();
   EXPECT_LE(result.step_time, Nanos(6000));

@@ -64,7 +64,7 @@ class LearnedRun : public PlannerRun {
                             const Budget& budget);
 
   bool Advance(int64_t max_moves) override;
-  void Offer(const Score&, const Placement&) override {}
+  void Offer(const Score&, const StepPlan&) override {}
   const PlannerResult& result() const override { return record_.result; }
 
   const SampleCounts& total() const { return total_; }

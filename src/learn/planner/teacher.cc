@@ -21,10 +21,10 @@ Result<GroupPlacement> Searched(const Problem& problem, Evaluator& evaluator,
   PW_CHECK(search != planners.end());
   PlannerOptions of_search = options;
   of_search.budget.iterations = moves;
-  of_search.initial = ExpandGroups(problem, start);
+  of_search.initial = PlanOf(problem, start);
   of_search.progress = nullptr;
   PW_ASSIGN(const PlannerResult plan, (*search)->Plan(problem, evaluator, of_search));
-  return GroupsOf(problem, plan.placement);
+  return GroupsOf(problem, plan.plan);
 }
 
 }  // namespace

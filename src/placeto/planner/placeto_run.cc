@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "placeto/agent/stored_numbers.h"
+#include "search/evaluation/group_placement.h"
 #include "search/local/initial_placements.h"
 
 namespace placewright {
@@ -78,8 +79,9 @@ Result<std::unique_ptr<PlacetoRun>> PlacetoRun::Start(const AgentSettings& setti
   }
   task.order =
       UnitsInOrder(problem, run->units_, ParseTraversalOrder(settings.Word("order")).value());
-  const GroupPlacement start =
-      options.initial ? GroupsOf(problem, *options.initial) : AllOnFastest(run->candidates_);
+  const GroupPlacement start = options.PlacedInitial() != nullptr
+                                   ? GroupsOf(problem, *options.PlacedInitial())
+                                   : AllOnFastest(run->candidates_);
   std::vector<int32_t> first;
   for (const DeviceId device : DevicesOfUnits(problem, run->units_, start)) {
     first.push_back(device.value());

@@ -33,7 +33,7 @@ class PlacetoRun : public PlannerRun {
                                                    Use use);
 
   bool Advance(int64_t max_moves) override;
-  void Offer(const Score&, const Placement&) override {}
+  void Offer(const Score&, const StepPlan&) override {}
   const PlannerResult& result() const override { return record_.result; }
 
   // One placement more. False where no unit has a choice.

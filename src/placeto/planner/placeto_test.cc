@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "placeto/planner/placeto_planner.h"
 #include "placeto/planner/placeto_run.h"
+#include "search/evaluation/group_placement.h"
 #include "search/test_optimum.h"
 #include "search/test_problems.h"
 #include "sim/placeto/from_step.h"
@@ -57,7 +58,7 @@ TEST(Placeto, PlansWithEverySettingAndRepeats) {
       EXPECT_TRUE(result.feasible) << setting.name << "=" << word;
       EXPECT_EQ(result.iterations, 100);
       const PlannerResult again = Plan(*test, {setting.name + "=" + word}, Options(100));
-      EXPECT_EQ(again.placement, result.placement) << setting.name << "=" << word;
+      EXPECT_EQ(again.plan, result.plan) << setting.name << "=" << word;
     }
   }
   // However it is cut into slices, and beside another.
@@ -74,8 +75,8 @@ TEST(Placeto, PlansWithEverySettingAndRepeats) {
   std::thread first(plan, 0), second(plan, 1);
   first.join();
   second.join();
-  EXPECT_EQ(results[0].placement, whole.placement);
-  EXPECT_EQ(results[1].placement, whole.placement);
+  EXPECT_EQ(results[0].plan, whole.plan);
+  EXPECT_EQ(results[1].plan, whole.plan);
   // Two strands on two devices: 6 ops each.
   EXPECT_EQ(Plan(*test, {}, Options(5000)).step_time, Nanos(6000));
 }
@@ -83,8 +84,9 @@ TEST(Placeto, PlansWithEverySettingAndRepeats) {
 TEST(Placeto, BeginsWithThePlanThatItIsGiven) {
   const auto test = Strands(12);
   PlannerOptions options = Options(0);
-  options.initial = Placement(12);
-  for (int i = 0; i < 12; ++i) (*options.initial)[OpId(i)] = DeviceId(i % 2);
+  Placement initial(12);
+  for (int i = 0; i < 12; ++i) initial[OpId(i)] = DeviceId(i % 2);
+  options.initial = PlanOf(*test->problem.graph, initial);
   EXPECT_EQ(Plan(*test, {}, options).step_time, Nanos(6000));
 }
 

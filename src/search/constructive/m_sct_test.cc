@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "search/constructive/sct_program.h"
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/test_problems.h"
 
@@ -139,7 +140,7 @@ TEST(MSct, KeepsTheFavouriteChildBesideItsParent) {
   options.started = Clock::now();
   const auto result = planner.Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
-  const Placement& placement = result.value().placement;
+  const Placement placement = PlacementOf(test->problem, result.value().plan);
   // Op ids follow the spec: a 0, c 1, b 2. m-etf would take c first beside a (smallest id).
   EXPECT_EQ(placement[OpId(2)], placement[OpId(0)]);
   EXPECT_TRUE(result.value().notes.empty());

@@ -2,6 +2,11 @@
 
 namespace placewright {
 
+Error NoLayouts() {
+  return MakeError(ErrorCode::kUsage, "plans that split or copy ops are not evaluated here", "",
+                   "Give --space replicated, without --measured.");
+}
+
 Bytes Evaluation::TotalOver() const {
   int64_t total = 0;
   for (const Device& device : devices) total = SaturatingAdd(total, device.over.count);
@@ -11,5 +16,16 @@ Bytes Evaluation::TotalOver() const {
 Evaluation Evaluator::EvaluateOne(const Placement& candidate, const EvaluationOptions& options) {
   return std::move(Evaluate({&candidate, 1}, options).front());
 }
+
+Result<Evaluation> Evaluator::EvaluatePlan(const StepPlan& plan, const EvaluationOptions& options) {
+  return std::move(EvaluatePlans({&plan, 1}, options).front());
+}
+
+std::vector<Result<Evaluation>> Evaluator::EvaluatePlans(std::span<const StepPlan> candidates,
+                                                         const EvaluationOptions&) {
+  return {candidates.size(), Result<Evaluation>(NoLayouts())};
+}
+
+Result<std::shared_ptr<CompiledStep>> Evaluator::Compile(const StepPlan&) { return NoLayouts(); }
 
 }  // namespace placewright

@@ -12,17 +12,32 @@ Placement ExpandGroups(const Problem& problem, const GroupPlacement& device_of) 
   return placement;
 }
 
-GroupPlacement GroupsOf(const Problem& problem, const Placement& placement) {
+namespace {
+
+template <class DeviceOf>
+GroupPlacement GroupsBy(const Problem& problem, const DeviceOf& device_of_op) {
   GroupPlacement device_of;
   for (const ColocationGroup& group : problem.groups) {
-    const DeviceId device = placement[group.ops.front()];
+    const DeviceId device = device_of_op(group.ops.front());
     const bool together = std::all_of(group.ops.begin(), group.ops.end(),
-                                      [&](OpId op) { return placement[op] == device; });
+                                      [&](OpId op) { return device_of_op(op) == device; });
     const bool allowed =
         std::find(group.allowed.begin(), group.allowed.end(), device) != group.allowed.end();
     device_of.push_back(together && allowed ? device : group.allowed.front());
   }
   return device_of;
+}
+
+}  // namespace
+
+GroupPlacement GroupsOf(const Problem& problem, const Placement& placement) {
+  return GroupsBy(problem, [&](OpId op) { return placement[op]; });
+}
+
+GroupPlacement GroupsOf(const Problem& problem, const StepPlan& plan) {
+  const Graph& graph = *problem.graph;
+  return GroupsBy(problem,
+                  [&](OpId op) { return plan.layouts.Of(graph.group(op)).shares.front().device; });
 }
 
 Result<Score> EvaluateGroups(const Problem& problem, const GroupPlacement& device_of,
@@ -31,6 +46,14 @@ Result<Score> EvaluateGroups(const Problem& problem, const GroupPlacement& devic
   PW_RETURN_IF_ERROR(
       CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, placement));
   return evaluator.EvaluateOne(placement).score();
+}
+
+StepPlan PlanOf(const Problem& problem, const GroupPlacement& device_of) {
+  return PlanOf(*problem.graph, ExpandGroups(problem, device_of));
+}
+
+Placement PlacementOf(const Problem& problem, const StepPlan& plan) {
+  return PlacementOf(*problem.graph, plan);
 }
 
 }  // namespace placewright

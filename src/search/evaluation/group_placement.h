@@ -13,6 +13,11 @@ Placement ExpandGroups(const Problem& problem, const GroupPlacement& device_of);
 // The groups' devices of a placement of every op. Groups whose device is not allowed, or whose ops
 // lie apart, take their first allowed device.
 GroupPlacement GroupsOf(const Problem& problem, const Placement& placement);
+// The same of a plan that is placed, and the other way round.
+GroupPlacement GroupsOf(const Problem& problem, const StepPlan& plan);
+StepPlan PlanOf(const Problem& problem, const GroupPlacement& device_of);
+// The placement of a planner's result of the problem, whose plan is placed.
+Placement PlacementOf(const Problem& problem, const StepPlan& plan);
 
 // Errors: kUnreachable (two devices that must communicate are not connected).
 Result<Score> EvaluateGroups(const Problem& problem, const GroupPlacement& device_of,

@@ -11,7 +11,7 @@ PlannerResult MakeResult(const Problem& problem, std::string_view algorithm,
                          const PlannerOptions& options) {
   PlannerResult result;
   result.algorithm = algorithm;
-  result.placement = ExpandGroups(problem, device_of);
+  result.plan = PlanOf(problem, device_of);
   result.feasible = score.feasible;
   result.step_time = Nanos(score.step_time);
   if (score.feasible) {
@@ -20,6 +20,19 @@ PlannerResult MakeResult(const Problem& problem, std::string_view algorithm,
     result.first_feasible_seconds = seconds;
   }
   return result;
+}
+
+Baseline BaselineOf(const Problem& problem, const PlannerResult& result, bool search) {
+  Baseline baseline{result.algorithm, result.feasible, result.step_time, {}, search};
+  if (result.space == PlanSpace::kPlaced) {
+    baseline.devices =
+        DevicesInUse(PlacementOf(problem, result.plan), *problem.graph, *problem.cluster);
+  } else {
+    for (const DeviceId device : DevicesOf(result.plan)) {
+      baseline.devices.push_back(problem.cluster->device(device).name);
+    }
+  }
+  return baseline;
 }
 
 Error NoPlanInTime(std::string_view algorithm) {

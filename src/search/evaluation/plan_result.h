@@ -14,6 +14,9 @@ PlannerResult MakeResult(const Problem& problem, std::string_view algorithm,
                          const GroupPlacement& device_of, const Score& score,
                          const PlannerOptions& options);
 
+// What a result looks like beside others.
+Baseline BaselineOf(const Problem& problem, const PlannerResult& result, bool search);
+
 // kCancelled: the budget of `algorithm` ended before it had a plan.
 Error NoPlanInTime(std::string_view algorithm);
 

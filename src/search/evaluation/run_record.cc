@@ -5,10 +5,10 @@
 namespace placewright {
 
 void RunRecord::Update(const ScoredPlacement& best, bool changed) {
-  if (changed || result.placement.empty()) {
+  if (changed || result.plan.empty()) {
     result.feasible = best.score.feasible;
     result.step_time = Nanos(best.score.step_time);
-    result.placement = ExpandGroups(problem_, best.devices);
+    result.plan = PlanOf(problem_, best.devices);
   }
   const bool better =
       best.score.feasible &&

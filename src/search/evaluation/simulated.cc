@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/thread_pool.h"
-#include "search/layouts/layout_problem.h"
+#include "search/evaluation/layout_batches.h"
 #include "sim/batch.h"
 #include "sim/incremental.h"
 #include "sim/simulator.h"
@@ -31,18 +31,6 @@ void Fill(const SimResult& result, Evaluation* evaluation) {
   for (size_t d = 0; d < result.devices.size(); ++d) {
     evaluation->devices[d] = {result.devices[d].peak, result.devices[d].over};
   }
-}
-
-Feedback FeedbackOf(const SimResult& result) {
-  Feedback feedback;
-  feedback.schedule = *result.schedule;
-  for (const DeviceResult& device : result.devices) {
-    feedback.devices.push_back({device.busy, device.idle_before_transfers});
-  }
-  for (const LinkResult& link : result.links) {
-    feedback.links.push_back({link.busy, link.moved, link.transfers});
-  }
-  return feedback;
 }
 
 class SimulatedMoves : public MoveEvaluator {
@@ -97,6 +85,29 @@ class SimulatedEvaluator : public Evaluator {
                     });
     return evaluations;
   }
+  std::vector<Result<Evaluation>> EvaluatePlans(std::span<const StepPlan> candidates,
+                                                const EvaluationOptions& options) override {
+    if (problem_.layouts != nullptr) return Layouts().Evaluate(candidates, options);
+    std::vector<Result<Evaluation>> results;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (!candidates[i].IsPlaced()) {
+        results.push_back(NoLayouts());
+        continue;
+      }
+      EvaluationOptions one = options;
+      if (!options.limits.empty()) one.abandon_above = options.limits[i];
+      results.push_back(EvaluateOne(PlacementOf(*problem_.graph, candidates[i]), one));
+      if (options.feedback && !results.back().value().abandoned) {
+        AddInstances(candidates[i], *results.back().value().feedback);
+      }
+    }
+    return results;
+  }
+  int threads() const override { return pool_.threads(); }
+  Result<std::shared_ptr<CompiledStep>> Compile(const StepPlan& plan) override {
+    if (problem_.layouts == nullptr) return NoLayouts();
+    return Layouts().Compile(plan);
+  }
   std::unique_ptr<MoveEvaluator> StartMoves(size_t memory_limit) override {
     return std::make_unique<SimulatedMoves>(problem_, memory_limit);
   }
@@ -105,9 +116,26 @@ class SimulatedEvaluator : public Evaluator {
   }
 
  private:
+  LayoutBatches& Layouts() {
+    if (!layouts_) layouts_.emplace(*problem_.layouts, pool_);
+    return *layouts_;
+  }
+
+  void AddInstances(const StepPlan& plan, Feedback& feedback) const {
+    const Graph& graph = *problem_.graph;
+    for (const OpId op : graph.ops()) {
+      if (graph.op(op).is_view) continue;
+      const OpSpan& span = feedback.schedule.ops[op];
+      feedback.instances.push_back(
+          {op, plan.layouts.Of(graph.group(op)).shares.front().device, span.start, span.end});
+    }
+    feedback.schedule = {};
+  }
+
   const Problem& problem_;
   ThreadPool pool_;
   BatchSimulator simulators_;
+  std::optional<LayoutBatches> layouts_;
 };
 
 }  // namespace
@@ -116,34 +144,22 @@ std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int th
   return std::make_unique<SimulatedEvaluator>(problem, threads);
 }
 
-Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const DistributionSpec& spec) {
-  PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, spec));
-  return EvaluateStep(compiled, problem.policy);
-}
-
-Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& layouts,
-                                   CompileOptions options) {
-  PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, layouts, options));
-  return EvaluateStep(compiled, problem.policy);
-}
-
-namespace {
-
-Evaluation Run(Simulator& simulator, const Placement& placement, SchedulingPolicy policy,
-               Nanos abandon_above) {
-  SimOptions options;
-  options.policy = policy;
-  options.abandon_above = abandon_above;
+Evaluation EvaluationOf(const SimResult& result) {
   Evaluation evaluation;
-  Fill(simulator.Run(placement, options), &evaluation);
+  Fill(result, &evaluation);
   return evaluation;
 }
 
-}  // namespace
-
-Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy) {
-  Simulator simulator(compiled.sim_graph);
-  return Run(simulator, compiled.step.placement, policy, Nanos(kMaxQuantity));
+Feedback FeedbackOf(const SimResult& result) {
+  Feedback feedback;
+  if (result.schedule) feedback.schedule = *result.schedule;
+  for (const DeviceResult& device : result.devices) {
+    feedback.devices.push_back({device.busy, device.idle_before_transfers});
+  }
+  for (const LinkResult& link : result.links) {
+    feedback.links.push_back({link.busy, link.moved, link.transfers, link.collectives});
+  }
+  return feedback;
 }
 
 PackedEvaluator::PackedEvaluator(const SimGraph& graph)
@@ -153,7 +169,21 @@ PackedEvaluator::~PackedEvaluator() = default;
 Evaluation PackedEvaluator::Evaluate(PackedStep& packed, const Placement& placement,
                                      SchedulingPolicy policy, Nanos abandon_above) {
   simulator_->Reload(packed);
-  return Run(*simulator_, placement, policy, abandon_above);
+  return EvaluationOf(
+      simulator_->Run(placement, {.policy = policy, .abandon_above = abandon_above}));
+}
+
+Evaluation PackedEvaluator::EvaluateWithFeedback(PackedStep& packed, const Placement& placement,
+                                                 SchedulingPolicy policy) {
+  simulator_->Reload(packed);
+  const SimResult& result = simulator_->Run(placement, {.policy = policy, .feedback = true});
+  Evaluation evaluation = EvaluationOf(result);
+  evaluation.feedback = FeedbackOf(result);
+  for (const OpSpan& span : simulator_->Spans()) {
+    const OpId op(evaluation.feedback->instances.size());
+    evaluation.feedback->instances.push_back({OpId(), placement[op], span.start, span.end});
+  }
+  return evaluation;
 }
 
 }  // namespace placewright

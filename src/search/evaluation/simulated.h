@@ -5,10 +5,6 @@
 
 #include <memory>
 
-#include "base/result.h"
-#include "compile/compiler.h"
-#include "plan/layout.h"
-#include "plan/layout_spec.h"
 #include "search/evaluator.h"
 #include "search/problem/problem.h"
 
@@ -17,16 +13,15 @@ namespace placewright {
 class Simulator;
 struct PackedStep;
 struct SimGraph;
+struct SimResult;
 
 // `problem` must outlive it. `threads` share out a batch and never change a result.
 std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads = 1);
 
-// A step compiled by layouts. Errors: those of CompileStep.
-Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const DistributionSpec& spec);
-Result<Evaluation> EvaluateLayouts(const LayoutProblem& problem, const Layouts& layouts,
-                                   CompileOptions options);
-struct CompiledStep;
-Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy);
+// What a run of the simulator says, without feedback.
+Evaluation EvaluationOf(const SimResult& result);
+// Without instances. Precondition: the run had feedback; the schedule is that of the run, if it had one.
+Feedback FeedbackOf(const SimResult& result);
 
 // Steps for one cluster, packed one after the other.
 class PackedEvaluator {
@@ -39,6 +34,9 @@ class PackedEvaluator {
   // limit or by critical path the graph has its paths.
   Evaluation Evaluate(PackedStep& packed, const Placement& placement, SchedulingPolicy policy,
                       Nanos abandon_above);
+  // With feedback; its instances have no origin. The evaluation is not abandoned.
+  Evaluation EvaluateWithFeedback(PackedStep& packed, const Placement& placement,
+                                  SchedulingPolicy policy);
 
  private:
   std::unique_ptr<Simulator> simulator_;

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "compile/array_passes.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 #include "search/evaluation/step_packer.h"
-#include "search/proof/layout_floor.h"
+#include "search/floors/layout_floor.h"
 #include "sharding/separable_results.h"
 
 namespace placewright {
@@ -118,15 +119,21 @@ struct LayoutEvaluator::State {
     return is_apart ? *std::move(in_two) : std::move(together);
   }
 
-  // The last step is packed again as it is made: the other way may have been the last that was.
-  std::vector<TimedInstance> Instances() {
+  // Of the step that was evaluated last, which is packed again as it is made: the other way may have been the last that
+  // was.
+  Evaluation Feedback() {
     PW_CHECK(apart.has_value());
     ArrayChanges changes(*last);
     if (*apart) SeparateGradients(prices, *last, changes);
     if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, *last, changes);
     prices.PriceNew();
-    PW_CHECK(packer.Pack(last->arrays(), /*with_paths=*/false, /*with_order=*/false).ok());
-    return packer.Instances();
+    const bool path = problem.policy == SchedulingPolicy::kCriticalPath;
+    PW_CHECK(packer.Pack(last->arrays(), path, problem.policy == SchedulingPolicy::kProgram).ok());
+    Evaluation evaluation =
+        evaluator.EvaluateWithFeedback(packer.packed(), packer.placement(), problem.policy);
+    packer.NameOrigins(evaluation.feedback->instances);
+    evaluation.gradients_apart = apart;
+    return evaluation;
   }
 
   // Whether the work of the layouts' busiest device alone takes longer.
@@ -141,7 +148,7 @@ struct LayoutEvaluator::State {
     const bool fuses = options.switches.fusion > Bytes(0);
     if (fuses && !FuseAllReduces(options.switches.fusion, prices, writer, changes)) {
       by_compiler = true;
-      return EvaluateLayouts(problem, layouts, options);
+      return EvaluateCompiled(problem, layouts, options);
     }
     prices.PriceNew();
     const bool with_paths =
@@ -170,7 +177,13 @@ LayoutEvaluator::~LayoutEvaluator() = default;
 
 std::optional<bool> LayoutEvaluator::gradients_apart() const { return state_->apart; }
 
-std::vector<TimedInstance> LayoutEvaluator::Instances() { return state_->Instances(); }
+Result<Evaluation> LayoutEvaluator::EvaluateWithFeedback(const Layouts& layouts,
+                                                         const CompileOptions& options) {
+  PW_ASSIGN(const Evaluation evaluation, Evaluate(layouts, options));
+  if (state_->suffices && state_->apart) return state_->Feedback();
+  PW_ASSIGN(const CompiledStep compiled, CompileStep(state_->problem, layouts, options));
+  return EvaluateStep(compiled, state_->problem.policy, /*feedback=*/true);
+}
 
 bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
   const Graph& graph = problem.graph;
@@ -188,7 +201,7 @@ bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
 Result<Evaluation> LayoutEvaluator::Evaluate(const Layouts& layouts, const CompileOptions& options,
                                              Nanos abandon_above) {
   State& state = *state_;
-  if (!state.suffices) return EvaluateLayouts(state.problem, layouts, options);
+  if (!state.suffices) return EvaluateCompiled(state.problem, layouts, options);
   return state.Evaluate(layouts, options, abandon_above);
 }
 

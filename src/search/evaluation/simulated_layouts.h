@@ -10,12 +10,11 @@
 #include "compile/compiler.h"
 #include "plan/layout.h"
 #include "search/evaluator.h"
-#include "search/layouts/layout_problem.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 
-// For one thread. Evaluations equal those of EvaluateLayouts (search/evaluation/simulated.h) to the nanosecond
-// and the byte.
+// For one thread. Evaluations equal those of EvaluateCompiled (compiled_step.h) to the nanosecond and the byte.
 class LayoutEvaluator {
  public:
   // `problem` must outlive it.
@@ -23,7 +22,7 @@ class LayoutEvaluator {
   ~LayoutEvaluator();
 
   // Layouts that CheckLayouts accepts; `layouts.layouts` only grows from call to call. Exactly those whose step
-  // takes longer than `abandon_above` are given up; where their work alone does (search/proof/layout_floor.h),
+  // takes longer than `abandon_above` are given up; where their work alone does (search/floors/layout_floor.h),
   // errors are not looked for. Errors: of the kinds of CompileStep, in other words; a step whose ops of an update
   // would lie apart from the parameter that they serve is not refused.
   Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
@@ -33,8 +32,8 @@ class LayoutEvaluator {
   // it; none where it was given up or failed, or that is left to the compiler.
   std::optional<bool> gradients_apart() const;
 
-  // The ops of that step, but for views. Only where gradients_apart() has a value.
-  std::vector<TimedInstance> Instances();
+  // With what ran where and when, and gradients_apart. What a device waits for is said where the step was compiled.
+  Result<Evaluation> EvaluateWithFeedback(const Layouts& layouts, const CompileOptions& options);
 
   // Whether that can be done without a graph; else Evaluate compiles. Costs by name,
   // orders that the graph states, views that an op hands out beside what it makes, and sizes that only

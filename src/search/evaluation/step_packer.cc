@@ -248,12 +248,9 @@ Status StepPacker::AddTimes() {
   return Ok();
 }
 
-std::vector<TimedInstance> StepPacker::Instances() const {
-  std::vector<TimedInstance> instances;
-  for (size_t i = 0; i < static_cast<size_t>(p_.ops); ++i) {
-    instances.push_back({exec_[i].origin, placement_.raw()[i], Nanos(p_.min_time.raw()[i])});
-  }
-  return instances;
+void StepPacker::NameOrigins(std::vector<Feedback::Instance>& instances) const {
+  PW_CHECK_EQ(instances.size(), static_cast<size_t>(p_.ops));
+  for (size_t i = 0; i < instances.size(); ++i) instances[i].origin = exec_[i].origin;
 }
 
 // Who reads each version, as a list from its last read back, and whether all of them read the same range: how many

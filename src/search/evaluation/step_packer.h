@@ -11,7 +11,8 @@
 #include "compile/step_arrays.h"
 #include "cost/communication.h"
 #include "plan/placement.h"
-#include "search/layouts/layout_problem.h"
+#include "search/evaluator.h"
+#include "search/problem/layout_problem.h"
 #include "sim/engine/packed_step.h"
 #include "sim/engine/sim_graph.h"
 
@@ -35,8 +36,8 @@ class StepPacker {
   const SimGraph& sim_graph() const { return p_; }
   PackedStep& packed() { return packed_; }  // the caller may swap it with another one
   const Placement& placement() const { return placement_; }
-  // The same ops.
-  std::vector<TimedInstance> Instances() const;
+  // Of instances that are these ops.
+  void NameOrigins(std::vector<Feedback::Instance>& instances) const;
 
  private:
   // An op that is no view.
@@ -71,8 +72,8 @@ class StepPacker {
     ArrayVersionId last;  // version
     int32_t versions = 0;
     bool made = false, input = false;
-    bool born = false;    // its first version has its slices
-    bool tokens = false;  // each of its writers keeps it
+    bool born = false;                    // its first version has its slices
+    bool tokens = false;                  // each of its writers keeps it
     void Begin(ArrayVersionId version) {  // that an op makes
       last = version;
       versions = 1;
@@ -146,9 +147,9 @@ class StepPacker {
   static constexpr SliceId kRanges = SliceId(-2);
   std::vector<Read> reads_;  // in the order of the readers
   size_t read_count_ = 0;
-  int32_t slices_ = 0, readers_ = 0;    // so far
-  std::vector<char> is_input_;          // by slice of what no op makes: the first ones
-  std::vector<int32_t> next_reader_;    // by slice: where its next reader goes
+  int32_t slices_ = 0, readers_ = 0;  // so far
+  std::vector<char> is_input_;        // by slice of what no op makes: the first ones
+  std::vector<int32_t> next_reader_;  // by slice: where its next reader goes
   PackedStep::Waits waits_;
   // Scratch.
   std::vector<ArrayVersionId> written_;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/expert/roles.h"
 #include "search/test_problems.h"
@@ -64,7 +65,8 @@ std::vector<int> DevicesOf(const TestSpec& spec) {
   const auto result = ExpertPlanner().Plan(test->problem, *test->evaluator, options);
   EXPECT_TRUE(result.ok());
   std::vector<int> devices;
-  for (DeviceId device : result.value().placement) devices.push_back(device.value());
+  for (DeviceId device : PlacementOf(test->problem, result.value().plan))
+    devices.push_back(device.value());
   return devices;
 }
 
@@ -123,7 +125,8 @@ TEST(Expert, PutsEverythingElseOnOneDeviceEvenIfItDoesNotFit) {
   const auto result = ExpertPlanner().Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
   EXPECT_FALSE(result.value().feasible);
-  EXPECT_THAT(result.value().placement.raw(), ElementsAre(DeviceId(0), DeviceId(0)));
+  EXPECT_THAT(PlacementOf(test->problem, result.value().plan).raw(),
+              ElementsAre(DeviceId(0), DeviceId(0)));
 }
 
 TEST(Expert, TakesAGivenPlacement) {
@@ -133,7 +136,8 @@ TEST(Expert, TakesAGivenPlacement) {
   const ExpertPlanner expert(Placement(test->graph.op_count(), DeviceId(3)));
   const auto result = expert.Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
-  for (DeviceId device : result.value().placement) EXPECT_EQ(device, DeviceId(3));
+  for (DeviceId device : PlacementOf(test->problem, result.value().plan))
+    EXPECT_EQ(device, DeviceId(3));
 }
 
 }  // namespace

@@ -13,10 +13,8 @@
 #include "compile/layout_specs.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/layout_devices.h"
-#include "search/layouts/layout_problem.h"
 #include "search/layouts/layout_scorer.h"
 #include "search/layouts/layout_state.h"
-#include "search/layouts/layout_trials.h"
 
 namespace placewright {
 namespace {
@@ -116,11 +114,12 @@ double GradientBytes(const Graph& graph) {
 
 class DataParallel {
  public:
-  DataParallel(const LayoutProblem& problem, const PlannerOptions& options, std::string_view name)
+  DataParallel(const LayoutProblem& problem, Evaluator& evaluator, const PlannerOptions& options,
+               std::string_view name)
       : problem_(problem),
+        evaluator_(evaluator),
         options_(options),
         name_(name),
-        trials_(TrialsOf(options, problem)),
         times_(TimesOf(problem)),
         gradients_(GradientBytes(problem.graph)) {
     result_.algorithm = name;
@@ -133,9 +132,9 @@ class DataParallel {
     if (kind == DataParallelKind::kBest) return PlanBest(devices);
     Candidate candidate = MakeCandidate(std::move(devices), kind == DataParallelKind::kProportional,
                                         kind == DataParallelKind::kServers);
-    DistributionSpec spec = SpecOf(candidate);
-    if (kind == DataParallelKind::kHorovod) spec.switches.fusion = kHorovodFusion;
-    PW_RETURN_IF_ERROR(Try(candidate, std::move(spec)));
+    StepPlan plan = PlanOf(candidate);
+    if (kind == DataParallelKind::kHorovod) plan.switches.fusion = kHorovodFusion;
+    PW_RETURN_IF_ERROR(Try(candidate, std::move(plan)));
     PW_RETURN_IF_ERROR(TryTransfers());
     return Take();
   }
@@ -144,8 +143,12 @@ class DataParallel {
   int64_t batch() const { return problem_.axes.samples(); }
 
   Status CheckBatch() const {
-    if (batch() > 0) return Ok();
-    return problem_.axes.WhyNoBatch();
+    const NamedAxes& axes = problem_.axes;
+    if (batch() == 0) return axes.WhyNoBatch();
+    for (const OpId op : problem_.graph.ops()) {
+      if (axes.batch().valid() && axes.SplitBy(op, axes.batch()).valid()) return Ok();
+    }
+    return MakeError(ErrorCode::kBatchScaling, "none of the step's ops can be split by its batch");
   }
 
   // `devices` ascending. No more of them than samples.
@@ -178,27 +181,28 @@ class DataParallel {
     return candidate;
   }
 
-  DistributionSpec SpecOf(const Candidate& candidate) const {
-    DistributionSpec spec;
-    spec.switches.local_batch_norm = problem_.local_batch_norm;
-    LayoutSpec one;
-    one.groups = "*";
-    const Cluster& cluster = problem_.cluster;
+  StepPlan PlanOf(const Candidate& candidate) const {
+    StepPlan plan;
+    plan.switches.local_batch_norm = problem_.local_batch_norm;
+    std::vector<Layout>& layouts = plan.layouts.layouts;
+    plan.layouts.of_group = IdVector<GroupId, LayoutId>(problem_.graph.group_count(), LayoutId(0));
     if (candidate.devices.size() == 1) {
-      one.devices = {{cluster.device(candidate.devices.front()).name, std::nullopt, std::nullopt}};
-      spec.layouts = {one};
-      return spec;
+      layouts = {{AxisId(), {{candidate.devices.front(), 0, 0}}}};
+      return plan;
     }
-    one.axis = "batch";
-    one.option = candidate.servers ? LayoutOption::kParameterServer : LayoutOption::kAllReduce;
+    layouts = {{problem_.axes.batch(), {}}};
     int64_t from = 0;
     for (size_t i = 0; i < candidate.devices.size(); ++i) {
-      one.devices.push_back(
-          {cluster.device(candidate.devices[i]).name, from, from + candidate.shares[i]});
+      layouts[0].shares.push_back({candidate.devices[i], from, from + candidate.shares[i]});
       from += candidate.shares[i];
     }
-    spec.layouts = {one};
-    return spec;
+    if (!candidate.servers) return plan;
+    for (const DeviceId server : candidate.devices) layouts.push_back({AxisId(), {{server, 0, 0}}});
+    size_t next = 0;
+    for (const GroupId group : ParameterGroups(problem_.graph)) {
+      plan.layouts.of_group[group] = LayoutId(1 + next++ % candidate.devices.size());
+    }
+    return plan;
   }
 
   // Broadcasts of parameters take links by turns, transfers as they come: which is faster depends on what
@@ -206,37 +210,34 @@ class DataParallel {
   Status TryTransfers() {
     const Candidate best = best_candidate_;
     if (!best.servers || best.devices.size() < 3) return Ok();
-    DistributionSpec spec = *result_.layouts;
-    spec.switches.broadcasts = false;
-    return Try(best, std::move(spec));
+    StepPlan plan = result_.plan;
+    plan.switches.broadcasts = false;
+    return Try(best, std::move(plan));
   }
 
-  Status Try(const Candidate& candidate, DistributionSpec spec) {
-    PW_ASSIGN(const Evaluation evaluation, trials_->Evaluate(spec, Longest()));
+  Status Try(const Candidate& candidate, StepPlan plan) {
+    PW_ASSIGN(const Evaluation evaluation,
+              evaluator_.EvaluatePlan(plan, {.abandon_above = Longest()}));
     std::optional<Score> score;
     if (!evaluation.abandoned) score = evaluation.score();
-    Keep(candidate, std::move(spec), score);
+    Keep(candidate, std::move(plan), score);
     return Ok();
   }
 
   Nanos Longest() const { return result_.feasible ? result_.step_time : Nanos(kMaxQuantity); }
 
   // None: it takes longer than the best. Whether it is the best one now.
-  bool Keep(const Candidate& candidate, DistributionSpec spec, const std::optional<Score>& score) {
+  bool Keep(const Candidate& candidate, StepPlan plan, const std::optional<Score>& score) {
     ++result_.iterations;
-    const bool better = score && (!result_.layouts || *score < best_);
+    const bool better = score && (result_.plan.empty() || *score < best_);
     if (better) {
       best_ = *score;
       best_candidate_ = candidate;
-      result_.layouts = std::move(spec);
+      result_.plan = std::move(plan);
       result_.feasible = score->feasible;
       result_.step_time = Nanos(score->step_time);
       result_.over = Bytes(score->over);
       note_ = candidate.note;
-      result_.devices.clear();
-      for (const DeviceId device : candidate.devices) {
-        result_.devices.push_back(problem_.cluster.device(device).name);
-      }
       if (score->feasible) Found();
     }
     Report();
@@ -341,8 +342,9 @@ class DataParallel {
   Status TryAll(const std::vector<Candidate>& candidates) {
     using Next = LayoutScorer::Next;
     // One in any case, whatever the time.
-    PW_RETURN_IF_ERROR(Try(candidates.front(), SpecOf(candidates.front())));
-    LayoutScorer scorer(problem_, *trials_, options_.budget, options_.threads);
+    PW_RETURN_IF_ERROR(Try(candidates.front(), PlanOf(candidates.front())));
+    LayoutBook book;
+    LayoutScorer scorer(problem_, evaluator_, book, options_.budget);
     const int64_t patience = options_.patience.value_or(kMaxQuantity);
     int64_t in_vain = 0;
     std::optional<Error> error;
@@ -352,14 +354,7 @@ class DataParallel {
     const auto make = [&](size_t number) -> std::optional<LayoutScorer::Made> {
       const Candidate& candidate = candidates[number + 1];
       if (hopeless(candidate)) return std::nullopt;
-      Result<LayoutState> state = StateOf(problem_, SpecOf(candidate), trials_->book());
-      if (!state.ok()) {
-        if (!error) error = std::move(state.error());
-        return std::nullopt;
-      }
-      LayoutScorer::Made made{state.Take(), Longest()};
-      if (const Evaluation* known = trials_->Known(made.state)) made.known = known->score();
-      return made;
+      return LayoutScorer::Made{StateOf(problem_, PlanOf(candidate), book), Longest()};
     };
     const auto use = [&](size_t number, const LayoutState&, const LayoutScorer::Scored& scored) {
       if (!scored.ok()) {
@@ -367,7 +362,7 @@ class DataParallel {
         return Next::kEnd;
       }
       const Candidate& candidate = candidates[number + 1];
-      const bool better = Keep(candidate, SpecOf(candidate), scored.value());
+      const bool better = Keep(candidate, PlanOf(candidate), scored.value());
       in_vain = better ? 0 : in_vain + 1;
       return better ? Next::kAgain : in_vain < patience ? Next::kOn : Next::kEnd;
     };
@@ -388,9 +383,9 @@ class DataParallel {
   }
 
   const LayoutProblem& problem_;
+  Evaluator& evaluator_;
   const PlannerOptions& options_;
   const std::string_view name_;
-  const std::shared_ptr<LayoutTrials> trials_;
   const DeviceTimes times_;
   const double gradients_;  // bytes
   PlannerResult result_;
@@ -427,10 +422,10 @@ std::string_view DataParallelPlanner::description() const {
   return "";
 }
 
-Result<PlannerResult> DataParallelPlanner::Plan(const Problem& problem, Evaluator&,
+Result<PlannerResult> DataParallelPlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                                 const PlannerOptions& options) const {
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "shares the whole step out among its devices"));
-  return DataParallel(*problem.layouts, options, name()).Plan(kind_);
+  return DataParallel(*problem.layouts, evaluator, options, name()).Plan(kind_);
 }
 
 }  // namespace placewright

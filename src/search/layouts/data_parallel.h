@@ -30,6 +30,9 @@ class DataParallelPlanner : public Planner {
   std::string_view description() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool iterative() const override { return false; }
+  bool finds_what_fits() const override {
+    return kind_ != DataParallelKind::kHorovod && kind_ != DataParallelKind::kBest;
+  }
   // Errors: kUsage (a problem without layouts; constraints, which these plans have no room for),
   // kBatchScaling (nothing proves how the step follows its batch), those of CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,

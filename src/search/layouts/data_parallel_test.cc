@@ -46,7 +46,7 @@ TEST(DataParallelBest, DoesNotDependOnThreadsAndEndsWithItsPatience) {
         EXPECT_EQ(more.iterations, one.iterations);
         EXPECT_EQ(more.notes, one.notes);
         EXPECT_EQ(more.history.size(), one.history.size());
-        EXPECT_TRUE(*more.layouts == *one.layouts);
+        EXPECT_TRUE(more.plan == one.plan);
       }
       EXPECT_FALSE(one.cut_short);
       EXPECT_LE(all.step_time, one.step_time);

@@ -10,9 +10,7 @@
 
 #include "graph/module_globs.h"
 #include "search/evaluation/plan_result.h"
-#include "search/layouts/layout_trials.h"
 #include "search/layouts/model_structure.h"
-#include "search/layouts/wanted_layouts.h"
 #include "sharding/routing.h"
 
 namespace placewright {
@@ -35,7 +33,7 @@ class Hybrid {
   Result<HybridLayouts> LayOut() {
     const ModelStructure found = StructureOf(graph_, problem_.axes);
     PW_ASSIGN(all_, DevicesToSplitOver(problem_, times_));
-    result_.spec.switches.local_batch_norm = problem_.local_batch_norm;
+    result_.plan.switches.local_batch_norm = problem_.local_batch_norm;
     switch (found.kind) {
       case ModelKind::kExperts: PW_RETURN_IF_ERROR(LayOutExperts(found)); break;
       case ModelKind::kAttention: LayOutAttention(found); break;
@@ -53,27 +51,39 @@ class Hybrid {
   }
 
  private:
+  // What groups want beside a base that all others have.
+  struct WantedLayouts {
+    WantedLayouts(const Graph& graph, Layout of_all)
+        : base(std::move(of_all)), of_group(graph.group_count(), -1) {}
+    Layout base;
+    std::vector<Layout> others;
+    IdVector<GroupId, int32_t> of_group;  // index into `others`, or -1: the base
+  };
+
   // One device, or all of `devices` with the samples shared out among them.
-  LayoutSpec OverSamples(const std::vector<DeviceId>& devices) const {
-    if (devices.size() == 1) return On(devices, LayoutOption::kPlace);
-    LayoutSpec spec = On(devices, LayoutOption::kAllReduce);
-    spec.axis = "batch";
-    return spec;
+  Layout OverSamples(const std::vector<DeviceId>& devices) const {
+    return SplitBy(problem_.axes.batch(), devices);
   }
 
-  LayoutSpec On(const std::vector<DeviceId>& devices, LayoutOption option) const {
-    LayoutSpec spec;
-    spec.option = devices.size() == 1 ? LayoutOption::kPlace : option;
-    for (const DeviceId device : devices) {
-      spec.devices.push_back({problem_.cluster.device(device).name, std::nullopt, std::nullopt});
+  // Everything on each.
+  static Layout On(const std::vector<DeviceId>& devices) {
+    Layout layout;
+    for (const DeviceId device : devices) layout.shares.push_back({device, 0, 0});
+    return layout;
+  }
+
+  Layout SplitBy(AxisId axis, const std::vector<DeviceId>& devices) const {
+    Layout layout = On(devices);
+    if (devices.size() == 1) return layout;
+    layout.axis = axis;
+    const int64_t size = problem_.axes.axis(axis).size;
+    const auto parts = static_cast<int64_t>(devices.size());
+    for (int64_t i = 0; i < parts; ++i) {
+      Share& share = layout.shares[static_cast<size_t>(i)];
+      share.from = i * size / parts;
+      share.to = (i + 1) * size / parts;
     }
-    return spec;
-  }
-
-  LayoutSpec SplitBy(AxisId axis, const std::vector<DeviceId>& devices) const {
-    LayoutSpec spec = On(devices, LayoutOption::kAllReduce);
-    if (devices.size() > 1) spec.axis = problem_.axes.axis(axis).name;
-    return spec;
+    return layout;
   }
 
   // No more of them than samples.
@@ -139,10 +149,10 @@ class Hybrid {
   }
 
   // Every group of the modules.
-  void LayModules(const std::vector<ModuleId>& modules, LayoutSpec spec,
+  void LayModules(const std::vector<ModuleId>& modules, Layout layout,
                   WantedLayouts& wanted) const {
     const auto number = static_cast<int32_t>(wanted.others.size());
-    wanted.others.push_back(std::move(spec));
+    wanted.others.push_back(std::move(layout));
     for (const ModuleId module : modules) {
       for (const GroupId group : GroupsOfModule(module)) wanted.of_group[group] = number;
     }
@@ -164,15 +174,15 @@ class Hybrid {
       }
       modules += mixture.size();
     }
-    LayoutSpecs specs = Specs(wanted);
     std::vector<std::string> what;
     if (modules > 0) {
       what.push_back(fmt::format("{} experts in {} mixture{}, each on {} in turn ({})", modules,
                                  found.mixtures.size(), found.mixtures.size() == 1 ? "" : "s",
-                                 DevicesEach(found.mixtures.front().size()), ModulesOf(specs)));
+                                 DevicesEach(found.mixtures.front().size()),
+                                 ModulesOf(found.mixtures)));
     }
     if (!experts.empty()) what.push_back("experts by their axis (" + AxesOf(experts) + ")");
-    Take(std::move(specs), all_,
+    Take(std::move(wanted), all_,
          what.empty() ? "experts along an axis (" + AxesOf(found.experts) +
                             "), fewer than devices: all by samples"
                       : fmt::format("{}; all else by samples (GShard)", fmt::join(what, ", ")));
@@ -213,7 +223,7 @@ class Hybrid {
       TakeOne(devices, "attention within one machine, over as many devices as divide its heads");
       return;
     }
-    WantedLayouts wanted(graph_, On(devices, LayoutOption::kDuplicate));
+    WantedLayouts wanted(graph_, On(devices));
     SplitGroups(found.heads, devices, wanted);
     const std::vector<AxisId> widths = WithPartsFor(devices, found.widths);
     SplitGroups(widths, devices, wanted);
@@ -222,15 +232,12 @@ class Hybrid {
       SplitWords(found.words, devices, wanted);
       if (!found.words.empty()) words = "; scores of " + AxesOf(found.words) + " by samples";
     }
-    for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
-      wanted.alike[group] = wanted.of_group[group] < 0;
-    }
     std::string perceptrons;
     if (!widths.empty()) {
       perceptrons =
           fmt::format(", {} perceptrons by inner width ({})", widths.size(), AxesOf(widths));
     }
-    Take(Specs(wanted), devices,
+    Take(std::move(wanted), devices,
          fmt::format("{} attentions by heads ({}){}{}; all else on every device (Megatron-LM)",
                      found.heads.size(), AxesOf(found.heads), perceptrons, words));
   }
@@ -239,8 +246,6 @@ class Hybrid {
   void SplitWords(const std::vector<AxisId>& words, const std::vector<DeviceId>& devices,
                   WantedLayouts& wanted) const {
     const auto number = static_cast<int32_t>(wanted.others.size());
-    wanted.split_samples.assign(wanted.others.size(), false);
-    wanted.split_samples.push_back(true);
     wanted.others.push_back(OverSamples(devices));
     for (const OpId op : graph_.ops()) {
       const bool has_words =
@@ -274,11 +279,12 @@ class Hybrid {
     for (size_t i = 0; i < found.recurrent.size(); ++i) {
       LayModules({found.recurrent[i]}, OverSamples({devices[i % devices.size()]}), wanted);
     }
-    LayoutSpecs specs = Specs(wanted);
+    std::vector<std::string> layers;
+    for (const ModuleId layer : found.recurrent) layers.push_back(graph_.module_path(layer));
     const std::string what = fmt::format(
         "{} recurrent layers on one device each, in turn ({}); all else by samples (GNMT)",
-        found.recurrent.size(), ModulesOf(specs));
-    Take(std::move(specs), std::move(devices), what);
+        found.recurrent.size(), FirstAndLast(layers));
+    Take(std::move(wanted), devices, what);
     return Ok();
   }
 
@@ -291,12 +297,12 @@ class Hybrid {
     WantedLayouts wanted(graph_, OverSamples(all_));
     const std::vector<AxisId> outputs = WithPartsFor(all_, found.outputs);
     if (outputs.empty()) {
-      Take(Specs(wanted), all_,
+      Take(std::move(wanted), all_,
            "fully connected layers with fewer outputs than devices: all by samples");
       return Ok();
     }
     SplitGroups(outputs, all_, wanted);
-    Take(Specs(wanted), all_,
+    Take(std::move(wanted), all_,
          fmt::format("{} fully connected layers, with {:.0f}% of the parameters, by outputs ({}); "
                      "all else by samples (one weird trick)",
                      outputs.size(), 100 * found.matrices, AxesOf(outputs)));
@@ -309,32 +315,36 @@ class Hybrid {
       TakeOne(all_, "convolutions");
       return Ok();
     }
-    Take(SpecsOf(graph_, WantedLayouts(graph_, OverSamples(all_))), all_,
+    Take(WantedLayouts(graph_, OverSamples(all_)), all_,
          "convolutions without large fully connected layers: all by samples");
     return Ok();
   }
 
   // Rows that are routed to experts and back stay in one layout, the base: no part of them can be cut.
-  LayoutSpecs Specs(WantedLayouts wanted) const {
+  void Take(WantedLayouts wanted, const std::vector<DeviceId>& devices, std::string_view what) {
     for (const std::vector<OpId>& region : FindRoutedRows(graph_).regions) {
       for (const OpId op : region) wanted.of_group[graph_.group(op)] = -1;
     }
-    return SpecsOf(graph_, wanted);
-  }
-
-  void Take(LayoutSpecs specs, std::vector<DeviceId> devices, std::string_view what) {
-    result_.spec.layouts = std::move(specs);
+    SetPlan(std::move(wanted));
     result_.note =
         fmt::format("expert-hybrid: {}; over {} devices{}", what, devices.size(), limited_);
-    result_.devices = std::move(devices);
   }
 
   // Nothing is split.
-  void TakeOne(std::vector<DeviceId> device, std::string_view kind) {
-    result_.spec.layouts = SpecsOf(graph_, WantedLayouts(graph_, OverSamples(device)));
+  void TakeOne(const std::vector<DeviceId>& device, std::string_view kind) {
+    SetPlan(WantedLayouts(graph_, On(device)));
     result_.note = fmt::format("expert-hybrid: {}: all on {}{}", kind,
                                problem_.cluster.device(device.front()).name, limited_);
-    result_.devices = std::move(device);
+  }
+
+  void SetPlan(WantedLayouts wanted) {
+    Layouts& layouts = result_.plan.layouts;
+    layouts.layouts = std::move(wanted.others);
+    layouts.layouts.push_back(std::move(wanted.base));
+    const LayoutId base(layouts.layouts.size() - 1);
+    for (const int32_t other : wanted.of_group) {
+      layouts.of_group.push_back(other < 0 ? base : LayoutId(other));
+    }
   }
 
   static std::string FirstAndLast(const std::vector<std::string>& names) {
@@ -349,8 +359,22 @@ class Hybrid {
     return FirstAndLast(names);
   }
 
-  std::string ModulesOf(const LayoutSpecs& specs) const {
-    return FirstAndLast(ModulesNamed(graph_, specs));
+  // The module of each expert: what the paths of all that it is made of begin with.
+  std::string ModulesOf(const std::vector<std::vector<std::vector<ModuleId>>>& mixtures) const {
+    std::vector<std::string> names;
+    for (const auto& mixture : mixtures) {
+      for (const std::vector<ModuleId>& expert : mixture) {
+        std::string common = graph_.module_path(expert.front());
+        for (const ModuleId module : expert) {
+          const std::string& path = graph_.module_path(module);
+          while (!common.empty() && !(path + ".").starts_with(common + ".")) {
+            common.resize(common.find('.') == std::string::npos ? 0 : common.rfind('.'));
+          }
+        }
+        names.push_back(std::move(common));
+      }
+    }
+    return FirstAndLast(names);
   }
 
   const LayoutProblem& problem_;
@@ -368,12 +392,11 @@ Result<HybridLayouts> LayOutAsExperts(const LayoutProblem& problem) {
   return Hybrid(problem).LayOut();
 }
 
-Result<PlannerResult> ExpertHybridPlanner::Plan(const Problem& problem, Evaluator&,
+Result<PlannerResult> ExpertHybridPlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                                 const PlannerOptions& options) const {
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "chooses the devices of every op itself"));
   PW_ASSIGN(HybridLayouts hybrid, LayOutAsExperts(*problem.layouts));
-  PW_ASSIGN(const Evaluation evaluation,
-            TrialsOf(options, *problem.layouts)->Evaluate(hybrid.spec));
+  PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(hybrid.plan));
   PlannerResult result;
   result.algorithm = name();
   result.space = space();
@@ -382,10 +405,7 @@ Result<PlannerResult> ExpertHybridPlanner::Plan(const Problem& problem, Evaluato
   result.step_time = evaluation.step_time;
   result.over = evaluation.TotalOver();
   result.notes.push_back(std::move(hybrid.note));
-  for (const DeviceId device : hybrid.devices) {
-    result.devices.push_back(problem.cluster->device(device).name);
-  }
-  result.layouts = std::move(hybrid.spec);
+  result.plan = std::move(hybrid.plan);
   if (result.feasible) {
     result.first_feasible_seconds = SecondsSince(options.started);
     result.history.push_back(

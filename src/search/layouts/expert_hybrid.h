@@ -39,8 +39,7 @@
 namespace placewright {
 
 struct HybridLayouts {
-  DistributionSpec spec;
-  std::vector<DeviceId> devices;
+  StepPlan plan;
   std::string note;  // what was done, and to which layers
 };
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "search/layouts/layout_problem.h"
 #include "search/layouts/layout_state.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 

@@ -13,6 +13,8 @@
 #include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_search.h"
+#include "search/layouts/test_specs.h"
+#include "search/layouts/test_tiny_steps.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -89,7 +91,7 @@ TEST(Feeders, AreOnOneDeviceAndReadOnSeveral) {
   const JoinedStep step;
   LayoutBook book;
   const auto feeders = [&](const DistributionSpec& spec, size_t max) {
-    const LayoutState state = StateOf(*step.layouts, spec, book).Take();
+    const LayoutState state = StateOf(*step.layouts, ResolvePlan(*step.layouts, spec).Take(), book);
     std::vector<GroupId> groups;
     for (const Feeder& feeder : FeedersOf(*step.layouts, book, state, max)) {
       EXPECT_EQ(book[feeder.read_by].shares.size(), 8u);
@@ -117,14 +119,13 @@ TEST(Feeders, AreComputedOnAllDevicesWhereTheSearchFindsThat) {
   DistributionSpec everywhere = step.Split();
   everywhere.layouts.push_back(
       {"", step.GroupOf("joined"), "", {{"*gpu*", {}, {}}}, LayoutOption::kDuplicate});
-  const Nanos before = EvaluateLayouts(*step.layouts, step.Split()).Take().step_time;
-  const Nanos after = EvaluateLayouts(*step.layouts, everywhere).Take().step_time;
+  const Nanos before = EvaluateSpec(*step.layouts, step.Split()).Take().step_time;
+  const Nanos after = EvaluateSpec(*step.layouts, everywhere).Take().step_time;
   EXPECT_LT(after, before);
   PlannerOptions options;
   options.budget.iterations = 1;
-  options.layout_starts = {step.Split()};
-  const PlannerResult found =
-      SearchLayouts(step.problem, options, LayoutRule::kLocalSearch, "x", {}).Take();
+  options.starts = {ResolvePlan(*step.layouts, step.Split()).Take()};
+  const PlannerResult found = SearchTiny(step.problem, options);
   EXPECT_LE(found.step_time, after);
 }
 

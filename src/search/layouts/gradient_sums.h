@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "search/layouts/layout_problem.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 

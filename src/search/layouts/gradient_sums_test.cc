@@ -14,6 +14,8 @@
 #include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_search.h"
+#include "search/layouts/test_specs.h"
+#include "search/layouts/test_tiny_steps.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -161,19 +163,18 @@ TEST(GradientSums, AreCompletedBesideOtherWorkWhereTheSearchFindsThat) {
   problem.layouts = step.layouts.get();
   DistributionSpec split;
   split.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce}};
-  const Nanos before = EvaluateLayouts(*step.layouts, split).Take().step_time;
+  const Nanos before = EvaluateSpec(*step.layouts, split).Take().step_time;
   Nanos beside = before;
   for (const GroupId group : GroupsOfSummands(*step.layouts, 2)) {
     DistributionSpec spec = split;
     spec.layouts.push_back({"", group, "", {{"*gpu*", {}, {}}}, LayoutOption::kDuplicate});
-    beside = std::min(beside, EvaluateLayouts(*step.layouts, spec).Take().step_time);
+    beside = std::min(beside, EvaluateSpec(*step.layouts, spec).Take().step_time);
   }
   EXPECT_LT(beside, before);
   PlannerOptions options;
   options.budget.iterations = 1;
-  options.layout_starts = {split};
-  const PlannerResult found =
-      SearchLayouts(problem, options, LayoutRule::kLocalSearch, "x", {}).Take();
+  options.starts = {ResolvePlan(*step.layouts, split).Take()};
+  const PlannerResult found = SearchTiny(problem, options);
   EXPECT_LE(found.step_time, beside);
 }
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "search/layouts/layout_problem.h"
+#include "search/problem/layout_problem.h"
 #include "search/problem/problem.h"
 
 namespace placewright {

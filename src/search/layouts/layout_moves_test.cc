@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "search/evaluation/compiled_step.h"
 #include "search/layouts/test_steps.h"
 #include "search/layouts/test_tiny_steps.h"
 
@@ -29,8 +30,9 @@ TEST(LayoutMoves, DrawsStatesThatMayBe) {
     EXPECT_FALSE(*next == state);
     EXPECT_TRUE(moves.MayBe(*next));
     // In words and back it stays the same step.
-    const DistributionSpec spec = SpecOf(*tiny.layouts, book, *next);
-    const LayoutState stated = StateOf(*tiny.layouts, spec, book).Take();
+    const DistributionSpec spec = StatePlan(*tiny.layouts, PlanOf(book, *next));
+    const LayoutState stated =
+        StateOf(*tiny.layouts, ResolvePlan(*tiny.layouts, spec).Take(), book);
     const auto as_drawn = EvaluateState(*tiny.layouts, book, *next);
     const auto as_stated = EvaluateState(*tiny.layouts, book, stated);
     ASSERT_EQ(as_drawn.ok(), as_stated.ok());
@@ -123,7 +125,8 @@ TEST(LayoutMoves, ServeParametersThatAreAlikeInTurn) {
     const Graph& graph = tiny.layouts->graph;
     LayoutBook book;
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
-    const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
+    const LayoutState even =
+        StateOf(*tiny.layouts, ResolvePlan(*tiny.layouts, EvenSplit()).Take(), book);
     std::vector<int64_t> bytes;
     for (size_t choice = 0; choice < moves.update_choices(); ++choice) {
       const LayoutState served = moves.WithServers(even, choice);
@@ -161,7 +164,8 @@ TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
     const NamedAxes& axes = tiny.layouts->axes;
     LayoutBook book;
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
-    const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
+    const LayoutState even =
+        StateOf(*tiny.layouts, ResolvePlan(*tiny.layouts, EvenSplit()).Take(), book);
     const std::vector<Share> samples = book[even.of_group[GroupId(0)]].shares;
     const LayoutState placed = moves.PlainStates().front();
     for (size_t choice = 0; choice < moves.update_choices(); ++choice) {
@@ -202,8 +206,7 @@ TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
       EXPECT_EQ(GroupsChanged(first, second), found);
       both += firsts > 0 && seconds > 0 ? 1 : 0;
       split_groups += static_cast<int>(found);
-      const DistributionSpec spec = SpecOf(*tiny.layouts, book, split);
-      EXPECT_TRUE(CompileStep(*tiny.layouts, spec).ok());
+      EXPECT_TRUE(CompileStep(*tiny.layouts, PlanOf(book, split)).ok());
     }
   }
   EXPECT_GT(split_groups, 60);
@@ -218,7 +221,8 @@ TEST(LayoutMoves, ServeSomeOfTheParametersThatAreAlike) {
   const LayeredProblem tiny(std::move(step), TinyCluster(random));
   LayoutBook book;
   LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
-  const LayoutState even = StateOf(*tiny.layouts, EvenSplit(), book).Take();
+  const LayoutState even =
+      StateOf(*tiny.layouts, ResolvePlan(*tiny.layouts, EvenSplit()).Take(), book);
   std::vector<GroupId> parameters;
   for (const TensorId id : tiny.layouts->graph.tensors()) {
     const Tensor& tensor = tiny.layouts->graph.tensor(id);

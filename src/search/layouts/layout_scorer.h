@@ -1,23 +1,20 @@
-// States scored on up to four threads (internal to the module).
+// States of a search scored by the evaluator, up to four at a time (internal to the module).
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SCORER_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SCORER_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/stop.h"
-#include "base/thread_pool.h"
 #include "base/units.h"
-#include "search/evaluation/simulated_layouts.h"
-#include "search/layouts/layout_problem.h"
+#include "search/evaluator.h"
 #include "search/layouts/layout_state.h"
-#include "search/layouts/layout_trials.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 
@@ -28,9 +25,8 @@ class LayoutScorer {
   static constexpr int kAhead = 4;
 
   struct Trial {
-    const LayoutState* state;  // of the book of the trials
+    const LayoutState* state;  // of the book
     Nanos longest = Nanos(kMaxQuantity);
-    std::optional<Score> known{};  // from before
   };
   // The limit for a state that is to beat one with this score: none where that does not fit.
   static Nanos LongestOf(const Score& score) {
@@ -39,18 +35,10 @@ class LayoutScorer {
   // None: it takes longer than it may. An error: it cannot be compiled.
   using Scored = Result<std::optional<Score>>;
 
-  // All must outlive it. Of the threads it has use for kAhead.
-  LayoutScorer(const LayoutProblem& problem, LayoutTrials& trials, const Budget& budget,
-               int threads)
-      : problem_(problem),
-        book_(trials.book()),
-        budget_(budget),
-        pool_(std::clamp(threads, 1, kAhead)) {
-    slots_.emplace_back(trials.evaluator());
-    for (int i = 1; i < pool_.threads(); ++i) {
-      slots_.emplace_back(further_.emplace_back(problem_));
-    }
-  }
+  // All must outlive it. Of the evaluator's threads it has use for kAhead. `book`: of all states.
+  LayoutScorer(const LayoutProblem& problem, Evaluator& evaluator, LayoutBook& book,
+               const Budget& budget)
+      : problem_(problem), evaluator_(evaluator), book_(book), budget_(budget) {}
 
   const LayoutProblem& problem() const { return problem_; }
   LayoutBook& book() { return book_; }
@@ -60,20 +48,22 @@ class LayoutScorer {
   // as there are threads, once one has compiled; false where it had ended.
   template <typename Use>
   bool ScoreInTurn(const std::vector<Trial>& trials, const Use& use) {
-    const size_t threads = slots_.size();
-    std::vector<Scored> scores(threads, Scored(std::nullopt));
+    const auto threads = static_cast<size_t>(std::clamp(evaluator_.threads(), 1, kAhead));
     bool any = false;
     for (size_t from = 0; from < trials.size(); from += threads) {
       if (any && budget_.Expired()) return false;
       const size_t count = std::min(threads, trials.size() - from);
-      for (size_t i = 0; i < count; ++i) book_.Give(*trials[from + i].state, slots_[i].layouts);
-      pool_.ParallelFor(static_cast<int>(count), [&](int i) {
-        const size_t slot = static_cast<size_t>(i);
-        scores[slot] = ScoreIn(slots_[slot], trials[from + slot]);
-      });
+      std::vector<StepPlan> plans;
+      std::vector<Nanos> limits;
+      for (size_t i = from; i < from + count; ++i) {
+        plans.push_back(PlanOf(book_, *trials[i].state));
+        limits.push_back(trials[i].longest);
+      }
+      std::vector<Result<Evaluation>> evaluations =
+          evaluator_.EvaluatePlans(plans, {.limits = limits});
       for (size_t i = 0; i < count; ++i) {
-        any |= scores[i].ok();
-        if (use(from + i, scores[i])) return true;
+        any |= evaluations[i].ok();
+        if (use(from + i, ScoredOf(evaluations[i]))) return true;
       }
     }
     return true;
@@ -82,7 +72,6 @@ class LayoutScorer {
   struct Made {
     LayoutState state;
     Nanos longest = Nanos(kMaxQuantity);
-    std::optional<Score> known{};
   };
   // What the use of a state means for those behind it: nothing, that they are made again, or that they are not looked at.
   enum class Next : uint8_t { kOn, kAgain, kEnd };
@@ -104,7 +93,7 @@ class LayoutScorer {
       if (made.empty()) break;
       if (budget_.Expired()) return numbers.front();
       std::vector<Trial> trials;
-      for (const Made& one : made) trials.push_back({&one.state, one.longest, one.known});
+      for (const Made& one : made) trials.push_back({&one.state, one.longest});
       Next then = Next::kOn;
       size_t used = 0;
       const bool in_time = ScoreInTurn(trials, [&](size_t i, const Scored& scored) {
@@ -119,45 +108,24 @@ class LayoutScorer {
     return count;
   }
 
-  // Whether a state's gradients are made apart, where that need not be compiled to be known.
-  std::optional<bool> GradientsApart(const LayoutState& state) {
-    Slot& slot = slots_.front();
-    book_.Give(state, slot.layouts);
-    const auto evaluation = slot.evaluator.Evaluate(slot.layouts, {.switches = state.switches});
-    return evaluation.ok() ? slot.evaluator.gradients_apart() : std::nullopt;
-  }
-
-  // Errors: those of CompileStep.
-  Result<std::vector<TimedInstance>> InstancesOfState(const LayoutState& state) {
-    if (GradientsApart(state).has_value()) return slots_.front().evaluator.Instances();
-    PW_ASSIGN(const CompiledStep compiled,
-              CompileStep(problem_, book_.Of(state), {.switches = state.switches}));
-    return InstancesOf(compiled);
+  // What the step of a state did where. Errors: those of CompileStep.
+  Result<Feedback> FeedbackOf(const LayoutState& state) {
+    PW_ASSIGN(Evaluation evaluation,
+              evaluator_.EvaluatePlan(PlanOf(book_, state), {.feedback = true}));
+    return *std::move(evaluation.feedback);
   }
 
  private:
-  // What one thread works with.
-  struct Slot {
-    explicit Slot(LayoutEvaluator& of) : evaluator(of) {}
-    LayoutEvaluator& evaluator;
-    Layouts layouts;
-  };
-
-  Scored ScoreIn(Slot& slot, const Trial& trial) const {
-    if (trial.known && trial.known->step_time > trial.longest.count) return {std::nullopt};
-    if (trial.known) return trial.known;
-    PW_ASSIGN(
-        const Evaluation evaluation,
-        slot.evaluator.Evaluate(slot.layouts, {.switches = trial.state->switches}, trial.longest));
-    return evaluation.abandoned ? std::nullopt : std::optional(evaluation.score());
+  static Scored ScoredOf(const Result<Evaluation>& evaluation) {
+    if (!evaluation.ok()) return evaluation.error();
+    if (evaluation.value().abandoned) return {std::nullopt};
+    return {evaluation.value().score()};
   }
 
   const LayoutProblem& problem_;
+  Evaluator& evaluator_;
   LayoutBook& book_;
   const Budget& budget_;
-  ThreadPool pool_;
-  std::deque<LayoutEvaluator> further_;  // of all threads but the first
-  std::deque<Slot> slots_;               // by thread
 };
 
 }  // namespace placewright

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "base/elementary.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/plan_result.h"
-#include "search/evaluation/simulated.h"
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/layout_moves.h"
 #include "search/layouts/layout_scorer.h"
-#include "search/layouts/layout_trials.h"
 #include "search/layouts/start_improvement.h"
 
 namespace placewright {
@@ -27,22 +26,21 @@ constexpr int64_t kStaleAfter = 100, kStalePerGroup = 20;
 
 class LayoutRun : public PlannerRun {
  public:
-  LayoutRun(const Problem& problem, const PlannerOptions& options, LayoutRule rule,
-            std::string_view name)
+  LayoutRun(const Problem& problem, Evaluator& evaluator, const PlannerOptions& options,
+            LayoutRule rule, std::string_view name)
       : problem_(*problem.layouts),
+        evaluator_(evaluator),
         options_(options),
         rule_(rule),
         name_(name),
-        trials_(TrialsOf(options_, *problem.layouts)),
-        book_(trials_->book()),
-        scorer_(problem_, *trials_, options_.budget, options.threads),
+        scorer_(problem_, evaluator_, book_, options_.budget),
         chances_(ChancesOf(rule)),
         random_(options.seed) {
     result_.algorithm = name;
     result_.space = PlanSpace::kReplicated;
   }
 
-  Status Start(const Problem& problem, const Placement& placed) {
+  Status Start(const Problem& problem, const StepPlan& placed) {
     PW_ASSIGN(LayoutMoves moves, LayoutMoves::Make(problem, book_));
     moves_.emplace(std::move(moves));
     PW_RETURN_IF_ERROR(TryStarts(placed));
@@ -67,16 +65,17 @@ class LayoutRun : public PlannerRun {
     return !proposals.empty();  // else there is nothing to choose
   }
 
-  // As it is, and with what the best plan splits or copies.
-  void Offer(const Score& score, const Placement& placement) override {
+  // As it is, and a placement with what the best plan splits or copies, too.
+  void Offer(const Score& score, const StepPlan& plan) override {
     const LayoutState before = *best_;
     const Score score_before = best_score_;
-    LayoutState placed = StateOfPlacement(placement), mixed = before;
+    LayoutState placed = StateOf(problem_, plan, book_), mixed = before;
     for (const GroupId group : IdRange<GroupId>(mixed.of_group.size())) {
       const bool placed_there = book_[before.of_group[group]].shares.size() == 1;
       if (placed_there) mixed.of_group[group] = placed.of_group[group];
     }
-    const bool splits = mixed.of_group != placed.of_group && mixed.of_group != before.of_group;
+    const bool splits =
+        plan.IsPlaced() && mixed.of_group != placed.of_group && mixed.of_group != before.of_group;
     std::vector<LayoutScorer::Trial> trials;
     if (score < best_score_ && moves_->MayBe(placed)) trials.push_back({&placed});
     if (splits && moves_->MayBe(mixed)) {
@@ -91,7 +90,7 @@ class LayoutRun : public PlannerRun {
 
   const PlannerResult& result() const override { return result_; }
 
-  // The best plan that compiles, in the words of a layout file: what that resolves to is what counts.
+  // The best plan that compiles.
   Status Finish() override {
     std::optional<Error> failure;
     for (; !bests_.empty(); bests_.pop_back()) {
@@ -110,14 +109,21 @@ class LayoutRun : public PlannerRun {
   static constexpr int64_t kDrawsAnew = 100;  // of what was tried
   static constexpr int64_t kNearPart = 7;     // a step that is a seventh longer is near
 
-  Status TryStarts(const Placement& placed) {
+  Status TryStarts(const StepPlan& placed) {
     std::vector<LayoutState> starts;
-    for (const DistributionSpec& spec : options_.layout_starts) AddStart(spec, starts);
-    if (!placed.empty()) starts.push_back(StateOfPlacement(placed));
-    if (options_.layout_starts.empty()) {
+    const auto add = [&](const StepPlan& plan) {
+      starts.push_back(StateOf(problem_, plan, book_));
+    };
+    if (options_.initial && !options_.initial->IsPlaced()) add(*options_.initial);
+    for (const StepPlan& plan : options_.starts) {
+      if (!plan.IsPlaced()) add(plan);
+    }
+    const bool none_splits = starts.empty();
+    if (!placed.empty()) add(placed);
+    if (none_splits) {
       for (LayoutState& state : moves_->PlainStates()) starts.push_back(std::move(state));
       const Result<HybridLayouts> hybrid = LayOutAsExperts(problem_);
-      if (hybrid.ok()) AddStart(hybrid.value().spec, starts);
+      if (hybrid.ok()) add(hybrid.value().plan);
     }
     ScoreStarts(std::move(starts));
     if (best_) {
@@ -183,50 +189,14 @@ class LayoutRun : public PlannerRun {
   }
 
   Status TakePlan(const LayoutState& state) {
-    DistributionSpec spec = SpecOf(problem_, book_, state);
-    PW_ASSIGN(const LayoutState stated, StateOf(problem_, spec, book_));
-    CompileOptions options{.switches = stated.switches};
-    options.switches.gradients_apart = scorer_.GradientsApart(stated);
-    PW_ASSIGN(CompiledStep compiled, CompileStep(problem_, book_.Of(stated), options));
-    const Evaluation evaluation = EvaluateStep(compiled, problem_.policy);
-    result_.compiled = std::make_shared<CompiledStep>(std::move(compiled));
+    StepPlan plan = PlanOf(book_, state);
+    PW_ASSIGN(const std::shared_ptr<const CompiledStep> compiled, evaluator_.Compile(plan));
+    const Evaluation evaluation = EvaluateStep(*compiled, problem_.policy);
     result_.feasible = evaluation.feasible;
     result_.step_time = evaluation.step_time;
     result_.over = evaluation.TotalOver();
-    std::set<DeviceId> devices;
-    for (const LayoutId id : state.of_group) {
-      for (const Share& share : book_[id].shares) devices.insert(share.device);
-    }
-    for (const DeviceId device : devices) {
-      result_.devices.push_back(problem_.cluster.device(device).name);
-    }
-    result_.layouts = std::move(spec);
+    result_.plan = std::move(plan);
     return Ok();
-  }
-
-  LayoutState StateOfPlacement(const Placement& placed) {
-    LayoutState state{{}, {.local_batch_norm = problem_.local_batch_norm}};
-    state.of_group = IdVector<GroupId, LayoutId>(problem_.graph.group_count());
-    for (const OpId op : problem_.graph.ops()) {
-      const DeviceId device = op.index() < placed.size() ? placed[op] : DeviceId();
-      LayoutId& id = state.of_group[problem_.graph.group(op)];
-      if (device.valid() && !id.valid()) id = book_.Add({AxisId(), {{device, 0, 0}}});
-    }
-    const LayoutId any = *std::find_if(state.of_group.begin(), state.of_group.end(),
-                                       [](LayoutId id) { return id.valid(); });
-    for (LayoutId& id : state.of_group) {
-      if (!id.valid()) id = any;
-    }
-    return state;
-  }
-
-  void AddStart(const DistributionSpec& spec, std::vector<LayoutState>& states) {
-    Result<LayoutState> state = StateOf(problem_, spec, book_);
-    if (state.ok()) {
-      states.push_back(state.Take());
-    } else if (!error_) {
-      error_ = std::move(state.error());
-    }
   }
 
   bool IsEnough() const { return options_.first_fit && best_ && best_score_.feasible; }
@@ -244,6 +214,7 @@ class LayoutRun : public PlannerRun {
     best_ = state;
     best_score_ = score;
     best_at_ = result_.iterations;
+    result_.plan = PlanOf(book_, state);
     result_.feasible = score.feasible;
     result_.step_time = Nanos(score.step_time);
     result_.over = Bytes(score.over);
@@ -371,11 +342,11 @@ class LayoutRun : public PlannerRun {
   }
 
   const LayoutProblem& problem_;
+  Evaluator& evaluator_;
   const PlannerOptions options_;
   const LayoutRule rule_;
   const std::string name_;
-  const std::shared_ptr<LayoutTrials> trials_;
-  LayoutBook& book_;
+  LayoutBook book_;
   LayoutScorer scorer_;
   std::optional<LayoutMoves> moves_;
   MoveChances chances_;
@@ -397,36 +368,45 @@ class LayoutRun : public PlannerRun {
 
 }  // namespace
 
-Result<std::unique_ptr<PlannerRun>> StartLayoutSearch(const Problem& problem,
+Result<std::unique_ptr<PlannerRun>> StartLayoutSearch(const Problem& problem, Evaluator& evaluator,
                                                       const PlannerOptions& options,
                                                       LayoutRule rule, std::string_view name,
-                                                      const Placement& placed) {
+                                                      const StepPlan& placed) {
   if (problem.layouts == nullptr) {
     return MakeError(ErrorCode::kUsage, "the search may not split or copy ops", "",
                      "Give --space replicated.");
   }
-  auto run = std::make_unique<LayoutRun>(problem, options, rule, name);
+  auto run = std::make_unique<LayoutRun>(problem, evaluator, options, rule, name);
   PW_RETURN_IF_ERROR(run->Start(problem, placed));
   return std::unique_ptr<PlannerRun>(std::move(run));
 }
 
-Result<PlannerResult> SearchLayouts(const Problem& problem, const PlannerOptions& options,
-                                    LayoutRule rule, std::string_view name,
-                                    const Placement& placed) {
+Result<PlannerResult> SearchLayouts(const Problem& problem, Evaluator& evaluator,
+                                    const PlannerOptions& options, LayoutRule rule,
+                                    std::string_view name, const StepPlan& placed) {
   PW_ASSIGN(const std::unique_ptr<PlannerRun> run,
-            StartLayoutSearch(problem, options, rule, name, placed));
+            StartLayoutSearch(problem, evaluator, options, rule, name, placed));
   return RunToItsEnd(*run, options.budget);
 }
 
+Result<PlannerResult> SearchOfEitherSpace::Plan(const Problem& problem, Evaluator& evaluator,
+                                                const PlannerOptions& options) const {
+  if (problem.layouts == nullptr) return IterativePlanner::Plan(problem, evaluator, options);
+  PW_ASSIGN(const std::unique_ptr<PlannerRun> run, Start(problem, evaluator, options));
+  return SearchLayouts(problem, evaluator, options, layout_rule(), name(), run->result().plan);
+}
+
 Result<std::unique_ptr<PlannerRun>> LayoutSearchPlanner::Start(
-    const Problem& problem, Evaluator&, const PlannerOptions& options) const {
-  Placement placed;
-  if (options.initial) {
+    const Problem& problem, Evaluator& evaluator, const PlannerOptions& options) const {
+  StepPlan placed;
+  if (options.initial && options.initial->IsPlaced()) {
     placed = *options.initial;
-  } else if (!options.starts.empty()) {
-    placed = options.starts.front();
+  } else {
+    const auto found = std::find_if(options.starts.begin(), options.starts.end(),
+                                    [](const StepPlan& plan) { return plan.IsPlaced(); });
+    if (found != options.starts.end()) placed = *found;
   }
-  return StartLayoutSearch(problem, options, LayoutRule::kLocalSearch, name(), placed);
+  return StartLayoutSearch(problem, evaluator, options, LayoutRule::kLocalSearch, name(), placed);
 }
 
 }  // namespace placewright

@@ -18,6 +18,7 @@
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_SEARCH_H_
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -26,18 +27,29 @@
 
 namespace placewright {
 
-// Goes on for up to four moves a slice. `name`: of the algorithm, in the result. `placed`: a plan of whole ops to
-// start from, too, or empty. Starts are no moves and count as none; they end with the time, but for the first.
-// Constraints hold. Errors: those of LayoutMoves::Make; of the starts one's where none can be compiled;
-// kUsage (the problem has no layouts).
-Result<std::unique_ptr<PlannerRun>> StartLayoutSearch(const Problem& problem,
+// How neighbours are taken.
+enum class LayoutRule : uint8_t { kLocalSearch, kAnnealing, kMcmc };
+
+// Goes on for up to four moves a slice. `name`: of the algorithm, in the result. Starts: the options' that split or copy
+// something, and `placed`, which is a plan of whole ops, or empty. Starts are no moves and count as none; they end with
+// the time, but for the first. Constraints hold. Errors: those of LayoutMoves::Make; of the starts one's where none can be
+// compiled; kUsage (the problem has no layouts).
+Result<std::unique_ptr<PlannerRun>> StartLayoutSearch(const Problem& problem, Evaluator& evaluator,
                                                       const PlannerOptions& options,
                                                       LayoutRule rule, std::string_view name,
-                                                      const Placement& placed);
+                                                      const StepPlan& placed);
 // The same, to the end of the budget.
-Result<PlannerResult> SearchLayouts(const Problem& problem, const PlannerOptions& options,
-                                    LayoutRule rule, std::string_view name,
-                                    const Placement& placed);
+Result<PlannerResult> SearchLayouts(const Problem& problem, Evaluator& evaluator,
+                                    const PlannerOptions& options, LayoutRule rule,
+                                    std::string_view name, const StepPlan& placed);
+
+// A search over placements that searches layouts where the problem has some, with what it begins with as a start.
+class SearchOfEitherSpace : public IterativePlanner {
+ public:
+  virtual LayoutRule layout_rule() const = 0;
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override;
+};
 
 // By the rule of local-search.
 class LayoutSearchPlanner : public IterativePlanner {

@@ -14,8 +14,8 @@
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_moves.h"
-#include "search/layouts/layout_trials.h"
 #include "search/layouts/test_layout_optimum.h"
+#include "search/layouts/test_specs.h"
 #include "search/layouts/test_steps.h"
 #include "search/layouts/test_tiny_steps.h"
 #include "search/local/descent.h"
@@ -64,18 +64,18 @@ TEST(LayoutSearch, IsNeverWorseThanItsStarts) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const LayeredProblem tiny(seed);
     const DistributionSpec all = EvenSplit();
-    const Nanos start = EvaluateLayouts(*tiny.layouts, all).Take().step_time;
+    const Nanos start = EvaluateSpec(*tiny.layouts, all).Take().step_time;
     for (const LayoutRule rule :
          {LayoutRule::kLocalSearch, LayoutRule::kAnnealing, LayoutRule::kMcmc}) {
       PlannerOptions options;
       options.budget.iterations = 10;
-      options.layout_starts = {all};
-      const PlannerResult found = SearchLayouts(tiny.problem, options, rule, "x", {}).Take();
+      options.starts = {ResolvePlan(*tiny.layouts, all).Take()};
+      const PlannerResult found = SearchTiny(tiny.problem, options, rule);
       EXPECT_LE(found.step_time, start);
       // What is reported is what the stated layouts take.
-      EXPECT_EQ(EvaluateLayouts(*tiny.layouts, *found.layouts).Take().step_time, found.step_time);
-      ASSERT_NE(found.compiled, nullptr);
-      EXPECT_EQ(EvaluateStep(*found.compiled, tiny.layouts->policy).step_time, found.step_time);
+      EXPECT_EQ(EvaluateCompiled(*tiny.layouts, found.plan).Take().step_time, found.step_time);
+      const DistributionSpec stated = StatePlan(*tiny.layouts, found.plan);
+      EXPECT_EQ(EvaluateSpec(*tiny.layouts, stated).Take().step_time, found.step_time);
     }
   }
 }
@@ -88,24 +88,25 @@ TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
     PlannerOptions options;
     options.budget.iterations = 1;
     const DistributionSpec even = EvenSplit();
-    options.layout_starts = {even};
-    const Nanos found =
-        SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "x", {}).Take().step_time;
+    options.starts = {ResolvePlan(*tiny.layouts, even).Take()};
+    const Nanos found = SearchTiny(tiny.problem, options).step_time;
     const DeviceTimes times = TimesOf(*tiny.layouts);
     const std::vector<int64_t> by_speed =
         SharesInProportion(kSamples, {1 / times.Total(DeviceId(0)), 1 / times.Total(DeviceId(1))});
     DistributionSpec proportional = even;
     proportional.layouts[0].devices = {{"a", 0, by_speed[0]}, {"b", by_speed[0], kSamples}};
-    const auto of_speed = EvaluateLayouts(*tiny.layouts, proportional);
+    const auto of_speed = EvaluateSpec(*tiny.layouts, proportional);
     if (of_speed.ok()) {
       shares_differ += by_speed[0] != by_speed[1] ? 1 : 0;
       EXPECT_LE(found, of_speed.value().step_time) << seed;
     }
+    const StepPlan start = ResolvePlan(*tiny.layouts, even).Take();
+    const CompiledStep compiled = CompileStep(*tiny.layouts, start).Take();
     const auto candidates =
-        SfbCandidates(*tiny.layouts, even, InstancesOf(CompileStep(*tiny.layouts, even).Take()));
-    for (const DistributionSpec& spec : candidates.value()) {
+        SfbCandidates(*tiny.layouts, start, InstancesOf(*tiny.layouts, compiled));
+    for (const StepPlan& plan : candidates.value()) {
       ++factors;
-      EXPECT_LE(found, EvaluateLayouts(*tiny.layouts, spec).Take().step_time) << seed;
+      EXPECT_LE(found, EvaluateCompiled(*tiny.layouts, plan).Take().step_time) << seed;
     }
   }
   EXPECT_GT(shares_differ, 5);
@@ -121,12 +122,11 @@ TEST(LayoutSearch, SplitsLayersOfAPlacedStartByTheirAxes) {
     placed.layouts = {{"*", GroupId(), "", {{"a", {}, {}}}, LayoutOption::kPlace}};
     PlannerOptions options;
     options.budget.iterations = 1;
-    options.layout_starts = {placed};
-    const Nanos found =
-        SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "x", {}).Take().step_time;
+    options.starts = {ResolvePlan(*tiny.layouts, placed).Take()};
+    const Nanos found = SearchTiny(tiny.problem, options).step_time;
     LayoutBook book;
     const LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
-    const LayoutState start = StateOf(*tiny.layouts, placed, book).Take();
+    const LayoutState start = StateOf(*tiny.layouts, options.starts[0], book);
     const Nanos before = EvaluateState(*tiny.layouts, book, start).Take().step_time;
     ASSERT_GT(moves.axis_choices(), 0u);
     bool better = false;
@@ -154,17 +154,19 @@ TEST(LayoutSearch, PutsWhatItSplitsIntoPlacementsThatAreOffered) {
     alone.devices = {{"a", {}, {}}};
     start.layouts.push_back(alone);
     PlannerOptions options;
-    options.layout_starts = {start};
+    options.starts = {ResolvePlan(*tiny.layouts, start).Take()};
+    const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);
     const std::unique_ptr<PlannerRun> run =
-        StartLayoutSearch(tiny.problem, options, LayoutRule::kLocalSearch, "x", {}).Take();
+        StartLayoutSearch(tiny.problem, *evaluator, options, LayoutRule::kLocalSearch, "x", {})
+            .Take();
     const Nanos before = run->result().step_time;
     const Placement on_b(tiny.graph->op_count(), DeviceId(1));
-    run->Offer({true, 0, before.count + 1}, on_b);
+    run->Offer({true, 0, before.count + 1}, PlanOf(*tiny.graph, on_b));
     const Nanos after = run->result().step_time;
     EXPECT_LE(after, before);
     improved += after < before;
     ASSERT_TRUE(run->Finish().ok());
-    EXPECT_EQ(EvaluateLayouts(*tiny.layouts, *run->result().layouts).Take().step_time, after);
+    EXPECT_EQ(EvaluateCompiled(*tiny.layouts, run->result().plan).Take().step_time, after);
   }
   EXPECT_GT(improved, 3);
 }
@@ -177,7 +179,7 @@ TEST(LayoutSearch, RepeatsItself) {
        {LayoutRule::kLocalSearch, LayoutRule::kAnnealing, LayoutRule::kMcmc}) {
     const PlannerResult one = tiny.Search(rule, kMoves, 7, 1);
     const PlannerResult other = tiny.Search(rule, kMoves, 7, 2);
-    EXPECT_EQ(one.layouts, other.layouts);
+    EXPECT_EQ(one.plan, other.plan);
     EXPECT_EQ(one.iterations, kMoves);
   }
 }
@@ -188,8 +190,7 @@ TEST(LayoutSearch, LeavesPlansWhoseNeighboursAreNotBetter) {
     const DrawnProblem tiny(seed);
     PlannerOptions options;
     options.budget.iterations = 5000;
-    const PlannerResult found =
-        SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "x", {}).Take();
+    const PlannerResult found = SearchTiny(tiny.problem, options);
     EXPECT_LE(found.step_time.count, BestOfLayouts(*tiny.layouts, 2000)->best->step_time) << seed;
   }
 }
@@ -226,28 +227,20 @@ TEST(LayoutSearch, LetsDescentJoinSoonerOnLongSteps) {
 }
 
 // What is known is what evaluating it anew gives, whatever the limit; where it was given up, nothing is.
-TEST(LayoutTrials, KnowWhatTheyHaveEvaluated) {
+TEST(LayoutEvaluations, AreKnownOnceTheyAreWhole) {
   const LayeredProblem tiny(3);
-  LayoutSpec everything;
-  everything.groups = "*";
-  everything.axis = "batch";
-  everything.option = LayoutOption::kAllReduce;
-  everything.devices = {{"a", 0, 4}, {"b", 4, kSamples}};
-  DistributionSpec halves, one;
-  halves.layouts = {everything};
-  everything.axis.clear();
-  everything.option = LayoutOption::kPlace;
-  everything.devices = {{"a", std::nullopt, std::nullopt}};
-  one.layouts = {everything};
-  LayoutTrials trials(*tiny.layouts);
-  EXPECT_TRUE(trials.Evaluate(halves, Nanos(1)).Take().abandoned);
-  const Evaluation of_one = trials.Evaluate(one).Take();
-  const Evaluation of_halves = trials.Evaluate(halves).Take();
+  const StepPlan halves = ResolvePlan(*tiny.layouts, EvenSplit()).Take();
+  const StepPlan one = PlanOf(*tiny.graph, Placement(tiny.graph->op_count(), DeviceId(0)));
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);
+  EXPECT_TRUE(evaluator->EvaluatePlan(halves, {.abandon_above = Nanos(1)}).Take().abandoned);
+  const Evaluation of_one = evaluator->EvaluatePlan(one).Take();
+  const Evaluation of_halves = evaluator->EvaluatePlan(halves).Take();
   ASSERT_FALSE(of_halves.abandoned);
-  EXPECT_EQ(of_halves.step_time, LayoutTrials(*tiny.layouts).Evaluate(halves).Take().step_time);
+  EXPECT_EQ(of_halves.step_time, EvaluateCompiled(*tiny.layouts, halves).Take().step_time);
   EXPECT_NE(of_halves.step_time, of_one.step_time);
-  EXPECT_EQ(trials.Evaluate(halves, Nanos(1)).Take().step_time, of_halves.step_time);
-  EXPECT_EQ(trials.Evaluate(one).Take().step_time, of_one.step_time);
+  EXPECT_TRUE(evaluator->EvaluatePlan(halves, {.abandon_above = Nanos(1)}).Take().abandoned);
+  EXPECT_EQ(evaluator->EvaluatePlan(halves).Take().step_time, of_halves.step_time);
+  EXPECT_EQ(evaluator->EvaluatePlan(one).Take().step_time, of_one.step_time);
 }
 
 TEST(LayoutSearch, KeepsToConstraints) {
@@ -255,14 +248,15 @@ TEST(LayoutSearch, KeepsToConstraints) {
   constraints.forbids.push_back({"layer*", "b"});
   const LayeredProblem tiny(5, constraints);
   const PlannerResult found = tiny.Search(LayoutRule::kLocalSearch, 200);
-  EXPECT_EQ(found.devices, std::vector<std::string>{"a"});
+  EXPECT_EQ(DevicesOf(found.plan), std::vector<DeviceId>{DeviceId(0)});
 }
 
 TEST(LayoutSearch, StartsWhereEverythingIsPinned) {
   Constraints constraints;
   constraints.pins.push_back({"layer*", "b"});
   const LayeredProblem tiny(5, constraints);
-  EXPECT_EQ(tiny.Search(LayoutRule::kLocalSearch, 5).devices, std::vector<std::string>{"b"});
+  const PlannerResult found = tiny.Search(LayoutRule::kLocalSearch, 5);
+  EXPECT_EQ(DevicesOf(found.plan), std::vector<DeviceId>{DeviceId(1)});
 }
 
 }  // namespace

@@ -90,15 +90,12 @@ void StartImprovement::TryFactors() {
   if (Ended()) return;
   const auto splits = [this](LayoutId id) { return SplitsSamples(id); };
   if (std::none_of(base_.of_group.begin(), base_.of_group.end(), splits)) return;
-  const auto instances = scorer_.InstancesOfState(base_);
-  if (!instances.ok()) return;  // a start that does not compile
-  const auto specs = SfbCandidates(problem_, SpecOf(problem_, book_, base_), instances.value());
-  if (!specs.ok()) return;
+  const auto feedback = scorer_.FeedbackOf(base_);
+  if (!feedback.ok()) return;  // a start that does not compile
+  const auto plans = SfbCandidates(problem_, PlanOf(book_, base_), feedback.value().instances);
+  if (!plans.ok()) return;
   std::vector<LayoutState> states;
-  for (const DistributionSpec& spec : specs.value()) {
-    Result<LayoutState> state = StateOf(problem_, spec, book_);
-    if (state.ok()) states.push_back(state.Take());
-  }
+  for (const StepPlan& plan : plans.value()) states.push_back(StateOf(problem_, plan, book_));
   TryAll(states);
 }
 

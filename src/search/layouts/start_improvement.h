@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "search/layouts/layout_moves.h"
-#include "search/layouts/layout_problem.h"
 #include "search/layouts/layout_scorer.h"
 #include "search/layouts/layout_state.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 

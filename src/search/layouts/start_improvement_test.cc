@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/stop.h"
+#include "search/evaluation/simulated.h"
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/test_steps.h"
 #include "search/layouts/test_tiny_steps.h"
@@ -19,15 +20,15 @@ namespace {
 // The search's own starts, where none are handed in.
 struct Starts {
   explicit Starts(const Problem& of)
-      : problem(*of.layouts), trials(problem), moves(LayoutMoves::Make(of, trials.book()).Take()) {
+      : problem(*of.layouts), whole(of), moves(LayoutMoves::Make(of, book).Take()) {
     std::vector<LayoutState> states = moves.PlainStates();
     const Result<HybridLayouts> hybrid = LayOutAsExperts(problem);
-    if (hybrid.ok()) states.push_back(StateOf(problem, hybrid.value().spec, trials.book()).Take());
+    if (hybrid.ok()) states.push_back(StateOf(problem, hybrid.value().plan, book));
     for (LayoutState& state : states) {
-      const auto evaluation = EvaluateState(problem, trials.book(), state);
+      const auto evaluation = EvaluateState(problem, book, state);
       if (!evaluation.ok()) continue;
       const Score score = evaluation.value().score();
-      const bool placed = IsPlaced(state, trials.book());
+      const bool placed = IsPlaced(state, book);
       if (!placed && (!split || score < split->second)) split.emplace(state, score);
       if (!best || score < best->second) best.emplace(std::move(state), score);
     }
@@ -37,7 +38,8 @@ struct Starts {
   std::vector<std::pair<LayoutState, Score>> Kept(const std::pair<LayoutState, Score>& start,
                                                   int threads = 1) {
     const Budget budget;
-    LayoutScorer scorer(problem, trials, budget, threads);
+    const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(whole, threads);
+    LayoutScorer scorer(problem, *evaluator, book, budget);
     std::vector<std::pair<LayoutState, Score>> kept;
     StartImprovement improvement(moves, scorer, [&](const LayoutState& state, const Score& score) {
       EXPECT_TRUE(moves.MayBe(state));
@@ -58,7 +60,8 @@ struct Starts {
   }
 
   const LayoutProblem& problem;
-  LayoutTrials trials;
+  const Problem& whole;
+  LayoutBook book;
   LayoutMoves moves;
   std::optional<std::pair<LayoutState, Score>> best, split;
 };
@@ -67,9 +70,7 @@ int64_t StepOfStarts(const Problem& problem, int threads) {
   PlannerOptions options;
   options.budget.iterations = 0;
   options.threads = threads;
-  const auto result =
-      SearchLayouts(problem, options, LayoutRule::kLocalSearch, "layout-search", {}).Take();
-  return result.step_time.count;
+  return SearchTiny(problem, options).step_time.count;
 }
 
 // A start that splits something is improved, too, where it is at most a seventh longer than the best one, which does
@@ -79,8 +80,7 @@ TEST(StartImprovement, IsOfTheBestStartAndOfTheBestThatSplitsNearIt) {
   for (uint64_t seed = 0; seed < 600; ++seed) {
     const DrawnProblem drawn(seed);
     Starts starts(drawn.problem);
-    if (!starts.best || !starts.split || !IsPlaced(starts.best->first, starts.trials.book()))
-      continue;
+    if (!starts.best || !starts.split || !IsPlaced(starts.best->first, starts.book)) continue;
     const int64_t placed = starts.Improved(*starts.best).step_time;
     const int64_t split = starts.Improved(*starts.split).step_time;
     const bool is_near = 7 * starts.split->second.step_time <= 8 * starts.best->second.step_time;
@@ -137,7 +137,7 @@ TEST(StartImprovement, SplitsSomeUpdatesWhereThatHelps) {
         if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
         const GroupId group =
             tiny.layouts->graph.group(tiny.layouts->graph.home_op(tensor.storage));
-        const AxisId axis = starts.trials.book()[state.of_group[group]].axis;
+        const AxisId axis = starts.book[state.of_group[group]].axis;
         if (axis.valid() && axis != axes.batch() && axes.Holds(id, axis)) split.push_back(number);
         ++number;
       }
@@ -159,7 +159,8 @@ TEST(StartImprovement, EndsWithTheTime) {
     Budget budget;
     budget.stop = stop.token();
     if (before) stop.RequestStop();
-    LayoutScorer scorer(starts.problem, starts.trials, budget, 1);
+    const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(starts.whole);
+    LayoutScorer scorer(starts.problem, *evaluator, starts.book, budget);
     int kept = 0;
     StartImprovement improvement(starts.moves, scorer, [&](const LayoutState&, const Score&) {
       ++kept;
@@ -176,7 +177,8 @@ TEST(StartImprovement, EndsWhereNoMoreIsWanted) {
   Starts starts(tiny.problem);
   ASSERT_TRUE(starts.split);
   const Budget budget;
-  LayoutScorer scorer(starts.problem, starts.trials, budget, 2);
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(starts.whole, 2);
+  LayoutScorer scorer(starts.problem, *evaluator, starts.book, budget);
   int kept = 0;
   StartImprovement improvement(starts.moves, scorer, [&](const LayoutState&, const Score&) {
     ++kept;

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 
 namespace placewright {
@@ -84,7 +85,7 @@ std::optional<LayoutOptimum> BestOfLayouts(const LayoutProblem& problem, int64_t
     for (const bool broadcasts : {true, false}) {
       CompileOptions options;
       options.switches.broadcasts = broadcasts;
-      const Result<Evaluation> evaluation = EvaluateLayouts(problem, tried, options);
+      const Result<Evaluation> evaluation = EvaluateCompiled(problem, tried, options);
       if (!evaluation.ok()) continue;
       const Score score = evaluation.value().score();
       if (!optimum.best || score < *optimum.best) optimum.best = score;

@@ -8,7 +8,7 @@
 
 #include "plan/layout.h"
 #include "search/evaluator.h"
-#include "search/layouts/layout_problem.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 

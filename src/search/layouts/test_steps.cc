@@ -11,6 +11,7 @@
 #include "cost/signature.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/layouts/test_layout_optimum.h"
 
 namespace placewright {

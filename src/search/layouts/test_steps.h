@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/random.h"
-#include "search/layouts/layout_problem.h"
+#include "search/problem/layout_problem.h"
 #include "search/problem/problem.h"
 
 namespace placewright {

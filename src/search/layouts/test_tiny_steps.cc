@@ -9,6 +9,7 @@
 #include "cluster/cluster_builder.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 
 namespace placewright {
@@ -108,7 +109,12 @@ PlannerResult LayeredProblem::Search(LayoutRule rule, int64_t moves, uint64_t se
   options.budget.iterations = moves;
   options.seed = seed;
   options.threads = threads;
-  return SearchLayouts(problem, options, rule, "layout-search", {}).Take();
+  return SearchTiny(problem, options, rule);
+}
+
+PlannerResult SearchTiny(const Problem& problem, const PlannerOptions& options, LayoutRule rule) {
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(problem, options.threads);
+  return SearchLayouts(problem, *evaluator, options, rule, "layout-search", {}).Take();
 }
 
 DistributionSpec EvenSplit() {
@@ -124,7 +130,7 @@ DistributionSpec EvenSplit() {
 
 Result<Evaluation> EvaluateState(const LayoutProblem& problem, LayoutBook& book,
                                  const LayoutState& state) {
-  return EvaluateLayouts(problem, book.Of(state), {.switches = state.switches});
+  return EvaluateCompiled(problem, PlanOf(book, state));
 }
 
 }  // namespace placewright

@@ -8,9 +8,9 @@
 
 #include "base/random.h"
 #include "plan/layout_spec.h"
-#include "search/layouts/layout_problem.h"
 #include "search/layouts/layout_search.h"
 #include "search/layouts/layout_state.h"
+#include "search/problem/layout_problem.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -40,10 +40,14 @@ struct LayeredProblem {
   void Complete(const Constraints& constraints);
 };
 
+// To the end of the options' budget, from their starts.
+PlannerResult SearchTiny(const Problem& problem, const PlannerOptions& options,
+                         LayoutRule rule = LayoutRule::kLocalSearch);
+
 // All samples shared out evenly over a and b.
 DistributionSpec EvenSplit();
 
-// By the compiled graph. Errors: those of EvaluateLayouts.
+// By the compiled graph. Errors: those of CompileStep.
 Result<Evaluation> EvaluateState(const LayoutProblem& problem, LayoutBook& book,
                                  const LayoutState& state);
 

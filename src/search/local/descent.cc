@@ -86,8 +86,8 @@ class DescentRun : public PlannerRun {
     return goes_on && MovesLeft() > 0;
   }
 
-  void Offer(const Score& score, const Placement& placement) override {
-    if (score < Best().score) incumbent_ = {score, GroupsOf(local_->problem, placement)};
+  void Offer(const Score& score, const StepPlan& plan) override {
+    if (score < Best().score) incumbent_ = {score, GroupsOf(local_->problem, plan)};
   }
 
   const PlannerResult& result() const override { return record_.result; }

@@ -59,13 +59,18 @@ Result<std::vector<ScoredPlacement>> FindFirstPlans(const std::vector<PlacerInpu
                                                     const GroupPlacement* known) {
   const Problem& problem = inputs.front().problem;
   std::vector<GroupPlacement> plans;
-  if (options.initial) plans.push_back(GroupsOf(problem, *options.initial));
+  if (const StepPlan* plan = options.PlacedInitial()) plans.push_back(GroupsOf(problem, *plan));
   if (options.given) plans.push_back(GroupsOf(problem, *options.given));
-  for (const Placement& placement : options.starts) plans.push_back(GroupsOf(problem, placement));
+  bool offered = false;
+  for (const StepPlan& plan : options.starts) {
+    if (!plan.IsPlaced()) continue;
+    plans.push_back(GroupsOf(problem, plan));
+    offered = true;
+  }
   if (known != nullptr) plans.push_back(*known);  // after its equals
   std::vector<ScoredPlacement> starts;
   Status status = AddPlans(inputs.front(), evaluator, std::move(plans), starts);
-  if (options.starts.empty() || starts.empty()) {
+  if (!offered || starts.empty()) {
     for (const PlacerInput& input : inputs) {
       plans.clear();
       for (const auto place : {&PlaceLayered, &PlaceMTopo, &PlaceHeft}) {

@@ -37,8 +37,8 @@ class LocalRun : public PlannerRun {
       : local_(std::move(local)),
         runner_(local_->problem, evaluator, options, *local_->context, chains, how) {}
   bool Advance(int64_t max_moves) override { return runner_.Advance(max_moves); }
-  void Offer(const Score& score, const Placement& placement) override {
-    runner_.Offer({score, GroupsOf(local_->problem, placement)});
+  void Offer(const Score& score, const StepPlan& plan) override {
+    runner_.Offer({score, GroupsOf(local_->problem, plan)});
   }
   const PlannerResult& result() const override { return runner_.result(); }
 
@@ -51,7 +51,7 @@ class FinishedRun : public PlannerRun {
  public:
   explicit FinishedRun(PlannerResult result) : result_(std::move(result)) {}
   bool Advance(int64_t) override { return false; }
-  void Offer(const Score&, const Placement&) override {}
+  void Offer(const Score&, const StepPlan&) override {}
   const PlannerResult& result() const override { return result_; }
 
  private:

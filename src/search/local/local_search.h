@@ -14,11 +14,11 @@
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_LOCAL_SEARCH_H_
 
-#include "search/planner.h"
+#include "search/layouts/layout_search.h"
 
 namespace placewright {
 
-class LocalSearchPlanner : public IterativePlanner {
+class LocalSearchPlanner : public SearchOfEitherSpace {
  public:
   // Tests of the search itself do without enumeration.
   explicit LocalSearchPlanner(bool enumerates = true) : enumerates_(enumerates) {}
@@ -27,7 +27,8 @@ class LocalSearchPlanner : public IterativePlanner {
   std::string_view description() const override {
     return "simulated annealing over groups and sets of groups on re-simulation";
   }
-  std::optional<LayoutRule> layout_rule() const override { return LayoutRule::kLocalSearch; }
+  bool finds_what_fits() const override { return true; }
+  LayoutRule layout_rule() const override { return LayoutRule::kLocalSearch; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
 

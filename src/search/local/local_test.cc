@@ -5,6 +5,7 @@
 #include <atomic>
 #include <optional>
 
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
 #include "search/local/annealer.h"
@@ -126,21 +127,21 @@ TEST(Descent, DrawsNothingAndRepeatsByMoves) {
     PlannerOptions options;
     options.budget.iterations = iterations;
     options.seed = seed;
-    options.starts = {ExpandGroups(test->problem, scattered)};
+    options.starts = {PlanOf(test->problem, scattered)};
     const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(test->problem, threads);
     return DescentPlanner(false).Plan(test->problem, *evaluator, options).Take();
   };
   const PlannerResult start = plan(0, 0, 1), end = plan(1'000'000, 0, 1);
   EXPECT_LT(end.step_time, start.step_time);
   EXPECT_LT(end.iterations, 1'000'000);
-  EXPECT_EQ(plan(1'000'000, 7, 3).placement, end.placement);
+  EXPECT_EQ(plan(1'000'000, 7, 3).plan, end.plan);
   Nanos before = start.step_time;
   for (const int64_t moves : {1, 2, 3, 10, 11, 50, 200}) {
     const PlannerResult some = plan(moves, 0, 1);
     EXPECT_LE(some.iterations, moves);
     EXPECT_LE(some.step_time, before);  // the same way, cut off later
     before = some.step_time;
-    EXPECT_EQ(plan(some.iterations, 3, 2).placement, some.placement);
+    EXPECT_EQ(plan(some.iterations, 3, 2).plan, some.plan);
   }
   EXPECT_LE(end.step_time, before);
 }
@@ -153,7 +154,7 @@ TEST(Descent, GoesOnFromTheStartThatModulesMakeMoreOf) {
     PlannerOptions options;
     options.budget.iterations = 1'000'000;
     for (const GroupPlacement& start : starts) {
-      options.starts.push_back(ExpandGroups(test->problem, start));
+      options.starts.push_back(PlanOf(test->problem, start));
     }
     return DescentPlanner(false, 2).Plan(test->problem, *evaluator, options).Take().step_time;
   };
@@ -241,7 +242,7 @@ TEST(LocalSearch, RepairsAPlanThatDoesNotFit) {
   }
   const auto test = MakeTestProblem(spec);
   PlannerOptions options = Options(400);
-  options.initial = ExpandGroups(test->problem, AllOn(0, 4));
+  options.initial = PlanOf(test->problem, AllOn(0, 4));
   options.starts = {*options.initial};
   const auto result = LocalSearchPlanner(false).Plan(test->problem, *test->evaluator, options);
   ASSERT_TRUE(result.ok());
@@ -261,7 +262,7 @@ TEST(LocalSearch, ALateRunIsRepeatedByItsMoves) {
     const auto again = LocalSearchPlanner(false).Plan(test->problem, *test->evaluator,
                                                       Options(timed.value().iterations));
     ASSERT_TRUE(again.ok());
-    EXPECT_EQ(again.value().placement, timed.value().placement) << seed;
+    EXPECT_EQ(again.value().plan, timed.value().plan) << seed;
   }
 }
 
@@ -287,7 +288,7 @@ TEST(LocalSearch, RecordedMovesRepeatATimedRun) {
   const auto second = LocalSearchPlanner(false).Plan(test->problem, *test->evaluator,
                                                      Options(first.value().iterations));
   ASSERT_TRUE(second.ok());
-  EXPECT_EQ(first.value().placement, second.value().placement);
+  EXPECT_EQ(first.value().plan, second.value().plan);
   EXPECT_EQ(first.value().step_time, second.value().step_time);
 }
 

@@ -23,11 +23,11 @@
 #ifndef PLACEWRIGHT_SEARCH_LOCAL_PLAIN_CHAINS_H_
 #define PLACEWRIGHT_SEARCH_LOCAL_PLAIN_CHAINS_H_
 
-#include "search/planner.h"
+#include "search/layouts/layout_search.h"
 
 namespace placewright {
 
-class McmcPlanner : public IterativePlanner {
+class McmcPlanner : public SearchOfEitherSpace {
  public:
   // `expert`: a plan that a user gave as the expert's (--expert); it starts from it, too.
   explicit McmcPlanner(std::optional<Placement> expert = std::nullopt)
@@ -37,7 +37,7 @@ class McmcPlanner : public IterativePlanner {
     return "Metropolis-Hastings over single groups (FlexFlow, MLSys 2019)";
   }
   bool in_auto() const override { return false; }
-  std::optional<LayoutRule> layout_rule() const override { return LayoutRule::kMcmc; }
+  LayoutRule layout_rule() const override { return LayoutRule::kMcmc; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
 
@@ -45,14 +45,14 @@ class McmcPlanner : public IterativePlanner {
   std::optional<Placement> expert_;
 };
 
-class AnnealingPlanner : public IterativePlanner {
+class AnnealingPlanner : public SearchOfEitherSpace {
  public:
   std::string_view name() const override { return "annealing"; }
   std::string_view description() const override {
     return "simulated annealing over single groups, with restarts (Kirkpatrick et al. 1983)";
   }
   bool in_auto() const override { return false; }
-  std::optional<LayoutRule> layout_rule() const override { return LayoutRule::kAnnealing; }
+  LayoutRule layout_rule() const override { return LayoutRule::kAnnealing; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
 };

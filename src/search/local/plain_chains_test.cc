@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/proof/enumeration.h"
 #include "search/test_problems.h"
@@ -53,7 +54,7 @@ TYPED_TEST(PlainChains, RepeatThemselvesForAnyNumberOfThreads) {
   const auto a = TypeParam().Plan(test->problem, *test->evaluator, one),
              b = TypeParam().Plan(test->problem, *test->evaluator, four);
   ASSERT_TRUE(a.ok() && b.ok());
-  EXPECT_EQ(a.value().placement, b.value().placement);
+  EXPECT_EQ(a.value().plan, b.value().plan);
   EXPECT_EQ(a.value().iterations, b.value().iterations);
 }
 
@@ -77,7 +78,8 @@ TEST(Mcmc, DrawsAcceleratorsOnly) {
   const auto result = McmcPlanner().Plan(test->problem, *test->evaluator, Moves(6000));
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result.value().step_time, Nanos(16));
-  for (DeviceId device : result.value().placement) EXPECT_NE(device, DeviceId(2));
+  for (DeviceId device : PlacementOf(test->problem, result.value().plan))
+    EXPECT_NE(device, DeviceId(2));
   const auto annealed = AnnealingPlanner().Plan(test->problem, *test->evaluator, Moves(6000));
   ASSERT_TRUE(annealed.ok());
   EXPECT_EQ(annealed.value().step_time, Nanos(11));

@@ -34,7 +34,7 @@ struct Problem {
   Constraints constraints;
   IdVector<ColocationGroupId, ColocationGroup> groups;  // ordered by smallest op id
   IdVector<OpId, ColocationGroupId> group_of;
-  // Where ops may be split or copied (search/layouts/layout_problem.h); nullptr: they are placed.
+  // Where ops may be split or copied (search/problem/layout_problem.h); nullptr: they are placed.
   const LayoutProblem* layouts = nullptr;
 
   IdRange<ColocationGroupId> group_ids() const { return IdRange<ColocationGroupId>(groups.size()); }

@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "search/layouts/layout_problem.h"
-#include "search/proof/part_floors.h"
+#include "search/floors/part_floors.h"
+#include "search/problem/layout_problem.h"
 #include "search/proof/work_bound.h"
 
 namespace placewright {

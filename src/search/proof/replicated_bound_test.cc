@@ -9,10 +9,11 @@
 
 #include "graph/graph_builder.h"
 #include "search/evaluation/simulated.h"
-#include "search/layouts/layout_search.h"
 #include "search/layouts/test_clusters.h"
 #include "search/layouts/test_layout_optimum.h"
+#include "search/layouts/test_specs.h"
 #include "search/layouts/test_steps.h"
+#include "search/layouts/test_tiny_steps.h"
 
 namespace placewright {
 namespace {
@@ -48,8 +49,7 @@ TEST(ReplicatedLowerBound, IsNeverAboveTheBestOfAllLayouts) {
 int64_t Reached(const DrawnProblem& tiny, const LayoutOptimum& optimum, int64_t moves) {
   PlannerOptions options;
   options.budget.iterations = moves;
-  const PlannerResult found =
-      SearchLayouts(tiny.problem, options, LayoutRule::kLocalSearch, "layout-search", {}).Take();
+  const PlannerResult found = SearchTiny(tiny.problem, options);
   EXPECT_GE(found.step_time, ReplicatedLowerBound(tiny.problem)->value);
   return found.step_time.count <= optimum.best->step_time ? 1 : 0;
 }
@@ -114,7 +114,7 @@ TEST(ReplicatedLowerBound, SharesWorkOutAmongEqualDevices) {
   all.option = LayoutOption::kAllReduce;
   all.devices = {{"a", {}, {}}, {"b", {}, {}}};
   halves.layouts = {all};
-  EXPECT_GE(EvaluateLayouts(*layouts, halves).Take().step_time, bound.value);
+  EXPECT_GE(EvaluateSpec(*layouts, halves).Take().step_time, bound.value);
 }
 
 // Where ops were measured on the devices' kinds, parts have what was measured for them, faster or slower than what is

@@ -8,8 +8,8 @@
 
 #include "base/text.h"
 #include "cost/rows/op_view.h"
-#include "search/layouts/layout_problem.h"
 #include "search/problem/candidate_devices.h"
+#include "search/problem/layout_problem.h"
 #include "search/proof/memory_advice.h"
 #include "search/proof/memory_cut.h"
 #include "search/proof/minimal_memory.h"

@@ -12,7 +12,7 @@ namespace {
 class ReplicationFinder {
  public:
   ReplicationFinder(const LayoutProblem& problem, const Layouts& layouts, const Layout& split,
-                    bool local_batch_norm, std::span<const TimedInstance> instances)
+                    bool local_batch_norm, std::span<const Feedback::Instance> instances)
       : problem_(problem),
         graph_(problem.graph),
         axes_(problem.axes),
@@ -123,10 +123,11 @@ class ReplicationFinder {
     const auto add = [](Nanos& sum, Nanos time) {
       sum = Nanos(SaturatingAdd(sum.count, std::max<int64_t>(0, time.count)));
     };
-    for (const auto& [origin, device, time] : instances_) {
+    for (const auto& [origin, device, start, end] : instances_) {
       const int32_t node = origin.valid() ? step_.node_of[graph_.group(origin)] : -1;
       if (node < 0 || slot[device] < 0) continue;
-      add(part[static_cast<size_t>(node) * devices + static_cast<size_t>(slot[device])], time);
+      add(part[static_cast<size_t>(node) * devices + static_cast<size_t>(slot[device])],
+          end - start);
     }
     for (const OpId op : graph_.ops()) {
       const int32_t node = step_.node_of[graph_.group(op)];
@@ -236,7 +237,7 @@ class ReplicationFinder {
   const Layout& split_;
   const AxisId axis_;
   const bool local_batch_norm_;
-  const std::span<const TimedInstance> instances_;
+  const std::span<const Feedback::Instance> instances_;
   IdVector<GroupId, bool> inside_;
   IdVector<TensorId, State> state_;
   IdVector<OpId, Work> work_;
@@ -249,7 +250,7 @@ class ReplicationFinder {
 
 std::vector<ReplicatedStep> FindReplicatedSteps(const LayoutProblem& problem,
                                                 const Layouts& layouts, bool local_batch_norm,
-                                                std::span<const TimedInstance> instances) {
+                                                std::span<const Feedback::Instance> instances) {
   std::vector<ReplicatedStep> steps;
   std::vector<const Layout*> seen;
   if (!problem.axes.batch().valid()) return steps;

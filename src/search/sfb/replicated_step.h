@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "plan/layout.h"
-#include "search/layouts/layout_problem.h"
+#include "search/evaluator.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 
@@ -54,7 +55,7 @@ struct ReplicatedStep {
 // the problem's step by `layouts`, which are resolved.
 std::vector<ReplicatedStep> FindReplicatedSteps(const LayoutProblem& problem,
                                                 const Layouts& layouts, bool local_batch_norm,
-                                                std::span<const TimedInstance> instances);
+                                                std::span<const Feedback::Instance> instances);
 
 }  // namespace placewright
 

@@ -8,9 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "compile/layout_specs.h"
 #include "graph/partition/tag_groups.h"
-#include "search/evaluation/simulated.h"
 #include "search/sfb/group_programs.h"
 #include "search/sfb/replicated_step.h"
 #include "search/sfb/shared_cut.h"
@@ -29,16 +27,17 @@ constexpr std::array<int64_t, 4> kSfbPrices = {1, 2, 4, 8};
 
 class SfbSearch {
  public:
-  SfbSearch(const LayoutProblem& problem, const DistributionSpec& spec)
-      : problem_(problem), spec_(spec) {}
+  SfbSearch(const LayoutProblem& problem, const StepPlan& plan) : problem_(problem), plan_(plan) {
+    plan_.switches.gradients_apart.reset();  // it is another question of every candidate
+  }
 
-  Result<SfbResult> Search(SfbMode mode) {
-    {
-      PW_ASSIGN(const CompiledStep compiled, CompileStep(problem_, spec_));
-      PW_RETURN_IF_ERROR(FindSteps(InstancesOf(compiled)));
-      result_.before = result_.after = EvaluateStep(compiled, problem_.policy);
-    }
-    result_.spec = spec_;
+  Result<SfbResult> Search(Evaluator& evaluator, SfbMode mode) {
+    evaluator_ = &evaluator;
+    PW_ASSIGN(result_.before, evaluator.EvaluatePlan(plan_, {.feedback = true}));
+    FindSteps(result_.before.feedback->instances);
+    result_.before.feedback.reset();
+    result_.after = result_.before;
+    result_.plan = plan_;
     for (const ReplicatedStep& step : steps_) {
       result_.gradients += static_cast<int64_t>(step.gradients.size());
     }
@@ -47,26 +46,23 @@ class SfbSearch {
     return std::move(result_);
   }
 
-  Result<std::vector<DistributionSpec>> Candidates(std::span<const TimedInstance> instances) {
-    PW_RETURN_IF_ERROR(FindSteps(instances));
-    std::vector<DistributionSpec> specs;
+  Result<std::vector<StepPlan>> Candidates(std::span<const Feedback::Instance> instances) {
+    FindSteps(instances);
+    std::vector<StepPlan> plans;
     PW_ASSIGN(const std::vector<SfbPieces> sets, SetsInQuestion());
     for (const SfbPieces& pieces : sets) {
       pieces_ = pieces;
-      specs.push_back(SpecWith(pieces_.size()));
+      plans.push_back(PlanWith(pieces_.size()));
     }
-    return specs;
+    return plans;
   }
 
  private:
   using SfbPieces = std::vector<SfbPiece>;
 
-  Status FindSteps(std::span<const TimedInstance> instances) {
-    FindClaims();
-    PW_ASSIGN(const Layouts layouts, ResolveLayouts(problem_.graph, problem_.axes, problem_.cluster,
-                                                    problem_.costs, spec_.layouts));
-    steps_ = FindReplicatedSteps(problem_, layouts, spec_.switches.local_batch_norm, instances);
-    return Ok();
+  void FindSteps(std::span<const Feedback::Instance> instances) {
+    steps_ =
+        FindReplicatedSteps(problem_, plan_.layouts, plan_.switches.local_batch_norm, instances);
   }
 
   // What the programs of all gradients duplicate, one piece for each replicated step.
@@ -150,7 +146,7 @@ class SfbSearch {
     // Between the best number and its neighbours.
     while (best_count_ > 0) {
       const std::optional<size_t> between = NextBetween();
-      if (!between || result_.compilations >= kSfbTries) break;
+      if (!between || result_.tries >= kSfbTries) break;
       PW_RETURN_IF_ERROR(Try(*between));
     }
     return Ok();
@@ -167,7 +163,7 @@ class SfbSearch {
   }
 
   Status Try(size_t count) {
-    if (result_.compilations >= kSfbTries || !tried_.insert(count).second) return Ok();
+    if (result_.tries >= kSfbTries || !tried_.insert(count).second) return Ok();
     PW_ASSIGN(const Evaluation evaluation, Evaluate(count));
     if (!(evaluation.score() < result_.after.score())) return Ok();
     best_count_ = count;
@@ -176,12 +172,12 @@ class SfbSearch {
   }
 
   Result<Evaluation> Evaluate(size_t count) {
-    ++result_.compilations;
-    return EvaluateLayouts(problem_, SpecWith(count));
+    ++result_.tries;
+    return evaluator_->EvaluatePlan(PlanWith(count));
   }
 
   void Take(size_t count, const Evaluation& evaluation) {
-    result_.spec = SpecWith(count);
+    result_.plan = PlanWith(count);
     result_.after = evaluation;
     result_.duplicated.clear();
     result_.recomputed = 0;
@@ -209,72 +205,35 @@ class SfbSearch {
     return groups;
   }
 
-  // Which line of the layouts each group has: the last that names it.
-  void FindClaims() {
-    line_of_ = IdVector<GroupId, int32_t>(problem_.graph.group_count(), -1);
-    for (size_t i = 0; i < spec_.layouts.size(); ++i) {
-      const LayoutSpec& line = spec_.layouts[i];
-      const auto number = static_cast<int32_t>(i);
-      if (line.group.valid()) line_of_[line.group] = number;
-      if (line.group.valid()) continue;
-      for (const GroupId group : GroupsNamed(problem_.graph, line.groups)) line_of_[group] = number;
-    }
-  }
-
   // With the first `count` pieces duplicated.
-  DistributionSpec SpecWith(size_t count) const {
-    DistributionSpec spec = spec_;
+  StepPlan PlanWith(size_t count) const {
+    StepPlan plan = plan_;
     const IdVector<GroupId, bool> duplicated = GroupsOf(count);
     for (const ReplicatedStep& step : steps_) {
-      std::set<GroupId> groups;
+      const LayoutId copies(plan.layouts.layouts.size());
+      plan.layouts.layouts.emplace_back();
+      for (const DeviceId device : step.devices) {
+        plan.layouts.layouts.back().shares.push_back({device, 0, 0});
+      }
       for (const ReplicatedStep::Node& node : step.nodes) {
-        if (duplicated[node.group]) groups.insert(node.group);
+        if (duplicated[node.group]) plan.layouts.of_group[node.group] = copies;
       }
       for (const size_t i : step.gradients) {
         const ReplicatedStep::Tensor& gradient = step.tensors[i];
         const bool has = duplicated[step.nodes[static_cast<size_t>(gradient.from)].group];
-        if (has && step.servers) groups.insert(gradient.updates);
-      }
-      AddEmptiedLines(step, groups);
-      LayoutSpec one;
-      one.option = LayoutOption::kDuplicate;
-      for (const DeviceId device : step.devices) {
-        one.devices.push_back({problem_.cluster.device(device).name, std::nullopt, std::nullopt});
-      }
-      for (const GroupId group : groups) {
-        one.group = group;
-        spec.layouts.push_back(one);
+        if (has && step.servers) plan.layouts.of_group[gradient.updates] = copies;
       }
     }
-    return spec;
-  }
-
-  // A line that has nothing left to split is refused: what else it names has all of everything as well.
-  void AddEmptiedLines(const ReplicatedStep& step, std::set<GroupId>& groups) const {
-    std::vector<bool> splits(spec_.layouts.size(), false), emptied = splits;
-    for (const ReplicatedStep::Node& node : step.nodes) {
-      if (line_of_[node.group] < 0) continue;
-      const auto line = static_cast<size_t>(line_of_[node.group]);
-      if (groups.contains(node.group)) {
-        emptied[line] = true;
-      } else {
-        splits[line] = true;
-      }
-    }
-    for (const GroupId group : IdRange<GroupId>(problem_.graph.group_count())) {
-      if (line_of_[group] < 0) continue;
-      const auto line = static_cast<size_t>(line_of_[group]);
-      if (emptied[line] && !splits[line]) groups.insert(group);
-    }
+    return plan;
   }
 
   const LayoutProblem& problem_;
-  const DistributionSpec& spec_;
+  StepPlan plan_;
+  Evaluator* evaluator_ = nullptr;
   std::vector<ReplicatedStep> steps_;
   SfbPieces pieces_;        // the greatest gain first
   std::set<size_t> tried_;  // numbers of pieces
   size_t best_count_ = 0;
-  IdVector<GroupId, int32_t> line_of_;  // -1: none, the step's own counter
   SfbResult result_;
 };
 
@@ -307,15 +266,14 @@ std::string SfbResult::Note() const {
                      FormatNanos(before.step_time));
 }
 
-Result<std::vector<DistributionSpec>> SfbCandidates(const LayoutProblem& problem,
-                                                    const DistributionSpec& spec,
-                                                    std::span<const TimedInstance> instances) {
-  return SfbSearch(problem, spec).Candidates(instances);
+Result<std::vector<StepPlan>> SfbCandidates(const LayoutProblem& problem, const StepPlan& plan,
+                                            std::span<const Feedback::Instance> instances) {
+  return SfbSearch(problem, plan).Candidates(instances);
 }
 
-Result<SfbResult> ApplySfb(const LayoutProblem& problem, const DistributionSpec& spec,
+Result<SfbResult> ApplySfb(const LayoutProblem& problem, Evaluator& evaluator, const StepPlan& plan,
                            SfbMode mode) {
-  return SfbSearch(problem, spec).Search(mode);
+  return SfbSearch(problem, plan).Search(evaluator, mode);
 }
 
 }  // namespace placewright

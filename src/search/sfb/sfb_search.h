@@ -8,7 +8,7 @@
 //          Links and devices work at the same time, so that the sum of both misleads: cuts are tried at the
 //          prices 1, 2, 4 and 8 of computing, and the paper's set, each as a whole; then of the best of them
 //          the half, the quarter, ... of the pieces with the greatest gain, then numbers between the best and
-//          its neighbours, at most kSfbTries compilations
+//          its neighbours, at most kSfbTries of them
 //
 // With parameter servers a gradient that every device computes updates the parameter there: it is
 // duplicated, too.
@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "plan/layout_spec.h"
+#include "plan/step_plan.h"
 #include "search/evaluator.h"
-#include "search/layouts/layout_problem.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 
@@ -35,28 +35,27 @@ std::optional<SfbMode> ParseSfbMode(std::string_view name);  // "none", "paper",
 inline constexpr int kSfbTries = 14;
 
 struct SfbResult {
-  DistributionSpec spec;  // as given, where nothing is gained
+  StepPlan plan;  // as given, where nothing is gained
   Evaluation before, after;
   int64_t gradients = 0;   // of so many that are synchronised
   int64_t recomputed = 0;  // so many are computed by every device
   std::vector<OpId>
-      duplicated;        // that were computed in parts, with their views; of LayoutProblem::graph
-  int64_t pieces = 0;    // of the cut
-  int compilations = 0;  // of candidates
+      duplicated;      // that were computed in parts, with their views; of LayoutProblem::graph
+  int64_t pieces = 0;  // of the cut
+  int tries = 0;       // candidates evaluated
 
   // "87 of 391 gradients are recomputed from factors (213 ops duplicated): 45.1 ms instead of 52.0 ms"
   std::string Note() const;
 };
 
-// Errors: those of CompileStep.
-Result<SfbResult> ApplySfb(const LayoutProblem& problem, const DistributionSpec& spec,
+// `evaluator`: of the problem with these layouts. Errors: those of CompileStep.
+Result<SfbResult> ApplySfb(const LayoutProblem& problem, Evaluator& evaluator, const StepPlan& plan,
                            SfbMode mode);
 
-// What `cut` begins with, as it is: the layouts with the cut at each of its prices, and with the paper's set, those
-// that duplicate something. `instances`: of the step by `spec`. Errors: those of ResolveLayouts.
-Result<std::vector<DistributionSpec>> SfbCandidates(const LayoutProblem& problem,
-                                                    const DistributionSpec& spec,
-                                                    std::span<const TimedInstance> instances);
+// What `cut` begins with, as it is: the plan with the cut at each of its prices, and with the paper's set, those that
+// duplicate something. `instances`: of the plan's step.
+Result<std::vector<StepPlan>> SfbCandidates(const LayoutProblem& problem, const StepPlan& plan,
+                                            std::span<const Feedback::Instance> instances);
 
 }  // namespace placewright
 

@@ -11,8 +11,10 @@
 #include "compile/layout_specs.h"
 #include "graph/batch/batch_scaling.h"
 #include "graph/graph_builder.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/test_clusters.h"
+#include "search/layouts/test_specs.h"
 #include "search/sfb/group_programs.h"
 #include "search/sfb/replicated_step.h"
 #include "search/sfb/shared_cut.h"
@@ -78,15 +80,18 @@ class SfbSearchTest : public ::testing::Test {
     all.axis = "batch";
     all.devices = {{"a", {}, {}}, {"b", {}, {}}};
     all.option = option;
-    spec_.layouts = {all};
+    DistributionSpec spec;
+    spec.layouts = {all};
+    plan_ = ResolvePlan(*problem_, spec).Take();
+    whole_ = BuildProblem(graph_, *cluster_, problem_->costs, {}, SchedulingPolicy::kFifo).Take();
+    whole_.layouts = problem_.get();
+    evaluator_ = MakeSimulatedEvaluator(whole_);
   }
 
   ReplicatedStep StepOf() const {
-    const Layouts layouts =
-        ResolveLayouts(graph_, problem_->axes, *cluster_, problem_->costs, spec_.layouts).Take();
-    const CompiledStep compiled = CompileStep(*problem_, spec_).Take();
+    const CompiledStep compiled = CompileStep(*problem_, plan_).Take();
     std::vector<ReplicatedStep> steps =
-        FindReplicatedSteps(*problem_, layouts, false, InstancesOf(compiled));
+        FindReplicatedSteps(*problem_, plan_.layouts, false, InstancesOf(*problem_, compiled));
     EXPECT_EQ(steps.size(), 1U);
     return std::move(steps[0]);
   }
@@ -97,8 +102,8 @@ class SfbSearchTest : public ::testing::Test {
     return names;
   }
 
-  int64_t OpsOfType(const DistributionSpec& spec, const std::string& type) const {
-    const CompiledStep compiled = CompileStep(*problem_, spec).Take();
+  int64_t OpsOfType(const StepPlan& plan, const std::string& type) const {
+    const CompiledStep compiled = CompileStep(*problem_, plan).Take();
     int64_t count = 0;
     for (const OpId op : compiled.step.graph.ops()) {
       count += compiled.step.graph.op(op).type == type ? 1 : 0;
@@ -109,7 +114,9 @@ class SfbSearchTest : public ::testing::Test {
   const Graph graph_ = SfbLayer().Build();
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<LayoutProblem> problem_;
-  DistributionSpec spec_;
+  StepPlan plan_;
+  Problem whole_;
+  std::unique_ptr<Evaluator> evaluator_;
 };
 
 // Nodes: y, dy, dw and the view of x. dw is a sum of 64 * 64 * 4 B that the update needs whole.
@@ -159,16 +166,16 @@ TEST_F(SfbSearchTest, PaperModeIsThePrintedProgram) {
 TEST_F(SfbSearchTest, RecomputesOverSlowLinks) {
   Make(1 << 20, LayoutOption::kAllReduce);
   for (const SfbMode mode : {SfbMode::kCut, SfbMode::kPaper}) {
-    const Result<SfbResult> applied = ApplySfb(*problem_, spec_, mode);
+    const Result<SfbResult> applied = ApplySfb(*problem_, *evaluator_, plan_, mode);
     ASSERT_TRUE(applied.ok()) << applied.error().ToString();
     const SfbResult& result = applied.value();
     EXPECT_EQ(result.gradients, 1);
     EXPECT_EQ(result.recomputed, 1);
     EXPECT_THAT(NamesOf(result.duplicated), ::testing::Contains("dw"));
     EXPECT_LT(result.after.step_time, result.before.step_time);
-    EXPECT_EQ(EvaluateLayouts(*problem_, result.spec).Take().step_time, result.after.step_time);
-    EXPECT_EQ(OpsOfType(spec_, "placewright.all_reduce.default"), 2);
-    EXPECT_EQ(OpsOfType(result.spec, "placewright.all_reduce.default"), 0);
+    EXPECT_EQ(EvaluateCompiled(*problem_, result.plan).Take().step_time, result.after.step_time);
+    EXPECT_EQ(OpsOfType(plan_, "placewright.all_reduce.default"), 2);
+    EXPECT_EQ(OpsOfType(result.plan, "placewright.all_reduce.default"), 0);
   }
 }
 
@@ -176,24 +183,20 @@ TEST_F(SfbSearchTest, RecomputesOverSlowLinks) {
 TEST_F(SfbSearchTest, ServersGiveTheirParametersAway) {
   Make(1 << 20, LayoutOption::kParameterServer);
   EXPECT_TRUE(StepOf().servers);
-  const SfbResult result = ApplySfb(*problem_, spec_, SfbMode::kCut).Take();
+  const SfbResult result = ApplySfb(*problem_, *evaluator_, plan_, SfbMode::kCut).Take();
   EXPECT_EQ(result.recomputed, 1);
-  const LayoutSpec& last = result.spec.layouts.back();
-  EXPECT_EQ(last.option, LayoutOption::kDuplicate);
-  bool has_parameter = false;
-  for (const LayoutSpec& one : result.spec.layouts) {
-    has_parameter = has_parameter || one.group == graph_.group(graph_.FindOp("w1"));
-  }
-  EXPECT_TRUE(has_parameter);
+  const Layout& of_parameter = result.plan.layouts.Of(graph_.group(graph_.FindOp("w1")));
+  EXPECT_EQ(of_parameter.shares.size(), 2U);
+  EXPECT_FALSE(of_parameter.axis.valid());
   EXPECT_LT(result.after.step_time, result.before.step_time);
 }
 
 // Over links of 2^50 B/s nothing is gained: the layouts stay as they are.
 TEST_F(SfbSearchTest, LeavesFastLinksAlone) {
   Make(int64_t{1} << 50, LayoutOption::kAllReduce);
-  const SfbResult result = ApplySfb(*problem_, spec_, SfbMode::kCut).Take();
+  const SfbResult result = ApplySfb(*problem_, *evaluator_, plan_, SfbMode::kCut).Take();
   EXPECT_EQ(result.recomputed, 0);
-  EXPECT_EQ(result.spec, spec_);
+  EXPECT_EQ(result.plan, plan_);
   EXPECT_EQ(result.after.step_time, result.before.step_time);
 }
 

@@ -107,6 +107,8 @@ class Engine {
   int32_t UsesLeft(StorageId storage) const { return run_.holdings[AtHome(storage)].left; }
   int32_t CopyUsesLeft(TransferId transfer) const { return run_.holdings[CopyBy(transfer)].left; }
 
+  int64_t LengthOf(SliceId slice) const { return packed_.slices[slice.index()].length; }
+
   // With `record`; -1 while an op or transfer has not begun.
   const IdVector<ExecOpId, int64_t>& op_ready() const { return op_ready_; }
   const IdVector<ExecOpId, int64_t>& op_start() const { return op_start_; }

@@ -1,5 +1,5 @@
 // What ops cost at least against what their instances cost in compiled steps.
-#include "search/proof/part_floors.h"
+#include "search/floors/part_floors.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "search/evaluation/compiled_step.h"
 #include "search/layouts/test_layout_optimum.h"
 #include "search/layouts/test_steps.h"
 

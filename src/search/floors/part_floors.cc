@@ -1,4 +1,4 @@
-#include "search/proof/part_floors.h"
+#include "search/floors/part_floors.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "search/layouts/layout_problem.h"
+#include "search/evaluation/compiled_step.h"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/layout_state.h"
 #include "search/layouts/test_clusters.h"
+#include "search/layouts/test_specs.h"
 
 namespace placewright {
 namespace {
@@ -80,7 +81,7 @@ DistributionSpec Split() {
 CompiledStep CompiledOver(const Graph& graph, const Cluster& cluster) {
   const auto problem =
       LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
-  return CompileStep(*problem, Split()).Take();
+  return CompileSpec(*problem, Split()).Take();
 }
 
 // Over slow links the step waits for the weight's gradient, which is sooner there if it is made first.
@@ -109,30 +110,33 @@ TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
     const auto problem =
         LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
     LayoutBook book;
-    const LayoutState state = StateOf(*problem, Split(), book).Take();
+    const LayoutState state = StateOf(*problem, ResolvePlan(*problem, Split()).Take(), book);
     LayoutEvaluator evaluator(*problem);
     LayoutState placed = state, bucket = state;
     bucket.switches.fusion = Bytes(1 << 20);
     for (LayoutId& id : placed.of_group) id = book.Add({AxisId(), {{DeviceId(0), 0, 0}}});
     for (const LayoutState& one : {state, placed, bucket, state}) {
       const CompileOptions options{.switches = one.switches};
-      ASSERT_TRUE(evaluator.Evaluate(book.Of(one), options).ok());
+      ASSERT_TRUE(evaluator.Evaluate(book.With(one.of_group), options).ok());
       ASSERT_TRUE(evaluator.gradients_apart().has_value());
       const bool is_apart = *evaluator.gradients_apart();
       EXPECT_EQ(is_apart, apart && !(one == placed));
       CompileOptions decided = options;
       decided.switches.gradients_apart = is_apart;
-      const CompiledStep compiled = CompileStep(*problem, book.Of(one), decided).Take();
-      std::vector<TimedInstance> expected = InstancesOf(compiled);
-      std::vector<TimedInstance> instances = evaluator.Instances();
-      for (std::vector<TimedInstance>* of : {&expected, &instances}) {
-        std::erase_if(*of, [](const TimedInstance& instance) { return !instance.origin.valid(); });
+      const CompiledStep compiled = CompileStep(*problem, book.With(one.of_group), decided).Take();
+      std::vector<Feedback::Instance> expected = InstancesOf(*problem, compiled);
+      std::vector<Feedback::Instance> instances =
+          evaluator.EvaluateWithFeedback(book.With(one.of_group), options)
+              .Take()
+              .feedback->instances;
+      for (std::vector<Feedback::Instance>* of : {&expected, &instances}) {
+        std::erase_if(*of, [](const auto& instance) { return !instance.origin.valid(); });
         std::sort(of->begin(), of->end());
       }
       EXPECT_TRUE(instances == expected);
       // The two gradients, 20 ops, the update.
       EXPECT_EQ(instances.size(), ((is_apart ? 2U : 1U) + 20U + 1U) * (one == placed ? 1U : 2U));
-      ASSERT_TRUE(evaluator.Evaluate(book.Of(one), options, Nanos(1)).ok());
+      ASSERT_TRUE(evaluator.Evaluate(book.With(one.of_group), options, Nanos(1)).ok());
       EXPECT_FALSE(evaluator.gradients_apart().has_value());
     }
   }

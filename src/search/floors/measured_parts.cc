@@ -1,4 +1,4 @@
-#include "search/proof/measured_parts.h"
+#include "search/floors/measured_parts.h"
 
 #include <algorithm>
 #include <charconv>

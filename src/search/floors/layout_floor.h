@@ -3,16 +3,16 @@
 // By part_floors.h: an op that is whole on a device takes there at least its floor; a part of
 // n of the F elements of the axis that is split at least the launch (of what was measured: 0) and n / F of the rest. Equal GPUs of one layout are
 // slower than one, as cost/slowest.h says. What is moved, joined and summed is not counted, nor is any wait.
-#ifndef PLACEWRIGHT_SEARCH_PROOF_LAYOUT_FLOOR_H_
-#define PLACEWRIGHT_SEARCH_PROOF_LAYOUT_FLOOR_H_
+#ifndef PLACEWRIGHT_SEARCH_FLOORS_LAYOUT_FLOOR_H_
+#define PLACEWRIGHT_SEARCH_FLOORS_LAYOUT_FLOOR_H_
 
 #include <vector>
 
 #include "base/ids.h"
 #include "base/units.h"
 #include "plan/layout.h"
-#include "search/layouts/layout_problem.h"
-#include "search/proof/part_floors.h"
+#include "search/floors/part_floors.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 
@@ -49,4 +49,4 @@ class LayoutFloor {
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_SEARCH_PROOF_LAYOUT_FLOOR_H_
+#endif  // PLACEWRIGHT_SEARCH_FLOORS_LAYOUT_FLOOR_H_

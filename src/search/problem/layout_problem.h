@@ -1,20 +1,19 @@
 // What a search over layouts may look at: the step, its named axes, and what parts of it cost.
-#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_PROBLEM_H_
-#define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_PROBLEM_H_
+#ifndef PLACEWRIGHT_SEARCH_PROBLEM_LAYOUT_PROBLEM_H_
+#define PLACEWRIGHT_SEARCH_PROBLEM_LAYOUT_PROBLEM_H_
 
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/result.h"
-#include "compile/compiler.h"
 #include "cost/communication.h"
 #include "cost/cost_model.h"
 #include "graph/partition/tag_groups.h"
 #include "plan/layout_spec.h"
 #include "plan/schedule.h"
+#include "plan/step_plan.h"
 #include "sharding/named_axes.h"
-#include "sim/engine/sim_graph.h"
 
 namespace placewright {
 
@@ -53,33 +52,14 @@ struct LayoutProblem {
                 CostTable whole, CostOptions options, SchedulingPolicy order);
 };
 
-// A step with everything that it takes to simulate it.
-struct CompiledStep {
-  DistributedStep step;
-  CostTable costs;
-  CostModelReport report;
-  SimGraph sim_graph;
-  bool gradients_apart = false;  // of some op: what StepSwitches came to
-};
-
-// An op of a distributed step, and of which op of the original it is an instance, if of any.
-struct TimedInstance {
-  OpId origin;
-  DeviceId device;
-  Nanos time;
-  friend auto operator<=>(const TimedInstance&, const TimedInstance&) = default;
-};
-std::vector<TimedInstance> InstancesOf(const CompiledStep& compiled);
-
-// Gradients are made apart (compile/rewrites/separate_gradients.h) where the step is faster for it, or needs
-// less memory that there is not; a step that has some is compiled and simulated both ways, unless the switches say
-// which is the better one (LayoutEvaluator::gradients_apart). Errors: those of ResolveLayouts, Compile, CostsOfStep;
-// kUnreachable where devices that have to exchange something cannot.
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const DistributionSpec& spec);
-// The same of layouts that are resolved.
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
-                                 CompileOptions options);
+// The plan that the words of a layout file say. Errors: those of ResolveLayouts.
+Result<StepPlan> ResolvePlan(const LayoutProblem& problem, const DistributionSpec& spec);
+// The words for a plan, with as few lines as modules allow. Resolved, every group lies as it does in the plan.
+DistributionSpec StatePlan(const LayoutProblem& problem, const StepPlan& plan);
+// Of a plan that a search starts from: batch norms as the problem has them, and what was decided of gradients open
+// again.
+StepSwitches AsStart(const LayoutProblem& problem, StepSwitches switches);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_PROBLEM_H_
+#endif  // PLACEWRIGHT_SEARCH_PROBLEM_LAYOUT_PROBLEM_H_

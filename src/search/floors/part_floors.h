@@ -22,16 +22,16 @@
 // Where ops were measured on a device's kind, a part has what was measured for its signature or what is modelled:
 // the smaller of the two floors (measured_parts.h). An op that no axis splits and that reads contiguous tensors,
 // none of them views of others, has its own signature everywhere.
-#ifndef PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_
-#define PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_
+#ifndef PLACEWRIGHT_SEARCH_FLOORS_PART_FLOORS_H_
+#define PLACEWRIGHT_SEARCH_FLOORS_PART_FLOORS_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "base/ids.h"
 #include "cost/work.h"
-#include "search/layouts/layout_problem.h"
-#include "search/proof/measured_parts.h"
+#include "search/floors/measured_parts.h"
+#include "search/problem/layout_problem.h"
 
 namespace placewright {
 
@@ -75,4 +75,4 @@ class PartFloors {
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_SEARCH_PROOF_PART_FLOORS_H_
+#endif  // PLACEWRIGHT_SEARCH_FLOORS_PART_FLOORS_H_

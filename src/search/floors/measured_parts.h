@@ -5,8 +5,8 @@
 // tensors alone: as many, of as many dimensions and the same dtypes, none larger than the op's. Of those n / F is
 // at most the smallest ratio of a dimension, so that (F / n) t(n) is at least the row's time by that ratio. Rows of
 // other ops that are looked at, too, only make it smaller.
-#ifndef PLACEWRIGHT_SEARCH_PROOF_MEASURED_PARTS_H_
-#define PLACEWRIGHT_SEARCH_PROOF_MEASURED_PARTS_H_
+#ifndef PLACEWRIGHT_SEARCH_FLOORS_MEASURED_PARTS_H_
+#define PLACEWRIGHT_SEARCH_FLOORS_MEASURED_PARTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -60,4 +60,4 @@ class MeasuredParts {
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_SEARCH_PROOF_MEASURED_PARTS_H_
+#endif  // PLACEWRIGHT_SEARCH_FLOORS_MEASURED_PARTS_H_

@@ -1,4 +1,4 @@
-#include "search/proof/layout_floor.h"
+#include "search/floors/layout_floor.h"
 
 #include <algorithm>
 

@@ -1,0 +1,186 @@
+#include "compile/module_specs.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compile/layout_specs.h"
+#include "graph/module_globs.h"
+#include "plan/layout_book.h"
+
+namespace placewright {
+namespace {
+
+Layout CopiesOn(const Layout& layout) {
+  Layout copies{AxisId(), layout.shares};
+  for (Share& share : copies.shares) share.from = share.to = 0;
+  return copies;
+}
+
+// Which groups have an op that an axis splits.
+class SplitGroups {
+ public:
+  SplitGroups(const Graph& graph, const NamedAxes& axes, const Layouts& layouts) {
+    for (const Layout& layout : layouts.layouts) {
+      if (!layout.axis.valid() || by_axis_.contains(layout.axis)) continue;
+      IdVector<GroupId, bool>& split = by_axis_[layout.axis];
+      split.assign(graph.group_count(), false);
+      for (const OpId op : graph.ops()) {
+        if (axes.SplitBy(op, layout.axis).valid()) split[graph.group(op)] = true;
+      }
+    }
+  }
+  bool Has(GroupId group, AxisId axis) const { return axis.valid() && by_axis_.at(axis)[group]; }
+  bool Any(AxisId axis) const {
+    const IdVector<GroupId, bool>& split = by_axis_.at(axis);
+    return std::find(split.begin(), split.end(), true) != split.end();
+  }
+  // How a group lies by a layout.
+  Layout Lies(GroupId group, const Layout& layout) const {
+    const bool splits = Has(group, layout.axis);
+    return splits ? layout : CopiesOn(layout);
+  }
+
+ private:
+  std::map<AxisId, IdVector<GroupId, bool>> by_axis_;
+};
+
+class Writer {
+ public:
+  Writer(const Graph& graph, const NamedAxes& axes, const Cluster& cluster, const Layouts& layouts)
+      : graph_(graph),
+        axes_(axes),
+        cluster_(cluster),
+        split_(graph, axes, layouts),
+        base_(MostFrequent(layouts)) {
+    if (base_.axis.valid() && !split_.Any(base_.axis)) base_ = CopiesOn(base_);
+    for (const GroupId group : IdRange<GroupId>(layouts.of_group.size())) {
+      wanted_.push_back(book_.Add(split_.Lies(group, layouts.Of(group))));
+    }
+  }
+
+  LayoutSpecs Write() {
+    LayoutSpec base = SpecOf(base_);
+    IdVector<GroupId, LayoutId> made = MadeBy(base_);
+    if (base_.axis.valid()) {
+      IdVector<GroupId, LayoutId> served = made;
+      Serve(served);
+      if (Left(served) < Left(made)) {
+        base.option = LayoutOption::kParameterServer;
+        made = std::move(served);
+      }
+    }
+    base.groups = "*";
+    LayoutSpecs specs = {base};
+    IdVector<GroupId, bool> open;
+    for (const GroupId group : groups()) open.push_back(made[group] != wanted_[group]);
+    for (const std::string& module : ModulesInQuestion(open)) {
+      const std::vector<GroupId> named = GroupsNamed(graph_, module);
+      LayoutId layout;
+      for (const GroupId group : named) {
+        if (open[group]) layout = wanted_[group];
+      }
+      const bool all =
+          layout.valid() && std::all_of(named.begin(), named.end(), [&](GroupId group) {
+            return book_.Add(split_.Lies(group, Layout(book_[layout]))) == wanted_[group];
+          });
+      if (!all) continue;
+      specs.push_back(SpecOf(book_[layout]));
+      specs.back().groups = module;
+      for (const GroupId group : named) open[group] = false;
+    }
+    for (const GroupId group : groups()) {
+      if (!open[group]) continue;
+      specs.push_back(SpecOf(book_[wanted_[group]]));
+      specs.back().group = group;
+    }
+    return specs;
+  }
+
+ private:
+  IdRange<GroupId> groups() const { return IdRange<GroupId>(wanted_.size()); }
+
+  static Layout MostFrequent(const Layouts& layouts) {
+    std::vector<int64_t> uses(layouts.layouts.size(), 0);
+    for (const LayoutId id : layouts.of_group) ++uses[id.index()];
+    return layouts
+        .layouts[static_cast<size_t>(std::max_element(uses.begin(), uses.end()) - uses.begin())];
+  }
+
+  // Of each group, where all have the layout.
+  IdVector<GroupId, LayoutId> MadeBy(const Layout& layout) {
+    IdVector<GroupId, LayoutId> made;
+    for (const GroupId group : groups()) made.push_back(book_.Add(split_.Lies(group, layout)));
+    return made;
+  }
+
+  void Serve(IdVector<GroupId, LayoutId>& made) {
+    size_t next = 0;
+    for (const GroupId group : ParameterGroups(graph_)) {
+      const Share& server = base_.shares[next++ % base_.shares.size()];
+      made[group] = book_.Add({AxisId(), {{server.device, 0, 0}}});
+    }
+  }
+
+  size_t Left(const IdVector<GroupId, LayoutId>& made) const {
+    size_t left = 0;
+    for (const GroupId group : groups()) left += made[group] != wanted_[group] ? 1 : 0;
+    return left;
+  }
+
+  // Modules that hold ops of open groups, with those around them; the outermost first.
+  std::vector<std::string> ModulesInQuestion(const IdVector<GroupId, bool>& open) const {
+    std::set<std::string> paths;
+    for (const OpId op : graph_.ops()) {
+      if (open[graph_.group(op)]) paths.insert(graph_.module_path(graph_.op(op).module));
+    }
+    std::vector<std::string> modules;
+    for (std::string& module : ModulePaths(graph_)) {
+      const bool is_glob = module.find_first_of("*?[\\") != std::string::npos;
+      const bool holds = std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+        return OutermostMatch(module, path).has_value();
+      });
+      if (!is_glob && holds) modules.push_back(std::move(module));
+    }
+    return modules;
+  }
+
+  LayoutSpec SpecOf(const Layout& layout) const {
+    LayoutSpec spec;
+    const bool splits = layout.axis.valid() && layout.shares.size() > 1;
+    if (layout.shares.size() > 1) {
+      spec.option = splits ? LayoutOption::kAllReduce : LayoutOption::kDuplicate;
+    }
+    if (splits) spec.axis = axes_.axis(layout.axis).name;
+    for (const Share& share : layout.shares) {
+      LayoutSpec::Device device{cluster_.device(share.device).name, std::nullopt, std::nullopt};
+      if (splits) {
+        device.from = share.from;
+        device.to = share.to;
+      }
+      spec.devices.push_back(std::move(device));
+    }
+    return spec;
+  }
+
+  const Graph& graph_;
+  const NamedAxes& axes_;
+  const Cluster& cluster_;
+  const SplitGroups split_;
+  Layout base_;
+  LayoutBook book_;
+  IdVector<GroupId, LayoutId> wanted_;
+};
+
+}  // namespace
+
+LayoutSpecs StateLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
+                         const Layouts& layouts) {
+  return Writer(graph, axes, cluster, layouts).Write();
+}
+
+}  // namespace placewright

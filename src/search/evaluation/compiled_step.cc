@@ -1,0 +1,87 @@
+#include "search/evaluation/compiled_step.h"
+
+#include <utility>
+
+#include "compile/step_costs.h"
+#include "search/evaluation/simulated.h"
+#include "sharding/separable_results.h"
+#include "sim/placement_check.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+namespace {
+
+bool MakesResultsApart(const DistributedStep& step, const Graph& original) {
+  for (const OpId op : step.graph.ops()) {
+    const OpId origin = step.origin[op];
+    const auto mask = origin.valid() ? SeparableResults(step.graph.op(op)) : std::nullopt;
+    if (mask && mask != SeparableResults(original.op(origin))) return true;
+  }
+  return false;
+}
+
+Result<CompiledStep> CompileWith(const LayoutProblem& problem, const Layouts& layouts,
+                                 const CompileOptions& options) {
+  CompiledStep compiled;
+  PW_ASSIGN(compiled.step, Compile(problem.graph, problem.axes, layouts, problem.cluster, options));
+  PW_ASSIGN(compiled.costs, CostsOfStep(compiled.step, problem.graph, problem.communication,
+                                        problem.cost_options, &compiled.report));
+  const DistributedStep& step = compiled.step;
+  compiled.sim_graph = BuildSimGraph(step.graph, problem.cluster, compiled.costs);
+  PW_RETURN_IF_ERROR(
+      CheckPlacementLegal(compiled.sim_graph, step.graph, problem.cluster, step.placement));
+  compiled.gradients_apart = MakesResultsApart(step, problem.graph);
+  return compiled;
+}
+
+}  // namespace
+
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& plan) {
+  return CompileStep(problem, plan.layouts, {.switches = plan.switches});
+}
+
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
+                                 CompileOptions options) {
+  const bool decided = options.switches.gradients_apart.has_value();
+  PW_ASSIGN(CompiledStep apart, CompileWith(problem, layouts, options));
+  if (decided || !apart.gradients_apart) return apart;
+  // What is ready earlier may come before something that more waits for.
+  options.switches.gradients_apart = false;
+  PW_ASSIGN(CompiledStep together, CompileWith(problem, layouts, options));
+  const Score of_apart = EvaluateStep(apart, problem.policy).score();
+  if (of_apart < EvaluateStep(together, problem.policy).score()) return apart;
+  return together;
+}
+
+Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy, bool feedback) {
+  Simulator simulator(compiled.sim_graph);
+  const SimResult& result = simulator.Run(
+      compiled.step.placement, {.policy = policy, .schedule = feedback, .feedback = feedback});
+  Evaluation evaluation = EvaluationOf(result);
+  evaluation.gradients_apart = compiled.gradients_apart;
+  if (!feedback) return evaluation;
+  evaluation.feedback = FeedbackOf(result);
+  const DistributedStep& step = compiled.step;
+  for (const OpId op : step.graph.ops()) {
+    if (step.graph.op(op).is_view) continue;
+    const OpSpan& span = result.schedule->ops[op];
+    evaluation.feedback->instances.push_back(
+        {step.origin[op], step.placement[op], span.start, span.end});
+  }
+  evaluation.feedback->schedule = {};  // of ops of the compiled step
+  return evaluation;
+}
+
+Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, const StepPlan& plan,
+                                    bool feedback) {
+  PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, plan));
+  return EvaluateStep(compiled, problem.policy, feedback);
+}
+
+Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, const Layouts& layouts,
+                                    CompileOptions options) {
+  PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, layouts, options));
+  return EvaluateStep(compiled, problem.policy);
+}
+
+}  // namespace placewright

@@ -1,0 +1,45 @@
+// A step that is distributed by a plan, as a graph with everything that it takes to simulate it.
+#ifndef PLACEWRIGHT_SEARCH_EVALUATION_COMPILED_STEP_H_
+#define PLACEWRIGHT_SEARCH_EVALUATION_COMPILED_STEP_H_
+
+#include <vector>
+
+#include "base/result.h"
+#include "compile/compiler.h"
+#include "cost/cost_model.h"
+#include "plan/step_plan.h"
+#include "search/evaluator.h"
+#include "search/problem/layout_problem.h"
+#include "sim/engine/sim_graph.h"
+
+namespace placewright {
+
+struct CompiledStep {
+  DistributedStep step;
+  CostTable costs;
+  CostModelReport report;
+  SimGraph sim_graph;
+  bool gradients_apart = false;  // of some op: what StepSwitches came to
+};
+
+// Gradients are made apart (compile/rewrites/separate_gradients.h) as the plan says. Where it does not: where the step is
+// faster for it, or needs less memory that there is not; a step that has some is then compiled and simulated both ways
+// (Evaluator::Compile knows which, mostly). Errors: those of Compile, CostsOfStep; kUnreachable where devices that have
+// to exchange something cannot.
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& plan);
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
+                                 CompileOptions options);
+
+// By the event simulator, with what ran where and when if `feedback`.
+Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy,
+                        bool feedback = false);
+
+// A plan by its compiled step. Errors: those of CompileStep.
+Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, const StepPlan& plan,
+                                    bool feedback = false);
+Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, const Layouts& layouts,
+                                    CompileOptions options);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_EVALUATION_COMPILED_STEP_H_

@@ -1,0 +1,123 @@
+#include "search/evaluation/layout_batches.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "search/evaluation/compiled_step.h"
+#include "search/problem/layout_problem.h"
+
+namespace placewright {
+namespace {
+
+uint64_t Mix(uint64_t hash, int64_t number) {
+  return Random(hash ^ static_cast<uint64_t>(number)).Next();
+}
+
+// However layouts are numbered.
+uint64_t HashOf(const StepPlan& plan) {
+  std::vector<uint64_t> of_layout;
+  for (const Layout& layout : plan.layouts.layouts) {
+    uint64_t hash = Mix(0, layout.axis.value());
+    for (const Share& share : layout.shares) {
+      hash = Mix(Mix(Mix(hash, share.device.value()), share.from), share.to);
+    }
+    of_layout.push_back(hash);
+  }
+  uint64_t hash = Mix(plan.switches.broadcasts ? 1 : 0, plan.switches.fusion.count);
+  for (const LayoutId id : plan.layouts.of_group) {
+    hash = Random(hash ^ of_layout[id.index()]).Next();
+  }
+  return hash;
+}
+
+}  // namespace
+
+LayoutBatches::Slot& LayoutBatches::SlotOf(size_t thread) {
+  while (slots_.size() <= thread) slots_.emplace_back(problem_);
+  return slots_[thread];
+}
+
+std::vector<Result<Evaluation>> LayoutBatches::Evaluate(std::span<const StepPlan> candidates,
+                                                        const EvaluationOptions& options) {
+  std::vector<std::optional<Result<Evaluation>>> made(candidates.size());
+  std::vector<uint64_t> hashes;
+  std::vector<size_t> open;  // candidates
+  const auto limit_of = [&](size_t i) {
+    return options.limits.empty() ? options.abandon_above : options.limits[i];
+  };
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    hashes.push_back(HashOf(candidates[i]));
+    const Evaluation* const known =
+        options.feedback ? nullptr : FindKnown(hashes[i], candidates[i]);
+    if (known == nullptr) {
+      open.push_back(i);
+    } else if (known->step_time > limit_of(i)) {
+      made[i] = Evaluation{.abandoned = true};
+    } else {
+      made[i] = *known;
+    }
+  }
+  const auto threads = static_cast<size_t>(pool_.threads());
+  for (size_t from = 0; from < open.size(); from += threads) {
+    const size_t count = std::min(threads, open.size() - from);
+    SlotOf(count - 1);
+    pool_.ParallelFor(static_cast<int>(count), [&](int slot) {
+      const size_t i = open[from + static_cast<size_t>(slot)];
+      made[i] = EvaluateIn(slots_[static_cast<size_t>(slot)], candidates[i], limit_of(i),
+                           options.feedback);
+    });
+  }
+  for (const size_t i : open) {
+    const bool whole = made[i]->ok() && !made[i]->value().abandoned && !options.feedback;
+    if (whole) Remember(hashes[i], candidates[i], made[i]->value());
+  }
+  std::vector<Result<Evaluation>> results;
+  for (std::optional<Result<Evaluation>>& one : made) results.push_back(*std::move(one));
+  return results;
+}
+
+Result<Evaluation> LayoutBatches::EvaluateIn(Slot& slot, const StepPlan& plan, Nanos limit,
+                                             bool feedback) const {
+  slot.layouts.of_group = slot.book.Add(plan.layouts, problem_.graph.group_count());
+  const std::vector<Layout>& all = slot.book.all();
+  slot.layouts.layouts.insert(slot.layouts.layouts.end(),
+                              all.begin() + static_cast<ptrdiff_t>(slot.layouts.layouts.size()),
+                              all.end());
+  const CompileOptions options{.switches = plan.switches};
+  if (feedback) return slot.evaluator.EvaluateWithFeedback(slot.layouts, options);
+  PW_ASSIGN(Evaluation evaluation, slot.evaluator.Evaluate(slot.layouts, options, limit));
+  evaluation.gradients_apart = slot.evaluator.gradients_apart();
+  return evaluation;
+}
+
+const Evaluation* LayoutBatches::FindKnown(uint64_t hash, const StepPlan& plan) const {
+  const auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& known) {
+    return known.hash == hash && known.plan == plan;
+  });
+  return found == known_.end() ? nullptr : &found->evaluation;
+}
+
+void LayoutBatches::Remember(uint64_t hash, const StepPlan& plan, const Evaluation& evaluation) {
+  known_.push_back({hash, plan, evaluation});
+  if (known_.size() > kKnown) known_.pop_front();
+}
+
+Result<std::shared_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& plan) {
+  if (compiled_ && compiled_->first == plan) {
+    std::shared_ptr<CompiledStep> kept = std::move(compiled_->second);
+    compiled_.reset();
+    return kept;
+  }
+  LayoutBook book;
+  StepPlan decided{book.Of(book.Add(plan.layouts, problem_.graph.group_count())), plan.switches};
+  if (!decided.switches.gradients_apart) {
+    const Result<Evaluation> evaluation = std::move(Evaluate({&decided, 1}, {}).front());
+    if (evaluation.ok()) decided.switches.gradients_apart = evaluation.value().gradients_apart;
+  }
+  PW_ASSIGN(CompiledStep step, CompileStep(problem_, decided));
+  auto made = std::make_shared<CompiledStep>(std::move(step));
+  compiled_.emplace(plan, made);
+  return made;
+}
+
+}  // namespace placewright

@@ -1,0 +1,65 @@
+// Plans of a problem with layouts, several at a time (internal to the module).
+#ifndef PLACEWRIGHT_SEARCH_EVALUATION_LAYOUT_BATCHES_H_
+#define PLACEWRIGHT_SEARCH_EVALUATION_LAYOUT_BATCHES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "plan/layout_book.h"
+#include "plan/step_plan.h"
+#include "search/evaluation/simulated_layouts.h"
+#include "search/evaluator.h"
+
+namespace placewright {
+
+class LayoutBatches {
+ public:
+  // Both must outlive it.
+  LayoutBatches(const LayoutProblem& problem, ThreadPool& pool) : problem_(problem), pool_(pool) {}
+
+  // As Evaluator::EvaluatePlans. What was evaluated lately is known: baselines come to the same on devices that are
+  // alike.
+  std::vector<Result<Evaluation>> Evaluate(std::span<const StepPlan> candidates,
+                                           const EvaluationOptions& options);
+  // As Evaluator::Compile.
+  Result<std::shared_ptr<CompiledStep>> Compile(const StepPlan& plan);
+
+ private:
+  static constexpr size_t kKnown = 64;
+
+  // What one thread works with.
+  struct Slot {
+    explicit Slot(const LayoutProblem& problem) : evaluator(problem) {}
+    LayoutBook book;
+    Layouts layouts;  // all of the book, and those of a plan's groups
+    LayoutEvaluator evaluator;
+  };
+  struct Known {
+    uint64_t hash;
+    StepPlan plan;
+    Evaluation evaluation;
+  };
+
+  Slot& SlotOf(size_t thread);
+  Result<Evaluation> EvaluateIn(Slot& slot, const StepPlan& plan, Nanos limit, bool feedback) const;
+  const Evaluation* FindKnown(uint64_t hash, const StepPlan& plan) const;
+  void Remember(uint64_t hash, const StepPlan& plan, const Evaluation& evaluation);
+
+  const LayoutProblem& problem_;
+  ThreadPool& pool_;
+  std::deque<Slot> slots_;   // by thread
+  std::deque<Known> known_;  // the latest last
+  std::optional<std::pair<StepPlan, std::shared_ptr<CompiledStep>>> compiled_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_EVALUATION_LAYOUT_BATCHES_H_
