@@ -197,7 +197,7 @@ int Steps(const Loaded& loaded) {
   const auto prepared =
       PreparedProblem::Prepare(problem.graph, problem.cluster, problem.costs, settings).Take();
   const PlannerTable planners = MakeLayoutPlanners();
-  for (const std::unique_ptr<Planner>& planner : planners) {
+  for (const std::shared_ptr<const Planner>& planner : planners) {
     PlannerOptions options;
     options.started = std::chrono::steady_clock::now();
     const Result<PlannerResult> planned =

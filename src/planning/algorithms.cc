@@ -7,11 +7,11 @@ namespace placewright {
 Algorithms::Algorithms(const PlannerSettings& settings, PlannerTable more)
     : table_(MakeSearchPlanners(settings)) {
   PlannerTable layouts = MakeLayoutPlanners();
-  for (std::unique_ptr<Planner>& planner : layouts) table_.push_back(std::move(planner));
-  for (std::unique_ptr<Planner>& planner : more) table_.push_back(std::move(planner));
+  for (std::shared_ptr<const Planner>& planner : layouts) table_.push_back(std::move(planner));
+  for (std::shared_ptr<const Planner>& planner : more) table_.push_back(std::move(planner));
   auto_ = MakeAuto(table_);
   all_.push_back(auto_.get());
-  for (const std::unique_ptr<Planner>& planner : table_) all_.push_back(planner.get());
+  for (const std::shared_ptr<const Planner>& planner : table_) all_.push_back(planner.get());
 }
 
 Result<const Planner*> Algorithms::Find(std::string_view name) const {

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,8 +36,12 @@
 #include "plan/placement.h"
 #include "plan/plan.h"
 #include "plan/schedule.h"
+#include "plan/sfb_mode.h"
+#include "planning/largest_batch.h"
 
 namespace placewright {
+
+class Planner;  // of a learned one: learned_planners.h
 
 struct ReadGraphOptions {
   std::optional<int64_t> batch{};               // another batch size than the file's
@@ -54,6 +59,9 @@ Result<Graph> ReadGraph(const std::string& path, const ReadGraphOptions& options
 // A file (YAML or JSON) or the name of a preset ("4xP100"). GPUs for which the description states
 // no memory reserve keep 5% free. Errors: those of the reader, kUnknownName with near names.
 Result<Cluster> ReadCluster(const std::string& path_or_preset);
+
+// Layouts by hand (docs/formats/layouts.md). Errors: those of the reader.
+Result<DistributionSpec> ReadLayouts(const std::string& path);
 
 struct PlanProgress {
   std::string_view algorithm;
@@ -82,9 +90,18 @@ struct PlanRequest {
   std::optional<Placement> initial{};  // a placement to start from
   // Called from the calling thread, a few times a second and at every improvement.
   std::function<void(const PlanProgress&)> progress{};
-  // kReplicated: ops may be split and copied over devices, too, where the graph's batch is proven to follow
-  // (Graph::batch_scaling); of modelled costs alone. Else every op is whole, on one device.
-  PlanSpace space = PlanSpace::kPlaced;
+  // Whether ops may be split and copied over devices (kReplicated), or are whole, on one device each (kPlaced). None: as
+  // the algorithm has it; `auto` splits where the graph's batch is proven to follow (Graph::batch_scaling), costs are
+  // modelled, and nothing is given to start from.
+  std::optional<PlanSpace> space{};
+  bool local_batch_norm = false;  // of split batch norms: each part by the statistics of its own samples
+  SfbMode sfb = SfbMode::kNone;   // of plans that split ops: gradients recomputed from gathered factors
+  // Layouts by hand, in the place of an algorithm's (ReadLayouts).
+  std::optional<DistributionSpec> layouts{};
+  // A cost store (docs/formats/cost-store.md): what was measured there replaces modelled times. "": none.
+  std::string cost_store{};
+  // Further algorithms, by their names (LearnedPlanners); `auto` runs those that say so.
+  std::vector<std::shared_ptr<const Planner>> planners{};
 };
 
 struct PlannedStep {
@@ -109,6 +126,23 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
                              const PlanRequest& request = {});
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                              const PlanRequest& request = {});
+
+// The step at a batch, recorded or read anew. An error of the batch (kBatchScaling, kTooLarge, kNotRecordable,
+// kGraphShape, kField) says that there is none at it.
+using GraphAtBatch = std::function<Result<Graph>(int64_t batch)>;
+
+struct PlannedBatch {
+  LargestBatch found;            // with its trials; batch at least 1
+  std::vector<BatchRate> rates;  // of the trials' plans at some batches: the best is at one of them
+  PlannedStep step;              // at the largest batch
+};
+
+// Plans for the largest batch that fits, on GPUs alone where there are some: trials first, which double from `start` and
+// then bisect (planning/largest_batch.h), then a search at that batch as PlanStep has it, whose result is at least the
+// trials' plan. The request's time is that of the search. Errors: kInfeasible or kNothingFound where batch 1 does not fit;
+// kInterrupted; kUsage (`initial`, which would be of another batch); those of `graph_at` and of PlanStep.
+Result<PlannedBatch> PlanLargestBatch(const GraphAtBatch& graph_at, const Cluster& cluster,
+                                      const PlanRequest& request = {}, int64_t start = 1);
 
 }  // namespace placewright
 

@@ -3,14 +3,16 @@
 
 #include "base/text.h"
 #include "cost/cost_model.h"
+#include "formats/cost_store/measured_reader.h"
 #include "formats/input.h"
+#include "formats/plan/layouts_json.h"
 #include "planning/algorithms.h"
+#include "planning/batch_trials.h"
 #include "planning/placewright.h"
-#include "planning/prepared_problem.h"
+#include "planning/plan_session.h"
 #include "planning/replay.h"
 #include "planning/search_budget.h"
-#include "search/evaluation/compiled_step.h"
-#include "search/problem/layout_problem.h"
+#include "search/evaluation/group_placement.h"
 #include "sim/communication_use.h"
 #include "sim/placement_check.h"
 
@@ -19,30 +21,20 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-PlannerOptions OptionsOf(const PlanRequest& request, Clock::time_point started) {
-  PlannerOptions options;
-  options.budget = MakeSearchBudget(request.time, request.iterations, started);
-  options.budget.stop = request.stop;
-  options.seed = request.seed;
-  options.threads = std::max(1, request.threads);
-  options.started = started;
-  if (request.progress) {
-    options.progress = [&request](const PlannerOptions::Progress& progress) {
-      request.progress({progress.algorithm, progress.iterations, progress.best, progress.feasible});
-    };
-  }
-  return options;
+Error UsageError(const std::string& why, const std::string& remedy) {
+  return MakeError(ErrorCode::kUsage, why, "", remedy);
 }
+
+Error Cancelled() { return MakeError(ErrorCode::kCancelled, "stopped before there was any plan"); }
 
 Status CheckLimits(const PlanRequest& request) {
   if (request.iterations && *request.iterations < 0) {
-    return MakeError(ErrorCode::kUsage, "fewer than 0 iterations were asked for", "",
-                     "Give 0 or more, or none for no limit.");
+    return UsageError("fewer than 0 iterations were asked for",
+                      "Give 0 or more, or none for no limit.");
   }
   if (request.threads > kMaxThreads) {
-    return MakeError(ErrorCode::kUsage,
-                     "more than " + std::to_string(kMaxThreads) + " threads were asked for", "",
-                     "Give as many as there are cores.");
+    return UsageError("more than " + std::to_string(kMaxThreads) + " threads were asked for",
+                      "Give as many as there are cores.");
   }
   return Ok();
 }
@@ -51,105 +43,211 @@ SchedulingPolicy PolicyOf(const PlanRequest& request, const Graph& graph) {
   return request.policy.value_or(DefaultPolicy(graph.format()));
 }
 
-Error NoSuchSpace(const std::string& why, const std::string& remedy) {
-  return MakeError(ErrorCode::kUsage, why, "", remedy);
-}
-
-Result<std::unique_ptr<LayoutProblem>> LayoutsOf(const Graph& graph, const Cluster& cluster,
-                                                 const CostOptions& costs,
-                                                 const PlanRequest& request) {
-  if (request.space == PlanSpace::kPlaced) return std::unique_ptr<LayoutProblem>();
-  if (request.space == PlanSpace::kPipelined) {
-    return NoSuchSpace("pipelines are not planned", "Ask for kPlaced or kReplicated.");
+// A request with the planner that it names.
+class Request {
+ public:
+  static Result<std::unique_ptr<Request>> Make(const PlanRequest& request) {
+    auto made = std::make_unique<Request>(request);
+    PW_ASSIGN(made->planner_, made->algorithms_.Find(request.algorithm));
+    if (request.initial) {
+      PW_RETURN_IF_ERROR(made->algorithms_.CheckTakesInit(*made->planner_));
+    }
+    PW_RETURN_IF_ERROR(CheckLimits(request));
+    return made;
   }
-  if (graph.batch_scaling() == nullptr) {
-    return NoSuchSpace(
+  explicit Request(const PlanRequest& request)
+      : in(request), algorithms_({}, PlannerTable(request.planners)) {}
+
+  const Planner& planner() const { return *planner_; }
+
+  // Errors: kUsage (a space that cannot be had).
+  Result<bool> Splits(const Graph& graph, const Cluster& cluster) const {
+    if (in.space == PlanSpace::kPipelined) {
+      return UsageError("pipelines are not planned", "Ask for kPlaced or kReplicated.");
+    }
+    const bool must = in.layouts || planner_->space() != PlanSpace::kPlaced;
+    if (must && in.space == PlanSpace::kPlaced) {
+      return UsageError((in.layouts ? "layouts" : std::string(planner_->name())) +
+                            " may split ops, which kPlaced forbids",
+                        "Leave the space out, or ask for kReplicated.");
+    }
+    const bool by_default = !in.space && !must && in.algorithm == "auto" && !in.initial &&
+                            SplitsByDefault(graph, cluster);
+    if (!must && !by_default && in.space != PlanSpace::kReplicated) return false;
+    if (graph.batch_scaling() != nullptr) return true;
+    return UsageError(
         "no op can be split: it is not proven how sizes of " + Printable(graph.name()) +
             " follow its batch",
         "Read an ONNX model with prove_batch, record the step anew, or ask for kPlaced.");
   }
-  return LayoutProblem::Make(graph, cluster, costs, PolicyOf(request, graph));
-}
 
-// A plan that splits or copies ops is its compiled step, from here on.
-Result<PlannedStep> PlannedOf(const PreparedProblem& prepared, const LayoutProblem& layouts,
-                              PlannerResult& result, const PlanRequest& request,
-                              Clock::time_point started) {
-  PW_ASSIGN(const std::shared_ptr<CompiledStep> made, prepared.evaluator().Compile(result.plan));
-  CompiledStep& compiled = *made;
-  DistributedStep& step = compiled.step;
-  PW_ASSIGN(SimResult replay, Replay(compiled.sim_graph, step.graph, layouts.cluster,
-                                     step.placement, layouts.policy));
+  Result<CostOptions> CostsOn(const Cluster& cluster) const {
+    if (!IsCostProfile(in.cost_profile)) {
+      return UsageError("there is no cost profile \"" + Printable(in.cost_profile) + "\"",
+                        "The profiles are default and tf1.");
+    }
+    CostOptions costs;
+    costs.profile = in.cost_profile;
+    PW_ASSIGN(costs.precision, ParseFloatPrecision(in.precision));
+    if (in.cost_store.empty()) return costs;
+    PW_ASSIGN(costs.measured, ReadMeasured(in.cost_store, cluster));
+    PW_ASSIGN(costs.measured_collectives, ReadMeasuredCollectives(in.cost_store));
+    return costs;
+  }
+
+  PlannerOptions Options(Clock::time_point started) const {
+    PlannerOptions options;
+    options.budget = MakeSearchBudget(in.time, in.iterations, started);
+    options.budget.stop = in.stop;
+    options.seed = in.seed;
+    options.threads = std::max(1, in.threads);
+    options.started = started;
+    if (in.progress) {
+      options.progress = [this](const PlannerOptions::Progress& progress) {
+        in.progress({progress.algorithm, progress.iterations, progress.best, progress.feasible});
+      };
+    }
+    return options;
+  }
+
+  const PlanRequest& in;
+
+ private:
+  const Algorithms algorithms_;
+  const Planner* planner_ = nullptr;
+};
+
+// What is planned: a graph with costs, and how parts of its ops cost what they do, if they may be split.
+struct Subject {
+  const Graph& graph;
+  const Cluster& cluster;
+  const CostTable& costs;
+  const CostOptions* parts;
+};
+
+Result<PlannedStep> PlannedInParts(const PlanSession& session, const Subject& subject,
+                                   PlannerResult& result, uint64_t seed, double seconds) {
+  PW_ASSIGN(PlanSession::Compiled compiled, session.Compile(result));
+  DistributedStep& step = compiled.step->step;
+  const SchedulingPolicy policy = session.problem().policy;
+  PW_ASSIGN(SimResult replay, Replay(compiled.step->sim_graph, step.graph, subject.cluster,
+                                     step.placement, policy));
   PlannedStep planned;
-  planned.plan = MakePlan(
-      result, replay, {step.graph, layouts.cluster, compiled.costs, step.placement, layouts.policy},
-      request.seed, std::chrono::duration<double>(Clock::now() - started).count());
-  if (const std::optional<Bound>& bound = prepared.replicated_bound()) {
+  planned.plan =
+      MakePlan(result, replay,
+               {step.graph, subject.cluster, compiled.step->costs, step.placement, policy}, seed,
+               seconds);
+  if (const std::optional<Bound>& bound = session.prepared().replicated_bound()) {
     planned.plan.lower_bound = bound->value;
     planned.bound_argument = bound->argument;
   }
-  Distribution& distribution = planned.plan.distribution.emplace();
-  distribution.spec = StatePlan(layouts, result.plan);
-  distribution.spec.switches.gradients_apart = compiled.gradients_apart;
-  distribution.communication = UseOfCommunication(step.graph, compiled.costs, *replay.schedule);
-  distribution.samples = layouts.graph.batch();
+  compiled.distribution.communication =
+      UseOfCommunication(step.graph, compiled.step->costs, *replay.schedule);
+  planned.plan.distribution = std::move(compiled.distribution);
   planned.placement = std::move(step.placement);
   planned.schedule = *std::move(replay.schedule);
   planned.compiled = std::move(step.graph);
   return planned;
 }
 
-Error Cancelled() { return MakeError(ErrorCode::kCancelled, "stopped before there was any plan"); }
-
-void NameRequest(const PlanRequest& request, const Cluster& cluster, PlannerResult& result,
-                 PlannedStep& planned) {
-  planned.plan.cost_profile = request.cost_profile;
-  planned.plan.precision = request.precision;
-  planned.notes = cluster.notes();
-  planned.notes.insert(planned.notes.end(), result.notes.begin(), result.notes.end());
-}
-
-// `layouts`: nullptr where ops stay whole.
-Result<PlannedStep> Search(const Graph& graph, const Cluster& cluster, const CostTable& costs,
-                           const LayoutProblem* layouts, const PlanRequest& request) {
-  const Clock::time_point started = Clock::now();
-  const Algorithms algorithms;
-  PW_ASSIGN(const Planner* planner, algorithms.Find(request.algorithm));
-  if (request.initial) PW_RETURN_IF_ERROR(algorithms.CheckTakesInit(*planner));
-  PW_RETURN_IF_ERROR(CheckLimits(request));
-  ProblemSettings settings;
-  settings.constraints = request.constraints;
-  settings.policy = PolicyOf(request, graph);
-  settings.threads = std::max(1, request.threads);
-  settings.layouts = layouts;
-  PlannerOptions options = OptionsOf(request, started);
-  settings.advice = ForAdvice(options.budget, started);
-  if (request.stop.StopRequested()) return Cancelled();
-  PW_ASSIGN(const std::unique_ptr<PreparedProblem> prepared,
-            PreparedProblem::Prepare(graph, cluster, costs, settings));
-  const Problem& problem = prepared->problem();
-  if (request.initial) {
-    PW_RETURN_IF_ERROR(CheckPlacementLegal(problem.sim_graph, graph, cluster, *request.initial));
-    options.initial = PlanOf(graph, *request.initial);
-  }
-  if (request.stop.StopRequested()) return Cancelled();
-  options.bound = prepared->search_bound();
-  PW_ASSIGN(PlannerResult result, planner->Plan(problem, prepared->evaluator(), options));
+Result<PlannedStep> PlannedWhole(const PlanSession& session, const PlannerResult& result,
+                                 uint64_t seed, double seconds) {
+  PW_ASSIGN(SimResult replay, Replay(session.prepared(), result));
   PlannedStep planned;
-  if (result.space != PlanSpace::kPlaced) {
-    PW_ASSIGN(planned, PlannedOf(*prepared, *layouts, result, request, started));
-    NameRequest(request, cluster, result, planned);
-    return planned;
-  }
-  const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
-  PW_ASSIGN(SimResult replay, Replay(*prepared, result));
-  planned.plan = MakePlan(*prepared, result, replay, request.seed, seconds);
-  planned.placement = PlacementOf(graph, result.plan);
+  planned.plan = MakePlan(session.prepared(), result, replay, seed, seconds);
+  planned.placement = PlacementOf(session.problem(), result.plan);
   planned.schedule = *std::move(replay.schedule);
-  planned.bound_argument = prepared->bound().argument;
-  NameRequest(request, cluster, result, planned);
+  planned.bound_argument = session.prepared().bound().argument;
   return planned;
 }
+
+// `trials`: that chose the batch; or nullptr.
+Result<PlannerResult> Search(const Request& request, PlanSession& session, PlannerOptions options,
+                             const MaxBatch* trials) {
+  const PlanRequest& in = request.in;
+  const Problem& problem = session.problem();
+  if (in.layouts) return session.TakeLayouts(*in.layouts);
+  if (in.initial) {
+    PW_RETURN_IF_ERROR(
+        CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, *in.initial));
+    options.initial = PlanOf(*problem.graph, *in.initial);
+  }
+  if (trials != nullptr) options.initial = StartOf(*trials);
+  if (in.stop.StopRequested()) return Cancelled();
+  options.bound = session.prepared().search_bound();
+  PW_ASSIGN(PlannerResult result,
+            request.planner().Plan(problem, session.evaluator(), options));
+  if (trials != nullptr) TakeTrialsPlan(*trials, problem, result);
+  return result;
+}
+
+Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
+                         const MaxBatch* trials = nullptr) {
+  const PlanRequest& in = request.in;
+  const Clock::time_point started = Clock::now();
+  ProblemSettings settings;
+  settings.constraints = in.constraints;
+  settings.policy = PolicyOf(in, subject.graph);
+  settings.threads = std::max(1, in.threads);
+  const PlannerOptions options = request.Options(started);
+  settings.advice = ForAdvice(options.budget, started);
+  if (in.stop.StopRequested()) return Cancelled();
+  PW_ASSIGN(const std::unique_ptr<PlanSession> session,
+            PlanSession::Open(subject.graph, subject.cluster, subject.costs, subject.parts,
+                              {.local_batch_norm = in.local_batch_norm}, settings));
+  PW_ASSIGN(PlannerResult result, Search(request, *session, options, trials));
+  if (!options.budget.Stopped()) {
+    PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, started, result));
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
+  PW_ASSIGN(PlannedStep planned,
+            result.space == PlanSpace::kPlaced
+                ? PlannedWhole(*session, result, in.seed, seconds)
+                : PlannedInParts(*session, subject, result, in.seed, seconds));
+  planned.plan.cost_profile = in.cost_profile;
+  planned.plan.precision = in.precision;
+  planned.notes = subject.cluster.notes();
+  planned.notes.insert(planned.notes.end(), result.notes.begin(), result.notes.end());
+  return planned;
+}
+
+// A step at one batch, with all that its problem points to.
+class RecordedAtBatch : public ProblemAtBatch {
+ public:
+  static Result<std::unique_ptr<RecordedAtBatch>> Make(const Request& request,
+                                                       const GraphAtBatch& graph_at,
+                                                       const Cluster& cluster, int64_t batch) {
+    PW_ASSIGN(Graph graph, graph_at(batch));
+    auto made = std::make_unique<RecordedAtBatch>(std::move(graph), cluster);
+    PW_ASSIGN(made->options_, request.CostsOn(cluster));
+    PW_ASSIGN(made->costs_, ModelCosts(made->graph_, cluster, made->options_));
+    PW_ASSIGN(made->problem_, BuildProblem(made->graph_, cluster, made->costs_,
+                                           request.in.constraints,
+                                           PolicyOf(request.in, made->graph_)));
+    PW_ASSIGN(made->splits_, request.Splits(made->graph_, cluster));
+    if (!made->splits_) return made;
+    PW_ASSIGN(made->layouts_, LayoutProblem::Make(made->graph_, cluster, made->options_,
+                                                  made->problem_.policy));
+    made->layouts_->local_batch_norm =
+        request.in.local_batch_norm && made->layouts_->HasBatchNorms();
+    made->problem_.layouts = made->layouts_.get();
+    return made;
+  }
+  RecordedAtBatch(Graph graph, const Cluster& cluster)
+      : graph_(std::move(graph)), cluster_(cluster) {}
+
+  const Problem& problem() const override { return problem_; }
+  Subject subject() const { return {graph_, cluster_, costs_, splits_ ? &options_ : nullptr}; }
+
+ private:
+  const Graph graph_;
+  const Cluster& cluster_;
+  CostOptions options_;
+  CostTable costs_;
+  bool splits_ = false;
+  std::unique_ptr<LayoutProblem> layouts_;
+  Problem problem_;
+};
 
 }  // namespace
 
@@ -172,29 +270,58 @@ Result<Cluster> ReadCluster(const std::string& path_or_preset) {
   return std::move(loaded.cluster);
 }
 
+Result<DistributionSpec> ReadLayouts(const std::string& path) {
+  return ReadDistributionSpec(path);
+}
+
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
                              const PlanRequest& request) {
-  if (!IsCostProfile(request.cost_profile)) {
-    return MakeError(ErrorCode::kUsage,
-                     "there is no cost profile \"" + Printable(request.cost_profile) + "\"", "",
-                     "The profiles are default and tf1.");
-  }
-  CostOptions costs;
-  costs.profile = request.cost_profile;
-  PW_ASSIGN(costs.precision, ParseFloatPrecision(request.precision));
-  PW_ASSIGN(const CostTable modelled, ModelCosts(graph, cluster, costs));
-  PW_ASSIGN(const std::unique_ptr<LayoutProblem> layouts,
-            LayoutsOf(graph, cluster, costs, request));
-  return Search(graph, cluster, modelled, layouts.get(), request);
+  PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
+  PW_ASSIGN(const CostOptions options, made->CostsOn(cluster));
+  PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, options));
+  PW_ASSIGN(const bool splits, made->Splits(graph, cluster));
+  return PlanSubject(*made, {graph, cluster, costs, splits ? &options : nullptr});
 }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                              const PlanRequest& request) {
-  if (request.space != PlanSpace::kPlaced) {
-    return NoSuchSpace("costs of whole ops say nothing of their parts",
-                       "Leave the costs out, so that they are modelled, or ask for kPlaced.");
+  PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
+  const bool splits = request.layouts || made->planner().space() != PlanSpace::kPlaced ||
+                      request.space.value_or(PlanSpace::kPlaced) != PlanSpace::kPlaced;
+  if (splits) {
+    return UsageError("costs of whole ops say nothing of their parts",
+                      "Leave the costs out, so that they are modelled, or ask for kPlaced.");
   }
-  return Search(graph, cluster, costs, nullptr, request);
+  return PlanSubject(*made, {graph, cluster, costs, nullptr});
+}
+
+Result<PlannedBatch> PlanLargestBatch(const GraphAtBatch& graph_at, const Cluster& cluster,
+                                      const PlanRequest& request, int64_t start) {
+  if (request.initial) {
+    return UsageError("a placement to start from is of one batch",
+                      "Leave `initial` out, or plan at that batch (PlanStep).");
+  }
+  PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
+  BatchTrialOptions options;
+  options.at_batch = [&](int64_t batch) -> Result<std::unique_ptr<ProblemAtBatch>> {
+    PW_ASSIGN(auto at, RecordedAtBatch::Make(*made, graph_at, cluster, batch));
+    return std::unique_ptr<ProblemAtBatch>(std::move(at));
+  };
+  options.asked = &made->planner();
+  options.layouts = request.layouts;
+  options.planning.budget.stop = request.stop;
+  options.planning.threads = std::max(1, request.threads);
+  options.planning.seed = request.seed;
+  options.planning.started = Clock::now();
+  BatchTrials trials(std::move(options));
+  PW_ASSIGN(MaxBatchOrTrials found,
+            FindMaxBatch(trials, std::max<int64_t>(1, start), request.stop));
+  if (!found.found) return NoBatchFits(found.trials.back());
+  PW_ASSIGN(const std::unique_ptr<RecordedAtBatch> at,
+            RecordedAtBatch::Make(*made, graph_at, cluster, found.found->found.batch));
+  PW_ASSIGN(PlannedStep step, PlanSubject(*made, at->subject(), &*found.found));
+  return PlannedBatch{std::move(found.found->found), std::move(found.found->rates),
+                      std::move(step)};
 }
 
 }  // namespace placewright

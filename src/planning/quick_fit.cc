@@ -37,7 +37,7 @@ class FitFinder {
     }
     QuickFit found;
     if (replicated) {
-      for (const std::unique_ptr<Planner>& planner : MakeLayoutPlanners()) {
+      for (const std::shared_ptr<const Planner>& planner : MakeLayoutPlanners()) {
         if (planner->iterative() || !planner->finds_what_fits()) continue;
         if (Fits(*planner, problem_, *of_all_, found)) return found;
       }
@@ -69,12 +69,12 @@ class FitFinder {
 
   bool PlacementFits(QuickFit& found) {
     const PlannerTable table = MakeSearchPlanners();
-    for (const std::unique_ptr<Planner>& planner : table) {
+    for (const std::shared_ptr<const Planner>& planner : table) {
       if (planner->iterative() || !planner->in_auto() || planner->RunsLast(on_gpus_)) continue;
       if (Fits(*planner, on_gpus_, *of_gpus_, found)) return true;
     }
     if (found.fits) return true;
-    for (const std::unique_ptr<Planner>& planner : table) {
+    for (const std::shared_ptr<const Planner>& planner : table) {
       const IterativePlanner* const search = planner->AsIterative();
       if (search != nullptr && search->finds_what_fits()) return SearchFits(*search, found);
     }

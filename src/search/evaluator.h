@@ -125,9 +125,10 @@ class Evaluator {
   // So many plans are evaluated at a time.
   virtual int threads() const { return 1; }
   // The step of a plan of a problem with layouts, with gradients made apart where that is better, if the plan does not
-  // say it. That of the last plan is kept: the next call with the same plan hands it over. Errors: those of CompileStep;
-  // kUsage.
-  virtual Result<std::shared_ptr<CompiledStep>> Compile(const StepPlan& plan);
+  // say it. Errors: those of CompileStep; kUsage.
+  virtual Result<std::unique_ptr<CompiledStep>> Compile(const StepPlan& plan);
+  // The same to look at. It is kept until the next call, and handed over where that is Compile of the same plan.
+  virtual Result<const CompiledStep*> CompileAndKeep(const StepPlan& plan);
   // `memory_limit`: bytes that the incremental form may keep, about.
   virtual std::unique_ptr<MoveEvaluator> StartMoves(size_t memory_limit) = 0;
   // The same kind of evaluator for the problem, or for a variant of it (other capacities, say),

@@ -49,7 +49,7 @@ PlannerOptions Options(int64_t iterations) {
 // The search moves even where it could enumerate all placements: its moves are tested here.
 PlannerTable MovingTable() {
   PlannerTable table = MakeSearchPlanners();
-  for (std::unique_ptr<Planner>& planner : table) {
+  for (std::shared_ptr<const Planner>& planner : table) {
     if (planner->name() == "local-search") planner = std::make_unique<LocalSearchPlanner>(false);
   }
   return table;

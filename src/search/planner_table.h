@@ -13,7 +13,8 @@
 
 namespace placewright {
 
-using PlannerTable = std::vector<std::unique_ptr<Planner>>;
+// Shared: whoever uses the library may hand in planners of its own, for several tables.
+using PlannerTable = std::vector<std::shared_ptr<const Planner>>;
 
 // With what the planners are built.
 struct PlannerSettings {

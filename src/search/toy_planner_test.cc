@@ -151,7 +151,7 @@ TEST(ToyPlanner, GetsFeedbackOfTheCompiledStep) {
     const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);
     const StepPlan plan = ResolvePlan(*tiny.layouts, EvenSplit()).Take();
     const Evaluation fast = evaluator->EvaluatePlan(plan, {.feedback = true}).Take();
-    const std::shared_ptr<CompiledStep> compiled = evaluator->Compile(plan).Take();
+    const std::unique_ptr<CompiledStep> compiled = evaluator->Compile(plan).Take();
     const Evaluation whole = EvaluateStep(*compiled, tiny.layouts->policy, /*feedback=*/true);
     EXPECT_EQ(fast.step_time, whole.step_time);
     std::vector<Feedback::Instance> one = fast.feedback->instances;

@@ -99,13 +99,13 @@ class Model {
   }
 
   // Under the costs as they are.
-  Steps StepsOf() { return StepsOf(planning_->prepared->evaluator()); }
+  Steps StepsOf() { return StepsOf(planning_->prepared().evaluator()); }
   Result<Steps> StepsUnder(const Random& random) {
     const Problem& problem = planning_->problem();
     const CostTable costs = Perturbed(*problem.costs, random);
     PW_ASSIGN(const Problem variant, BuildProblem(*problem.graph, *problem.cluster, costs,
                                                   problem.constraints, problem.policy));
-    return StepsOf(*planning_->prepared->evaluator().ForProblem(variant, 1));
+    return StepsOf(*planning_->prepared().evaluator().ForProblem(variant, 1));
   }
 
  private:

@@ -61,7 +61,7 @@ Result<Placement> PlanOf(const Planning& planning, std::string_view algorithm, d
                                                     std::chrono::duration<double>(seconds));
   }
   PW_ASSIGN(const PlannerResult planned,
-            planner->Plan(planning.problem(), planning.prepared->evaluator(), options));
+            planner->Plan(planning.problem(), planning.prepared().evaluator(), options));
   return PlacementOf(planning.problem(), planned.plan);
 }
 
@@ -74,7 +74,7 @@ Result<Placement> PlacementByHand(const Planning& planning, bool recurrent) {
   if (recurrent) return PlanOf(planning, "expert", 0);
   PW_ASSIGN(Placement layered, PlanOf(planning, "layered", 0));
   Placement one = OnOneGpu(planning.problem());
-  Evaluator& evaluator = planning.prepared->evaluator();
+  Evaluator& evaluator = planning.prepared().evaluator();
   const bool better = evaluator.EvaluateOne(one).score() < evaluator.EvaluateOne(layered).score();
   return better ? std::move(one) : std::move(layered);
 }
@@ -101,7 +101,7 @@ Result<StudyRun> PlanAtOnce(const WantedRun& wanted) {
   const Clock::time_point start = Clock::now();
   PW_ASSIGN(const Placement placement, plan());
   run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  const Evaluation evaluation = planning->prepared->evaluator().EvaluateOne(placement);
+  const Evaluation evaluation = planning->prepared().evaluator().EvaluateOne(placement);
   if (evaluation.feasible) point.best = point.mean = Seconds(evaluation.step_time);
   run.curve.push_back(point);
   run.placement = DigitsOf(problem, placement);
@@ -144,7 +144,7 @@ class KeptTraining {
     TrainingRequest request;
     for (const RunKey& key : keys_) {
       PW_ASSIGN(std::unique_ptr<Planning> planning, PrepareRun(key));
-      request.problems.push_back({&planning->problem(), &planning->prepared->evaluator()});
+      request.problems.push_back({&planning->problem(), &planning->prepared().evaluator()});
       plannings.push_back(std::move(planning));
     }
     request.options.seed = keys_.front().seed;
@@ -270,7 +270,7 @@ Result<StudyRun> LikeliestOf(const WantedRun& wanted, const StoredPolicy& policy
   PW_ASSIGN(const AgentSettings settings, SettingsOf(whole));
   PW_ASSIGN(const TrainingStarter starter, TrainingStarter::Make(settings.algorithm()));
   TrainingRequest request;
-  request.problems = {{&planning->problem(), &planning->prepared->evaluator()}};
+  request.problems = {{&planning->problem(), &planning->prepared().evaluator()}};
   request.options.seed = wanted.key.seed;
   request.options.started = Clock::now();
   request.start = &policy;

@@ -211,7 +211,7 @@ class CompareCommand : public Command {
     space_.where_proven = !asked && !app_.Given("--space");  // as `plan` does
     PW_ASSIGN(const std::unique_ptr<Planning> planning,
               Prepare(input_, search_, asked || space_.where_proven ? &space_ : nullptr));
-    const bool distributes = planning->layouts != nullptr;
+    const bool distributes = planning->layouts() != nullptr;
     if (space_.where_proven && distributes) context.console.Note(kMayBeSplit);
     Comparison comparison;
     std::vector<const Planner*> planners;
@@ -239,10 +239,9 @@ class CompareCommand : public Command {
       }
     }
     if (!space_.layouts.empty() && !interrupted) {
-      PlannerResult given;
-      given.algorithm = "layouts";
-      PW_ASSIGN(const DistributionSpec spec, ReadGivenLayouts(space_, *planning->layouts));
-      PW_ASSIGN(given.plan, ResolvePlan(*planning->layouts, spec).InFile(space_.layouts));
+      PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
+      PW_ASSIGN(PlannerResult given,
+                planning->session->TakeLayouts(std::move(spec)).InFile(space_.layouts));
       Entry entry{"layouts", "layouts"};
       PW_RETURN_IF_ERROR(
           FillDistributed(*planning, given, space_.layouts, entry, &comparison.devices));
@@ -279,11 +278,11 @@ class CompareCommand : public Command {
     PW_ASSIGN(Budget budget, MakeBudget(search_, start));
     budget.stop = StopToken(&interrupted);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
-    options.bound = planning.prepared->search_bound();
+    options.bound = planning.prepared().search_bound();
     options.started = start;
     options.given = GivenPlacement(planning.inputs, planning.problem().sim_graph);
     Result<PlannerResult> planned =
-        planner.Plan(planning.problem(), planning.prepared->evaluator(), options);
+        planner.Plan(planning.problem(), planning.prepared().evaluator(), options);
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
     if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
     for (const std::string& note : result.notes) context.console.Note(note);
@@ -314,11 +313,9 @@ class CompareCommand : public Command {
   static Status FillDistributed(const Planning& planning, PlannerResult& result,
                                 const std::string& file, Entry& entry,
                                 std::vector<DeviceUse>* devices) {
-    PW_ASSIGN(const std::shared_ptr<CompiledStep> compiled,
-              planning.prepared->evaluator().Compile(result.plan).InFile(file));
+    PW_ASSIGN(PlanSession::Compiled compiled, planning.session->Compile(result).InFile(file));
     PW_ASSIGN(const DistributedInputs distributed,
-              Distribute(planning.inputs, *planning.layouts,
-                         StatePlan(*planning.layouts, result.plan), *compiled));
+              Distribute(planning.inputs, *planning.layouts(), std::move(compiled)));
     PW_ASSIGN(const SimResult replay, Simulate(distributed));
     const Graph& graph = distributed.inputs.graph.graph;
     entry.feasible = replay.feasible;
@@ -329,7 +326,7 @@ class CompareCommand : public Command {
     entry.notes = result.notes;
     entry.devices = DevicesInUse(distributed.placement, graph, distributed.inputs.cluster.cluster);
     entry.space = PlanSpace::kReplicated;
-    if (const auto& bound = planning.prepared->replicated_bound()) entry.bound = bound->value;
+    if (const auto& bound = planning.prepared().replicated_bound()) entry.bound = bound->value;
     entry.distribution = distributed.distribution;
     entry.distribution->communication =
         UseOfCommunication(graph, distributed.inputs.costs, *replay.schedule);

@@ -150,7 +150,7 @@ class PlanCommand : public Command {
           context.console);
     }
     PW_ASSIGN(const std::unique_ptr<Planning> planning, std::move(prepared));
-    if (space_.where_proven && planning->layouts) {
+    if (space_.where_proven && planning->layouts() != nullptr) {
       context.console.Note(kMayBeSplit);
     }
     PW_RETURN_IF_ERROR(
@@ -159,9 +159,11 @@ class PlanCommand : public Command {
     budget.stop = StopToken(&interrupted);
     LeaveTimeToWrite(planning->loaded, Clock::now(), &budget);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
-    options.bound = planning->prepared->search_bound();
+    options.bound = planning->prepared().search_bound();
     if (!space_.layouts.empty()) {
-      PW_ASSIGN(PlannerResult given, GivenLayouts(*planning));
+      PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
+      PW_ASSIGN(PlannerResult given,
+                planning->session->TakeLayouts(std::move(spec)).InFile(space_.layouts));
       return FinishDistributed(*planning, std::move(given), *asked, budget, context);
     }
     if (!initial_.empty()) {
@@ -199,7 +201,7 @@ class PlanCommand : public Command {
       PW_ASSIGN(measuring,
                 service->MakeMeasuringEvaluator(planning->problem()).InFile(input_.graph));
     }
-    Evaluator& simulating = planning->prepared->evaluator();
+    Evaluator& simulating = planning->prepared().evaluator();
     Result<PlannerResult> planned =
         planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
     if (!planned.ok() && planned.error().code == ErrorCode::kCancelled && interrupted) {
@@ -210,11 +212,8 @@ class PlanCommand : public Command {
     if (result.space != PlanSpace::kPlaced) {
       return FinishDistributed(*planning, std::move(result), *asked, budget, context);
     }
-    if (sfb_ != SfbMode::kNone) {
-      result.notes.push_back(
-          "the plan splits no op, so that there are no synchronised gradients to recompute "
-          "(--sfb)");
-    }
+    PW_RETURN_IF_ERROR(
+        planning->session->RecomputeFromFactors(sfb_, context.started, result));
     if (measured_) TakeMeasured(*planning, result);
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
@@ -316,15 +315,6 @@ class PlanCommand : public Command {
     return true;
   }
 
-  Result<PlannerResult> GivenLayouts(const Planning& planning) {
-    PlannerResult result;
-    result.algorithm = "layouts";
-    result.space = PlanSpace::kReplicated;
-    PW_ASSIGN(stated_, ReadGivenLayouts(space_, *planning.layouts));
-    PW_ASSIGN(result.plan, ResolvePlan(*planning.layouts, *stated_).InFile(space_.layouts));
-    return result;
-  }
-
   // A plan that splits or copies ops is its compiled step, from here on.
   Result<int> FinishDistributed(const Planning& planning, PlannerResult result,
                                 const Planner& asked, const Budget& budget, Context& context) {
@@ -332,19 +322,12 @@ class PlanCommand : public Command {
     if (budget.Stopped() && sfb_ != SfbMode::kNone) {
       result.notes.push_back("no gradient is recomputed from factors, as the run was interrupted");
     } else {
-      const StepPlan before = result.plan;
-      PW_RETURN_IF_ERROR(RecomputeFromFactors(planning.problem(), planning.prepared->evaluator(),
-                                              sfb_, context.started, result)
-                             .InFile(file));
-      if (!(before == result.plan)) stated_.reset();
+      PW_RETURN_IF_ERROR(
+          planning.session->RecomputeFromFactors(sfb_, context.started, result).InFile(file));
     }
-    PW_ASSIGN(const std::shared_ptr<CompiledStep> compiled,
-              planning.prepared->evaluator().Compile(result.plan).InFile(file));
-    // Layouts by hand stay in the words of their file.
-    PW_ASSIGN(
-        DistributedInputs distributed,
-        Distribute(planning.inputs, *planning.layouts,
-                   stated_ ? *stated_ : StatePlan(*planning.layouts, result.plan), *compiled));
+    PW_ASSIGN(PlanSession::Compiled compiled, planning.session->Compile(result).InFile(file));
+    PW_ASSIGN(DistributedInputs distributed,
+              Distribute(planning.inputs, *planning.layouts(), std::move(compiled)));
     PW_ASSIGN(SimResult replay, Simulate(distributed).InFile(input_.graph));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
@@ -359,7 +342,7 @@ class PlanCommand : public Command {
     Analysis analysis =
         Analyze(inputs, distributed.sim_graph, distributed.placement, std::move(replay), false);
     analysis.strategy = StrategyOfCompiled(inputs, distributed.placement, *analysis.result.schedule,
-                                           planning.layouts->graph, distributed.origin,
+                                           planning.layouts()->graph, distributed.origin,
                                            distributed.distribution.spec);
     Status pictures = WritePictures(pictures_, inputs, distributed.sim_graph, distributed.placement,
                                     analysis, plan, NotesOfPage(result));
@@ -374,7 +357,7 @@ class PlanCommand : public Command {
           FitAdvice({input_, search_, &space_, asked, &planning, budget.stop}, context.console);
     }
     if (result.out_of_memory) error = OutOfMemory();
-    const std::optional<Bound>& bound = planning.prepared->replicated_bound();
+    const std::optional<Bound>& bound = planning.prepared().replicated_bound();
     return Report(inputs, bound ? bound->argument : "", plan, analysis, result.notes, error,
                   context.console);
   }
@@ -388,8 +371,8 @@ class PlanCommand : public Command {
     Result<CostOptions> costs = CostOptionsOf(input_, planning.inputs.cluster.cluster);
     if (!costs.ok()) return;  // would have been an error before there was a plan
     permitted_ =
-        FindPermittedChanges({planning.problem(), planning.layouts.get(),
-                              planning.prepared->evaluator(), costs.value(), result, plan.step_time,
+        FindPermittedChanges({planning.problem(), planning.layouts(),
+                              planning.prepared().evaluator(), costs.value(), result, plan.step_time,
                               algorithm_ == "auto" && space_.layouts.empty(), ThreadsOf(search_)});
     for (const std::string& note : permitted_.notes) {
       console.Note(note);
@@ -427,7 +410,7 @@ class PlanCommand : public Command {
 
   // The plan found is one of whole ops, which its bound is of; others were allowed.
   static void NoteReplicatedBound(const Planning& planning, PlannerResult& result) {
-    const std::optional<Bound>& bound = planning.prepared->replicated_bound();
+    const std::optional<Bound>& bound = planning.prepared().replicated_bound();
     if (!bound || !result.feasible || result.step_time.count <= 0) return;
     const double left = static_cast<double>((result.step_time - bound->value).count) /
                         static_cast<double>(result.step_time.count);
@@ -446,7 +429,7 @@ class PlanCommand : public Command {
                       FormatNanos(result.step_time)));
     }
     const Evaluation predicted =
-        planning.prepared->evaluator().EvaluateOne(PlacementOf(planning.problem(), result.plan));
+        planning.prepared().evaluator().EvaluateOne(PlacementOf(planning.problem(), result.plan));
     if (result.feasible != predicted.feasible) {
       result.notes.push_back(result.feasible
                                  ? "it was executed, but is predicted not to fit"
@@ -557,7 +540,7 @@ class PlanCommand : public Command {
                                     const Budget& budget) const {
     if (budget.Stopped()) return Interrupted(result.feasible);
     if (result.feasible) return std::nullopt;
-    const PreparedProblem& prepared = *planning.prepared;
+    const PreparedProblem& prepared = planning.prepared();
     const PlanSource plans = prepared.plans(ForAdvice(budget, Clock::now()));
     return NothingFits(prepared.problem(), prepared.evaluator(), plans, result.algorithm,
                        PlacementOf(prepared.problem(), result.plan));
@@ -658,7 +641,6 @@ class PlanCommand : public Command {
   PictureOptions pictures_;
   bool measured_ = false, wants_max_batch_ = false;
   std::optional<MaxBatch> max_batch_;
-  std::optional<DistributionSpec> stated_;  // the layouts of --layouts
   PermittedChanges permitted_;
   std::optional<Nanos> measured_time_;
   std::string algorithm_ = "auto", initial_, expert_, output_, policy_;

@@ -275,10 +275,10 @@ class SimulateCommand : public Command {
     SimulatedSubject subject;
     subject.whole = std::make_unique<const Inputs>(std::move(inputs));
     PW_ASSIGN(subject.problem, MakeLayoutProblem(input_, space_, *subject.whole));
-    PW_ASSIGN(const StepPlan plan, ResolvePlan(*subject.problem, spec).InFile(space_.layouts));
-    PW_ASSIGN(CompiledStep compiled, CompileStep(*subject.problem, plan).InFile(space_.layouts));
+    PW_ASSIGN(PlanSession::Compiled compiled,
+              CompileStated(*subject.problem, spec).InFile(space_.layouts));
     PW_ASSIGN(DistributedInputs distributed,
-              Distribute(*subject.whole, *subject.problem, spec, compiled));
+              Distribute(*subject.whole, *subject.problem, std::move(compiled)));
     subject.original = &subject.problem->graph;
     subject.origin = std::move(distributed.origin);
     subject.inputs = std::move(distributed.inputs);

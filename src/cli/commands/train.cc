@@ -215,7 +215,7 @@ class TrainCommand : public Command {
       if (!clusters_.empty()) input.cluster = clusters_[clusters_.size() == 1 ? 0 : i];
       input.interrupted = &interrupted;
       PW_ASSIGN(std::unique_ptr<Planning> planning, Prepare(input, search_));
-      request.problems.push_back({&planning->problem(), &planning->prepared->evaluator()});
+      request.problems.push_back({&planning->problem(), &planning->prepared().evaluator()});
       plannings_.push_back(std::move(planning));
     }
     const size_t devices = request.problems.front().problem->cluster->device_count();

@@ -1,4 +1,4 @@
-// --cost-store and --no-store: where measured times lie, and which of them hold for a cluster.
+// --cost-store and --no-store: where measured times lie.
 #ifndef PLACEWRIGHT_CLI_REQUEST_COST_STORE_H_
 #define PLACEWRIGHT_CLI_REQUEST_COST_STORE_H_
 
@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "cli/terminal/options.h"
-#include "cluster/cluster.h"
-#include "cost/communication/measured_collectives.h"
-#include "cost/measured_costs.h"
+#include "formats/cost_store/measured_reader.h"
 
 namespace placewright {
 
@@ -19,21 +17,6 @@ std::string DefaultCostStore();
 
 // The store that the options name, or the default one where it exists; "" for none.
 std::string CostStorePath(const InputOptions& options);
-
-// What was measured on the cluster's kinds of devices: of each what is wanted, then what fills in for what
-// that lacks: measured in the other state, then imported. `loaded`: with the
-// machine's other devices at work, or alone; left open, by whether the cluster has several devices of
-// the measured kinds. What was not measured so is taken as measured the other way. Errors: those of
-// CostStore.
-Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const Cluster& cluster,
-                                                 std::optional<bool> loaded = std::nullopt);
-
-// Collectives that were measured, those of NCCL before those of Gloo. Errors: those of CostStore.
-Result<std::vector<MeasuredCollectives>> ReadMeasuredCollectives(const std::string& path);
-
-// Gives the cluster's links the figures of the transfers that were measured between its devices, and
-// returns which (SetMeasuredLinks). Errors: those of CostStore.
-Result<std::vector<LinkId>> UseMeasuredLinks(const std::string& path, Cluster& cluster);
 
 // "EPYC (1 core), LibTorch 1.13.0, libopenblas.so.0 (Haswell), others at work"
 std::string Describe(const MeasuredOn& on);

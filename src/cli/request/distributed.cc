@@ -6,13 +6,10 @@
 
 #include "base/text.h"
 #include "compile/counter_draws.h"
-#include "compile/layout_specs.h"
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
-#include "formats/plan/layouts_json.h"
 #include "formats/text/file.h"
 #include "planning/replay.h"
-#include "search/evaluation/plan_result.h"
 #include "sim/communication_use.h"
 
 namespace placewright {
@@ -26,6 +23,11 @@ Result<bool> ParseBatchNorm(const SpaceOptions& options) {
                    "--batch-norm \"" + Printable(options.batch_norm) + "\" is unknown" +
                        DidYouMean(options.batch_norm, {"synchronised", "local"}),
                    "", "It is synchronised or local.");
+}
+
+// Files that state the times of whole ops say nothing of parts.
+bool StatesTimes(const Inputs& inputs) {
+  return inputs.graph.times || inputs.cluster.path == kClusterInGraph;
 }
 
 }  // namespace
@@ -72,51 +74,10 @@ Result<SfbMode> ParseSfb(const SpaceOptions& options) {
                    "", "It is none, cut or paper.");
 }
 
-Status RecomputeFromFactors(const Problem& problem, Evaluator& evaluator, SfbMode mode,
-                            Clock::time_point started, PlannerResult& result) {
-  if (mode == SfbMode::kNone) return Ok();
-  PW_ASSIGN(SfbResult recomputed, ApplySfb(*problem.layouts, evaluator, result.plan, mode));
-  result.notes.push_back(recomputed.Note());
-  // It alone has baselines, and promises to be no worse than any of its plans.
-  const bool of_auto = !result.baselines.empty();
-  const bool changed = !recomputed.duplicated.empty();
-  const bool better = recomputed.after.score() < recomputed.before.score();
-  if (of_auto && changed && !better) {
-    result.notes.push_back(
-        "that is no faster, so gradients stay synchronised: auto's plan is never worse than what "
-        "it found "
-        "(--algo data-parallel recomputes them all the same)");
-    return Ok();
-  }
-  if (changed) result.plan = std::move(recomputed.plan);
-  result.feasible = recomputed.after.feasible;
-  result.step_time = recomputed.after.step_time;
-  result.over = recomputed.after.TotalOver();
-  if (!changed) return Ok();
-  result.algorithm += "+sfb";
-  if (of_auto) {
-    result.baselines.push_back(BaselineOf(problem, result, true));
-  }
-  // With `paper` the step of a single planner may be slower than on its way.
-  const bool has_history = !result.history.empty();
-  std::erase_if(result.history,
-                [&](const HistoryPoint& point) { return point.step_time <= result.step_time; });
-  if (result.feasible && (has_history || of_auto)) {
-    result.history.push_back(
-        {result.iterations, SecondsSince(started), result.step_time, result.algorithm});
-  }
-  if (!result.history.empty()) result.first_feasible_seconds = result.history.front().seconds;
-  return Ok();
-}
-
 bool MaySplit(const SpaceOptions* space, const Inputs& inputs) {
   if (space == nullptr) return false;
   if (!space->where_proven) return true;
-  // Files that state the times of whole ops say nothing of parts.
-  const bool times = inputs.graph.times || inputs.cluster.path == kClusterInGraph;
-  const BatchScaling* const laws = inputs.graph.graph.batch_scaling();
-  const bool proven = laws != nullptr && laws->reason.empty();
-  return proven && !times && inputs.cluster.cluster.device_count() > 1;
+  return !StatesTimes(inputs) && SplitsByDefault(inputs.graph.graph, inputs.cluster.cluster);
 }
 
 Result<PlanSpace> ParseSpace(const SpaceOptions& options) {
@@ -130,36 +91,37 @@ Result<PlanSpace> ParseSpace(const SpaceOptions& options) {
                    "", "The spaces are placed and replicated.");
 }
 
-Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& input,
-                                                         const SpaceOptions& options,
-                                                         const Inputs& inputs) {
-  PW_ASSIGN(const bool local, ParseBatchNorm(options));
-  if (inputs.graph.times || inputs.cluster.path == kClusterInGraph) {
+Result<CostOptions> CostsOfParts(const InputOptions& input, const Inputs& inputs) {
+  if (StatesTimes(inputs)) {
     return MakeError(ErrorCode::kUsage,
                      fmt::format("{} states the times of whole ops: those of parts are not known",
                                  Printable(input.graph, 4096)),
                      "", "Give a recorded step or a model, whose parts the cost model knows.");
   }
-  PW_ASSIGN(CostOptions cost_options, CostOptionsOf(input, inputs.cluster.cluster));
-  PW_ASSIGN(std::unique_ptr<LayoutProblem> problem,
-            LayoutProblem::Make(inputs.graph.graph, inputs.cluster.cluster, std::move(cost_options),
-                                inputs.policy));
+  return CostOptionsOf(input, inputs.cluster.cluster);
+}
 
-  problem->local_batch_norm = local && problem->HasBatchNorms();
-  problem->units = options.units;
+Result<SplitWishes> WishesOf(const SpaceOptions& options) {
+  PW_ASSIGN(const bool local, ParseBatchNorm(options));
+  return SplitWishes{local, options.units};
+}
+
+Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& input,
+                                                         const SpaceOptions& options,
+                                                         const Inputs& inputs) {
+  PW_ASSIGN(const SplitWishes wishes, WishesOf(options));
+  PW_ASSIGN(const CostOptions costs, CostsOfParts(input, inputs));
+  PW_ASSIGN(
+      std::unique_ptr<LayoutProblem> problem,
+      LayoutProblem::Make(inputs.graph.graph, inputs.cluster.cluster, costs, inputs.policy));
+  problem->local_batch_norm = wishes.local_batch_norm && problem->HasBatchNorms();
+  problem->units = wishes.units;
   return problem;
 }
 
-Result<DistributionSpec> ReadGivenLayouts(const SpaceOptions& options,
-                                          const LayoutProblem& problem) {
-  PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(options.layouts));
-  spec.switches.local_batch_norm =
-      (spec.switches.local_batch_norm && problem.HasBatchNorms()) || problem.local_batch_norm;
-  return spec;
-}
-
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
-                                     const DistributionSpec& spec, CompiledStep& compiled) {
+                                     PlanSession::Compiled made) {
+  CompiledStep& compiled = *made.step;
   DistributedInputs distributed;
   PW_ASSIGN(distributed.step, FormatAtenStep(compiled.step, problem.graph, inputs.cluster.cluster));
   Inputs& of_step = distributed.inputs;
@@ -182,12 +144,8 @@ Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& 
   distributed.placement = std::move(compiled.step.placement);
   distributed.origin = std::move(compiled.step.origin);
   distributed.sim_graph = std::move(compiled.sim_graph);
-  distributed.distribution.spec = spec;
-  // Who reads the plan again compiles it as it was decided here.
-  distributed.distribution.spec.switches.gradients_apart = compiled.gradients_apart;
-  distributed.distribution.spec.layouts = ExpandSpecs(problem.axes, problem.cluster, spec.layouts);
+  distributed.distribution = std::move(made.distribution);
   of_step.distributed = true;
-  distributed.distribution.samples = problem.graph.batch();
   return distributed;
 }
 

@@ -15,7 +15,7 @@
 #include "graph/partition/tag_groups.h"
 #include "plan/plan.h"
 #include "plan/plan_space.h"
-#include "search/evaluation/compiled_step.h"
+#include "planning/plan_session.h"
 #include "search/planner.h"
 #include "search/problem/layout_problem.h"
 #include "search/sfb/sfb_search.h"
@@ -38,11 +38,6 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search);
 void AddSfbOption(CommandLine app, SpaceOptions* options);
 // Errors: kUsage with near names.
 Result<SfbMode> ParseSfb(const SpaceOptions& options);
-// The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note. It is
-// then the plan of "ALGORITHM+sfb", in `auto` one more baseline, and there only if it is better than before.
-// `started`: the process. Errors: those of ApplySfb.
-Status RecomputeFromFactors(const Problem& problem, Evaluator& evaluator, SfbMode mode,
-                            Clock::time_point started, PlannerResult& result);
 // Whether a plan may split or copy ops of the step: not without `space`; where that asks for it; and else where it is
 // proven how the step follows its batch, the cost model knows parts of its ops, and there are several devices.
 bool MaySplit(const SpaceOptions* space, const Inputs& inputs);
@@ -54,16 +49,17 @@ inline constexpr std::string_view kMayBeSplit =
 // Errors: kUsage with near names.
 Result<PlanSpace> ParseSpace(const SpaceOptions& options);
 
-// What layouts of a step are searched in and compiled with. `inputs` must outlive it and stay where it is.
-// Errors: kUsage (a file that states its own times: those of parts of ops are not known; --batch-norm), those of
-// the cost store.
+// How parts of ops cost what they do. Errors: kUsage (a file that states its own times: those of parts of ops are not
+// known), those of the cost store.
+Result<CostOptions> CostsOfParts(const InputOptions& input, const Inputs& inputs);
+// Errors: kUsage (--batch-norm).
+Result<SplitWishes> WishesOf(const SpaceOptions& options);
+
+// What layouts of a step are searched in and compiled with. `inputs` must outlive it and stay where it is. Errors: those
+// of CostsOfParts and WishesOf.
 Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& input,
                                                          const SpaceOptions& options,
                                                          const Inputs& inputs);
-
-// The layouts of --layouts, and --batch-norm where it is local.
-Result<DistributionSpec> ReadGivenLayouts(const SpaceOptions& options,
-                                          const LayoutProblem& problem);
 
 // The compiled step, as what is simulated, drawn and written in the place of a placed graph.
 struct DistributedInputs {
@@ -74,9 +70,9 @@ struct DistributedInputs {
   std::string step;               // the file of the compiled step
   IdVector<OpId, OpId> origin{};  // as in DistributedStep, of LayoutProblem::graph
 };
-// `compiled`: nothing is left of it. `spec`: what it was compiled of.
+// Of the step nothing is left.
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
-                                     const DistributionSpec& spec, CompiledStep& compiled);
+                                     PlanSession::Compiled compiled);
 // Simulated with schedule and feedback. Errors: kTooLarge.
 Result<SimResult> Simulate(const DistributedInputs& distributed);
 

@@ -91,7 +91,7 @@ std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   const Inputs& inputs = read ? *read : request.planning->inputs;
   console.Progress("nothing fits: what would?");
   std::string text;
-  const bool splits = request.planning != nullptr && request.planning->layouts != nullptr;
+  const bool splits = request.planning != nullptr && request.planning->layouts() != nullptr;
   if (splits) text += AlgorithmAdvice(request);
   if (!splits && request.space == nullptr) text += SplitAdvice(request, inputs);
   text += BatchAdvice(request, inputs, console);

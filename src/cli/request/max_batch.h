@@ -13,7 +13,7 @@
 #include "cli/terminal/console.h"
 #include "cli/terminal/options.h"
 #include "formats/text/json.h"
-#include "planning/largest_batch.h"
+#include "planning/batch_trials.h"
 #include "search/planner.h"
 
 namespace placewright {
@@ -24,13 +24,6 @@ struct MaxBatchRequest {
   const SpaceOptions* space;  // nullptr: ops are placed whole
   const Planner& asked;       // tried alone where it makes one plan
   StopToken stop;
-};
-
-struct MaxBatch {
-  LargestBatch found;  // batch at least 1
-  PlannerResult plan;  // at that batch, one that fits
-  std::vector<BatchRate>
-      rates;  // of the trials' plans, not of the search behind them; one at least
 };
 
 // Says each trial on standard error. Errors: kBatchScaling where nothing proves how the graph's sizes follow
@@ -48,13 +41,6 @@ struct SmallerBatch {
 // Silent. Nothing where none was found, or nothing proves how sizes follow the batch.
 std::optional<SmallerBatch> FindSmallerBatch(const MaxBatchRequest& request, int64_t batch,
                                              std::chrono::seconds limit, Console& console);
-
-// What a search over layouts is to start from: the trials' plan, where it took such a search to find that the batch
-// fits, as one within the time may come to nothing; else nothing.
-std::optional<StepPlan> StartOf(const MaxBatch& found);
-// The batch was chosen by a plan that fits: the result of the search at that batch becomes that plan where it is no
-// better, and keeps what the search did (its moves, baselines, notes).
-void TakeTrialsPlan(const MaxBatch& found, const Problem& problem, PlannerResult& result);
 
 // "57; at 58 no plan that fits was found"
 std::string DescribeMaxBatch(const LargestBatch& found);

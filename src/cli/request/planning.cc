@@ -44,18 +44,21 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   settings.policy = inputs.policy;
   settings.threads = ThreadsOf(search);
   settings.uncounted_bytes = UncountedBytes(inputs);
+  std::optional<CostOptions> parts;
+  SplitWishes wishes;
   if (MaySplit(space, inputs)) {
-    PW_ASSIGN(planning->layouts, MakeLayoutProblem(input, *space, inputs));
-    settings.layouts = planning->layouts.get();
+    PW_ASSIGN(wishes, WishesOf(*space));
+    PW_ASSIGN(parts, CostsOfParts(input, inputs));
   }
   PW_ASSIGN(settings.advice, MakeBudget(search, planning->loaded));
   if (input.interrupted != nullptr) settings.advice.stop = StopToken(input.interrupted);
   settings.advice = ForAdvice(settings.advice, planning->loaded);
-  Result<std::unique_ptr<PreparedProblem>> prepared =
-      PreparedProblem::Prepare(inputs.graph.graph, inputs.cluster.cluster, inputs.costs, settings);
+  Result<std::unique_ptr<PlanSession>> session =
+      PlanSession::Open(inputs.graph.graph, inputs.cluster.cluster, inputs.costs,
+                        parts ? &*parts : nullptr, wishes, settings);
   // A constraint comes from the command line.
-  if (!prepared.ok() && prepared.error().code == ErrorCode::kConstraint) return prepared.error();
-  PW_ASSIGN(planning->prepared, std::move(prepared).InFile(input.graph));
+  if (!session.ok() && session.error().code == ErrorCode::kConstraint) return session.error();
+  PW_ASSIGN(planning->session, std::move(session).InFile(input.graph));
   return planning;
 }
 
@@ -104,14 +107,14 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
     PW_ASSIGN(plan, LoadPlan(path));
   }
   if (plan && plan->distribution) {
-    if (!planning.layouts) {
+    if (planning.layouts() == nullptr) {
       Error error =
           MakeError(ErrorCode::kUsage, "it is a plan that splits or copies ops", "",
                     "Give --space replicated, for an algorithm that searches such plans.");
       error.file = path;
       return error;
     }
-    const LayoutProblem& problem = *planning.layouts;
+    const LayoutProblem& problem = *planning.layouts();
     Result<StepPlan> resolved = ResolvePlan(problem, plan->distribution->spec).InFile(path);
     if (!resolved.ok()) return OfOther(*plan, resolved.error(), planning);
     return Initial{resolved.Take(), Differences(*plan, input, planning.inputs)};
@@ -149,12 +152,12 @@ PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& bud
 }
 
 Result<SimResult> Replay(const Planning& planning, const PlannerResult& result) {
-  return Replay(*planning.prepared, result).InFile(planning.inputs.graph.path);
+  return Replay(planning.prepared(), result).InFile(planning.inputs.graph.path);
 }
 
 Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
               const PlannerResult& result, const SimResult& replay, double seconds) {
-  Plan plan = MakePlan(*planning.prepared, result, replay, search.seed, seconds);
+  Plan plan = MakePlan(planning.prepared(), result, replay, search.seed, seconds);
   NameInputs(planning.inputs, input, plan);
   return plan;
 }
@@ -170,7 +173,7 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
       MakePlan(result, replay,
                {graph, inputs.cluster.cluster, inputs.costs, distributed.placement, inputs.policy},
                search.seed, seconds);
-  if (const auto& bound = planning.prepared->replicated_bound()) plan.lower_bound = bound->value;
+  if (const auto& bound = planning.prepared().replicated_bound()) plan.lower_bound = bound->value;
   plan.distribution = distributed.distribution;
   NameInputs(planning.inputs, input, plan);
   return plan;

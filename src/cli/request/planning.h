@@ -12,7 +12,7 @@
 #include "cli/request/inputs.h"
 #include "cli/terminal/options.h"
 #include "plan/plan.h"
-#include "planning/prepared_problem.h"
+#include "planning/plan_session.h"
 #include "search/planner.h"
 #include "sim/simulator.h"
 
@@ -21,12 +21,13 @@ namespace placewright {
 // A problem with everything it points to; never moved once made.
 struct Planning {
   Inputs inputs;
-  std::unique_ptr<LayoutProblem> layouts;  // where ops may be split or copied
-  std::unique_ptr<PreparedProblem> prepared;
+  std::unique_ptr<PlanSession> session;
   Clock::time_point loaded;  // when the graph had been read or recorded: --time counts from here
 
-  const Problem& problem() const { return prepared->problem(); }
-  const Bound& bound() const { return prepared->bound(); }
+  const Problem& problem() const { return session->problem(); }
+  const PreparedProblem& prepared() const { return session->prepared(); }
+  const Bound& bound() const { return prepared().bound(); }
+  LayoutProblem* layouts() const { return session->layouts(); }  // where ops may be split or copied
 };
 
 // Loads, builds, proves that something may fit, bounds. Errors: those of the readers, kConstraint,

@@ -1,5 +1,7 @@
 #include "search/evaluator.h"
 
+#include "search/evaluation/compiled_step.h"
+
 namespace placewright {
 
 Error NoLayouts() {
@@ -26,6 +28,7 @@ std::vector<Result<Evaluation>> Evaluator::EvaluatePlans(std::span<const StepPla
   return {candidates.size(), Result<Evaluation>(NoLayouts())};
 }
 
-Result<std::shared_ptr<CompiledStep>> Evaluator::Compile(const StepPlan&) { return NoLayouts(); }
+Result<std::unique_ptr<CompiledStep>> Evaluator::Compile(const StepPlan&) { return NoLayouts(); }
+Result<const CompiledStep*> Evaluator::CompileAndKeep(const StepPlan&) { return NoLayouts(); }
 
 }  // namespace placewright

@@ -102,12 +102,10 @@ void LayoutBatches::Remember(uint64_t hash, const StepPlan& plan, const Evaluati
   if (known_.size() > kKnown) known_.pop_front();
 }
 
-Result<std::shared_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& plan) {
-  if (compiled_ && compiled_->first == plan) {
-    std::shared_ptr<CompiledStep> kept = std::move(compiled_->second);
-    compiled_.reset();
-    return kept;
-  }
+Result<std::unique_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& plan) {
+  std::unique_ptr<CompiledStep> kept = std::move(kept_);
+  if (kept && kept_plan_ == plan) return kept;
+  kept.reset();
   LayoutBook book;
   StepPlan decided{book.Of(book.Add(plan.layouts, problem_.graph.group_count())), plan.switches};
   if (!decided.switches.gradients_apart) {
@@ -115,9 +113,14 @@ Result<std::shared_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& pla
     if (evaluation.ok()) decided.switches.gradients_apart = evaluation.value().gradients_apart;
   }
   PW_ASSIGN(CompiledStep step, CompileStep(problem_, decided));
-  auto made = std::make_shared<CompiledStep>(std::move(step));
-  compiled_.emplace(plan, made);
-  return made;
+  return std::make_unique<CompiledStep>(std::move(step));
+}
+
+Result<const CompiledStep*> LayoutBatches::CompileAndKeep(const StepPlan& plan) {
+  PW_ASSIGN(std::unique_ptr<CompiledStep> step, Compile(plan));
+  kept_ = std::move(step);
+  kept_plan_ = plan;
+  return static_cast<const CompiledStep*>(kept_.get());
 }
 
 }  // namespace placewright

@@ -15,6 +15,7 @@
 #include "base/thread_pool.h"
 #include "plan/layout_book.h"
 #include "plan/step_plan.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/evaluator.h"
 
@@ -29,8 +30,9 @@ class LayoutBatches {
   // alike.
   std::vector<Result<Evaluation>> Evaluate(std::span<const StepPlan> candidates,
                                            const EvaluationOptions& options);
-  // As Evaluator::Compile.
-  Result<std::shared_ptr<CompiledStep>> Compile(const StepPlan& plan);
+  // As those of Evaluator.
+  Result<std::unique_ptr<CompiledStep>> Compile(const StepPlan& plan);
+  Result<const CompiledStep*> CompileAndKeep(const StepPlan& plan);
 
  private:
   static constexpr size_t kKnown = 64;
@@ -57,7 +59,8 @@ class LayoutBatches {
   ThreadPool& pool_;
   std::deque<Slot> slots_;   // by thread
   std::deque<Known> known_;  // the latest last
-  std::optional<std::pair<StepPlan, std::shared_ptr<CompiledStep>>> compiled_;
+  StepPlan kept_plan_;
+  std::unique_ptr<CompiledStep> kept_;  // its step; or nullptr
 };
 
 }  // namespace placewright

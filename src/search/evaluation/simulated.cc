@@ -104,9 +104,13 @@ class SimulatedEvaluator : public Evaluator {
     return results;
   }
   int threads() const override { return pool_.threads(); }
-  Result<std::shared_ptr<CompiledStep>> Compile(const StepPlan& plan) override {
+  Result<std::unique_ptr<CompiledStep>> Compile(const StepPlan& plan) override {
     if (problem_.layouts == nullptr) return NoLayouts();
     return Layouts().Compile(plan);
+  }
+  Result<const CompiledStep*> CompileAndKeep(const StepPlan& plan) override {
+    if (problem_.layouts == nullptr) return NoLayouts();
+    return Layouts().CompileAndKeep(plan);
   }
   std::unique_ptr<MoveEvaluator> StartMoves(size_t memory_limit) override {
     return std::make_unique<SimulatedMoves>(problem_, memory_limit);

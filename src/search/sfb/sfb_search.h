@@ -23,13 +23,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/sfb_mode.h"
 #include "plan/step_plan.h"
 #include "search/evaluator.h"
 #include "search/problem/layout_problem.h"
 
 namespace placewright {
 
-enum class SfbMode : uint8_t { kNone, kPaper, kCut };
 std::optional<SfbMode> ParseSfbMode(std::string_view name);  // "none", "paper", "cut"
 
 inline constexpr int kSfbTries = 14;

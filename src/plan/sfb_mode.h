@@ -1,0 +1,17 @@
+// Whether gradients that devices would synchronise are recomputed from factors (search/sfb/sfb_search.h).
+#ifndef PLACEWRIGHT_PLAN_SFB_MODE_H_
+#define PLACEWRIGHT_PLAN_SFB_MODE_H_
+
+#include <cstdint>
+
+namespace placewright {
+
+enum class SfbMode : uint8_t {
+  kNone,
+  kPaper,  // as TAG's program says, whatever becomes of the step
+  kCut     // where the step is faster for it
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLAN_SFB_MODE_H_

@@ -1,0 +1,80 @@
+// From a graph, a cluster and costs to plans: the way that PlanStep and the program's commands share.
+#ifndef PLACEWRIGHT_PLANNING_PLAN_SESSION_H_
+#define PLACEWRIGHT_PLANNING_PLAN_SESSION_H_
+
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "cost/cost_model.h"
+#include "plan/layout_spec.h"
+#include "plan/plan.h"
+#include "plan/sfb_mode.h"
+#include "planning/prepared_problem.h"
+#include "search/evaluation/compiled_step.h"
+#include "search/planner.h"
+#include "search/problem/layout_problem.h"
+#include "sim/simulator.h"
+
+namespace placewright {
+
+// What is asked for of plans that split or copy ops.
+struct SplitWishes {
+  bool local_batch_norm = false;  // of the parts that batch norms are split into (StepSwitches)
+  int units = kTagParts;          // that a search over layouts moves as one, at most
+};
+
+// Whether plans split and copy ops where nothing was said about it: it is proven how the step follows its batch, and
+// there are several devices.
+bool SplitsByDefault(const Graph& graph, const Cluster& cluster);
+
+// Not moved once opened: parts refer to others.
+class PlanSession {
+ public:
+  // The problem with proofs, bounds and evaluator (prepared_problem.h). `parts`: how parts of ops cost what they do, where
+  // plans may split or copy ops; nullptr: they may not. All but `settings` must outlive it; its `layouts` are the
+  // session's own. Errors: those of LayoutProblem::Make and PreparedProblem::Prepare.
+  static Result<std::unique_ptr<PlanSession>> Open(const Graph& graph, const Cluster& cluster,
+                                                   const CostTable& costs, const CostOptions* parts,
+                                                   const SplitWishes& wishes,
+                                                   ProblemSettings settings);
+
+  const PreparedProblem& prepared() const { return *prepared_; }
+  const Problem& problem() const { return prepared_->problem(); }
+  Evaluator& evaluator() const { return prepared_->evaluator(); }
+  // nullptr: ops are placed whole. Changed while FindPermittedChanges asks.
+  LayoutProblem* layouts() const { return layouts_.get(); }
+
+  // Layouts by hand as the plan of an algorithm "layouts", which is evaluated; batch norms are local where either says so.
+  // Plans of this session that are still these layouts keep their words. Errors: those of ResolveLayouts and CompileStep.
+  Result<PlannerResult> TakeLayouts(DistributionSpec spec);
+
+  // The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note. It is
+  // then the plan of "ALGORITHM+sfb", in `auto` one more baseline, and there only if it is better than before; of a plan
+  // that splits nothing there is a note alone. `started`: the process. Errors: those of ApplySfb.
+  Status RecomputeFromFactors(SfbMode mode, Clock::time_point started, PlannerResult& result) const;
+
+  // A plan that splits or copies ops is its compiled step, from here on.
+  struct Compiled {
+    std::unique_ptr<CompiledStep> step;
+    Distribution distribution;  // without file and communication
+  };
+  // Errors: those of CompileStep.
+  Result<Compiled> Compile(const PlannerResult& result) const;
+
+ private:
+  PlanSession() = default;
+
+  std::unique_ptr<LayoutProblem> layouts_;
+  std::unique_ptr<PreparedProblem> prepared_;
+  // Layouts by hand, and the plan that they are.
+  std::optional<std::pair<DistributionSpec, StepPlan>> stated_;
+};
+
+// Layouts in words, compiled. Errors: those of ResolveLayouts and CompileStep.
+Result<PlanSession::Compiled> CompileStated(const LayoutProblem& problem,
+                                            const DistributionSpec& spec);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLANNING_PLAN_SESSION_H_
