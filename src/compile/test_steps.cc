@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <sstream>
 #include <utility>
@@ -52,6 +53,8 @@ const std::map<std::string, Operator> kOperators = {
     {"add", {"aten.add.Tensor"}},
     {"mul", {"aten.mul.Tensor"}},
     {"neg_", {"aten.neg_.default", AliasKind::kInPlace}},
+    {"relu_", {"aten.relu_.default", AliasKind::kInPlace}},
+    {"mystery_", {"aten.unheard_of_.default", AliasKind::kInPlace}},
     {"add_", {"aten.add_.Tensor", AliasKind::kInPlace}},
     {"sub_", {"aten.sub_.Tensor", AliasKind::kInPlace}},
     {"mm", {"aten.mm.default"}},
@@ -102,19 +105,21 @@ class StepReader {
     NoteAxes(axes, id);
   }
 
-  // [NAME:] OUTPUT... = OPERATOR WORD...
+  // [NAME:] OUTPUT... = OPERATOR WORD... [after OP...]
   void ReadOp(const Words& words) {
     size_t at = words[0].back() == ':' ? 1 : 0;
     Words names;
     for (; words[at] != "="; ++at) names.push_back(words[at]);
     const std::string& word = words[at + 1];
-    const Words read(words.begin() + static_cast<ptrdiff_t>(at) + 2, words.end());
+    const auto after = std::find(words.begin(), words.end(), "after");
+    const Words read(words.begin() + static_cast<ptrdiff_t>(at) + 2, after);
     PW_CHECK(kOperators.contains(word));
     const Operator& of = kOperators.at(word);
     const bool named = words[0].back() == ':';
     OpSpec op{.name = named ? words[0].substr(0, words[0].size() - 1) : words[0]};
     op.type = of.type;
     op.phase = phase_;
+    if (after != words.end()) op.after.assign(after + 1, words.end());
     const bool makes = word == "ones" || word == "randn";
     if (!makes) op.inputs = Tensors(read);
     op.args = ArgsOf(word, op.inputs);

@@ -13,8 +13,8 @@
 //   -> y w1                       the step's outputs
 //
 // Ops: neg relu clone add mul mm addmm sum mean softmax (over dimension 0) mystery (one without a rule); in place neg_
-// add_ sub_; views t, flatten, first (of dimension 0); of axes alone ones, randn; "back: gx gw gb = conv_back g x w",
-// whose tensors are called back:0 and so on.
+// relu_ add_ sub_ mystery_; views t, flatten, first (of dimension 0); of axes alone ones, randn; "back: gx gw gb =
+// conv_back g x w", whose tensors are called back:0 and so on. "after y" behind an op: it waits for y.
 //
 // Layouts, of the colocation groups of these ops ("*": of all; later ones win), on devices a, b, c and d:
 //
