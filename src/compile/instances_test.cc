@@ -197,6 +197,15 @@ a: q.add_n@a [4 6] = add_n(q@a, q@b)
 )");
 }
 
+// With all samples on one device nothing is split, so that a mean stays one.
+TEST(Instances, AreWholeWithAllOfAnAxis) {
+  const TestStep step("input x batch:8 width:6 \n m = mean x \n -> m");
+  EXPECT_EQ(step.Compiled("*: batch c:8"), R"(
+c: m [] = mean(x)
+-> m
+)");
+}
+
 // Without a piece of s on c there is no sum of a and c: both have all of it.
 TEST(Instances, CompleteSumsOfOtherDevices) {
   const TestStep step(SumsAnd("q = neg s \n -> q"));
@@ -206,6 +215,18 @@ c: s.add_n@c [4 6] = add_n(s@a, s@b)
 a: q@a [4 6] = neg(s.add_n@a)
 c: q@c [4 6] = neg(s.add_n@c)
 -> q@a q@c
+)");
+  // Nor is there one of a and b alone.
+  const TestStep three("input x batch:8 \n s = sum x \n q = neg s \n -> q");
+  EXPECT_EQ(three.Compiled("*: batch a:3 b:4 c:1; q: a b"), R"(
+a: s@a [] = sum(x[0:0-3])
+b: s@b [] = sum(x[0:3-7])
+c: s@c [] = sum(x[0:7-8])
+a: s.add_n@a [] = add_n(s@a, s@b, s@c)
+b: s.add_n@b [] = add_n(s@a, s@b, s@c)
+a: q@a [] = neg(s.add_n@a)
+b: q@b [] = neg(s.add_n@b)
+-> q@a q@b
 )");
 }
 
