@@ -42,7 +42,7 @@ std::string BehindGradients(const std::string& lines) {
 }
 
 size_t CollectivesOf(const TestStep& step, std::string_view layouts, const StepSwitches& switches) {
-  BothForms(step).ExpectSame(step.LayoutsOf(layouts), switches);
+  (void)InBothForms(step, layouts, switches);
   return step.CompileWith(layouts, {.switches = switches}).value().graph.collective_count();
 }
 
@@ -135,7 +135,7 @@ TEST(StepPasses, FuseOnlyWhatIsThereInTime) {
   EXPECT_EQ(sums("gw = mm t g", "changed = neg_ gw"), 2u);
 }
 
-// The first row of gw is summed and then written, with the others: the buffer holds what it was before. The sum of what
+// A row of gw is summed and then written, with the others: the buffer holds what it was before. The sum of what
 // it is then comes too late for it.
 TEST(StepPasses, FuseWhatWasThere) {
   const TestStep step(R"(
@@ -148,7 +148,7 @@ TEST(StepPasses, FuseWhatWasThere) {
     t = t x
     gu = mm t g
     gw = mm t g
-    row = first gw
+    row = second gw
     optimizer:
     b1 = sub_ b row
     gw1 = neg_ gw

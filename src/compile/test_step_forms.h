@@ -17,8 +17,8 @@
 namespace placewright {
 
 // What both forms have of a step, op by op: where, when and what it is, which bytes of which storages it reads and
-// makes, who wrote these, and what it waits for. Storages and collectives are numbered as they come: names are the graph's
-// alone, and tensors that became parts of a buffer are not renamed in arrays.
+// makes, who wrote these, and what it waits for. Storages and collectives are numbered as they come: names are the
+// graph's alone, and in arrays tensors that became parts of a buffer stay other tensors.
 class FormText {
  public:
   void Begin(const std::string& device, Phase phase, std::string_view type) {
@@ -43,7 +43,8 @@ class FormText {
     NumberOf(ops_, op);
     text_ += "\n";
   }
-  const std::string& text() const { return text_; }
+  // With how many waits there are in all.
+  std::string Finish(size_t waits) const { return fmt::format("{}{} waits\n", text_, waits); }
 
  private:
   // "[4 6] s3+24/96": 96 bytes from byte 24 of storage 3.
@@ -51,9 +52,9 @@ class FormText {
     text_ += fmt::format(" [{}] s{}+{}/{}", fmt::join(shape, " "), NumberOf(storages_, storage),
                          offset.count, length.count);
   }
-  template <class Id>
-  static size_t NumberOf(std::map<Id, size_t>& numbers, Id id) {
-    return numbers.emplace(id, numbers.size()).first->second;
+  template <class Key>
+  static size_t NumberOf(std::map<Key, size_t>& numbers, Key key) {
+    return numbers.emplace(key, numbers.size()).first->second;
   }
 
   std::string text_;
@@ -64,8 +65,10 @@ class FormText {
 
 inline std::string FormOf(const DistributedStep& step, const Cluster& cluster) {
   FormText text;
+  size_t waits = 0;
   for (const OpId id : step.graph.ops()) {
     const Op& op = step.graph.op(id);
+    waits += op.after.size();
     text.Begin(cluster.device(step.placement[id]).name, op.phase, op.type);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Tensor& tensor = step.graph.tensor(op.inputs[i]);
@@ -80,7 +83,7 @@ inline std::string FormOf(const DistributedStep& step, const Cluster& cluster) {
     text.Join(step.graph.collective_of(id));
     text.End(id, step.origin[id], op.after);
   }
-  return text.text();
+  return text.Finish(waits);
 }
 
 inline std::string FormOf(const StepArrays& arrays, const PartPrices& prices,
@@ -109,7 +112,7 @@ inline std::string FormOf(const StepArrays& arrays, const PartPrices& prices,
     }
     text.End(id, op.origin, after);
   }
-  return text.text();
+  return text.Finish(arrays.after.size());
 }
 
 inline StepSwitches Passes(bool apart, int64_t fusion) {
@@ -151,11 +154,13 @@ class BothForms {
     EXPECT_EQ(FormOf(writer_.arrays(), prices_, step_.cluster()), before);
     return text;
   }
-  void ExpectSame(const Layouts& layouts, const StepSwitches& switches) {
+  // Unless the arrays leave it to the graph. Returns the arrays'.
+  std::string ExpectSame(const Layouts& layouts, const StepSwitches& switches) {
     const std::string arrays = Arrays(layouts, switches);
     if (fused_) {
       EXPECT_EQ(arrays, Graph(layouts, switches));
     }
+    return arrays;
   }
   // Of the arrays that were written last: false where they leave it to the graph.
   bool fused() const { return fused_; }
@@ -183,7 +188,9 @@ class BothForms {
 // The compiled step as the graph has it; the arrays' is held to it.
 inline std::string InBothForms(const TestStep& step, std::string_view layouts,
                                const StepSwitches& switches) {
-  BothForms(step).ExpectSame(step.LayoutsOf(layouts), switches);
+  BothForms forms(step);
+  (void)forms.ExpectSame(step.LayoutsOf(layouts), switches);
+  EXPECT_TRUE(forms.fused());
   return step.Compiled(layouts, {.switches = switches});
 }
 

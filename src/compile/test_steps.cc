@@ -64,7 +64,7 @@ const std::map<std::string, Operator> kOperators = {
     {"softmax", {"aten._softmax.default"}},
     {"t", {"aten.t.default", AliasKind::kView}},
     {"flatten", {"aten.view.default", AliasKind::kView}},
-    {"first", {"aten.select.int", AliasKind::kView}},
+    {"second", {"aten.select.int", AliasKind::kView}},
     {"ones", {"aten.ones.default"}},
     {"randn", {"aten.randn.default"}},
     {"conv_back", {"aten.convolution_backward.default"}},
@@ -172,7 +172,7 @@ class StepReader {
     if (word == "sum" || word == "mean") return {{}};
     if (word == "t") return {{first[1], first[0]}};
     if (word == "flatten") return {{first[0] * first[1]}};
-    if (word == "first") return {{first.begin() + 1, first.end()}};
+    if (word == "second") return {{first.begin() + 1, first.end()}};
     if (word == "conv_back") return {shape(read[1]), shape(read[2]), {shape(read[2])[0]}};
     return {first};
   }
@@ -184,7 +184,7 @@ class StepReader {
       args.insert(args.end(), values.begin(), values.end());
     };
     if (word == "softmax") more({zero, no});
-    if (word == "first") more({zero, zero});
+    if (word == "second") more({zero, one});
     if (word == "flatten") more({IntegerList(ShapesOf(word, read)[0])});
     if (word == "conv_back") {
       more({IntegerList({shape(read[2])[0]}), IntegerList({1, 1}), IntegerList({0, 0}),

@@ -13,7 +13,7 @@
 //   -> y w1                       the step's outputs
 //
 // Ops: neg relu clone add mul mm addmm sum mean softmax (over dimension 0) mystery (one without a rule); in place neg_
-// relu_ add_ sub_ mystery_; views t, flatten, first (of dimension 0); of axes alone ones, randn; "back: gx gw gb =
+// relu_ add_ sub_ mystery_; views t, flatten, second (of dimension 0); of axes alone ones, randn; "back: gx gw gb =
 // conv_back g x w", whose tensors are called back:0 and so on. "after y" behind an op: it waits for y.
 //
 // Layouts, of the colocation groups of these ops ("*": of all; later ones win), on devices a, b, c and d:
@@ -25,7 +25,7 @@
 //
 //   a: y@a [3 6] = mm(x[0:0-3], w@a)
 //   a: gw.all_reduce@a [4 6] = all_reduce#0(gw@a)
-//   b: y.split@a [2 6] = split(y@a)[0:1-3/3]
+//   a: y.split@a [2 6] = split(y@a)[0:1-3/3]
 #ifndef PLACEWRIGHT_COMPILE_TEST_STEPS_H_
 #define PLACEWRIGHT_COMPILE_TEST_STEPS_H_
 
@@ -67,7 +67,7 @@ class TestStep {
   std::unique_ptr<const Cluster> cluster_;
 };
 
-// A line break, the ops, and "-> " with the outputs.
+// A line break, the ops, a line each, and "-> " with the outputs.
 std::string LinesOf(const DistributedStep& step, const Cluster& cluster);
 // "w@a [1 6] = w[0:0-1/4]": what the step's inputs are of the original's.
 std::string InputLinesOf(const DistributedStep& step, const Graph& original);
