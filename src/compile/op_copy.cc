@@ -41,12 +41,11 @@ void AddUnreturnedWrites(const Op& op, OpSpec& spec) {
 
 }  // namespace
 
-Result<TensorId> CopyInput(const Graph& graph, TensorId input, GraphBuilder& builder) {
+Result<TensorId> CopyInput(const Graph& graph, TensorId input, DType dtype, GraphBuilder& builder) {
   const Tensor& tensor = graph.tensor(input);
-  const Bytes opaque =
-      tensor.dtype == DType::kOpaque ? graph.storage(tensor.storage).bytes : Bytes(0);
+  const Bytes opaque = dtype == DType::kOpaque ? graph.storage(tensor.storage).bytes : Bytes(0);
   PW_ASSIGN(const TensorId copy,
-            builder.AddInput(tensor.name, tensor.kind, tensor.dtype, tensor.shape, opaque));
+            builder.AddInput(tensor.name, tensor.kind, dtype, tensor.shape, opaque));
   if (tensor.below > 0) builder.SetBelow(copy, tensor.below);
   return copy;
 }

@@ -7,8 +7,11 @@
 
 namespace placewright {
 
-// A tensor that no op makes, with what is known of its values.
-Result<TensorId> CopyInput(const Graph& graph, TensorId input, GraphBuilder& builder);
+// A tensor that no op makes, with what is known of its values; `dtype`: its own, or another.
+Result<TensorId> CopyInput(const Graph& graph, TensorId input, DType dtype, GraphBuilder& builder);
+inline Result<TensorId> CopyInput(const Graph& graph, TensorId input, GraphBuilder& builder) {
+  return CopyInput(graph, input, graph.tensor(input).dtype, builder);
+}
 
 // The op with what it says, reads, writes, views and waits for. `made` [tensor]: what the tensors of `graph`
 // are in the other.

@@ -1,7 +1,5 @@
 #include "cli/request/executed_check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,12 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/text.h"
 #include "cli/request/distributed.h"
 #include "cli/request/recorded_version.h"
-#include "formats/aten/reader.h"
-#include "formats/aten/writer.h"
-#include "formats/text/file.h"
+#include "compile/wide_floats.h"
 #include "plan/piece_bytes.h"
 #include "torch_api/execution_setup.h"
 #include "torch_api/torch_library.h"
@@ -45,8 +40,8 @@ std::optional<std::vector<double>> NumbersIn(const std::string& bytes, DType dty
 }
 
 // The elements of a piece, in the order in which the piece has them.
-std::vector<double> PartOfNumbers(const std::vector<double>& whole, const Tensor& tensor,
-                                  const DistributedStep::InputPiece& piece) {
+std::vector<double> PieceOf(const std::vector<double>& whole, const Tensor& tensor,
+                            const DistributedStep::InputPiece& piece) {
   const std::string_view bytes(reinterpret_cast<const char*>(whole.data()),
                                whole.size() * sizeof(double));
   return *NumbersIn(PieceBytes(bytes, tensor.shape, sizeof(double), piece.place, piece.interval),
@@ -77,18 +72,6 @@ Result<std::map<TensorId, std::string>> Execute(const ExecutionService& service,
   return left;
 }
 
-// The same step with every float of 64 bits.
-std::string Widened(std::string text) {
-  for (const auto& [word, wider] :
-       {std::pair<std::string_view, std::string_view>("\"f32\"", "\"f64\""),
-        std::pair<std::string_view, std::string_view>("torch.float32", "torch.float64")}) {
-    for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
-      text.replace(at, word.size(), wider);
-    }
-  }
-  return text;
-}
-
 class Comparison {
  public:
   Comparison(const Graph& original, const std::map<TensorId, std::string>& expected)
@@ -112,7 +95,7 @@ class Comparison {
     const auto whole = expected_.find(piece.original);
     if (whole == expected_.end() || bytes.empty()) return;
     const Tensor& tensor = original_.tensor(piece.original);
-    const std::vector<double> part = PartOfNumbers(whole->second, tensor, piece);
+    const std::vector<double> part = PieceOf(whole->second, tensor, piece);
     const std::vector<double> found = *NumbersIn(bytes, tensor.dtype);
     const double scale = std::max({Largest(whole->second), 1e-3 * largest_[tensor.kind], 1e-300});
     double difference = part.size() == found.size() ? 0 : 1;
@@ -158,26 +141,19 @@ Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::s
                      "its batch norms are local, so that its step is not that of one device",
                      "batch_norm", "Make the plan without --batch-norm local, or leave --run out.");
   }
-  // Both steps with wider numbers.
   std::optional<OriginalStep> original;
   if (plan.plan.distribution) {
     PW_ASSIGN(original, LoadOriginal(plan, plan_path, options));
     PW_RETURN_IF_ERROR(CheckExecutable(original->step()));
   }
-  PW_ASSIGN(const std::string narrow,
-            FormatAtenGraph(original ? original->step() : plan.graph.graph, {}, nullptr));
-  PW_ASSIGN(const Graph whole, ReadAtenGraph(Widened(narrow)));
-  DistributedStep step;
-  if (original) {
-    PW_ASSIGN(const std::string text, ReadFile(FilesOf(plan.plan, plan_path).back()));
-    PW_ASSIGN(step, ReadAtenStep(Widened(text), whole, plan.cluster.cluster));
-  } else {
-    PW_ASSIGN(step.graph, ReadAtenGraph(Widened(narrow)));
-    PW_ASSIGN(step.placement,
-              ResolvePlacement(plan.plan.placement, step.graph, plan.cluster.cluster));
-    for (const TensorId id : step.graph.tensors()) {
-      if (!step.graph.tensor(id).producer.valid()) step.inputs.push_back({id, id, {}, {}});
-    }
+  PW_ASSIGN(const Graph whole, WithWideFloats(original ? original->step() : plan.graph.graph));
+  PW_ASSIGN(const Graph step, WithWideFloats(plan.graph.graph));
+  PW_ASSIGN(const Placement placement,
+            ResolvePlacement(plan.plan.placement, step, plan.cluster.cluster));
+  std::vector<DistributedStep::InputPiece> pieces;
+  if (original) pieces = original->pieces;
+  for (const TensorId id : step.tensors()) {
+    if (!original && !step.tensor(id).producer.valid()) pieces.push_back({id, id, {}, {}});
   }
   PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
   const ExecutionService* const service = library.api().executions();
@@ -195,13 +171,13 @@ Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::s
   }
   const auto& expected = alone_left.value();
   PW_ASSIGN(ExecutionRequest together,
-            MakeExecutionRequest(step.graph, plan.cluster.cluster, plan.costs, step.placement,
+            MakeExecutionRequest(step, plan.cluster.cluster, plan.costs, placement,
                                  SchedulingPolicy::kFifo, /*simulate=*/true));
   together.original = &whole;
-  together.pieces = step.inputs;
+  together.pieces = pieces;
   PW_ASSIGN(const auto found, Execute(*service, std::move(together)));
   Comparison comparison(whole, expected);
-  for (const DistributedStep::InputPiece& piece : step.inputs) {
+  for (const DistributedStep::InputPiece& piece : pieces) {
     const auto left = found.find(piece.piece);
     if (left != found.end()) comparison.Compare(piece, left->second);
   }
