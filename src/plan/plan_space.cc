@@ -16,10 +16,11 @@ std::string_view ToString(PlanSpace space) {
 }
 
 Result<PlanSpace> ParsePlanSpace(std::string_view text) {
-  for (PlanSpace space : {PlanSpace::kPlaced, PlanSpace::kReplicated, PlanSpace::kPipelined}) {
+  for (const PlanSpace space : {PlanSpace::kPlaced, PlanSpace::kReplicated}) {
     if (ToString(space) == text) return space;
   }
-  return MakeError(ErrorCode::kField, "there is no plan space \"" + Printable(text, 40) + "\"");
+  return MakeError(ErrorCode::kField, "there is no plan space \"" + Printable(text, 40) + "\"", "",
+                   "The spaces are placed and replicated.");
 }
 
 }  // namespace placewright

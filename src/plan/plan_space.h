@@ -13,10 +13,10 @@ namespace placewright {
 enum class PlanSpace : uint8_t {
   kPlaced,      // every op whole, on one device
   kReplicated,  // ops may be split or copied over devices
-  kPipelined,   // and the batch cut into micro-batches
+  kPipelined,   // and the batch cut into micro-batches: named, but neither planned nor read
 };
 std::string_view ToString(PlanSpace space);  // "placed", "replicated", "pipelined"
-// Errors: kField.
+// Never kPipelined. Errors: kField.
 Result<PlanSpace> ParsePlanSpace(std::string_view text);
 
 }  // namespace placewright

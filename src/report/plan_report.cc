@@ -23,12 +23,8 @@ Table::Cell MemoryCell(const DeviceUse& device, const Style& style) {
 }  // namespace
 
 std::string_view PlansOf(PlanSpace space) {
-  switch (space) {
-    case PlanSpace::kPlaced: return "placements of whole ops";
-    case PlanSpace::kReplicated: return "plans that may split or copy ops";
-    case PlanSpace::kPipelined: return "plans that may split ops and the batch";
-  }
-  return "";
+  return space == PlanSpace::kPlaced ? "placements of whole ops"
+                                     : "plans that may split or copy ops";
 }
 
 std::string BoundVerdict(const Plan& plan) {

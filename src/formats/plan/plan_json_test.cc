@@ -314,8 +314,12 @@ TEST(PlanJson, SpacesAreWrittenAndOlderPlansArePlaced) {
   }
   json.erase("space");
   EXPECT_EQ(PlanFromJson(json).Take().space, PlanSpace::kPlaced);
-  json["space"] = "sharded";
-  EXPECT_EQ(PlanFromJson(json).error().place, "space");
+  json["bound_space"] = "pipelined";  // has a name, but nothing plans or reads it
+  EXPECT_EQ(PlanFromJson(json).error().place, "bound_space");
+  for (const char* const unknown : {"sharded", "pipelined"}) {
+    json["space"] = unknown;
+    EXPECT_EQ(PlanFromJson(json).error().place, "space");
+  }
 }
 
 TEST(PlanJson, ANewerSchemaIsNamed) {
