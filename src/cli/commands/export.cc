@@ -2,8 +2,8 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
-#include "cli/request/export_formats.h"
 #include "cli/request/export_remedy.h"
+#include "cli/request/plan_export.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/plan_files.h"

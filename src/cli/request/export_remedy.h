@@ -3,7 +3,7 @@
 #define PLACEWRIGHT_CLI_REQUEST_EXPORT_REMEDY_H_
 
 #include "base/stop.h"
-#include "cli/request/export_formats.h"
+#include "cli/request/plan_export.h"
 
 namespace placewright {
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/result.h"
-#include "cli/request/export_formats.h"
 #include "cli/request/learned_planners.h"
 #include "cluster/catalogue.h"
+#include "formats/export_formats.h"
 #include "planning/algorithms.h"
 #include "study/tables.h"
 

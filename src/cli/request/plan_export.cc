@@ -1,19 +1,12 @@
-#include "cli/request/export_formats.h"
+#include "cli/request/plan_export.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
-#include <type_traits>
 
 #include "base/text.h"
 #include "cli/request/costgraph_export.h"
-#include "formats/accelerate/device_map_writer.h"
-#include "formats/aten/writer.h"
-#include "formats/dnn_partitioning/split_writer.h"
-#include "formats/graphdef/writer.h"
-#include "formats/pipedream/stage_writer.h"
 #include "report/memory_curve.h"
 #include "report/trace/chrome_trace.h"
 #include "sim/placement_check.h"
@@ -21,21 +14,6 @@
 
 namespace placewright {
 namespace {
-
-// A writer of short texts, with notes or without.
-template <auto writer>
-Status Whole(const PlanInputs& plan, const Placement& placement, const TextSink& sink,
-             std::vector<std::string>* notes) {
-  const auto write = [&] {
-    if constexpr (std::is_invocable_v<decltype(writer), const PlanInputs&, const Placement&>) {
-      return writer(plan, placement);
-    } else {
-      return writer(plan, placement, notes);
-    }
-  };
-  PW_ASSIGN(const std::string text, write());
-  return sink(text);
-}
 
 bool SameTimes(const Schedule& a, const Schedule& b) {
   const auto same_op = [](const OpSpan& x, const OpSpan& y) {
@@ -77,26 +55,6 @@ Status WriteTrace(const PlanInputs& plan, const Placement& placement, const Text
   return WriteChromeTrace({graph, cluster, sim_graph, placement, *result.schedule, memory}, sink);
 }
 
-constexpr std::array kFormats = {
-    ExportFormat{"aten", "ATen training graph with the device of every op (JSON)",
-                 "graphs that are not made of ATen's operators", Whole<WriteAtenPlan>, true},
-    ExportFormat{"accelerate", "device_map of Hugging Face Accelerate (JSON)",
-                 "plans that split a module or tied weights across devices, or use several hosts",
-                 Whole<WriteDeviceMap>},
-    ExportFormat{"chrome-trace", "schedule for chrome://tracing and Perfetto (JSON)", "no plan",
-                 WriteTrace, true},
-    ExportFormat{"costgraph", "cost graph with times, placement and what is expected of it (JSON)",
-                 "plans of more than ten million times", WriteCostGraphPlan, true},
-    ExportFormat{"dnn-partitioning", "split of a dnn-partitioning workload (JSON)",
-                 "plans of other graphs: their ops have no node ids",
-                 Whole<WriteDnnPartitioningSplit>},
-    ExportFormat{"pipedream", "PipeDream profile with a stage_id for every layer (text)",
-                 "plans of other graphs, and pipelines that come back to a device",
-                 Whole<WritePipeDreamStages>},
-    ExportFormat{"graphdef", "TensorFlow GraphDef with a device for every node, in the file's form",
-                 "plans of other graphs", Whole<WriteGraphDef>},
-};
-
 }  // namespace
 
 Status WriteExport(const ExportFormat& format, const PlanInputs& plan, const Placement& placement,
@@ -105,14 +63,14 @@ Status WriteExport(const ExportFormat& format, const PlanInputs& plan, const Pla
     return MakeError(ErrorCode::kNotExpressible, "the plan splits or copies ops", "",
                      "Make a plan with --space placed.");
   }
-  return format.write(plan, placement, sink, notes);
+  constexpr SimulatedWriters kSimulated{WriteTrace, WriteCostGraphPlan};
+  const ExportWriter write = format.simulated ? kSimulated.*format.simulated : format.write;
+  return write(plan, placement, sink, notes);
 }
-
-std::span<const ExportFormat> ExportFormats() { return kFormats; }
 
 Result<const ExportFormat*> FindExportFormat(std::string_view name) {
   std::vector<std::string> names;
-  for (const ExportFormat& format : kFormats) {
+  for (const ExportFormat& format : ExportFormats()) {
     if (format.name == name) return &format;
     names.emplace_back(format.name);
   }
