@@ -9,7 +9,6 @@
 #include "compile/rewrites/batch_norm.h"
 #include "compile/rewrites/rewrites.h"
 #include "sharding/axis_places.h"
-#include "sharding/part_call.h"
 
 namespace placewright {
 
@@ -198,39 +197,23 @@ std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share) const {
   return outputs;
 }
 
-// Of draws that count, and of parts of a vocabulary: which part it is.
-void InstanceMaker::SetPlace(size_t share, OpSpec& spec) const {
+PartCall InstanceMaker::CallOf(size_t share) const {
+  if (!split_.valid()) return CallOnWhole(op_, axes_.rule(id_));
+  IdVector<RuleAxisId, int64_t> sizes;
+  for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
+  sizes[split_] = sizes[split_] / axes_.axis(axis_).size * IntervalOf(share).length();
+  PartCall call = CallOnPart(op_, rule(), split_, sizes);
   const PlaceArgument at = PlaceArgumentOf(rule(), split_);
-  if (at.argument < 0) return;
-  const AxisPlace place = PlaceIn(at.TensorOf(rule()));
-  const Interval interval = IntervalOf(share);
-  spec.args[static_cast<size_t>(at.argument)] =
-      IntegerList({place.dimension, place.outer, place.size, interval.from, interval.to});
+  if (at.there()) at.Set(PlaceIn(at.TensorOf(rule())), IntervalOf(share), call);
+  return call;
 }
 
 OpSpec InstanceMaker::SpecOf(size_t share) const {
+  PartCall call = CallOf(share);
   OpSpec spec;
-  if (!split_.valid()) {
-    spec.type = std::string(op_.type);
-    spec.args = op_.args;
-    spec.attributes = op_.attributes;
-  }
-  if (!split_.valid() && axes_.rule(id_) != nullptr && !rule().part_type.empty() &&
-      !rule().part_takes_sizes) {
-    // What it reads may have been put together anew, with other strides than the op states.
-    spec.type = rule().part_type;
-    spec.args.resize(std::min(spec.args.size(), static_cast<size_t>(rule().part_args)));
-    spec.attributes.clear();
-  } else if (split_.valid()) {
-    IdVector<RuleAxisId, int64_t> sizes;
-    for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
-    sizes[split_] = sizes[split_] / axes_.axis(axis_).size * IntervalOf(share).length();
-    PartCall call = CallOnPart(op_, rule(), split_, sizes);
-    spec.type = std::move(call.type);
-    spec.args = std::move(call.args);
-    spec.attributes = std::move(call.attributes);
-    SetPlace(share, spec);
-  }
+  spec.type = std::move(call.type);
+  spec.args = std::move(call.args);
+  spec.attributes = std::move(call.attributes);
   spec.outputs = OutputsOf(share);
   // Written without being returned.
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
@@ -298,7 +281,7 @@ Status InstanceMaker::MakeEach() {
     if (split_.valid()) {
       key.axis = axis_;
       key.length = IntervalOf(share).length();
-      if (PlaceArgumentOf(rule(), split_).argument >= 0) key.from = IntervalOf(share).from;
+      if (PlaceArgumentOf(rule(), split_).there()) key.from = IntervalOf(share).from;
     }
     PW_RETURN_IF_ERROR(emitter_.AddInstance(
         key, read_[share], layout_.shares[share].device, earlier_, [&] { return SpecOf(share); },

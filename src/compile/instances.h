@@ -11,6 +11,7 @@
 #include "compile/fetcher.h"
 #include "plan/layout.h"
 #include "sharding/named_axes.h"
+#include "sharding/part_call.h"
 
 namespace placewright {
 
@@ -61,10 +62,10 @@ class InstanceMaker {
   bool IsBeside(size_t input) const;
   Status FetchInputs(size_t share);
   Result<TensorId> FetchInput(size_t input, size_t share);
+  PartCall CallOf(size_t share) const;
   OpSpec SpecOf(size_t share) const;
   Status Prepare(size_t input);
   std::map<DeviceId, Interval> IntervalsOf() const;
-  void SetPlace(size_t share, OpSpec& spec) const;
   std::vector<OutputSpec> OutputsOf(size_t share) const;
   Status MakeEach();
   Status MakeSynchronised();

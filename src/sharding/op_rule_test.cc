@@ -105,9 +105,13 @@ TEST(OpRule, AVocabularyIsSplitByItsRows) {
   EXPECT_EQ(lookup.Verdict(batch), PartVerdict::kConcat);
   EXPECT_EQ(lookup.Part(rows, 3).type, "placewright.embedding_part.default");
   EXPECT_EQ(lookup.Part(rows, 3).args, (std::vector<Value>{Input(0), Input(1), Integers({})}));
-  EXPECT_EQ(PlaceArgumentOf(*lookup.rule, RuleAxisId(rows - 'a')).argument, 2);
+  const PlaceArgument at = PlaceArgumentOf(*lookup.rule, RuleAxisId(rows - 'a'));
+  EXPECT_EQ(at.argument, 2);
+  PartCall call = lookup.Part(rows, 3);
+  at.Set({0, 1, 7, 1}, {2, 5}, call);  // rows 2 to 4 of the 7 in dimension 0
+  EXPECT_EQ(call.args[2], Integers({0, 1, 7, 2, 5}));
   EXPECT_EQ(lookup.Part(width, 2).type, "aten.embedding.default");
-  EXPECT_EQ(PlaceArgumentOf(*lookup.rule, RuleAxisId(width - 'a')).argument, -1);
+  EXPECT_FALSE(PlaceArgumentOf(*lookup.rule, RuleAxisId(width - 'a')).there());
 }
 
 TEST(OpRule, AVocabularysGradientIsSplitUnlessByFrequency) {
@@ -182,6 +186,20 @@ TEST(OpRule, APartOfASqueezeStatesItsSizes) {
   const PartCall part = squeeze.Part(squeeze.Out(0)[0], 1);
   EXPECT_EQ(part.type, "aten.view.default");
   EXPECT_EQ(part.args, (std::vector<Value>{Input(0), Integers({1, 6})}));
+}
+
+// What has been put together anew may have other strides than the op states. A squeeze drops no sample of a whole: it
+// stays itself.
+TEST(OpRule, OfWhatWasPutTogetherStridesAreNotStated) {
+  const OneOp alias("aten._reshape_alias.default", {{4, 6}}, {{24}},
+                    {Input(0), Integers({24}), Integers({1})});
+  ASSERT_TRUE(alias.rule);
+  const PartCall whole = CallOnWhole(alias.graph->op(OpId(0)), &*alias.rule);
+  EXPECT_EQ(whole.type, "aten.view.default");
+  EXPECT_EQ(whole.args, (std::vector<Value>{Input(0), Integers({24})}));
+  EXPECT_EQ(CallOnWhole(alias.graph->op(OpId(0)), nullptr).args.size(), 3u);
+  const OneOp squeeze("aten.squeeze.default", {{4, 1, 6}}, {{4, 6}}, {Input(0)});
+  EXPECT_EQ(CallOnWhole(squeeze.graph->op(OpId(0)), &*squeeze.rule).type, "aten.squeeze.default");
 }
 
 // A mean of 4 x 6 squares: parts are sums, divided by 24; so is the gradient of a part.

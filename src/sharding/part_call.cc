@@ -1,6 +1,7 @@
 #include "sharding/part_call.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/batch/numbers.h"
 
@@ -30,6 +31,12 @@ const AxisPartOp* PartOpOf(const OpRule& rule, RuleAxisId axis) {
   return nullptr;
 }
 
+void TakePartOp(const OpRule& rule, PartCall& call) {
+  call.type = rule.part_type;
+  call.args.resize(std::min(call.args.size(), static_cast<size_t>(rule.part_args)));
+  call.attributes.clear();
+}
+
 }  // namespace
 
 PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
@@ -57,9 +64,7 @@ PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
     call.type = SumFor(op.type);
   }
   if (!rule.part_type.empty()) {
-    call.type = rule.part_type;
-    call.args.resize(std::min(call.args.size(), static_cast<size_t>(rule.part_args)));
-    call.attributes.clear();
+    TakePartOp(rule, call);
     if (rule.part_takes_sizes) call.args.push_back(SizesOf(rule.outputs[0], sizes));
   }
   if (const AxisPartOp* const part = PartOpOf(rule, axis)) {
@@ -69,6 +74,22 @@ PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
     call.attributes.clear();
   }
   return call;
+}
+
+PartCall CallOnWhole(const Op& op, const OpRule* rule) {
+  PartCall call = {std::string(op.type), op.args, op.attributes};
+  const bool another = rule != nullptr && !rule->part_type.empty() && !rule->part_takes_sizes;
+  if (another) TakePartOp(*rule, call);
+  return call;
+}
+
+void PlaceArgument::Set(const AxisPlace& place, Interval interval, PartCall& call) const {
+  Value::List numbers;
+  for (const int64_t number :
+       {int64_t{place.dimension}, place.outer, place.size, interval.from, interval.to}) {
+    numbers.push_back(Value(number));
+  }
+  call.args[static_cast<size_t>(argument)] = Value(std::move(numbers));
 }
 
 PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis) {

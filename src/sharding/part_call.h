@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "plan/distributed_step.h"
 #include "sharding/op_rule.h"
 
 namespace placewright {
@@ -25,14 +26,21 @@ struct PartCall {
 PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
                     const IdVector<RuleAxisId, int64_t>& sizes);
 
-// The argument of that call that says which part of a tensor it is of.
+// That of an op whose instances do everything: its own, or, where what the op reads may have been put together
+// anew, with other strides than the op states, what its rule names for parts. `rule`: nullptr where it has none.
+PartCall CallOnWhole(const Op& op, const OpRule* rule);
+
+// The argument of a call on a part that says which part of a tensor it is of.
 struct PlaceArgument {
   int32_t argument = -1;  // -1: the call has none
   bool of_output = true;  // the tensor is output 0; else input 0
 
+  bool there() const { return argument >= 0; }
   const TensorAxes& TensorOf(const OpRule& rule) const {
     return of_output ? rule.outputs[0] : rule.inputs[0];
   }
+  // States in the call which part: how the axis lies in that tensor, and what of it. Precondition: it is there.
+  void Set(const AxisPlace& place, Interval interval, PartCall& call) const;
 };
 PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis);
 

@@ -28,23 +28,11 @@
 #ifndef PLACEWRIGHT_COMPILE_REWRITES_BATCH_NORM_H_
 #define PLACEWRIGHT_COMPILE_REWRITES_BATCH_NORM_H_
 
-#include <cstdint>
-#include <optional>
-
 #include "compile/emitter.h"
 #include "compile/rewrites/part_writer.h"
+#include "sharding/batch_norm_call.h"
 
 namespace placewright {
-
-// The arguments of a batch norm or of its backward. Tensors: which input of the op, or -1.
-struct BatchNormCall {
-  bool backward = false;
-  int32_t grad = -1, x = -1, weight = -1, bias = -1;
-  int32_t running_mean = -1, running_var = -1, save_mean = -1, save_invstd = -1;
-  double momentum = 0, eps = 0;
-};
-// Nothing where the op is none, or its arguments are not those of its operator.
-std::optional<BatchNormCall> BatchNormCallOf(const Op& op);
 
 // `collectives`: as CompileOptions has it. Of the outputs y and grad_x are parts, all others are whole.
 // Precondition: `call` is the op's, in training; there are at least two parts.

@@ -353,13 +353,10 @@ MaybeViolation InstanceCheck::CheckAddendsOfSum() {
 // The same operator with the same arguments, but for sizes that follow the part.
 MaybeViolation InstanceCheck::CheckCall() {
   if (instance_.cut) return CheckCallOnPart();
-  if (!rule_ || rule_->part_type.empty() || rule_->part_takes_sizes ||
-      made_.type != rule_->part_type) {
-    return CheckSameCall(stated_.type, stated_.args, stated_.attributes);
-  }
-  std::vector<Value> args = stated_.args;
-  args.resize(std::min(args.size(), static_cast<size_t>(rule_->part_args)));
-  return CheckSameCall(rule_->part_type, args, {});
+  // Of what has been put together anew, or of what was there.
+  const PartCall other = CallOnWhole(stated_, rule_ ? &*rule_ : nullptr);
+  if (made_.type == other.type) return CheckSameCall(other.type, other.args, other.attributes);
+  return CheckSameCall(stated_.type, stated_.args, stated_.attributes);
 }
 
 MaybeViolation InstanceCheck::CheckCallOnPart() {
@@ -408,7 +405,7 @@ std::optional<Part> InstanceCheck::PlaceStated(const PlaceArgument& at) const {
 // Which part it draws, or has of a vocabulary; where that is right it is taken over into `args`.
 MaybeViolation InstanceCheck::CheckPlaceArgument(std::vector<Value>& args) const {
   const PlaceArgument at = PlaceArgumentOf(*rule_, instance_.cut->axis);
-  if (at.argument < 0) return std::nullopt;
+  if (!at.there()) return std::nullopt;
   const Part due = at.of_output ? OutputPart(0) : PartOf(0);
   const std::optional<Part> stated = PlaceStated(at);
   if (stated && (instance_.cut->somewhere || *stated == due)) {

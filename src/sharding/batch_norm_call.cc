@@ -1,6 +1,6 @@
-#include <string_view>
+#include "sharding/batch_norm_call.h"
 
-#include "compile/rewrites/batch_norm.h"
+#include <string_view>
 
 namespace placewright {
 namespace {
