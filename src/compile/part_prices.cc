@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "cost/instance_costs.h"
 #include "graph/aliasing/layout.h"
 #include "graph/aliasing/view_geometry.h"
 #include "plan/moving_ops.h"
@@ -67,7 +68,6 @@ PartPrices::PartPrices(const Cluster& cluster, const CostOptions& options, int64
       kinds_(cluster.kinds().size()) {
   options_.profile = options.profile;
   options_.precision = options.precision;
-  options_.measured_index = &measured_;
 }
 
 // Bytes follow from the rest.
@@ -223,7 +223,8 @@ void PartPrices::PriceNew() {
 Status PartPrices::Price(size_t from, size_t to) {
   GraphBuilder builder("parts", "aten");
   builder.set_batch(batch_);
-  IdVector<OpId, DeviceId> devices;
+  StepInstances instances;
+  instances.measured = &measured_;
   std::vector<DeviceId> of_kind(kinds_);
   for (const DeviceId device : cluster_.devices()) {
     DeviceId& first = of_kind[static_cast<size_t>(cluster_.device(device).kind)];
@@ -232,21 +233,18 @@ Status PartPrices::Price(size_t from, size_t to) {
   for (size_t number = from; number < to; ++number) {
     PW_ASSIGN(const std::vector<OpId> ops, AddPart(parts_[PricedPartId(number)], number, builder));
     for (const DeviceId device : of_kind) {
-      devices.push_back(device.valid() ? device
-                                       : DeviceId(0));  // a kind without devices is not asked for
+      // A kind without devices is not asked for.
+      instances.devices.push_back(device.valid() ? device : DeviceId(0));
     }
     PW_CHECK_EQ(ops.size(), kinds_);
   }
   PW_ASSIGN(const Graph graph, std::move(builder).Build());
-  CostOptions options = options_;
-  options.devices = &devices;
-  PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster_, options));
+  PW_ASSIGN(const CostTable costs, ModelInstanceCosts(graph, cluster_, options_, instances));
   // What takes no longer where all GPUs are slower was measured, or follows from measurements.
-  const IdVector<OpId, double> twice(graph.op_count(), 2.0);
-  options.slower = &twice;
-  PW_ASSIGN(const CostTable slower, ModelCosts(graph, cluster_, options));
+  instances.slower = IdVector<OpId, double>(graph.op_count(), 2.0);
+  PW_ASSIGN(const CostTable slower, ModelInstanceCosts(graph, cluster_, options_, instances));
   for (const OpId op : graph.ops()) {
-    const DeviceId device = devices[op];
+    const DeviceId device = instances.devices[op];
     const PricedPart& part = parts_[PricedPartId(from + op.index() / kinds_)];
     // As CostsOfStep has it.
     const bool gpu = cluster_.kind(device).device_class == DeviceClass::kGpu;

@@ -58,7 +58,7 @@ struct PricedPart {
       false;  // it makes the gradient of an input and that of a weight, which two could
   bool moves_pieces = false;  // plan/moving_ops.h
   bool in_kernel = false;     // as DistributedStep has it
-  bool passes_on = false;  // what it reads, another type of it, or that with something added
+  bool passes_on = false;     // what it reads, another type of it, or that with something added
   std::vector<std::vector<PartView>> views;  // by output: found so far
 };
 
@@ -76,7 +76,7 @@ struct PartFlops {
 
 class PartPrices {
  public:
-  // All must outlive it. `options` has no overrides and nothing of a compiled step.
+  // All must outlive it. `options` has no overrides.
   PartPrices(const Cluster& cluster, const CostOptions& options, int64_t batch);
 
   // Modelled costs follow from the sizes of what an op reads and makes. What was measured is looked up by all

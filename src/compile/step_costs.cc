@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cost/communication.h"
+#include "cost/instance_costs.h"
 #include "cost/slowest.h"
 #include "cost/work.h"
 #include "sharding/separable_results.h"
@@ -102,24 +103,21 @@ void ShareTime(const DistributedStep& step, const Separated& one, CostTable& cos
 Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original,
                               const Communication& communication, const CostOptions& options,
                               CostModelReport* report) {
-  IdVector<OpId, const Op*> originals, wholes(step.graph.op_count(), nullptr);
+  const Cluster& cluster = communication.cluster();
+  StepInstances instances{.devices = step.placement,
+                          .originals = {},
+                          .slower = SlowestOfEach(step, cluster),
+                          .wholes = IdVector<OpId, const Op*>(step.graph.op_count(), nullptr)};
   for (const OpId op : step.graph.ops()) {
     const OpId origin = step.origin[op];
-    originals.push_back(origin.valid() ? &original.op(origin) : nullptr);
+    instances.originals.push_back(origin.valid() ? &original.op(origin) : nullptr);
   }
-  const Cluster& cluster = communication.cluster();
   const std::vector<Separated> separated = SeparatedOps(step, original);
   for (const Separated& one : separated) {
-    wholes[one.first] = &one.whole;
-    wholes[one.second] = &one.whole;
+    instances.wholes[one.first] = &one.whole;
+    instances.wholes[one.second] = &one.whole;
   }
-  CostOptions of_step = options;
-  of_step.devices = &step.placement;
-  of_step.originals = &originals;
-  const IdVector<OpId, double> slower = SlowestOfEach(step, cluster);
-  of_step.slower = &slower;
-  of_step.wholes = &wholes;
-  PW_ASSIGN(CostTable costs, ModelCosts(step.graph, cluster, of_step, report));
+  PW_ASSIGN(CostTable costs, ModelInstanceCosts(step.graph, cluster, options, instances, report));
   for (const Separated& one : separated) ShareTime(step, one, costs);
   for (size_t i = 0; i < step.in_kernel.size(); ++i) {
     const DeviceId device = step.placement[OpId(i)];

@@ -47,19 +47,8 @@ struct CostOptions {
   std::string profile = "default";
   std::vector<CostOverride> overrides;   // win over the others; later lines win
   std::vector<MeasuredDevice> measured;  // win over the model
-  // Of these rows and the cluster, where many graphs are priced: else it is made for each. Must outlive the call.
-  const MeasuredIndex* measured_index = nullptr;
   std::vector<MeasuredCollectives> measured_collectives;
   FloatPrecision precision = FloatPrecision::kPyTorch;
-  // Of a compiled step: where each op is; its times elsewhere stay unsupported. Must outlive the call.
-  const IdVector<OpId, DeviceId>* devices = nullptr;
-  // And by which names and types overrides know the ops: those of the ops that they are instances of.
-  const IdVector<OpId, const Op*>* originals = nullptr;  // nullptr: of none
-  // By what each op's modelled time is multiplied; nullptr: 1. Must outlive the call.
-  const IdVector<OpId, double>* slower = nullptr;
-  // And which of its ops have the costs of another one, with tensors of the same graph: that of which they
-  // compute some results (compile/step_costs.h).
-  const IdVector<OpId, const Op*>* wholes = nullptr;  // nullptr: all their own
 };
 
 // Op types of the graph that are costed by their bytes alone: sorted, distinct; none where the file
@@ -73,7 +62,7 @@ struct CostModelReport {
 
 // Modelled costs of every op on every device, overridden where the options say so.
 // Errors: kField (an unknown profile; an override that matches nothing, with near names). Views
-// cost nothing and no override touches them.
+// cost nothing and no override touches them. Of a compiled step: instance_costs.h.
 Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const CostOptions& options,
                              CostModelReport* report = nullptr);
 

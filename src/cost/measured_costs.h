@@ -81,7 +81,7 @@ struct MeasuredIndex {
 
 // Sets times and workspaces of `costs`, which are of the graph and the index's cluster, for the devices that have
 // rows: of several tables for one, the first that has an op's time, its signature's before its family's. Views
-// and pairs that are not supported stay as they are. `wholes`: as CostOptions has it.
+// and pairs that are not supported stay as they are. `wholes`: as StepInstances has it.
 MeasuredUse ApplyMeasured(const Graph& graph, const MeasuredIndex& index, CostTable& costs,
                           const IdVector<OpId, const Op*>* wholes = nullptr);
 

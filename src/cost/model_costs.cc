@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "cost/cost_model.h"
+#include "cost/instance_costs.h"
 
 namespace placewright {
 namespace {
@@ -31,18 +31,20 @@ bool SupportsOp(const Graph& graph, const Op& op, const DeviceKind& kind,
   return profile != "tf1" || !IsParameterLookup(graph, op);
 }
 
+// `instances`: nullptr where every op may be on every device.
 void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOptions& options,
-                      OpId id, const Work& work, CostTable& table) {
+                      const StepInstances* instances, OpId id, const Work& work, CostTable& table) {
   const Op& op = graph.op(id);
   const DType dtype = ComputeDType(graph, id);
   const auto time_on = [&](const DeviceKind& kind) {
     if (op.is_view) return Nanos(0);
     if (!SupportsOp(graph, op, kind, options.profile)) return CostTable::kUnsupported;
     const Nanos time = RooflineTime(work, dtype, kind, options.precision);
-    return options.slower == nullptr ? time : ScaledTime(time, (*options.slower)[id]);
+    const bool scaled = instances != nullptr && !instances->slower.empty();
+    return scaled ? ScaledTime(time, instances->slower[id]) : time;
   };
-  if (options.devices != nullptr) {
-    const DeviceId device = (*options.devices)[id];
+  if (instances != nullptr) {
+    const DeviceId device = instances->devices[id];
     table.SetTime(id, device, time_on(cluster.kind(device)));
     return;
   }
@@ -87,7 +89,7 @@ Error MatchesNothing(const CostOverride& line, const Graph& graph, const Cluster
 }
 
 Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluster,
-             const CostOptions& options, CostTable& table) {
+             const StepInstances* instances, CostTable& table) {
   std::vector<DeviceId> devices;
   for (DeviceId d : cluster.devices()) {
     if (GlobOrAny(line.device, cluster.device(d).name) &&
@@ -97,18 +99,49 @@ Status Apply(const CostOverride& line, const Graph& graph, const Cluster& cluste
   }
   bool op_matched = false;
   for (OpId id : graph.ops()) {
-    const Op* const original = options.originals == nullptr ? nullptr : (*options.originals)[id];
+    const bool copied = instances != nullptr && !instances->originals.empty();
+    const Op* const original = copied ? instances->originals[id] : nullptr;
     const Op& op = original == nullptr ? graph.op(id) : *original;
     if (op.is_view || !GlobOrAny(line.op, op.name) || !GlobOrAny(line.type, op.type)) continue;
     op_matched = true;
     for (DeviceId d : devices) {
-      if (options.devices != nullptr && (*options.devices)[id] != d) continue;
+      if (instances != nullptr && instances->devices[id] != d) continue;
       table.SetTime(id, d, line.scale > 0 ? ScaledTime(table.time(id, d), line.scale) : line.time);
       table.SetSource(id, d, line.source);
     }
   }
   if (!op_matched || devices.empty()) return MatchesNothing(line, graph, cluster, op_matched);
   return Ok();
+}
+
+Result<CostTable> CostsOf(const Graph& graph, const Cluster& cluster, const CostOptions& options,
+                          const StepInstances* instances, CostModelReport* report) {
+  if (!IsCostProfile(options.profile)) {
+    return MakeError(ErrorCode::kField,
+                     "there is no cost profile \"" + Printable(options.profile) + "\"" +
+                         DidYouMean(options.profile, {"default", "tf1"}),
+                     "", "Choose default or tf1.");
+  }
+  CostTable table = instances == nullptr
+                        ? CostTable(graph.op_count(), cluster.device_count())
+                        : CostTable::OfOneDeviceEach(graph.op_count(), cluster.device_count());
+  const bool whole = instances == nullptr || instances->wholes.empty();
+  for (OpId id : graph.ops()) {
+    const bool stands_for = !whole && instances->wholes[id] != nullptr;
+    const Work work = WorkOf(graph, stands_for ? *instances->wholes[id] : graph.op(id));
+    table.SetWorkspace(id, work.workspace);
+    SetModelledTimes(graph, cluster, options, instances, id, work, table);
+  }
+  std::optional<MeasuredIndex> made;
+  const MeasuredIndex* index = instances == nullptr ? nullptr : instances->measured;
+  if (index == nullptr) index = &made.emplace(options.measured, cluster);
+  MeasuredUse measured = ApplyMeasured(graph, *index, table, whole ? nullptr : &instances->wholes);
+  for (const CostOverride& line : options.overrides) {
+    Status applied = Apply(line, graph, cluster, instances, table);
+    if (!applied.ok()) return applied.error();
+  }
+  if (report != nullptr) *report = {UnknownTypes(graph), std::move(measured)};
+  return table;
 }
 
 }  // namespace
@@ -135,31 +168,13 @@ std::vector<std::string> UnknownTypes(const Graph& graph) {
 
 Result<CostTable> ModelCosts(const Graph& graph, const Cluster& cluster, const CostOptions& options,
                              CostModelReport* report) {
-  if (!IsCostProfile(options.profile)) {
-    return MakeError(ErrorCode::kField,
-                     "there is no cost profile \"" + Printable(options.profile) + "\"" +
-                         DidYouMean(options.profile, {"default", "tf1"}),
-                     "", "Choose default or tf1.");
-  }
-  CostTable table = options.devices == nullptr
-                        ? CostTable(graph.op_count(), cluster.device_count())
-                        : CostTable::OfOneDeviceEach(graph.op_count(), cluster.device_count());
-  for (OpId id : graph.ops()) {
-    const bool stands_for = options.wholes != nullptr && (*options.wholes)[id] != nullptr;
-    const Work work = WorkOf(graph, stands_for ? *(*options.wholes)[id] : graph.op(id));
-    table.SetWorkspace(id, work.workspace);
-    SetModelledTimes(graph, cluster, options, id, work, table);
-  }
-  std::optional<MeasuredIndex> made;
-  const MeasuredIndex* index = options.measured_index;
-  if (index == nullptr) index = &made.emplace(options.measured, cluster);
-  MeasuredUse measured = ApplyMeasured(graph, *index, table, options.wholes);
-  for (const CostOverride& line : options.overrides) {
-    Status applied = Apply(line, graph, cluster, options, table);
-    if (!applied.ok()) return applied.error();
-  }
-  if (report != nullptr) *report = {UnknownTypes(graph), std::move(measured)};
-  return table;
+  return CostsOf(graph, cluster, options, nullptr, report);
+}
+
+Result<CostTable> ModelInstanceCosts(const Graph& graph, const Cluster& cluster,
+                                     const CostOptions& options, const StepInstances& instances,
+                                     CostModelReport* report) {
+  return CostsOf(graph, cluster, options, &instances, report);
 }
 
 }  // namespace placewright
