@@ -4,15 +4,15 @@
 
 namespace placewright {
 
-GroupPrograms::GroupPrograms(const ReplicatedStep& step, const IdVector<GroupId, int32_t>& part_of,
-                             BytesPerSecond bandwidth)
+GroupPrograms::GroupPrograms(const ReplicatedStep& step,
+                             const IdVector<GroupId, int32_t>& op_groups, BytesPerSecond bandwidth)
     : step_(step),
       reads_(step.nodes.size()),
       makes_(step.nodes.size()),
       op_of_(step.nodes.size(), -1) {
   made_.program.devices = static_cast<int64_t>(step.devices.size());
   made_.program.bandwidth = bandwidth;
-  for (const ReplicatedStep::Node& node : step.nodes) part_of_node_.push_back(part_of[node.group]);
+  for (const ReplicatedStep::Node& node : step.nodes) op_group_.push_back(op_groups[node.group]);
   for (size_t i = 0; i < step.tensors.size(); ++i) {
     const ReplicatedStep::Tensor& tensor = step.tensors[i];
     if (tensor.from >= 0) makes_[static_cast<size_t>(tensor.from)].push_back(i);
@@ -34,17 +34,17 @@ const GroupProgram& GroupPrograms::Make(size_t index) {
   made_.nodes.clear();
   made_.gradient = step_.gradients[index];
   const ReplicatedStep::Tensor& gradient = step_.tensors[made_.gradient];
-  const int32_t part = PartOf(gradient.from);
+  const int32_t own = OpGroup(gradient.from);
   Visit(gradient.from);
   for (size_t next = 0; next < made_.nodes.size(); ++next) {
     const auto node = static_cast<size_t>(made_.nodes[next]);
     for (const size_t i : reads_[node]) {
       const ReplicatedStep::Tensor& tensor = step_.tensors[i];
-      if (!tensor.completed && tensor.from >= 0 && PartOf(tensor.from) == part) Visit(tensor.from);
+      if (!tensor.completed && tensor.from >= 0 && OpGroup(tensor.from) == own) Visit(tensor.from);
     }
     for (const size_t i : makes_[node]) {
       for (const int32_t adder : step_.tensors[i].adders) {
-        if (PartOf(adder) == part) Visit(adder);
+        if (OpGroup(adder) == own) Visit(adder);
       }
     }
   }

@@ -21,8 +21,8 @@ struct GroupProgram {
 // Makes the programs one after the other, in memory of its own.
 class GroupPrograms {
  public:
-  // `part_of`: the op group of every colocation group (graph/partition/tag_groups.h). `bandwidth`: tau.
-  GroupPrograms(const ReplicatedStep& step, const IdVector<GroupId, int32_t>& part_of,
+  // `op_groups`: the op group of every colocation group (graph/partition/tag_groups.h). `bandwidth`: tau.
+  GroupPrograms(const ReplicatedStep& step, const IdVector<GroupId, int32_t>& op_groups,
                 BytesPerSecond bandwidth);
 
   // The program of `step.gradients[index]`. It has the ops of the op group that lead to the gradient or would be
@@ -32,10 +32,10 @@ class GroupPrograms {
  private:
   void Visit(int32_t node);
   void AddTensors();
-  int32_t PartOf(int32_t node) const { return part_of_node_[static_cast<size_t>(node)]; }
+  int32_t OpGroup(int32_t node) const { return op_group_[static_cast<size_t>(node)]; }
 
   const ReplicatedStep& step_;
-  std::vector<int32_t> part_of_node_;
+  std::vector<int32_t> op_group_;
   std::vector<std::vector<size_t>> reads_, makes_;  // by node: tensors
   std::vector<int32_t> op_of_;                      // by node: op of the program, or -1
   GroupProgram made_;

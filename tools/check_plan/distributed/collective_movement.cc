@@ -127,19 +127,16 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
   for (const OpId member : members) {
     Held held = contents_.Read(member, 0);
     const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(member));
-    const bool given = numbers.size() == 5 && numbers[0] >= 0 && numbers[1] > 0 && numbers[2] > 0 &&
-                       numbers[0] == held.part.dimension && numbers[3] >= 0 &&
-                       numbers[3] < numbers[4] && numbers[4] <= numbers[2];
-    const int64_t size = held.part.outer * held.part.period;
-    if (!given || numbers[1] > size || numbers[2] > size / numbers[1] ||
-        size % (numbers[1] * numbers[2]) != 0) {
+    const bool of_its_axis =
+        !held.part.whole() && !numbers.empty() && numbers[0] == held.part.dimension;
+    const auto place =
+        of_its_axis ? StatedPartOf(numbers, held.part.outer * held.part.period) : std::nullopt;
+    if (!place) {
       return Wrong(
           member, ViolationKind::kWrongArgument,
           fmt::format("does not gather the axis by which {} is split", NameOfTensor(held)));
     }
-    const AxisPlace place = {held.part.dimension, numbers[1], numbers[2],
-                             size / (numbers[1] * numbers[2])};
-    const Part stated = PartAt(place, {numbers[3], numbers[4]});
+    const Part stated = PartAt(place->place, place->interval);
     // A part of zeros is the one that it is said to be, of its length.
     const bool somewhere = held.part.somewhere && !stated.whole() &&
                            stated.outer * (stated.to - stated.from) == held.part.to;

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "check_plan/distributed/counted_rows.h"
+#include "check_plan/distributed/stated_part.h"
 
 namespace placewright::check {
 namespace {
@@ -389,17 +390,8 @@ std::optional<Part> InstanceCheck::PlaceStated(const PlaceArgument& at) const {
     if (const int64_t* number = (*list)[i].AsInt()) numbers.push_back(*number);
   }
   const TensorId tensor = at.of_output ? stated_.outputs[0] : stated_.inputs[0];
-  const std::vector<int64_t>& shape = original_.tensor(tensor).shape;
-  const bool given = numbers.size() == 5 && numbers[0] >= 0 &&
-                     static_cast<size_t>(numbers[0]) < shape.size() && numbers[1] > 0 &&
-                     numbers[2] > 0 && numbers[3] >= 0 && numbers[3] < numbers[4] &&
-                     numbers[4] <= numbers[2];
-  if (!given) return std::nullopt;
-  const int64_t inner = shape[static_cast<size_t>(numbers[0])] / numbers[1] / numbers[2];
-  const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2], inner};
-  const Part part = PartAt(place, {numbers[3], numbers[4]});
-  if (!ShapeOf(shape, part)) return std::nullopt;
-  return part;
+  const auto stated = StatedPartOf(numbers, original_.tensor(tensor).shape);
+  return stated ? std::optional<Part>(PartAt(stated->place, stated->interval)) : std::nullopt;
 }
 
 // Which part it draws, or has of a vocabulary; where that is right it is taken over into `args`.

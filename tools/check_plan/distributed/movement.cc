@@ -173,7 +173,7 @@ MaybeViolation Movement::Split(OpId op) {
 // Of what the op reads, the part that its arguments state.
 MaybeViolation Movement::TakePart(OpId op, Held& held) const {
   const Op& made = step_.graph.op(op);
-  const auto stated = StatedPartOf(made, step_.graph.tensor(made.inputs[0]).shape);
+  const auto stated = StatedPartOf(NumbersOf(made), step_.graph.tensor(made.inputs[0]).shape);
   if (!stated) {
     return Wrong(op, ViolationKind::kWrongArgument,
                  fmt::format("does not split {} by an axis that it has", NameOfTensor(held)));

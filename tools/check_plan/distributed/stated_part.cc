@@ -10,20 +10,23 @@ std::vector<int64_t> NumbersOf(const Op& op) {
   return numbers;
 }
 
-std::optional<StatedPart> StatedPartOf(const Op& op, const std::vector<int64_t>& shape) {
-  const std::vector<int64_t> numbers = NumbersOf(op);
-  const bool given = numbers.size() == 5 && numbers[0] >= 0 &&
-                     static_cast<size_t>(numbers[0]) < shape.size() && numbers[1] > 0 &&
-                     numbers[2] > 0 && numbers[3] >= 0 && numbers[3] < numbers[4] &&
-                     numbers[4] <= numbers[2];
-  const int64_t size = given ? shape[static_cast<size_t>(numbers[0])] : 0;
+std::optional<StatedPart> StatedPartOf(const std::vector<int64_t>& numbers,
+                                       const std::vector<int64_t>& shape) {
+  const bool there =
+      !numbers.empty() && numbers[0] >= 0 && static_cast<size_t>(numbers[0]) < shape.size();
+  return there ? StatedPartOf(numbers, shape[static_cast<size_t>(numbers[0])]) : std::nullopt;
+}
+
+std::optional<StatedPart> StatedPartOf(const std::vector<int64_t>& numbers, int64_t length) {
+  const bool given = numbers.size() == 5 && numbers[1] > 0 && numbers[2] > 0 && numbers[3] >= 0 &&
+                     numbers[3] < numbers[4] && numbers[4] <= numbers[2];
   // Whose product may be no number of 64 bits.
-  if (!given || numbers[1] > size || numbers[2] > size / numbers[1] ||
-      size % (numbers[1] * numbers[2]) != 0) {
+  if (!given || numbers[1] > length || numbers[2] > length / numbers[1] ||
+      length % (numbers[1] * numbers[2]) != 0) {
     return std::nullopt;
   }
   const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2],
-                           size / (numbers[1] * numbers[2])};
+                           length / (numbers[1] * numbers[2])};
   return StatedPart{place, {numbers[3], numbers[4]}};
 }
 

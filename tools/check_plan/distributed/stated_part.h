@@ -16,13 +16,15 @@ namespace placewright::check {
 // The integers among the arguments behind the first, which is what the op reads.
 std::vector<int64_t> NumbersOf(const Op& op);
 
-// "dimension, outer, size, from, to" as the op states them for a tensor of that shape. Nothing: it states
-// something else, or no interval of an axis of that tensor.
+// "dimension, outer, size, from, to" as an op states them for a tensor of that shape, or for a dimension of
+// `length`. Nothing: it states something else, or no interval of an axis of that tensor.
 struct StatedPart {
   AxisPlace place;
   Interval interval;
 };
-std::optional<StatedPart> StatedPartOf(const Op& op, const std::vector<int64_t>& shape);
+std::optional<StatedPart> StatedPartOf(const std::vector<int64_t>& numbers,
+                                       const std::vector<int64_t>& shape);
+std::optional<StatedPart> StatedPartOf(const std::vector<int64_t>& numbers, int64_t length);
 
 // [from, to) of an axis within what is itself a part; the whole piece has one of dimension -1. Nothing where
 // that is no interval of the original's tensor.

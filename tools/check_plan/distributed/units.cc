@@ -49,28 +49,28 @@ Units::Units(const Graph& original, const DistributedStep& step)
     if (made.type != stated.type) continue;
     const auto all = SeparableResults(stated), some = SeparableResults(made);
     if (!all || !some || *all == *some || !Contains(*all, *some)) continue;
-    unit_of_[instance] = PartOf(origin, *some);
+    unit_of_[instance] = UnitWith(origin, *some);
   }
 }
 
-UnitId Units::PartOf(OpId origin, const GradientMask& mask) {
-  std::vector<UnitId>& units = parts_of_[origin];
+UnitId Units::UnitWith(OpId origin, const GradientMask& mask) {
+  std::vector<UnitId>& units = apart_of_[origin];
   for (const UnitId unit : units) {
-    if (parts_[unit.index() - original_.op_count()].mask == mask) return unit;
+    if (apart_[unit.index() - original_.op_count()].mask == mask) return unit;
   }
   const Op& op = original_.op(origin);
-  parts_.push_back({mask, WithResults(original_, op, mask)});
+  apart_.push_back({mask, WithResults(original_, op, mask)});
   const std::optional<OpRule>& rule = rules_[UnitId(origin.index())];
-  std::optional<OpRule> part;
-  if (rule) part = RuleWithResults(original_, op, *rule, mask);
-  rules_.push_back(std::move(part));
+  std::optional<OpRule> own;
+  if (rule) own = RuleWithResults(original_, op, *rule, mask);
+  rules_.push_back(std::move(own));
   return units.emplace_back(origins_.push_back(origin));
 }
 
 const Op& Units::op(UnitId unit) const {
   const size_t ops = original_.op_count();
   if (unit.index() < ops) return original_.op(origins_[unit]);
-  return parts_[unit.index() - ops].op;
+  return apart_[unit.index() - ops].op;
 }
 
 IdVector<UnitId, int32_t> Units::CountInstances() const {
@@ -83,9 +83,9 @@ IdVector<UnitId, int32_t> Units::CountInstances() const {
 
 MaybeViolation Units::CheckResults() const {
   std::map<OpId, std::array<int, 3>> made;  // by how many units
-  for (size_t i = 0; i < parts_.size(); ++i) {
+  for (size_t i = 0; i < apart_.size(); ++i) {
     std::array<int, 3>& counts = made[origins_[UnitId(original_.op_count() + i)]];
-    for (size_t k = 0; k < counts.size(); ++k) counts[k] += parts_[i].mask[k] ? 1 : 0;
+    for (size_t k = 0; k < counts.size(); ++k) counts[k] += apart_[i].mask[k] ? 1 : 0;
   }
   const IdVector<UnitId, int32_t> instances = CountInstances();
   for (auto& [origin, counts] : made) {

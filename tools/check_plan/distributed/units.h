@@ -46,18 +46,18 @@ class Units {
   MaybeViolation CheckResults() const;
 
  private:
-  struct Part {
+  struct SomeResults {
     GradientMask mask;
     Op op;
   };
-  UnitId PartOf(OpId origin, const GradientMask& mask);
+  UnitId UnitWith(OpId origin, const GradientMask& mask);
 
   const Graph& original_;
   const DistributedStep& step_;
-  IdVector<UnitId, OpId> origins_;  // the original's ops in their order, then parts of them
+  IdVector<UnitId, OpId> origins_;  // the original's ops in their order, then some results of them
   IdVector<UnitId, std::optional<OpRule>> rules_;
-  std::vector<Part> parts_;                       // of the units behind the ops
-  std::map<OpId, std::vector<UnitId>> parts_of_;  // by origin
+  std::vector<SomeResults> apart_;                // of the units behind the ops
+  std::map<OpId, std::vector<UnitId>> apart_of_;  // by origin
   IdVector<OpId, UnitId> unit_of_;
   IdVector<TensorId, bool> in_own_order_, counts_;
 };
