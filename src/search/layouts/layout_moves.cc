@@ -16,12 +16,23 @@ constexpr uint64_t kRarer = 4;
 
 }  // namespace
 
-// By kind, in the order of MoveKind.
-const MoveChances::Weights LayoutMoves::kAll = {10, 4, 4, 10, 4, 2,  2,  4,  4,  2,
-                                                2,  2, 4, 4,  4, 15, 20, 10, 15, 5};
+constinit const MoveChances::Weights LayoutMoves::kAll = MoveChances::WeightsOf({
+    {MoveKind::kUnitToDevice, 10}, {MoveKind::kUnitToCopies, 4},  {MoveKind::kUnitToParts, 4},
+    {MoveKind::kUnitToOther, 10},  {MoveKind::kGroupToDevice, 4}, {MoveKind::kGroupToCopies, 2},
+    {MoveKind::kGroupToParts, 2},  {MoveKind::kGroupToOther, 4},  {MoveKind::kAlikeToDevice, 4},
+    {MoveKind::kAlikeToCopies, 2}, {MoveKind::kAlikeToParts, 2},  {MoveKind::kAlikeToOther, 2},
+    {MoveKind::kAxis, 4},          {MoveKind::kGroupAxis, 4},     {MoveKind::kAlikeAxis, 4},
+    {MoveKind::kServers, 15},      {MoveKind::kServersAlike, 20}, {MoveKind::kLayout, 10},
+    {MoveKind::kShares, 15},       {MoveKind::kHow, 5},
+});
 // Most layouts are of one device, as in FlexFlow's uniform draws.
-const MoveChances::Weights LayoutMoves::kOfSingleGroups = {0, 0, 0, 0,  20, 5, 5, 20, 0, 0,
-                                                           0, 0, 0, 10, 0,  0, 0, 0,  0, 0};
+constinit const MoveChances::Weights LayoutMoves::kOfSingleGroups = MoveChances::WeightsOf({
+    {MoveKind::kGroupToDevice, 20},
+    {MoveKind::kGroupToCopies, 5},
+    {MoveKind::kGroupToParts, 5},
+    {MoveKind::kGroupToOther, 20},
+    {MoveKind::kGroupAxis, 10},
+});
 
 LayoutMoves::LayoutMoves(const Problem& problem, LayoutBook& book, MoveTargets targets)
     : layouts_(*problem.layouts), book_(book), targets_(std::move(targets)) {}
@@ -77,7 +88,9 @@ void LayoutMoves::Set(const std::vector<GroupId>& groups, LayoutId layout,
 
 // One of a device, of copies or of parts; invalid where there is none.
 LayoutId LayoutMoves::DrawCandidate(Way way, Random& random) const {
-  const std::vector<LayoutId>& of = targets_.ways[static_cast<size_t>(way)];
+  const std::vector<LayoutId>& of = way == Way::kDevice   ? targets_.to_device
+                                    : way == Way::kCopies ? targets_.to_copies
+                                                          : targets_.to_parts;
   return of.empty() ? LayoutId() : of[random.Below(of.size())];
 }
 
@@ -122,7 +135,7 @@ LayoutState LayoutMoves::Perturbed(const LayoutState& state, Random& random) con
   const uint64_t one_of = 1 + random.Below(4);
   for (const std::vector<GroupId>& groups : targets_.singles) {
     if (groups.empty() || random.Below(one_of) > 0) continue;
-    Move(groups, static_cast<Way>(random.Below(MoveTargets::kWays)), perturbed, random);
+    Move(groups, MoveTargets::kWays[random.Below(MoveTargets::kWays.size())], perturbed, random);
   }
   return perturbed;
 }
@@ -219,7 +232,7 @@ bool LayoutMoves::ServeUnit(LayoutState& state, Random& random) {
     const std::vector<GroupId>& unit = units[random.Below(units.size())];
     some.insert(unit.begin(), unit.end());
   }
-  const auto way = static_cast<Update>(random.Below(kUpdates));
+  const auto way = kUpdates[random.Below(kUpdates.size())];
   size_t turn = 0;
   for (const GroupId group : targets_.parameters) {
     if (some.empty() || some.contains(group)) PutUpdate(group, way, split, turn, state);
@@ -233,7 +246,7 @@ bool LayoutMoves::ServeAlike(LayoutState& state, Random& random) {
   if (!split.valid() || targets_.alike_parameters.empty()) return false;
   const std::vector<GroupId>& alike =
       targets_.alike_parameters[random.Below(targets_.alike_parameters.size())];
-  const auto way = static_cast<Update>(random.Below(kUpdates));
+  const auto way = kUpdates[random.Below(kUpdates.size())];
   Some some;
   if (random.Below(2) == 0) some.every = 2 + random.Below(3);
   some.from = random.Below(some.every);
@@ -269,7 +282,7 @@ bool LayoutMoves::Replace(LayoutState& state, Random& random) {
   const std::set<LayoutId> used(state.of_group.begin(), state.of_group.end());
   const LayoutId old =
       *std::next(used.begin(), static_cast<std::ptrdiff_t>(random.Below(used.size())));
-  const Way way = static_cast<Way>(random.Below(MoveTargets::kWays));
+  const Way way = MoveTargets::kWays[random.Below(MoveTargets::kWays.size())];
   const LayoutId layout = way == Way::kOther ? DrawUsed(state, random) : DrawCandidate(way, random);
   if (!layout.valid()) return false;
   for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
@@ -324,7 +337,7 @@ std::vector<LayoutState> LayoutMoves::OtherSharesOf(const LayoutState& state, La
       std::replace(other.of_group.begin(), other.of_group.end(), old, id);
     }
   };
-  add(targets_.ways[static_cast<size_t>(Way::kParts)]);
+  add(targets_.to_parts);
   for (const std::vector<MoveTargets::ModelAxis>& alike : targets_.model_axes) {
     for (const MoveTargets::ModelAxis& axis : alike) add(axis.layouts);
   }
@@ -354,21 +367,19 @@ bool LayoutMoves::ChangeHow(LayoutState& state, Random& random) const {
 }
 
 bool LayoutMoves::Change(MoveKind kind, LayoutState& state, Random& random) {
-  const auto way =
-      static_cast<Way>(static_cast<size_t>(kind) % MoveTargets::kWays);  // of the first twelve
   switch (kind) {
-    case MoveKind::kUnitToDevice:
-    case MoveKind::kUnitToCopies:
-    case MoveKind::kUnitToParts:
-    case MoveKind::kUnitToOther: return MoveOne(targets_.units, way, state, random);
-    case MoveKind::kGroupToDevice:
-    case MoveKind::kGroupToCopies:
-    case MoveKind::kGroupToParts:
-    case MoveKind::kGroupToOther: return MoveOne(targets_.singles, way, state, random);
-    case MoveKind::kAlikeToDevice:
-    case MoveKind::kAlikeToCopies:
-    case MoveKind::kAlikeToParts:
-    case MoveKind::kAlikeToOther: return MoveOne(targets_.alike, way, state, random);
+    case MoveKind::kUnitToDevice: return MoveOne(targets_.units, Way::kDevice, state, random);
+    case MoveKind::kUnitToCopies: return MoveOne(targets_.units, Way::kCopies, state, random);
+    case MoveKind::kUnitToParts: return MoveOne(targets_.units, Way::kParts, state, random);
+    case MoveKind::kUnitToOther: return MoveOne(targets_.units, Way::kOther, state, random);
+    case MoveKind::kGroupToDevice: return MoveOne(targets_.singles, Way::kDevice, state, random);
+    case MoveKind::kGroupToCopies: return MoveOne(targets_.singles, Way::kCopies, state, random);
+    case MoveKind::kGroupToParts: return MoveOne(targets_.singles, Way::kParts, state, random);
+    case MoveKind::kGroupToOther: return MoveOne(targets_.singles, Way::kOther, state, random);
+    case MoveKind::kAlikeToDevice: return MoveOne(targets_.alike, Way::kDevice, state, random);
+    case MoveKind::kAlikeToCopies: return MoveOne(targets_.alike, Way::kCopies, state, random);
+    case MoveKind::kAlikeToParts: return MoveOne(targets_.alike, Way::kParts, state, random);
+    case MoveKind::kAlikeToOther: return MoveOne(targets_.alike, Way::kOther, state, random);
     case MoveKind::kAxis: return SplitByAxis(state, random);
     case MoveKind::kGroupAxis: return SplitGroupByAxis(/*everywhere=*/false, state, random);
     case MoveKind::kAlikeAxis: return SplitGroupByAxis(/*everywhere=*/true, state, random);

@@ -24,6 +24,7 @@
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_MOVES_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -103,7 +104,7 @@ class LayoutMoves {
   LayoutId ServedBy(LayoutId split, size_t turn);
   void SplitUpdate(GroupId group, LayoutId over, LayoutState& state);
   enum class Update : uint8_t { kServed, kSplit, kBack };
-  static constexpr uint64_t kUpdates = 3;
+  static constexpr std::array kUpdates = {Update::kServed, Update::kSplit, Update::kBack};
   void PutUpdate(GroupId group, Update way, LayoutId split, size_t turn, LayoutState& state);
   bool Replace(LayoutState& state, Random& random);
   bool ShiftShares(LayoutState& state, Random& random);

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <utility>
 
 #include "base/random.h"
 
@@ -38,6 +40,12 @@ class MoveChances {
  public:
   static constexpr size_t kKinds = static_cast<size_t>(MoveKind::kHow) + 1;
   using Weights = std::array<double, kKinds>;
+  // Of kinds that are not named: zero.
+  static constexpr Weights WeightsOf(std::initializer_list<std::pair<MoveKind, double>> named) {
+    Weights weights{};
+    for (const auto& [kind, weight] : named) weights[static_cast<size_t>(kind)] = weight;
+    return weights;
+  }
 
   // In proportion to the weights, throughout.
   static MoveChances Fixed(const Weights& weights) { return MoveChances(weights, false); }

@@ -32,8 +32,6 @@ class TargetFinder {
   }
 
  private:
-  using Way = MoveTargets::Way;
-
   void FindAllowed();
   Status FindUnits();
   IdVector<GroupId, Bytes> FindParameters();
@@ -283,10 +281,10 @@ Status TargetFinder::FindLayouts() {
   AddAxisChoices();
   for (const LayoutId id : found_.candidates) {
     const Layout& layout = book_[id];
-    const Way way = layout.shares.size() == 1 ? Way::kDevice
-                    : !layout.axis.valid()    ? Way::kCopies
-                                              : Way::kParts;
-    found_.ways[static_cast<size_t>(way)].push_back(id);
+    std::vector<LayoutId>& alike = layout.shares.size() == 1 ? found_.to_device
+                                   : !layout.axis.valid()    ? found_.to_copies
+                                                             : found_.to_parts;
+    alike.push_back(id);
   }
   return Ok();
 }

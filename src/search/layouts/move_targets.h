@@ -18,7 +18,7 @@ namespace placewright {
 struct MoveTargets {
   // Where a move leads: to a device, to copies, to parts, or to the layout of others.
   enum class Way : uint8_t { kDevice, kCopies, kParts, kOther };
-  static constexpr size_t kWays = 4;
+  static constexpr std::array kWays = {Way::kDevice, Way::kCopies, Way::kParts, Way::kOther};
   // Of an axis of the model's layers: the layouts that split it, and the groups with an op that they split.
   struct ModelAxis {
     std::vector<LayoutId> layouts;
@@ -35,9 +35,9 @@ struct MoveTargets {
   std::vector<std::vector<GroupId>> alike;
   std::vector<std::vector<GroupId>> alike_parameters;  // the most bytes first
   std::vector<LayoutId> candidates;
-  std::array<std::vector<LayoutId>, kWays - 1> ways;  // of the candidates
-  bool equal = false;                                 // the devices to split over
-  std::vector<std::vector<ModelAxis>> model_axes;     // of layers that are alike
+  std::vector<LayoutId> to_device, to_copies, to_parts;  // the candidates, by way
+  bool equal = false;                                    // the devices to split over
+  std::vector<std::vector<ModelAxis>> model_axes;        // of layers that are alike
   // Of which layers, and which of these; none of them: all.
   std::vector<std::pair<size_t, std::optional<size_t>>> axis_choices;
   IdVector<GroupId, std::vector<AxisId>>
