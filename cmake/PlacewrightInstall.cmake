@@ -19,23 +19,8 @@ if(PLACEWRIGHT_WITH_TORCH)
     placewright_torch_run PROPERTIES
     INSTALL_RPATH "$ORIGIN;$ORIGIN/${library_folder}")
 endif()
-# The public headers and what they include; nothing of the engine's inside. Includes within become
-# <placewright/...>, so that users add one folder.
-set(public_headers base/check.h base/error_codes.def base/ids.h base/result.h base/stop.h base/units.h
-  cluster/cluster.h cluster/cluster_builder.h cluster/memory_reserve.h cluster/routes.h
-  cost/communication/collective_kind.h cost/cost_table.h plan/layout_spec.h plan/step_switches.h graph/aliasing/storages.h graph/batch/batch_scaling.h graph/csr.h graph/graph.h
-  graph/graph_builder.h graph/name_index.h graph/value.h plan/constraints.h plan/placement.h
-  plan/plan.h plan/plan_space.h plan/schedule.h planning/placewright.h torch_api/run_step.h)
-install(CODE "
-  set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/placewright\")
-  foreach(header ${public_headers})
-    file(READ \"${PROJECT_SOURCE_DIR}/src/\${header}\" text)
-    string(REGEX REPLACE \"#include \\\"([^\\\"]+)\\\"\" \"#include <placewright/\\\\1>\" text \"\${text}\")
-    string(REPLACE \"planning/placewright.h\" \"placewright.h\" header \"\${header}\")
-    string(REPLACE \"torch_api/run_step.h\" \"run_step.h\" header \"\${header}\")
-    file(WRITE \"\${folder}/\${header}\" \"\${text}\")
-  endforeach()
-  message(STATUS \"Installing: \${folder}\")")
+# The public headers and what they include; nothing of the engine's inside.
+install(DIRECTORY include/placewright DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(PROGRAMS python/placewright_export.py DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python)
 install(DIRECTORY python/placewright_torch
   DESTINATION ${CMAKE_INSTALL_DATADIR}/placewright/python FILES_MATCHING PATTERN "*.py")

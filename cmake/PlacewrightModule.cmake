@@ -27,7 +27,7 @@ function(placewright_module name)
     endif()
     set(objects ${target}_objects)
     add_library(${objects} OBJECT ${ARG_SOURCES})
-    target_include_directories(${objects} PRIVATE ${PROJECT_SOURCE_DIR}/src
+    target_include_directories(${objects} PRIVATE ${PLACEWRIGHT_INCLUDES}
       ${PROJECT_BINARY_DIR}/src)
     target_link_libraries(${objects} PRIVATE ${ARG_LIBS} placewright_warnings fmt::fmt)
     if(ARG_TORCH)
@@ -62,7 +62,7 @@ function(placewright_test target)
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE ${ARG_LIBS} placewright_warnings fmt::fmt
     GTest::gtest_main GTest::gmock)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} PRIVATE ${PLACEWRIGHT_INCLUDES})
   target_compile_definitions(${target} PRIVATE
     PLACEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     PLACEWRIGHT_SHARED_DATA="${PLACEWRIGHT_SHARED_DATA}")

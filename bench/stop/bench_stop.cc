@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "planning/placewright.h"
+#include <placewright/placewright.h>
 
 int main(int argc, char** argv) {
   using placewright::Clock;

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   if (!graph.ok()) return std::puts(graph.error().ToString().c_str()), 1;
   placewright::PlanRequest plan;
   plan.iterations = 1000;
+  plan.space = placewright::PlanSpace::kPlaced;  // RunStep runs whole ops
   const auto planned = placewright::PlanStep(graph.value(), cluster.value(), plan);
   if (!planned.ok()) return std::puts(planned.error().ToString().c_str()), 1;
 

@@ -8,6 +8,7 @@
 
 #include "compile/array_emitter.h"
 #include "compile/rewrites/buckets.h"
+#include "compile/step_costs.h"
 
 namespace placewright {
 namespace {
@@ -123,9 +124,8 @@ class ArraySeparator {
     take(first, input_first ? 0 : inputs, input_first ? inputs : count);
     take(rest, input_first ? inputs : 0, input_first ? count : inputs);
     const PartFlops& flops = prices_.flops(whole.part);
-    const double own = input_first ? flops.input : flops.rest, all = flops.input + flops.rest;
-    first.share = all > 0 ? own / all : 0.5;
-    rest.share = first.share;
+    first.share = rest.share = input_first ? ShareOfFirst(flops.input, flops.rest)
+                                           : ShareOfFirst(flops.rest, flops.input);
     first.half = ArrayHalf::kFirst;
     rest.half = ArrayHalf::kSecond;
     changes_.Change(id) = first;

@@ -34,7 +34,7 @@ IdVector<OpId, double> SlowestOfEach(const DistributedStep& step, const Cluster&
   }
   std::sort(uses.begin(), uses.end());
   uses.erase(std::unique(uses.begin(), uses.end()), uses.end());
-  std::vector<double> by_count = {1, 1};
+  SlowestOfMany slowest;
   IdVector<OpId, double> factors(step.graph.op_count(), 1);
   for (const OpId op : step.graph.ops()) {
     if (!step.origin[op].valid()) continue;
@@ -42,11 +42,7 @@ IdVector<OpId, double> SlowestOfEach(const DistributedStep& step, const Cluster&
       return std::tie(a.origin, a.kind) < std::tie(b.origin, b.kind);
     };
     const auto [from, to] = std::equal_range(uses.begin(), uses.end(), use_of(op), same);
-    const size_t count = static_cast<size_t>(to - from);
-    while (by_count.size() <= count) {
-      by_count.push_back(SlowestOf(static_cast<int32_t>(by_count.size())));
-    }
-    factors[op] = by_count[count];
+    factors[op] = slowest.Of(static_cast<size_t>(to - from));
   }
   return factors;
 }
@@ -90,15 +86,22 @@ void ShareTime(const DistributedStep& step, const Separated& one, CostTable& cos
   const DeviceId device = step.placement[one.first];
   const Nanos time = costs.time(one.first, device);
   if (time == CostTable::kUnsupported) return;
-  const double first = WorkOf(step.graph, one.first).flops;
-  const double all = first + WorkOf(step.graph, one.second).flops;
-  const double share = all > 0 ? first / all : 0.5;
-  const Nanos part(static_cast<int64_t>(static_cast<double>(time.count) * share));
-  costs.SetTime(one.first, device, part);
-  costs.SetTime(one.second, device, time - part);
+  const Nanos first = TimeOfFirst(time, ShareOfFirst(WorkOf(step.graph, one.first).flops,
+                                                     WorkOf(step.graph, one.second).flops));
+  costs.SetTime(one.first, device, first);
+  costs.SetTime(one.second, device, time - first);
 }
 
 }  // namespace
+
+double ShareOfFirst(double first_flops, double second_flops) {
+  const double all = first_flops + second_flops;
+  return all > 0 ? first_flops / all : 0.5;
+}
+
+Nanos TimeOfFirst(Nanos whole, double share) {
+  return Nanos(static_cast<int64_t>(static_cast<double>(whole.count) * share));
+}
 
 Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original,
                               const Communication& communication, const CostOptions& options,

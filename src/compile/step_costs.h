@@ -22,6 +22,11 @@ Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original
                               const Communication& communication, const CostOptions& options,
                               CostModelReport* report = nullptr);
 
+// Of two ops that make the results of one: which part of its time the first takes, and that time. The second takes the
+// rest.
+double ShareOfFirst(double first_flops, double second_flops);
+Nanos TimeOfFirst(Nanos whole, double share);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_COMPILE_STEP_COSTS_H_

@@ -1,5 +1,5 @@
-// A step that computes in float64 what another computes in float32: what rounding tells apart in two ways to
-// compute the same is then too small to be taken for an error (cli/request/executed_check.h).
+// A step that computes in float64 what another computes in float32: the rounding by which two ways to compute the
+// same differ is then too small to be taken for an error (cli/request/executed_check.h).
 #ifndef PLACEWRIGHT_COMPILE_WIDE_FLOATS_H_
 #define PLACEWRIGHT_COMPILE_WIDE_FLOATS_H_
 

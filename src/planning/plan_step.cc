@@ -8,7 +8,7 @@
 #include "formats/plan/layouts_json.h"
 #include "planning/algorithms.h"
 #include "planning/batch_trials.h"
-#include "planning/placewright.h"
+#include <placewright/placewright.h>
 #include "planning/plan_session.h"
 #include "planning/replay.h"
 #include "planning/search_budget.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "planning/placewright.h"
+#include <placewright/placewright.h>
 
 namespace placewright {
 namespace {
@@ -112,10 +112,11 @@ TEST(PlanStep, SplitsOpsWhereItMay) {
   const Graph graph = Perceptron(1024);
   const Cluster cluster = ReadCluster("4xP100").Take();
   PlanRequest request = Iterations(100);
+  request.space = PlanSpace::kPlaced;
   const Result<PlannedStep> placed = PlanStep(graph, cluster, request);
   ASSERT_TRUE(placed.ok()) << placed.error().ToString();
   EXPECT_FALSE(placed.value().compiled);
-  request.space = PlanSpace::kReplicated;
+  request.space.reset();  // as `placewright plan` does where the batch is proven to follow
   const Result<PlannedStep> planned = PlanStep(graph, cluster, request);
   ASSERT_TRUE(planned.ok()) << planned.error().ToString();
   const PlannedStep& step = planned.value();
@@ -140,6 +141,151 @@ TEST(PlanStep, SplitsOpsWhereItMay) {
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again.value().plan.step_time, step.plan.step_time);
   EXPECT_EQ(again.value().plan.distribution->spec, step.plan.distribution->spec);
+}
+
+// Two layers with their gradients and updates: w -= x^T relu(x w), a square of 1,024 each, from 16 samples.
+Graph TrainedLayers() {
+  constexpr int64_t kSamples = 16, kWidth = 1024;
+  GraphBuilder builder("trained", "test");
+  builder.set_batch(kSamples);
+  std::vector<TensorId> outputs;
+  const auto add = [&](const std::string& name, const char* type, std::vector<TensorId> inputs,
+                       std::vector<int64_t> shape, Phase phase) {
+    OpSpec op{.name = name, .type = type, .phase = phase};
+    op.module = "layer" + name.substr(name.size() - 1);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    op.inputs = std::move(inputs);
+    op.outputs = {{.name = name, .shape = std::move(shape)}};
+    if (phase == Phase::kOptimizer) op.outputs[0].alias = AliasKind::kInPlace;
+    if (phase == Phase::kOptimizer) op.outputs[0].alias_of = 0;
+    return builder.AddOp(std::move(op)).Take()[0];
+  };
+  const auto input = [&](const std::string& name, TensorKind kind, std::vector<int64_t> shape) {
+    return builder.AddInput(name, kind, DType::kF32, std::move(shape)).Take();
+  };
+  TensorId x = input("input:x", TensorKind::kInput, {kSamples, kWidth});
+  for (const std::string layer : {"0", "1"}) {
+    const TensorId across = input("input:t" + layer, TensorKind::kInput, {kWidth, kSamples});
+    const TensorId w = input("param:w" + layer, TensorKind::kParameter, {kWidth, kWidth});
+    const TensorId y =
+        add("product" + layer, "aten.mm.default", {x, w}, {kSamples, kWidth}, Phase::kForward);
+    x = add("relu" + layer, "aten.relu.default", {y}, {kSamples, kWidth}, Phase::kForward);
+    const TensorId gradient = add("gradient" + layer, "aten.mm.default", {across, x},
+                                  {kWidth, kWidth}, Phase::kBackward);
+    outputs.push_back(add("update" + layer, "aten.sub_.Tensor", {w, gradient}, {kWidth, kWidth},
+                          Phase::kOptimizer));
+  }
+  outputs.push_back(x);
+  builder.SetOutputs(outputs);
+  Graph graph = std::move(builder).Build().Take();
+  BatchScaling laws;
+  laws.sizes = {kSamples, kSamples + 1, 2 * kSamples + 3};
+  for (const TensorId id : graph.tensors()) {
+    const std::vector<int64_t>& shape = graph.tensor(id).shape;
+    if (shape[0] == kSamples) laws.dimensions.items.push_back({0, 1});
+    if (shape[1] == kSamples) laws.dimensions.items.push_back({1, 1});
+    laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
+  }
+  laws.arguments.offsets.resize(graph.op_count() + 1, 0);
+  return WithBatchScaling(std::move(graph), laws).Take();
+}
+
+// 4 MiB of each gradient are more than the 64 KiB that it is made of.
+TEST(PlanStep, RecomputesGradientsFromFactors) {
+  const Graph graph = TrainedLayers();
+  const Cluster cluster = ReadCluster("4xP100").Take();
+  PlanRequest request = Iterations(1);
+  request.algorithm = "data-parallel";
+  const PlannedStep synchronised = PlanStep(graph, cluster, request).Take();
+  request.sfb = SfbMode::kCut;
+  const PlannedStep recomputed = PlanStep(graph, cluster, request).Take();
+  EXPECT_EQ(synchronised.plan.algorithm, "data-parallel");
+  EXPECT_EQ(recomputed.plan.algorithm, "data-parallel+sfb");
+  EXPECT_LT(recomputed.plan.step_time, synchronised.plan.step_time);
+  const auto says = [](const std::string& note) { return note.find("gradients") != note.npos; };
+  EXPECT_TRUE(std::any_of(recomputed.notes.begin(), recomputed.notes.end(), says));
+}
+
+// They stay in their words; what is wrong in them is said.
+TEST(PlanStep, TakesLayoutsByHand) {
+  const Graph graph = Perceptron(1024);
+  const Cluster cluster = ReadCluster("4xP100").Take();
+  const std::string path = testing::TempDir() + "/by_hand.json";
+  const auto write = [&](const std::string& module) {
+    std::ofstream(path) << R"({"layouts": [)"
+                        << R"({"groups": "*", "option": "all-reduce", "devices": ["host0/gpu*"]},)"
+                        << R"({"groups": ")" << module
+                        << R"(", "option": "place", "devices": ["host0/gpu3"]}]})";
+  };
+  write("layer1");
+  PlanRequest request;
+  const Result<DistributionSpec> read = ReadLayouts(path);
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  request.layouts = read.value();
+  const PlannedStep planned = PlanStep(graph, cluster, request).Take();
+  EXPECT_EQ(planned.plan.algorithm, "layouts");
+  EXPECT_EQ(planned.plan.distribution->spec.layouts.size(), 2u);
+  EXPECT_EQ(planned.plan.distribution->spec.layouts[1].groups, "layer1");
+  ASSERT_TRUE(planned.compiled);
+  const OpId alone = planned.compiled->FindOp("layer1");
+  ASSERT_TRUE(alone.valid());
+  EXPECT_EQ(planned.placement[alone], cluster.FindDevice("host0/gpu3"));
+  write("layer9");
+  request.layouts = ReadLayouts(path).Take();
+  EXPECT_THAT(PlanStep(graph, cluster, request).error().message, HasSubstr("layer9"));
+  request.space = PlanSpace::kPlaced;
+  EXPECT_EQ(PlanStep(graph, cluster, request).error().code, ErrorCode::kUsage);
+}
+
+// The step is made anew at every batch that is tried. A batch of b keeps 4 layers of 16 KiB b: of 16 GiB some 100,000 fit.
+TEST(PlanStep, FindsTheLargestBatch) {
+  const Cluster cluster = ReadCluster("2xP100-16GB").Take();
+  std::vector<int64_t> batches;
+  const GraphAtBatch graph_at = [&](int64_t batch) -> Result<Graph> {
+    batches.push_back(batch);
+    return Perceptron(batch);
+  };
+  PlanRequest request = Iterations(10);
+  request.algorithm = "data-parallel";
+  const Result<PlannedBatch> planned = PlanLargestBatch(graph_at, cluster, request, 1024);
+  ASSERT_TRUE(planned.ok()) << planned.error().ToString();
+  const PlannedBatch& found = planned.value();
+  EXPECT_TRUE(found.step.plan.feasible);
+  EXPECT_EQ(found.step.plan.distribution->samples, found.found.batch);
+  EXPECT_GT(found.found.batch, 100'000);
+  ASSERT_NE(found.found.Above(), nullptr);
+  EXPECT_EQ(found.found.Above()->batch, found.found.batch + 1);
+  EXPECT_FALSE(found.rates.empty());
+  EXPECT_GT(batches.size(), 10u);
+  // What fits one device by far less than two.
+  request.algorithm = "single";
+  const Result<PlannedBatch> single = PlanLargestBatch(graph_at, cluster, request, 1024);
+  ASSERT_TRUE(single.ok()) << single.error().ToString();
+  EXPECT_LT(single.value().found.batch, found.found.batch * 2 / 3);
+}
+
+TEST(PlanStep, SaysWhereNoBatchFits) {
+  const Cluster cluster = ReadCluster("2xP100-16GB").Take();
+  const GraphAtBatch huge = [](int64_t batch) -> Result<Graph> {
+    return Layers("layers" + std::to_string(batch), 3, 1 << 17);  // of 64 GiB each
+  };
+  const Result<PlannedBatch> none = PlanLargestBatch(huge, cluster, Iterations(1));
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::kInfeasible);
+  const GraphAtBatch failing = [](int64_t) -> Result<Graph> {
+    return MakeError(ErrorCode::kNotRecordable, "no step can be made");
+  };
+  EXPECT_EQ(PlanLargestBatch(failing, cluster, Iterations(1)).error().code,
+            ErrorCode::kNotRecordable);
+}
+
+TEST(PlanStep, SaysWhatIsWrongWithACostStore) {
+  const Cluster cluster = ReadCluster("4xP100").Take();
+  PlanRequest request = Iterations(1);
+  request.cost_store = testing::TempDir() + "/no_such_store.sqlite";
+  EXPECT_EQ(PlanStep(Perceptron(8), cluster, request).error().code, ErrorCode::kFileUnreadable);
 }
 
 TEST(PlanStep, SaysWhyOpsCannotBeSplit) {

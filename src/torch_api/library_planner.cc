@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "torch_api/learned_planners.h"
+#include <placewright/learned_planners.h>
 #include "torch_api/planner_service.h"
 #include "torch_api/torch_library.h"
 

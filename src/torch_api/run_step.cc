@@ -1,4 +1,4 @@
-#include "torch_api/run_step.h"
+#include <placewright/run_step.h>
 
 #include <fmt/format.h>
 

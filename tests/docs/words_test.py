@@ -29,7 +29,8 @@ REPLACED = {
     r"\[(least|0|1), most\]|`(least|most)`|MostIsFree": "min, max",
 }
 PLACES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "docs/**/*.json", "docs/**/*.svg",
-          "python/**/*.py", "examples/**/*", "src/**/*.cc", "src/**/*.h", "src/**/*.def",
+          "python/**/*.py", "examples/**/*", "include/**/*.h", "include/**/*.def",
+          "src/**/*.cc", "src/**/*.h", "src/**/*.def",
           "tests/**/*.cc", "tests/**/*.h", "tests/**/*.py", "bench/**/*", "tools/**/*",
           "fuzz/**/*.cc", "cmake/*.cmake")
 

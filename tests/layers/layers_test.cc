@@ -34,6 +34,30 @@ TEST(Layers, EverySourceKeepsToTheTable) {
   EXPECT_GT(sources, 30);
 }
 
+// Those of a module as its sources; what users include themselves, as the module that implements it.
+TEST(Layers, PublicHeadersKeepToTheTable) {
+  const LayerTable table = TheTable();
+  const fs::path folder = kRoot / "include/placewright";
+  int headers = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_directory()) continue;
+    const fs::path relative = fs::relative(entry.path(), folder);
+    const bool for_users = !relative.has_parent_path();
+    const std::string module =
+        !for_users ? relative.begin()->string()
+                   : relative == "placewright.h" ? "planning" : "torch_api";
+    ASSERT_EQ(table.count(module), 1u) << module;
+    const std::string text = std::regex_replace(ReadAll(entry.path()),
+                                                std::regex("<placewright/([^>]+)>"), "\"$1\"");
+    EXPECT_THAT(LayerViolations(table, module, relative.string(), text), IsEmpty());
+    // Installed as they are: nothing of the engine's inside.
+    EXPECT_FALSE(std::regex_search(ReadAll(entry.path()), std::regex("#include \"")))
+        << relative;
+    ++headers;
+  }
+  EXPECT_GT(headers, 25);
+}
+
 // The checker shares no code with compiler, planners and simulator beyond the readers and the rules.
 TEST(Layers, TheCheckerSeesReadersAndRulesOnly) {
   LayerTable table = TheTable();

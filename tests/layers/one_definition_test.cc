@@ -68,7 +68,7 @@ std::vector<std::string> Repeated(const Definitions& definitions) {
 TEST(OneDefinition, EveryTypeHasANameOfItsOwn) {
   const fs::path root = PLACEWRIGHT_SOURCE_DIR;
   Definitions definitions;
-  for (const char* folder : {"src", "tools"}) {
+  for (const char* folder : {"include", "src", "tools"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".h" && extension != ".cc") continue;

@@ -1,5 +1,5 @@
 // Steps executed from C++, with batches of the caller's.
-#include "torch_api/run_step.h"
+#include <placewright/run_step.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "planning/placewright.h"
+#include <placewright/learned_planners.h>
+#include <placewright/placewright.h>
 
 namespace placewright {
 namespace {
@@ -40,6 +41,21 @@ class RunStepTest : public testing::Test {
   Placement placement_;
   RunRequest request_;
 };
+
+TEST_F(RunStepTest, PlansByALearnedPlannerAsWell) {
+  PlanRequest request;
+  request.algorithm = "mars";
+  request.iterations = 3;
+  EXPECT_EQ(PlanStep(graph_, cluster_, request).error().code, ErrorCode::kUsage);
+  request.planners = LearnedPlanners({"parts=4"});
+  const Result<PlannedStep> planned = PlanStep(graph_, cluster_, request);
+  ASSERT_TRUE(planned.ok()) << planned.error().ToString();
+  EXPECT_EQ(planned.value().plan.algorithm, "mars");
+  EXPECT_EQ(planned.value().plan.iterations, 3);
+  EXPECT_EQ(planned.value().placement.size(), graph_.op_count());
+  request.planners = LearnedPlanners({"pieces=4"});
+  EXPECT_FALSE(PlanStep(graph_, cluster_, request).ok());
+}
 
 TEST_F(RunStepTest, TrainsOnTheBatchesThatItIsGiven) {
   std::vector<int64_t> steps;

@@ -6,7 +6,7 @@
 
 #include "cost/cost_model.h"
 #include "planning/algorithms.h"
-#include "planning/placewright.h"
+#include <placewright/placewright.h>
 #include "planning/prepared_problem.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/planner_service.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/prefetch.h"
-#include "cost/slowest.h"
+#include "compile/step_costs.h"
 
 namespace placewright {
 namespace {
@@ -20,9 +20,8 @@ void EndRow(Csr<Row, Item>& rows) {
   rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
 }
 
-// As compile/step_costs.cc shares it out.
 Nanos TimeOfHalf(ArrayHalf half, double share, Nanos whole) {
-  const Nanos first(static_cast<int64_t>(static_cast<double>(whole.count) * share));
+  const Nanos first = TimeOfFirst(whole, share);
   return half == ArrayHalf::kFirst ? first : whole - first;
 }
 
@@ -199,16 +198,11 @@ inline void StepPacker::CountDevice(OpId origin, DeviceId device) {
              static_cast<size_t>(kind_of_[device.index()])];
 }
 
-// By what the time of a part is multiplied: as compile/step_costs.cc has it.
+// By what the time of a part is multiplied.
 double StepPacker::SlowerOf(OpId origin, int32_t kind) {
   if (!origin.valid()) return 1;
-  const size_t count = static_cast<size_t>(
-      gpus_of_[origin.index() * cluster_.kinds().size() + static_cast<size_t>(kind)]);
-  while (slowest_of_.size() <= count) {
-    const size_t next = slowest_of_.size();
-    slowest_of_.push_back(next < 2 ? 1 : SlowestOf(static_cast<int32_t>(next)));
-  }
-  return slowest_of_[count];
+  return slowest_.Of(static_cast<size_t>(
+      gpus_of_[origin.index() * cluster_.kinds().size() + static_cast<size_t>(kind)]));
 }
 
 Status StepPacker::AddTimes() {

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "compile/step_arrays.h"
 #include "cost/communication.h"
+#include "cost/slowest.h"
 #include "plan/placement.h"
 #include "search/evaluator.h"
 #include "search/problem/layout_problem.h"
@@ -139,7 +140,7 @@ class StepPacker {
   std::vector<ExecOp> exec_;        // by exec op
   std::vector<int32_t> gpus_of_;    // by op of the original and kind: how many have an instance
   std::vector<char> seen_;          // by op of the original and device
-  std::vector<double> slowest_of_;  // by number of devices
+  SlowestOfMany slowest_;
   IdVector<StorageId, StorageId> number_of_;  // by storage of the arrays
   IdVector<StorageId, Storage> storages_;     // by number
   IdVector<ArrayVersionId, Version> versions_;

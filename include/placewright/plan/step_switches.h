@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "base/units.h"
+#include <placewright/base/units.h>
 
 namespace placewright {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/ids.h"
-#include "base/units.h"
-#include "cluster/cluster.h"
-#include "cost/communication/collective_kind.h"
+#include <placewright/base/ids.h>
+#include <placewright/base/units.h>
+#include <placewright/cluster/cluster.h>
+#include <placewright/cost/communication/collective_kind.h>
 
 namespace placewright {
 

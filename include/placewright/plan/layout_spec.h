@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/ids.h"
-#include "plan/step_switches.h"
+#include <placewright/base/ids.h>
+#include <placewright/plan/step_switches.h>
 
 namespace placewright {
 

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/units.h"
-#include "plan/layout_spec.h"
-#include "plan/placement.h"
-#include "plan/plan_space.h"
-#include "plan/schedule.h"
+#include <placewright/base/units.h>
+#include <placewright/plan/layout_spec.h>
+#include <placewright/plan/placement.h>
+#include <placewright/plan/plan_space.h>
+#include <placewright/plan/schedule.h>
 
 namespace placewright {
 

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <utility>
 
-#include "base/check.h"
+#include <placewright/base/check.h>
 
 namespace placewright {
 
 enum class ErrorCode {
 #define PW_ERROR(name, ...) name,
-#include "base/error_codes.def"
+#include <placewright/base/error_codes.def>
 #undef PW_ERROR
 };
 

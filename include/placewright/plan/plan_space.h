@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/result.h"
+#include <placewright/base/result.h>
 
 namespace placewright {
 

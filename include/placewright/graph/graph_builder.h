@@ -14,10 +14,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/result.h"
-#include "graph/aliasing/storages.h"
-#include "graph/graph.h"
-#include "graph/name_index.h"
+#include <placewright/base/result.h>
+#include <placewright/graph/aliasing/storages.h>
+#include <placewright/graph/graph.h>
+#include <placewright/graph/name_index.h>
 
 namespace placewright {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/ids.h"
+#include <placewright/base/ids.h>
 
 namespace placewright {
 

@@ -26,8 +26,8 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/cluster.h"
-#include "cluster/routes.h"
+#include <placewright/cluster/cluster.h>
+#include <placewright/cluster/routes.h>
 
 namespace placewright {
 

@@ -20,12 +20,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/ids.h"
-#include "base/result.h"
-#include "base/units.h"
-#include "graph/batch/batch_scaling.h"
-#include "graph/csr.h"
-#include "graph/value.h"
+#include <placewright/base/ids.h>
+#include <placewright/base/result.h>
+#include <placewright/base/units.h>
+#include <placewright/graph/batch/batch_scaling.h>
+#include <placewright/graph/csr.h>
+#include <placewright/graph/value.h>
 
 namespace placewright {
 

@@ -20,13 +20,13 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "base/stop.h"
-#include "base/units.h"
-#include "cluster/cluster.h"
-#include "graph/graph.h"
-#include "plan/placement.h"
-#include "plan/schedule.h"
+#include <placewright/base/result.h>
+#include <placewright/base/stop.h>
+#include <placewright/base/units.h>
+#include <placewright/cluster/cluster.h>
+#include <placewright/graph/graph.h>
+#include <placewright/plan/placement.h>
+#include <placewright/plan/schedule.h>
 
 namespace placewright {
 

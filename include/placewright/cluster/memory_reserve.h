@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/result.h"
-#include "base/units.h"
+#include <placewright/base/result.h>
+#include <placewright/base/units.h>
 
 namespace placewright {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/graph.h"
+#include <placewright/graph/graph.h>
 
 namespace placewright {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
-#include "cluster/cluster.h"
-#include "graph/graph.h"
+#include <placewright/base/result.h>
+#include <placewright/cluster/cluster.h>
+#include <placewright/graph/graph.h>
 
 namespace placewright {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "base/stop.h"
+#include <placewright/base/result.h>
+#include <placewright/base/stop.h>
 
 namespace placewright {
 

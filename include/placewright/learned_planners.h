@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include <placewright/base/result.h>
 
 namespace placewright {
 

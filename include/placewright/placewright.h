@@ -25,19 +25,19 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "base/stop.h"
-#include "cluster/cluster.h"
-#include "cluster/cluster_builder.h"
-#include "cost/cost_table.h"
-#include "graph/graph.h"
-#include "graph/graph_builder.h"
-#include "plan/constraints.h"
-#include "plan/placement.h"
-#include "plan/plan.h"
-#include "plan/schedule.h"
-#include "plan/sfb_mode.h"
-#include "planning/largest_batch.h"
+#include <placewright/base/result.h>
+#include <placewright/base/stop.h>
+#include <placewright/cluster/cluster.h>
+#include <placewright/cluster/cluster_builder.h>
+#include <placewright/cost/cost_table.h>
+#include <placewright/graph/graph.h>
+#include <placewright/graph/graph_builder.h>
+#include <placewright/plan/constraints.h>
+#include <placewright/plan/placement.h>
+#include <placewright/plan/plan.h>
+#include <placewright/plan/schedule.h>
+#include <placewright/plan/sfb_mode.h>
+#include <placewright/planning/largest_batch.h>
 
 namespace placewright {
 

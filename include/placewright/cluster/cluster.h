@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/ids.h"
-#include "base/result.h"
-#include "base/units.h"
-#include "cluster/memory_reserve.h"
+#include <placewright/base/ids.h>
+#include <placewright/base/result.h>
+#include <placewright/base/units.h>
+#include <placewright/cluster/memory_reserve.h>
 
 namespace placewright {
 

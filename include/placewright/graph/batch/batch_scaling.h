@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "base/ids.h"
-#include "graph/csr.h"
+#include <placewright/base/ids.h>
+#include <placewright/graph/csr.h>
 
 namespace placewright {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/ids.h"
-#include "base/units.h"
+#include <placewright/base/ids.h>
+#include <placewright/base/units.h>
 
 namespace placewright {
 
