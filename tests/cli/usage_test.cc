@@ -180,6 +180,10 @@ TEST_F(Usage, NamesInFilesCannotSteerATerminal) {
 TEST_F(Usage, OutputOptionsMayStandBeforeTheCommand) {
   EXPECT_EQ(Run({"--json", "explain", "usage"}).json()["code"], "usage");
   EXPECT_THAT(Run({"explain", "graph-shape"}).out, HasSubstr("--dim"));
+  EXPECT_THAT(Run({"explain", "heft"}).out, HasSubstr("Topcuoglu"));
+  EXPECT_EQ(Run({"--json", "explain", "layout-search"}).json()["space"], "replicated");
+  EXPECT_GT(Run({"--json", "explain", "mars"}).json()["settings"].size(), 5u);
+  EXPECT_THAT(Run({"explain", "haft"}).err, HasSubstr("heft"));
   EXPECT_EQ(Run({"cluster", "--json", "show", "4xP100"}).json()["schema"],
             "placewright.cluster-show/1");
   const Outcome other = Run({"-c", "4xP100", "plan", "x"});

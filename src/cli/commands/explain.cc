@@ -4,6 +4,9 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/algorithm_text.h"
+#include "cli/request/learned_planners.h"
+#include "planning/algorithms.h"
 
 namespace placewright {
 namespace {
@@ -33,28 +36,38 @@ Json ToJson(const ErrorInfo& info) {
 class ExplainCommand : public Command {
  public:
   CommandLine Register(CommandLine program) override {
-    CommandLine app = program.AddCommand("explain", "Explain an error code");
-    app.AddOption("CODE", code_,
-                  "Error code as printed in [brackets], or an exit status; all where left out");
+    CommandLine app = program.AddCommand("explain", "Explain an error code or an algorithm");
+    app.AddOption("NAME", name_,
+                  "Error code as printed in [brackets], exit status, or algorithm; all codes where "
+                  "left out");
     app.Footer(
         "Examples:\n"
         "  placewright explain                 list every code\n"
         "  placewright explain graph-cycle     one code, its meaning and remedy\n"
-        "  placewright explain 3               the codes behind an exit status");
+        "  placewright explain 3               the codes behind an exit status\n"
+        "  placewright explain mars            an algorithm: its source, its plans, its settings");
     return app;
   }
 
   Result<int> Run(Context& context) override {
-    if (code_.empty()) return List(context.console, std::nullopt);
+    if (name_.empty()) return List(context.console, std::nullopt);
     std::vector<std::string> names;
     for (const ErrorInfo& info : AllErrors()) {
-      if (info.name == code_) return Show(info, context.console);
-      if (std::to_string(info.exit_status) == code_) return List(context.console, info.exit_status);
+      if (info.name == name_) return Show(info, context.console);
+      if (std::to_string(info.exit_status) == name_) return List(context.console, info.exit_status);
       names.emplace_back(info.name);
     }
-    return MakeError(ErrorCode::kUsage,
-                     "no error code \"" + Printable(code_) + "\"" + DidYouMean(code_, names), "",
-                     "`placewright explain` lists them all.");
+    for (const Planner* planner : algorithms_.all()) {
+      if (planner->name() == name_) {
+        PrintAlgorithm(*planner, context.console);
+        return 0;
+      }
+      names.emplace_back(planner->name());
+    }
+    return MakeError(
+        ErrorCode::kUsage,
+        "no error code or algorithm \"" + Printable(name_) + "\"" + DidYouMean(name_, names), "",
+        "`placewright explain` lists all codes, `placewright plan --help` all algorithms.");
   }
 
  private:
@@ -95,7 +108,8 @@ class ExplainCommand : public Command {
     return 0;
   }
 
-  std::string code_;
+  const Algorithms algorithms_{{}, LearnedPlanners()};
+  std::string name_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/request/algorithm_text.h"
 #include "cli/request/inputs.h"
 #include "cli/request/learned_planners.h"
 #include "cli/request/planning.h"
@@ -15,37 +16,16 @@
 #include "formats/policy/policy_file.h"
 #include "formats/tensorboard/event_file.h"
 #include "formats/text/file.h"
-#include "report/table.h"
 
 namespace placewright {
 namespace {
 
-std::string ValuesOf(const AgentSetting& setting) {
-  return setting.words.empty() ? fmt::format("{} to {}", setting.min, setting.max)
-                               : fmt::format("{}", fmt::join(setting.words, ", "));
-}
-
 void PrintSettings(const LearnedAlgorithm& algorithm, Console& console) {
-  if (!console.json) {
-    Table table({{"setting"}, {"default"}, {"published"}, {"values"}, {"meaning"}});
-    for (const AgentSetting& setting : algorithm.settings) {
-      table.AddRow(
-          {setting.name, setting.value, setting.published, ValuesOf(setting), setting.meaning});
-    }
-    console.Print(table.Render(console.style()));
-    return;
-  }
+  if (!console.json) return console.Print(RenderSettings(algorithm, console.style()));
   Json object;
   object["schema"] = "placewright.agent-settings/1";
   object["algorithm"] = algorithm.name;
-  Json& settings = object["settings"] = Json::array();
-  for (const AgentSetting& setting : algorithm.settings) {
-    settings.push_back({{"name", setting.name},
-                        {"default", setting.value},
-                        {"published", setting.published.empty() ? Json() : Json(setting.published)},
-                        {"values", ValuesOf(setting)},
-                        {"meaning", setting.meaning}});
-  }
+  object["settings"] = SettingsToJson(algorithm);
   console.PrintJson(object);
 }
 

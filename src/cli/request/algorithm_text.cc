@@ -1,0 +1,73 @@
+#include "cli/request/algorithm_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "report/table.h"
+
+namespace placewright {
+namespace {
+
+std::string ValuesOf(const AgentSetting& setting) {
+  return setting.words.empty() ? fmt::format("{} to {}", setting.min, setting.max)
+                               : fmt::format("{}", fmt::join(setting.words, ", "));
+}
+
+}  // namespace
+
+Json SettingsToJson(const LearnedAlgorithm& algorithm) {
+  Json settings = Json::array();
+  for (const AgentSetting& setting : algorithm.settings) {
+    settings.push_back({{"name", setting.name},
+                        {"default", setting.value},
+                        {"published", setting.published.empty() ? Json() : Json(setting.published)},
+                        {"values", ValuesOf(setting)},
+                        {"meaning", setting.meaning}});
+  }
+  return settings;
+}
+
+std::string RenderSettings(const LearnedAlgorithm& algorithm, const Style& style) {
+  Table table({{"setting"}, {"default"}, {"published"}, {"values"}, {"meaning"}});
+  for (const AgentSetting& setting : algorithm.settings) {
+    table.AddRow(
+        {setting.name, setting.value, setting.published, ValuesOf(setting), setting.meaning});
+  }
+  return table.Render(style);
+}
+
+void PrintAlgorithm(const Planner& planner, Console& console) {
+  const LearnedAlgorithm* const learned = FindLearnedAlgorithm(planner.name());
+  const bool whole = planner.space() == PlanSpace::kPlaced;
+  const bool all = planner.name() == "auto";
+  if (console.json) {
+    Json object;
+    object["schema"] = "placewright.explain/1";
+    object["algorithm"] = planner.name();
+    object["meaning"] = planner.description();
+    object["space"] = all ? Json() : Json(ToString(planner.space()));
+    object["search"] = planner.iterative();
+    object["in_auto"] = !all && planner.in_auto();
+    object["settings"] = learned != nullptr ? SettingsToJson(*learned) : Json::array();
+    console.PrintJson(object);
+    return;
+  }
+  console.Print(Paint(planner.name(), Tone::kStrong, console.style()) + "\n");
+  console.Print(fmt::format("  meaning   {}\n", planner.description()));
+  console.Print(fmt::format(
+      "  plans     {}\n", all ? "of all algorithms that it runs"
+                          : whole ? "every op whole, on one device (a search may split ops where "
+                                    "--space replicated is given)"
+                                  : "ops split and copied over devices"));
+  console.Print(fmt::format("  effort    {}\n",
+                            planner.iterative() ? "a search: it goes on for as long as it is given"
+                                                : "one plan"));
+  if (!all) {
+    console.Print(fmt::format("  in auto   {}\n", planner.in_auto() ? "yes" : "no"));
+  }
+  console.Print(fmt::format("  settings  {}\n",
+                            learned != nullptr ? "for --set NAME=VALUE:" : "none"));
+  if (learned != nullptr) console.Print("\n" + RenderSettings(*learned, console.style()));
+}
+
+}  // namespace placewright
