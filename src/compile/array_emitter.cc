@@ -27,12 +27,6 @@ void AppendWide(int64_t number, std::vector<int32_t>& key) {
 
 }  // namespace
 
-// Only errors name devices, and those come from the graph.
-const std::string& ArrayEmitter::device_name(DeviceId) const {
-  static const std::string kNone;
-  return kNone;
-}
-
 Phase ArrayEmitter::PhaseOf(TensorId like) const {
   const OpId maker = producer(like);
   return maker.valid() ? arrays_.ops[maker].phase : Phase::kForward;

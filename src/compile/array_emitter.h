@@ -61,7 +61,7 @@ class ArrayEmitter : public Emitter {
   OpId producer(TensorId id) const override { return arrays_.tensors[id].producer; }
   DeviceId device(OpId id) const override { return arrays_.ops[id].device; }
   OpId last() const override { return last_; }
-  const std::string& device_name(DeviceId id) const override;
+  const Cluster& cluster() const override { return prices_.cluster(); }
   // One more op with the same rows.
   OpId AddCopyOf(OpId op);
   // A view of `spec`'s only input, with the phase of what made `like`.

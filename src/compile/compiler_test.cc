@@ -124,6 +124,39 @@ TEST(Compiler, DataParallelismIsASplitOfTheSamples) {
   EXPECT_EQ(made.inputs.size(), 8u);  // x and g whole and in two parts each, w on both
 }
 
+// w, 24 bytes, lies on a and b, and c computes y with it. From a it takes `latency` + 24 bytes at `bandwidth`, from b
+// 2 us + 24 ns.
+std::string WeightReadOverRoutes(Nanos latency, BytesPerSecond bandwidth) {
+  const Step step;
+  ClusterBuilder devices("routes");
+  const int32_t kind = devices.AddKind({.name = "K"}).Take();
+  for (const char* name : {"a", "b", "c"}) {
+    (void)devices.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 20)}).Take();
+  }
+  const BytesPerSecond fast(1'000'000'000);
+  EXPECT_TRUE(devices.Connect("a", "c", bandwidth, latency, Duplex::kFull, "stated").ok());
+  EXPECT_TRUE(devices.Connect("b", "c", fast, Nanos(2000), Duplex::kFull, "stated").ok());
+  const Cluster cluster = std::move(devices).Build().Take();
+  Layouts layouts;
+  layouts.layouts = {{AxisId(), {{DeviceId(0), 0, 0}, {DeviceId(1), 0, 0}}},
+                     {AxisId(), {{DeviceId(2), 0, 0}}}};
+  layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
+  const OpId y = step.graph->FindOp("y");
+  layouts.of_group[step.graph->group(y)] = LayoutId(1);
+  const DistributedStep made = Compile(*step.graph, *step.axes, layouts, cluster).Take();
+  return made.graph.tensor(made.graph.op(made.graph.FindOp("y")).inputs[1]).name;
+}
+
+TEST(Compiler, OfSeveralCopiesTheNearestIsRead) {
+  const BytesPerSecond fast(1'000'000'000);
+  EXPECT_EQ(WeightReadOverRoutes(Nanos(1999), fast), "param:w@a");
+  EXPECT_EQ(WeightReadOverRoutes(Nanos(2000), fast), "param:w@a");  // equal: the first
+  EXPECT_EQ(WeightReadOverRoutes(Nanos(2001), fast), "param:w@b");
+  // 24 bytes at 12 MB/s are 2000 ns, 24 ns less than from b; at 11 MB/s 2182 ns.
+  EXPECT_EQ(WeightReadOverRoutes(Nanos(0), BytesPerSecond(12'000'000)), "param:w@a");
+  EXPECT_EQ(WeightReadOverRoutes(Nanos(0), BytesPerSecond(11'000'000)), "param:w@b");
+}
+
 // Two gradients that are there before the first is read are reduced as one buffer, in the order in which they
 // are ready; one that would make the bucket too large stays alone.
 TEST(Compiler, ReductionsJoinInBuckets) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/cluster.h"
 #include "graph/graph_builder.h"
 #include "plan/distributed_step.h"
 #include "sharding/named_axes.h"
@@ -65,7 +66,7 @@ class Emitter {
   virtual OpId producer(TensorId id) const = 0;  // none of an input
   virtual DeviceId device(OpId id) const = 0;
   virtual OpId last() const = 0;  // the op that was added last
-  virtual const std::string& device_name(DeviceId id) const = 0;
+  virtual const Cluster& cluster() const = 0;
 
   // Where it is made; none of an input.
   DeviceId device_of(TensorId id) const {

@@ -6,15 +6,6 @@
 #include "compile/rewrites/rewrites.h"
 
 namespace placewright {
-namespace {
-
-// The piece from which a device takes what all pieces have: its own, or the first.
-const Piece& NearestOf(const TensorState& state, DeviceId device) {
-  const Piece* const own = state.On(device);
-  return own != nullptr ? *own : state.pieces.front();
-}
-
-}  // namespace
 
 bool Fetcher::IsPartial(TensorId id, int32_t version) {
   return store_.StateAt(id, version).kind == TensorState::Kind::kPartial;
@@ -134,8 +125,8 @@ void Fetcher::Add(TensorId id, FetchedPart part) {
 Result<TensorId> Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
   const TensorId found = store_.FindFetched(id, version, device, {}, {});
   if (found.valid()) return found;
-  PW_ASSIGN(const TensorId whole,
-            IsInput(id) ? WholeInput(id, device) : MakeWhole(store_.StateAt(id, version), device));
+  PW_ASSIGN(const TensorId whole, IsInput(id) ? WholeInput(id, device)
+                                              : MakeWhole(id, store_.StateAt(id, version), device));
   Add(id, {version, device, {}, {}, whole});
   return whole;
 }
@@ -146,10 +137,24 @@ Result<TensorId> Fetcher::WholeInput(TensorId id, DeviceId device) {
   return emitter_.AddInput(id, device);
 }
 
-Result<TensorId> Fetcher::MakeWhole(const TensorState& state, DeviceId device) {
+// Of what all pieces have, `bytes` are taken from here: from the device itself, or from where they arrive first, of
+// several such the first.
+const Piece& Fetcher::NearestOf(const TensorState& state, DeviceId device, Bytes bytes) const {
+  if (const Piece* const own = state.On(device)) return *own;
+  const Cluster& cluster = emitter_.cluster();
+  const auto arrival = [&](const Piece& piece) {
+    return cluster.Connected(piece.device, device)
+               ? cluster.TransferDuration(piece.device, device, bytes)
+               : Nanos(kMaxQuantity);
+  };
+  return *std::min_element(state.pieces.begin(), state.pieces.end(),
+                           [&](const Piece& a, const Piece& b) { return arrival(a) < arrival(b); });
+}
+
+Result<TensorId> Fetcher::MakeWhole(TensorId id, const TensorState& state, DeviceId device) {
   switch (state.kind) {
     case TensorState::Kind::kNone: break;
-    case TensorState::Kind::kWhole: return NearestOf(state, device).tensor;
+    case TensorState::Kind::kWhole: return NearestOf(state, device, graph_.tensor(id).bytes).tensor;
     case TensorState::Kind::kSplit: return EmitConcat(emitter_, state.pieces, state.place, device);
     case TensorState::Kind::kPartial: return EmitAddN(emitter_, state.pieces, device);
   }
@@ -186,11 +191,12 @@ Result<TensorId> Fetcher::MakePart(TensorId id, const TensorState& state, const 
     return EmitAddN(emitter_, parts, device);
   }
   if (state.kind == TensorState::Kind::kWhole) {
-    const Piece& source = NearestOf(state, device);
+    const Bytes bytes(graph_.tensor(id).bytes.count / place.size * interval.length());
+    const Piece& source = NearestOf(state, device, bytes);
     return EmitSplit(emitter_, source.tensor, place, interval, source.device);
   }
   if (state.kind == TensorState::Kind::kSplit && !(state.place == place)) {
-    PW_ASSIGN(const TensorId whole, MakeWhole(state, device));
+    PW_ASSIGN(const TensorId whole, MakeWhole(id, state, device));
     return EmitSplit(emitter_, whole, place, interval, device);
   }
   PW_CHECK(state.kind == TensorState::Kind::kSplit);

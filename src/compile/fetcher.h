@@ -55,7 +55,8 @@ class Fetcher {
   TensorId ViewedBy(TensorId id, int32_t version);
   Status AddViews(TensorId id, int32_t version, TensorId base);
   Result<TensorId> WholeInput(TensorId id, DeviceId device);
-  Result<TensorId> MakeWhole(const TensorState& state, DeviceId device);
+  const Piece& NearestOf(const TensorState& state, DeviceId device, Bytes bytes) const;
+  Result<TensorId> MakeWhole(TensorId id, const TensorState& state, DeviceId device);
   Result<TensorId> MakePart(TensorId id, const TensorState& state, const AxisPlace& place,
                             Interval interval, DeviceId device);
 

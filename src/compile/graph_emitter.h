@@ -40,11 +40,12 @@ class GraphEmitter : public Emitter {
   OpId producer(TensorId id) const override { return tensor(id).producer; }
   DeviceId device(OpId id) const override { return placement_[id]; }
   OpId last() const override { return OpId(placement_.size() - 1); }
-  const std::string& device_name(DeviceId id) const override { return cluster_.device(id).name; }
+  const Cluster& cluster() const override { return cluster_; }
 
   Result<DistributedStep> Finish(std::vector<TensorId> outputs) &&;
 
  private:
+  const std::string& device_name(DeviceId id) const { return cluster_.device(id).name; }
   const Tensor& tensor(TensorId id) const { return builder_.added().tensors[id]; }
   Result<std::vector<TensorId>> Add(OpSpec spec, DeviceId device, OpId origin);
   // The name, or with a number behind it where it was given out before.

@@ -157,7 +157,7 @@ Status InstanceMaker::FetchInputs(size_t share) {
       return MakeError(ErrorCode::kField,
                        fmt::format("the op writes \"{}\" in place, of which {} has no part",
                                    Printable(graph_.tensor(op_.inputs[i]).name, 80),
-                                   emitter_.device_name(device)),
+                                   emitter_.cluster().device(device).name),
                        "op " + Printable(op_.name, 80),
                        "Give the op's colocation group the layout of what it writes.");
     }

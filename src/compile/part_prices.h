@@ -79,6 +79,8 @@ class PartPrices {
   // All must outlive it. `options` has no overrides.
   PartPrices(const Cluster& cluster, const CostOptions& options, int64_t batch);
 
+  const Cluster& cluster() const { return cluster_; }
+
   // Modelled costs follow from the sizes of what an op reads and makes. What was measured is looked up by all
   // arguments, so that keys have to have them.
   bool tells_arguments_apart() const { return any_measured_; }
