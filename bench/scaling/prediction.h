@@ -13,7 +13,7 @@ struct ScalingPrediction {
   double efficiency = 0;
 };
 
-// Errors: those of CaptureZooModel, MakePreset, ModelCosts, EvaluateLayouts.
+// Errors: those of CaptureZooModel, MakePreset, ModelCosts, EvaluateCompiled.
 Result<ScalingPrediction> Predict(const ScalingRow& row);
 
 }  // namespace placewright::bench

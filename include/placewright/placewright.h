@@ -15,16 +15,6 @@
 #ifndef PLACEWRIGHT_PLANNING_PLACEWRIGHT_H_
 #define PLACEWRIGHT_PLANNING_PLACEWRIGHT_H_
 
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <placewright/base/result.h>
 #include <placewright/base/stop.h>
 #include <placewright/cluster/cluster.h>
@@ -38,6 +28,16 @@
 #include <placewright/plan/schedule.h>
 #include <placewright/plan/sfb_mode.h>
 #include <placewright/planning/largest_batch.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace placewright {
 
@@ -94,8 +94,10 @@ struct PlanRequest {
   // the algorithm has it; `auto` splits where the graph's batch is proven to follow (Graph::batch_scaling), costs are
   // modelled, and nothing is given to start from.
   std::optional<PlanSpace> space{};
-  bool local_batch_norm = false;  // of split batch norms: each part by the statistics of its own samples
-  SfbMode sfb = SfbMode::kNone;   // of plans that split ops: gradients recomputed from gathered factors
+  bool local_batch_norm =
+      false;  // of split batch norms: each part by the statistics of its own samples
+  SfbMode sfb =
+      SfbMode::kNone;  // of plans that split ops: gradients recomputed from gathered factors
   // Layouts by hand, in the place of an algorithm's (ReadLayouts).
   std::optional<DistributionSpec> layouts{};
   // A cost store (docs/formats/cost-store.md): what was measured there replaces modelled times. "": none.

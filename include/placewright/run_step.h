@@ -13,13 +13,6 @@
 #ifndef PLACEWRIGHT_TORCH_API_RUN_STEP_H_
 #define PLACEWRIGHT_TORCH_API_RUN_STEP_H_
 
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <placewright/base/result.h>
 #include <placewright/base/stop.h>
 #include <placewright/base/units.h>
@@ -27,6 +20,13 @@
 #include <placewright/graph/graph.h>
 #include <placewright/plan/placement.h>
 #include <placewright/plan/schedule.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace placewright {
 
@@ -52,7 +52,7 @@ struct RunRequest {
   std::function<void(int64_t step, Nanos time, std::optional<double> loss)> progress{};
   // Behind the last step, also where `stop` ended it: the place to take parameters out.
   std::function<Status(const StepValues& values)> finish{};
-  StopToken stop{};                                   // ends it behind the step that runs
+  StopToken stop{};                                      // ends it behind the step that runs
   SchedulingPolicy policy = SchedulingPolicy::kProgram;  // critical path: of modelled costs
   bool simulate_devices = false;  // every device on a core of this machine, whatever it is
 };

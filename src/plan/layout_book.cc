@@ -1,5 +1,7 @@
 #include "plan/layout_book.h"
 
+#include "base/check.h"
+
 namespace placewright {
 
 LayoutId LayoutBook::Add(Layout layout) {
@@ -23,6 +25,7 @@ IdVector<GroupId, LayoutId> LayoutBook::Add(const Layouts& layouts, size_t group
     if (!here.valid()) here = Add(layouts.layouts[id.index()]);
     of_group.push_back(here);
   }
+  PW_CHECK(!of_group.empty() || groups == 0);
   while (of_group.size() < groups) of_group.push_back(of_group[GroupId(0)]);
   return of_group;
 }

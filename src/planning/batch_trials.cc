@@ -64,8 +64,10 @@ Result<BatchTrial> BatchTrials::Try(int64_t batch) {
 }
 
 Result<QuickFit> BatchTrials::Fit(const Problem& problem, decltype(&FindFit) find) const {
-  if (options_.layouts) return FitOfLayouts(*problem.layouts, *options_.layouts);
-  return find(problem, options_.asked, options_.planning);
+  if (options_.layouts) {
+    return FitOfLayouts(*problem.layouts, *options_.layouts).InFile(options_.layouts_file);
+  }
+  return find(problem, options_.asked, options_.planning).InFile(options_.graph_file);
 }
 
 Result<BatchTrial> BatchTrials::Make(int64_t batch) {
@@ -102,6 +104,8 @@ Result<MaxBatchOrTrials> FindMaxBatch(BatchTrials& trials, int64_t start, const 
   PW_ASSIGN(LargestBatch of_all,
             FindLargestBatch(
                 start, kMaxTriedBatch, [&](int64_t batch) { return trials.Try(batch); }, stop));
+  const Error interrupted = MakeError(ErrorCode::kInterrupted, "interrupted");
+  if (of_all.interrupted || stop.StopRequested()) return interrupted;
   MaxBatchOrTrials result;
   result.trials = of_all.trials;
   if (of_all.batch == 0) return result;
@@ -112,6 +116,7 @@ Result<MaxBatchOrTrials> FindMaxBatch(BatchTrials& trials, int64_t start, const 
             FindBatchRates(
                 of_all, static_cast<int64_t>(parts),
                 [&](int64_t batch) { return trials.Rate(batch); }, stop));
+  if (stop.StopRequested()) return interrupted;
   if (rates.empty()) rates.push_back(RateOf(plan, of_all.batch));
   result.found = MaxBatch{std::move(of_all), plan, std::move(rates)};
   return result;

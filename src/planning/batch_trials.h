@@ -35,6 +35,7 @@ struct BatchTrialOptions {
   std::function<Result<std::unique_ptr<ProblemAtBatch>>(int64_t batch)> at_batch;
   const Planner* asked = nullptr;           // as in FindFit
   std::optional<DistributionSpec> layouts;  // by hand: no plan but these
+  std::string layouts_file, graph_file;     // that errors name; or empty
   PlannerOptions planning;                  // budget, seed, threads
   // Called before each trial with what is asked, and behind it with what it came to, if that is a trial of whether it fits.
   std::function<void(int64_t batch, std::string_view question)> asking;
@@ -68,7 +69,8 @@ class BatchTrials {
 struct MaxBatch {
   LargestBatch found;  // batch at least 1
   PlannerResult plan;  // at that batch, one that fits
-  std::vector<BatchRate> rates;  // of the trials' plans, not of the search behind them; one at least
+  std::vector<BatchRate>
+      rates;  // of the trials' plans, not of the search behind them; one at least
 };
 
 // From `start`: the largest batch, and rates where the best may be. None where not even one sample fits: the trials say why.

@@ -46,9 +46,13 @@ Result<PlannerResult> PlanSession::TakeLayouts(DistributionSpec spec) {
   return result;
 }
 
-Status PlanSession::RecomputeFromFactors(SfbMode mode, Clock::time_point started,
-                                         PlannerResult& result) const {
+Status PlanSession::RecomputeFromFactors(SfbMode mode, const StopToken& stop,
+                                         Clock::time_point started, PlannerResult& result) const {
   if (mode == SfbMode::kNone) return Ok();
+  if (stop.StopRequested()) {
+    result.notes.push_back("no gradient is recomputed from factors, as the run was interrupted");
+    return Ok();
+  }
   if (result.space == PlanSpace::kPlaced) {
     result.notes.push_back(
         "the plan splits no op, so that there are no synchronised gradients to recompute (--sfb)");

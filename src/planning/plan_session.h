@@ -32,8 +32,8 @@ bool SplitsByDefault(const Graph& graph, const Cluster& cluster);
 class PlanSession {
  public:
   // The problem with proofs, bounds and evaluator (prepared_problem.h). `parts`: how parts of ops cost what they do, where
-  // plans may split or copy ops; nullptr: they may not. All but `settings` must outlive it; its `layouts` are the
-  // session's own. Errors: those of LayoutProblem::Make and PreparedProblem::Prepare.
+  // plans may split or copy ops; nullptr: they may not. Graph, cluster and costs must outlive it; the `layouts` of
+  // the settings are the session's own. Errors: those of LayoutProblem::Make and PreparedProblem::Prepare.
   static Result<std::unique_ptr<PlanSession>> Open(const Graph& graph, const Cluster& cluster,
                                                    const CostTable& costs, const CostOptions* parts,
                                                    const SplitWishes& wishes,
@@ -51,8 +51,10 @@ class PlanSession {
 
   // The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note. It is
   // then the plan of "ALGORITHM+sfb", in `auto` one more baseline, and there only if it is better than before; of a plan
-  // that splits nothing there is a note alone. `started`: the process. Errors: those of ApplySfb.
-  Status RecomputeFromFactors(SfbMode mode, Clock::time_point started, PlannerResult& result) const;
+  // that splits nothing, or where `stop` was requested, there is a note alone. `started`: the process. Errors: those of
+  // ApplySfb.
+  Status RecomputeFromFactors(SfbMode mode, const StopToken& stop, Clock::time_point started,
+                              PlannerResult& result) const;
 
   // A plan that splits or copies ops is its compiled step, from here on.
   struct Compiled {

@@ -1,3 +1,5 @@
+#include <placewright/placewright.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +10,6 @@
 #include "formats/plan/layouts_json.h"
 #include "planning/algorithms.h"
 #include "planning/batch_trials.h"
-#include <placewright/placewright.h>
 #include "planning/plan_session.h"
 #include "planning/replay.h"
 #include "planning/search_budget.h"
@@ -130,13 +131,12 @@ Result<PlannedStep> PlannedInParts(const PlanSession& session, const Subject& su
   PW_ASSIGN(PlanSession::Compiled compiled, session.Compile(result));
   DistributedStep& step = compiled.step->step;
   const SchedulingPolicy policy = session.problem().policy;
-  PW_ASSIGN(SimResult replay, Replay(compiled.step->sim_graph, step.graph, subject.cluster,
-                                     step.placement, policy));
+  PW_ASSIGN(SimResult replay,
+            Replay(compiled.step->sim_graph, step.graph, subject.cluster, step.placement, policy));
   PlannedStep planned;
-  planned.plan =
-      MakePlan(result, replay,
-               {step.graph, subject.cluster, compiled.step->costs, step.placement, policy}, seed,
-               seconds);
+  planned.plan = MakePlan(
+      result, replay, {step.graph, subject.cluster, compiled.step->costs, step.placement, policy},
+      seed, seconds);
   if (const std::optional<Bound>& bound = session.prepared().replicated_bound()) {
     planned.plan.lower_bound = bound->value;
     planned.bound_argument = bound->argument;
@@ -175,14 +175,13 @@ Result<PlannerResult> Search(const Request& request, PlanSession& session, Plann
   if (trials != nullptr) options.initial = StartOf(*trials);
   if (in.stop.StopRequested()) return Cancelled();
   options.bound = session.prepared().search_bound();
-  PW_ASSIGN(PlannerResult result,
-            request.planner().Plan(problem, session.evaluator(), options));
+  PW_ASSIGN(PlannerResult result, request.planner().Plan(problem, session.evaluator(), options));
   if (trials != nullptr) TakeTrialsPlan(*trials, problem, result);
   return result;
 }
 
 Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
-                         const MaxBatch* trials = nullptr) {
+                                const MaxBatch* trials = nullptr) {
   const PlanRequest& in = request.in;
   const Clock::time_point started = Clock::now();
   ProblemSettings settings;
@@ -196,14 +195,11 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
             PlanSession::Open(subject.graph, subject.cluster, subject.costs, subject.parts,
                               {.local_batch_norm = in.local_batch_norm}, settings));
   PW_ASSIGN(PlannerResult result, Search(request, *session, options, trials));
-  if (!options.budget.Stopped()) {
-    PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, started, result));
-  }
+  PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, in.stop, started, result));
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
-  PW_ASSIGN(PlannedStep planned,
-            result.space == PlanSpace::kPlaced
-                ? PlannedWhole(*session, result, in.seed, seconds)
-                : PlannedInParts(*session, subject, result, in.seed, seconds));
+  PW_ASSIGN(PlannedStep planned, result.space == PlanSpace::kPlaced
+                                     ? PlannedWhole(*session, result, in.seed, seconds)
+                                     : PlannedInParts(*session, subject, result, in.seed, seconds));
   planned.plan.cost_profile = in.cost_profile;
   planned.plan.precision = in.precision;
   planned.notes = subject.cluster.notes();
@@ -221,13 +217,13 @@ class RecordedAtBatch : public ProblemAtBatch {
     auto made = std::make_unique<RecordedAtBatch>(std::move(graph), cluster);
     PW_ASSIGN(made->options_, request.CostsOn(cluster));
     PW_ASSIGN(made->costs_, ModelCosts(made->graph_, cluster, made->options_));
-    PW_ASSIGN(made->problem_, BuildProblem(made->graph_, cluster, made->costs_,
-                                           request.in.constraints,
-                                           PolicyOf(request.in, made->graph_)));
+    PW_ASSIGN(made->problem_,
+              BuildProblem(made->graph_, cluster, made->costs_, request.in.constraints,
+                           PolicyOf(request.in, made->graph_)));
     PW_ASSIGN(made->splits_, request.Splits(made->graph_, cluster));
     if (!made->splits_) return made;
-    PW_ASSIGN(made->layouts_, LayoutProblem::Make(made->graph_, cluster, made->options_,
-                                                  made->problem_.policy));
+    PW_ASSIGN(made->layouts_,
+              LayoutProblem::Make(made->graph_, cluster, made->options_, made->problem_.policy));
     made->layouts_->local_batch_norm =
         request.in.local_batch_norm && made->layouts_->HasBatchNorms();
     made->problem_.layouts = made->layouts_.get();
@@ -270,9 +266,7 @@ Result<Cluster> ReadCluster(const std::string& path_or_preset) {
   return std::move(loaded.cluster);
 }
 
-Result<DistributionSpec> ReadLayouts(const std::string& path) {
-  return ReadDistributionSpec(path);
-}
+Result<DistributionSpec> ReadLayouts(const std::string& path) { return ReadDistributionSpec(path); }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
                              const PlanRequest& request) {

@@ -1,14 +1,13 @@
 // The public interface as its users see it: its own header alone, and graphs built by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <placewright/placewright.h>
 
 #include <atomic>
 #include <chrono>
 #include <fstream>
 #include <string>
 #include <thread>
-
-#include <placewright/placewright.h>
 
 namespace placewright {
 namespace {
@@ -172,8 +171,8 @@ Graph TrainedLayers() {
     const TensorId y =
         add("product" + layer, "aten.mm.default", {x, w}, {kSamples, kWidth}, Phase::kForward);
     x = add("relu" + layer, "aten.relu.default", {y}, {kSamples, kWidth}, Phase::kForward);
-    const TensorId gradient = add("gradient" + layer, "aten.mm.default", {across, x},
-                                  {kWidth, kWidth}, Phase::kBackward);
+    const TensorId gradient =
+        add("gradient" + layer, "aten.mm.default", {across, x}, {kWidth, kWidth}, Phase::kBackward);
     outputs.push_back(add("update" + layer, "aten.sub_.Tensor", {w, gradient}, {kWidth, kWidth},
                           Phase::kOptimizer));
   }

@@ -26,8 +26,7 @@ struct PlannerOptions {
   int threads = 1;                  // never changes the result
   std::optional<StepPlan> initial;  // --init: where iterative planners start
   std::optional<StepPlan> given;    // of the graph's file: a start, and `auto`'s baseline "given"
-  // Further plans they may start from, the best first. Searches over placements take those that split nothing, searches
-  // over layouts those that do and the best one of the others.
+  // Further plans they may start from. Searches over placements take those that split nothing, the best first.
   std::vector<StepPlan> starts;
   // LowerBound of the problem's placements (proof/bound.h), where it is known: searches end at it.
   std::optional<Bound> bound{};
@@ -107,7 +106,7 @@ class PlannerRun {
   virtual bool Advance(int64_t max_moves) = 0;
   // A plan that the search may go on from, where it, or what the search makes of it, is better than its own.
   virtual void Offer(const Score& score, const StepPlan& plan) = 0;
-  // Of all slices so far; before Finish perhaps without the plan itself.
+  // Of all slices so far, with the best plan, which Finish may replace by one that compiles.
   virtual const PlannerResult& result() const = 0;
   // Behind the last slice: completes the result.
   virtual Status Finish() { return Ok(); }

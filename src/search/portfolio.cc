@@ -347,7 +347,7 @@ class Portfolio {
     return Ok();
   }
 
-  // Starts of searches over layouts: the best plans that split or copy ops, then the best placement.
+  // Starts of searches over layouts: the best plans that split or copy ops, then the best placement, if none was given.
   PlannerOptions OptionsForLayouts() {
     OfferStarts();
     PlannerOptions options = options_;
@@ -356,7 +356,7 @@ class Portfolio {
     for (const auto& [score, plan] : split_plans_) {
       if (options.starts.size() < kLayoutStarts) options.starts.push_back(plan);
     }
-    if (!plans_.empty()) options.starts.push_back(plans_.front().second);
+    if (!plans_.empty() && !options_.initial) options.starts.push_back(plans_.front().second);
     return options;
   }
 
@@ -426,7 +426,7 @@ class Portfolio {
         placed_gain = GainOf(before, BestPlaced()) / (rounds * share);
       }
       if (!layouts_go_on) continue;
-      // What is offered is always followed by a move, so that the number of moves says that it was.
+      // What placements offer is always followed by a move, so that the number of moves says that it was offered.
       if (out_of_memory_ || MovesLeft() <= 0) return;
       const bool last = places && PlacedTimeIsOver();
       OfferPlaced();
@@ -537,15 +537,17 @@ class Portfolio {
   // Also where memory has run out: the plan is made of what is there. Without one its moves count all the same.
   void AddLayouts(PlannerRun& run) {
     Status finished = Ok();
+    bool has_memory = true;
     try {
       finished = run.Finish();
     } catch (const std::bad_alloc&) {
       if (!best_) throw;
       out_of_memory_ = true;
+      has_memory = false;
     }
     const PlannerResult& result = run.result();
     if (finished.ok()) history_.Note(run);
-    const bool has_plan = finished.ok() && !result.plan.empty();
+    const bool has_plan = finished.ok() && has_memory;
     history_.Withdraw(result, has_plan);  // what does not compile
     if (has_plan) return Add(result, ReplicatedScoreOf(result), true);
     iterations_ += result.iterations;

@@ -1,8 +1,9 @@
 #include "torch_api/library_planner.h"
 
+#include <placewright/learned_planners.h>
+
 #include <utility>
 
-#include <placewright/learned_planners.h>
 #include "torch_api/planner_service.h"
 #include "torch_api/torch_library.h"
 

@@ -213,7 +213,7 @@ class PlanCommand : public Command {
       return FinishDistributed(*planning, std::move(result), *asked, budget, context);
     }
     PW_RETURN_IF_ERROR(
-        planning->session->RecomputeFromFactors(sfb_, context.started, result));
+        planning->session->RecomputeFromFactors(sfb_, budget.stop, context.started, result));
     if (measured_) TakeMeasured(*planning, result);
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
@@ -319,12 +319,9 @@ class PlanCommand : public Command {
   Result<int> FinishDistributed(const Planning& planning, PlannerResult result,
                                 const Planner& asked, const Budget& budget, Context& context) {
     const std::string& file = space_.layouts.empty() ? input_.graph : space_.layouts;
-    if (budget.Stopped() && sfb_ != SfbMode::kNone) {
-      result.notes.push_back("no gradient is recomputed from factors, as the run was interrupted");
-    } else {
-      PW_RETURN_IF_ERROR(
-          planning.session->RecomputeFromFactors(sfb_, context.started, result).InFile(file));
-    }
+    PW_RETURN_IF_ERROR(
+        planning.session->RecomputeFromFactors(sfb_, budget.stop, context.started, result)
+            .InFile(file));
     PW_ASSIGN(PlanSession::Compiled compiled, planning.session->Compile(result).InFile(file));
     PW_ASSIGN(DistributedInputs distributed,
               Distribute(planning.inputs, *planning.layouts(), std::move(compiled)));
@@ -370,10 +367,10 @@ class PlanCommand : public Command {
     if (!plan.feasible || budget.Stopped() || measured_ || given_times) return;
     Result<CostOptions> costs = CostOptionsOf(input_, planning.inputs.cluster.cluster);
     if (!costs.ok()) return;  // would have been an error before there was a plan
-    permitted_ =
-        FindPermittedChanges({planning.problem(), planning.layouts(),
-                              planning.prepared().evaluator(), costs.value(), result, plan.step_time,
-                              algorithm_ == "auto" && space_.layouts.empty(), ThreadsOf(search_)});
+    permitted_ = FindPermittedChanges(
+        {planning.problem(), planning.layouts(), planning.prepared().evaluator(), costs.value(),
+         result, plan.step_time, algorithm_ == "auto" && space_.layouts.empty(),
+         ThreadsOf(search_)});
     for (const std::string& note : permitted_.notes) {
       console.Note(note);
       result.notes.push_back(note);

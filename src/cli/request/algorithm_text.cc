@@ -54,19 +54,19 @@ void PrintAlgorithm(const Planner& planner, Console& console) {
   }
   console.Print(Paint(planner.name(), Tone::kStrong, console.style()) + "\n");
   console.Print(fmt::format("  meaning   {}\n", planner.description()));
+  console.Print(fmt::format("  plans     {}\n",
+                            all     ? "of all algorithms that it runs"
+                            : whole ? "every op whole, on one device (a search may split ops where "
+                                      "--space replicated is given)"
+                                    : "ops split and copied over devices"));
   console.Print(fmt::format(
-      "  plans     {}\n", all ? "of all algorithms that it runs"
-                          : whole ? "every op whole, on one device (a search may split ops where "
-                                    "--space replicated is given)"
-                                  : "ops split and copied over devices"));
-  console.Print(fmt::format("  effort    {}\n",
-                            planner.iterative() ? "a search: it goes on for as long as it is given"
-                                                : "one plan"));
+      "  effort    {}\n",
+      planner.iterative() ? "a search: it goes on for as long as it is given" : "one plan"));
   if (!all) {
     console.Print(fmt::format("  in auto   {}\n", planner.in_auto() ? "yes" : "no"));
   }
-  console.Print(fmt::format("  settings  {}\n",
-                            learned != nullptr ? "for --set NAME=VALUE:" : "none"));
+  console.Print(
+      fmt::format("  settings  {}\n", learned != nullptr ? "for --set NAME=VALUE:" : "none"));
   if (learned != nullptr) console.Print("\n" + RenderSettings(*learned, console.style()));
 }
 

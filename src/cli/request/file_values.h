@@ -19,7 +19,7 @@ namespace placewright {
 // What is executed: a graph, or what was compiled of one. Files call values by the names of that one.
 struct ExecutedStep {
   const Graph* graph = nullptr;
-  const Graph* original = nullptr;                       // nullptr: the graph is no compiled one
+  const Graph* original = nullptr;                        // nullptr: the graph is no compiled one
   std::span<const DistributedStep::InputPiece> pieces{};  // of a compiled one: all its inputs
 
   const Graph& named() const { return original == nullptr ? *graph : *original; }
@@ -31,8 +31,8 @@ class FileValues {
   using Gives = std::function<bool(const Graph& graph, const Tensor& tensor)>;
   // A value of the step, and the tensor of the file that it is of.
   struct Source {
-    const SafeTensor* tensor = nullptr;        // nullptr: the file has none
-    const Tensor* like = nullptr;              // what that one must be
+    const SafeTensor* tensor = nullptr;                // nullptr: the file has none
+    const Tensor* like = nullptr;                      // what that one must be
     const DistributedStep::InputPiece* cut = nullptr;  // which part of it; nullptr: it is all of it
   };
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "torch_api/torch_library.h"
 #include "search/planner_table.h"
 #include "torch_api/policy_training.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 

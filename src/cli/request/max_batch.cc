@@ -97,8 +97,10 @@ Result<BatchTrialOptions> OptionsOf(const MaxBatchRequest& request, Console& con
   BatchTrialOptions options;
   options.at_batch = [&request](int64_t batch) { return LoadedAtBatch::Load(request, batch); };
   options.asked = &request.asked;
+  options.graph_file = request.input.graph;
   if (request.space != nullptr && !request.space->layouts.empty()) {
     PW_ASSIGN(options.layouts, ReadDistributionSpec(request.space->layouts));
+    options.layouts_file = request.space->layouts;
   }
   options.planning.threads = ThreadsOf(request.search);
   options.planning.seed = request.search.seed;
@@ -141,7 +143,7 @@ Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console) 
   Result<MaxBatchOrTrials> found = FindMaxBatch(trials, start, request.stop);
   console.Progress("");
   if (request.stop.StopRequested()) return WasInterrupted(trials.largest());
-  PW_ASSIGN(MaxBatchOrTrials of_all, std::move(found).InFile(request.input.graph));
+  PW_ASSIGN(MaxBatchOrTrials of_all, std::move(found));
   if (!of_all.found) {
     Error error = NoBatchFits(of_all.trials.back());
     error.remedy =

@@ -57,8 +57,8 @@ class InputFile {
 
  private:
   struct Input {
-    TensorId tensor;            // of the executed graph
-    FileValues::Source source;  // without the file's tensor
+    TensorId tensor;                // of the executed graph
+    FileValues::Source source;      // without the file's tensor
     int64_t batches = 1, size = 0;  // bytes of one
     size_t offset = 0;              // in `bytes_`
   };

@@ -68,7 +68,9 @@ std::vector<Result<Evaluation>> LayoutBatches::Evaluate(std::span<const StepPlan
     });
   }
   for (const size_t i : open) {
-    const bool whole = made[i]->ok() && !made[i]->value().abandoned && !options.feedback;
+    if (!made[i]->ok() || made[i]->value().abandoned || options.feedback) continue;
+    // Under a limit gradients may be made together because apart they would take longer than it.
+    const bool whole = made[i]->value().feasible || limit_of(i) == Nanos(kMaxQuantity);
     if (whole) Remember(hashes[i], candidates[i], made[i]->value());
   }
   std::vector<Result<Evaluation>> results;
@@ -104,8 +106,17 @@ void LayoutBatches::Remember(uint64_t hash, const StepPlan& plan, const Evaluati
 
 Result<std::unique_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& plan) {
   std::unique_ptr<CompiledStep> kept = std::move(kept_);
-  if (kept && kept_plan_ == plan) return kept;
-  kept.reset();
+  if (!kept || !(kept_plan_ == plan)) {
+    kept.reset();
+    PW_ASSIGN(kept, Make(plan));
+  }
+  // Mostly the search has ended.
+  slots_.clear();
+  known_.clear();
+  return kept;
+}
+
+Result<std::unique_ptr<CompiledStep>> LayoutBatches::Make(const StepPlan& plan) {
   LayoutBook book;
   StepPlan decided{book.Of(book.Add(plan.layouts, problem_.graph.group_count())), plan.switches};
   if (!decided.switches.gradients_apart) {
@@ -117,8 +128,8 @@ Result<std::unique_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& pla
 }
 
 Result<const CompiledStep*> LayoutBatches::CompileAndKeep(const StepPlan& plan) {
-  PW_ASSIGN(std::unique_ptr<CompiledStep> step, Compile(plan));
-  kept_ = std::move(step);
+  kept_.reset();
+  PW_ASSIGN(kept_, Make(plan));
   kept_plan_ = plan;
   return static_cast<const CompiledStep*>(kept_.get());
 }

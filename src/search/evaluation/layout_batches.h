@@ -30,7 +30,7 @@ class LayoutBatches {
   // alike.
   std::vector<Result<Evaluation>> Evaluate(std::span<const StepPlan> candidates,
                                            const EvaluationOptions& options);
-  // As those of Evaluator.
+  // As those of Evaluator. What evaluations have in common is given up where a step is handed out.
   Result<std::unique_ptr<CompiledStep>> Compile(const StepPlan& plan);
   Result<const CompiledStep*> CompileAndKeep(const StepPlan& plan);
 
@@ -51,6 +51,7 @@ class LayoutBatches {
   };
 
   Slot& SlotOf(size_t thread);
+  Result<std::unique_ptr<CompiledStep>> Make(const StepPlan& plan);
   Result<Evaluation> EvaluateIn(Slot& slot, const StepPlan& plan, Nanos limit, bool feedback) const;
   const Evaluation* FindKnown(uint64_t hash, const StepPlan& plan) const;
   void Remember(uint64_t hash, const StepPlan& plan, const Evaluation& evaluation);

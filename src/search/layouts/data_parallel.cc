@@ -127,8 +127,9 @@ class DataParallel {
   }
 
   Result<PlannerResult> Plan(DataParallelKind kind) {
-    PW_RETURN_IF_ERROR(CheckBatch());
+    if (batch() == 0) return problem_.axes.WhyNoBatch();
     PW_ASSIGN(std::vector<DeviceId> devices, DevicesToSplitOver(problem_, times_));
+    if (batch() > 1 && devices.size() > 1) PW_RETURN_IF_ERROR(CheckSplitsSomething());
     if (kind == DataParallelKind::kBest) return PlanBest(devices);
     Candidate candidate = MakeCandidate(std::move(devices), kind == DataParallelKind::kProportional,
                                         kind == DataParallelKind::kServers);
@@ -142,9 +143,8 @@ class DataParallel {
  private:
   int64_t batch() const { return problem_.axes.samples(); }
 
-  Status CheckBatch() const {
+  Status CheckSplitsSomething() const {
     const NamedAxes& axes = problem_.axes;
-    if (batch() == 0) return axes.WhyNoBatch();
     for (const OpId op : problem_.graph.ops()) {
       if (axes.batch().valid() && axes.SplitBy(op, axes.batch()).valid()) return Ok();
     }

@@ -115,12 +115,10 @@ class LayoutRun : public PlannerRun {
       starts.push_back(StateOf(problem_, plan, book_));
     };
     if (options_.initial && !options_.initial->IsPlaced()) add(*options_.initial);
-    for (const StepPlan& plan : options_.starts) {
-      if (!plan.IsPlaced()) add(plan);
-    }
-    const bool none_splits = starts.empty();
+    for (const StepPlan& plan : options_.starts) add(plan);
     if (!placed.empty()) add(placed);
-    if (none_splits) {
+    // No more than a placement is given.
+    if (starts.empty() || (starts.size() == 1 && IsPlaced(starts[0], book_))) {
       for (LayoutState& state : moves_->PlainStates()) starts.push_back(std::move(state));
       const Result<HybridLayouts> hybrid = LayOutAsExperts(problem_);
       if (hybrid.ok()) add(hybrid.value().plan);
@@ -398,15 +396,9 @@ Result<PlannerResult> SearchOfEitherSpace::Plan(const Problem& problem, Evaluato
 
 Result<std::unique_ptr<PlannerRun>> LayoutSearchPlanner::Start(
     const Problem& problem, Evaluator& evaluator, const PlannerOptions& options) const {
-  StepPlan placed;
-  if (options.initial && options.initial->IsPlaced()) {
-    placed = *options.initial;
-  } else {
-    const auto found = std::find_if(options.starts.begin(), options.starts.end(),
-                                    [](const StepPlan& plan) { return plan.IsPlaced(); });
-    if (found != options.starts.end()) placed = *found;
-  }
-  return StartLayoutSearch(problem, evaluator, options, LayoutRule::kLocalSearch, name(), placed);
+  const StepPlan* const placed = options.PlacedInitial();
+  return StartLayoutSearch(problem, evaluator, options, LayoutRule::kLocalSearch, name(),
+                           placed != nullptr ? *placed : StepPlan());
 }
 
 }  // namespace placewright

@@ -30,8 +30,8 @@ namespace placewright {
 // How neighbours are taken.
 enum class LayoutRule : uint8_t { kLocalSearch, kAnnealing, kMcmc };
 
-// Goes on for up to four moves a slice. `name`: of the algorithm, in the result. Starts: the options' that split or copy
-// something, and `placed`, which is a plan of whole ops, or empty. Starts are no moves and count as none; they end with
+// Goes on for up to four moves a slice. `name`: of the algorithm, in the result. Starts: the options' `initial`, if it
+// splits or copies something, their `starts`, and `placed`, which is a plan of whole ops, or empty. Starts are no moves and count as none; they end with
 // the time, but for the first. Constraints hold. Errors: those of LayoutMoves::Make; of the starts one's where none can be
 // compiled; kUsage (the problem has no layouts).
 Result<std::unique_ptr<PlannerRun>> StartLayoutSearch(const Problem& problem, Evaluator& evaluator,

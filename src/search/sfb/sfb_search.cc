@@ -27,9 +27,7 @@ constexpr std::array<int64_t, 4> kSfbPrices = {1, 2, 4, 8};
 
 class SfbSearch {
  public:
-  SfbSearch(const LayoutProblem& problem, const StepPlan& plan) : problem_(problem), plan_(plan) {
-    plan_.switches.gradients_apart.reset();  // it is another question of every candidate
-  }
+  SfbSearch(const LayoutProblem& problem, const StepPlan& plan) : problem_(problem), plan_(plan) {}
 
   Result<SfbResult> Search(Evaluator& evaluator, SfbMode mode) {
     evaluator_ = &evaluator;
@@ -228,7 +226,7 @@ class SfbSearch {
   }
 
   const LayoutProblem& problem_;
-  StepPlan plan_;
+  const StepPlan& plan_;
   Evaluator* evaluator_ = nullptr;
   std::vector<ReplicatedStep> steps_;
   SfbPieces pieces_;        // the greatest gain first
