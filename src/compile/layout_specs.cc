@@ -10,9 +10,7 @@
 
 #include "base/text.h"
 #include "compile/counter_draws.h"
-#include "graph/contraction.h"
 #include "graph/module_globs.h"
-#include "graph/partition/partition.h"
 
 namespace placewright {
 namespace {
@@ -20,12 +18,12 @@ namespace {
 class Resolver {
  public:
   Resolver(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
-           const CostTable& costs, const LayoutSpecs& specs)
+           const LayoutSpecs& specs, const CutGroups& cut)
       : graph_(graph),
         axes_(axes),
         cluster_(cluster),
-        costs_(costs),
         specs_(specs),
+        cut_(cut),
         members_(graph.GroupMembers()) {}
 
   Result<Layouts> Resolve() {
@@ -265,38 +263,17 @@ class Resolver {
   Status LayParts(size_t index, const std::vector<GroupId>& groups) {
     PW_RETURN_IF_ERROR(CheckNoShares(index));
     PW_ASSIGN(const auto devices, DevicesOf(index));
-    PW_ASSIGN(const std::vector<int32_t> part, PartsOf(groups, devices.size()));
+    if (!cut_) {
+      return MakeError(ErrorCode::kField, "nothing cuts model-parallel groups here",
+                       Place(index, ".option"), "Take another option.");
+    }
+    PW_ASSIGN(const std::vector<int32_t> part, cut_(groups, devices.size()));
     std::vector<LayoutId> places;
     for (const auto& [device, entry] : devices) places.push_back(Add({AxisId(), {{device, 0, 0}}}));
     for (size_t i = 0; i < groups.size(); ++i) {
       layouts_.of_group[groups[i]] = places[static_cast<size_t>(part[i])];
     }
     return Ok();
-  }
-
-  // METIS on the groups: nodes by the minimum time of their ops, edges by the bytes that would cross.
-  Result<std::vector<int32_t>> PartsOf(const std::vector<GroupId>& groups, size_t parts) const {
-    IdVector<OpId, GroupId> group_of;
-    for (const OpId op : graph_.ops()) group_of.push_back(graph_.group(op));
-    const ContractedGraph contracted = Contract(graph_, group_of, graph_.group_count());
-    IdVector<GroupId, int32_t> node(graph_.group_count(), -1);
-    for (size_t i = 0; i < groups.size(); ++i) node[groups[i]] = static_cast<int32_t>(i);
-    WeightedGraph directed;
-    directed.weights.resize(1);
-    for (const GroupId group : groups) {
-      int64_t time = 0;
-      for (const OpId op : contracted.members[group]) {
-        time = SaturatingAdd(time, std::max<int64_t>(0, costs_.MinTime(op).count));
-      }
-      directed.weights[0].push_back(time);
-      for (const GroupEdge& edge : contracted.successors[group]) {
-        if (node[edge.group] >= 0) directed.edges.push_back({node[edge.group], edge.bytes.count});
-      }
-      directed.offsets.push_back(static_cast<int32_t>(directed.edges.size()));
-    }
-    PartitionOptions options;
-    options.parts = static_cast<int>(parts);
-    return PartitionMetis(MakeUndirected(directed), options);
   }
 
   // The groups that hold parameters, on the devices in turn.
@@ -322,8 +299,8 @@ class Resolver {
   const Graph& graph_;
   const NamedAxes& axes_;
   const Cluster& cluster_;
-  const CostTable& costs_;
   const LayoutSpecs& specs_;
+  const CutGroups& cut_;
   const Csr<GroupId, OpId> members_;
   Layouts layouts_;
 };
@@ -422,8 +399,8 @@ LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpe
 }
 
 Result<Layouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
-                               const CostTable& costs, const LayoutSpecs& specs) {
-  return Resolver(graph, axes, cluster, costs, specs).Resolve();
+                               const LayoutSpecs& specs, const CutGroups& cut) {
+  return Resolver(graph, axes, cluster, specs, cut).Resolve();
 }
 
 }  // namespace placewright

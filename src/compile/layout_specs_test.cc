@@ -54,14 +54,19 @@ struct TwoLayers {
       (void)machines.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 20)}).Take();
     }
     cluster = std::make_unique<Cluster>(std::move(machines).Build().Take());
-    costs = CostTable(graph->op_count(), cluster->device_count());
-    for (const OpId op : graph->ops()) {
-      for (const DeviceId device : cluster->devices()) costs.SetTime(op, device, Nanos(100));
-    }
   }
 
   Result<Layouts> Resolve(const LayoutSpecs& specs) const {
-    return ResolveLayouts(*graph, *axes, *cluster, costs, specs);
+    // The first half in the first part, and so on.
+    const CutGroups cut = [](const std::vector<GroupId>& groups,
+                             size_t parts) -> Result<std::vector<int32_t>> {
+      std::vector<int32_t> part;
+      for (size_t i = 0; i < groups.size(); ++i) {
+        part.push_back(static_cast<int32_t>(i * parts / groups.size()));
+      }
+      return part;
+    };
+    return ResolveLayouts(*graph, *axes, *cluster, specs, cut);
   }
   const Layout& Of(const Layouts& layouts, std::string_view op) const {
     return layouts.Of(graph->group(graph->FindOp(op)));
@@ -71,7 +76,6 @@ struct TwoLayers {
   std::unique_ptr<Graph> graph;
   std::unique_ptr<NamedAxes> axes;
   std::unique_ptr<Cluster> cluster;
-  CostTable costs;
 };
 
 constexpr const char* kRows = "input:x[0]";

@@ -86,7 +86,7 @@ TEST(StatedLayouts, AreWhatIsWanted) {
     }
     const Layouts wanted = PlacedOn(device);
     const Layouts resolved =
-        ResolveLayouts(graph, axes, cluster, CostTable(), SpecsOf(graph, wanted)).Take();
+        ResolveLayouts(graph, axes, cluster, SpecsOf(graph, wanted)).Take();
     for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
       EXPECT_TRUE(resolved.Of(group) == wanted.Of(group)) << i;
     }

@@ -6,6 +6,7 @@
 #include "compile/counter_draws.h"
 #include "compile/layout_specs.h"
 #include "compile/module_specs.h"
+#include "search/partition/model_parallel.h"
 
 namespace placewright {
 
@@ -39,8 +40,11 @@ bool LayoutProblem::HasBatchNorms() const {
 }
 
 Result<StepPlan> ResolvePlan(const LayoutProblem& problem, const DistributionSpec& spec) {
-  PW_ASSIGN(Layouts layouts, ResolveLayouts(problem.graph, problem.axes, problem.cluster,
-                                            problem.costs, spec.layouts));
+  const CutGroups cut = [&](const std::vector<GroupId>& groups, size_t parts) {
+    return CutByMetis(problem.graph, problem.costs, groups, parts);
+  };
+  PW_ASSIGN(Layouts layouts,
+            ResolveLayouts(problem.graph, problem.axes, problem.cluster, spec.layouts, cut));
   return StepPlan{std::move(layouts), spec.switches};
 }
 
