@@ -254,7 +254,7 @@ TEST(FetchStore, UndoesWhatFollowedARecord) {
   EXPECT_EQ(one.FoundBy(8), -1);
 }
 
-// A part of an input is there for all ops, whoever asked first.
+// A part of an input is there for all ops, whichever asked first.
 TEST(FetchStore, KeepsInputs) {
   OneTensor one;
   one.store.Begin(5);

@@ -13,7 +13,7 @@
 
 namespace placewright {
 
-// Shared: whoever uses the library may hand in planners of its own, for several tables.
+// Shared: users of the library may hand in planners of their own, for several tables.
 using PlannerTable = std::vector<std::shared_ptr<const Planner>>;
 
 // With what the planners are built.
