@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "report/table.h"
+#include "search/layouts/layout_search.h"
 
 namespace placewright {
 namespace {
@@ -39,6 +40,7 @@ std::string RenderSettings(const LearnedAlgorithm& algorithm, const Style& style
 void PrintAlgorithm(const Planner& planner, Console& console) {
   const LearnedAlgorithm* const learned = FindLearnedAlgorithm(planner.name());
   const bool whole = planner.space() == PlanSpace::kPlaced;
+  const bool either = dynamic_cast<const SearchOfEitherSpace*>(&planner) != nullptr;
   const bool all = planner.name() == "auto";
   if (console.json) {
     Json object;
@@ -54,11 +56,10 @@ void PrintAlgorithm(const Planner& planner, Console& console) {
   }
   console.Print(Paint(planner.name(), Tone::kStrong, console.style()) + "\n");
   console.Print(fmt::format("  meaning   {}\n", planner.description()));
-  console.Print(fmt::format("  plans     {}\n",
-                            all     ? "of all algorithms that it runs"
-                            : whole ? "every op whole, on one device (a search may split ops where "
-                                      "--space replicated is given)"
-                                    : "ops split and copied over devices"));
+  std::string plans = whole ? "every op whole, on one device" : "ops split and copied over devices";
+  if (all) plans = "of all algorithms that it runs";
+  if (either) plans += "; with --space replicated split and copied ones, too";
+  console.Print("  plans     " + plans + "\n");
   console.Print(fmt::format(
       "  effort    {}\n",
       planner.iterative() ? "a search: it goes on for as long as it is given" : "one plan"));
