@@ -30,7 +30,8 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
       earlier_(memory.earlier),
       partial_(memory.partial),
       beside_(memory.beside),
-      devices_(memory.devices) {
+      devices_(memory.devices),
+      older_reads_(memory.older_reads) {
   read_.Begin(op_.inputs.size());
   made_.Begin(op_.outputs.size());
   instances_.clear();
@@ -376,8 +377,26 @@ bool InstanceMaker::IsWritten(size_t input) const {
   return std::find(op_.writes.begin(), op_.writes.end(), op_.inputs[input]) != op_.writes.end();
 }
 
+// Whether all that reads the storage behind the op does so through what the op makes of it, or views of that.
+bool InstanceMaker::IsReadThroughOutputs(TensorId written) const {
+  const StorageId storage = graph_.tensor(written).storage;
+  const auto made = std::find_if(op_.outputs.begin(), op_.outputs.end(), [&](TensorId output) {
+    return graph_.tensor(output).storage == storage;
+  });
+  if (made == op_.outputs.end()) return false;
+  const int32_t version = graph_.tensor(*made).version;
+  const auto older = older_reads_.find(storage);
+  return older == older_reads_.end() ||
+         std::none_of(older->second.begin(), older->second.end(),
+                      [&](const InstanceMemory::OlderRead& one) {
+                        return one.tensor < version && one.read >= version;
+                      });
+}
+
 // Where an op in place was given something else than the pieces of what it writes (a completed sum, all of
-// what is split), they get what it has made of that. A sum stays one: of the first piece, and zeros.
+// what is split), they get what it has made of that. A sum stays one: of the first piece, and zeros. What is a sum
+// no more is not made one again where nothing looks at its pieces: gradients that are clipped in place, for whose
+// norm they are completed, are synchronised once.
 Status InstanceMaker::WriteBack(size_t input) {
   // What changes sizes in place (unsqueeze_, t_) changes no element, and its result is no piece of what it reads.
   const Tensor& read = graph_.tensor(op_.inputs[input]);
@@ -386,6 +405,8 @@ Status InstanceMaker::WriteBack(size_t input) {
     if (made.storage == read.storage && made.shape != read.shape) return Ok();
   }
   const TensorState before = fetcher_.state(op_.inputs[input]);
+  const bool sum = before.kind == TensorState::Kind::kPartial;
+  if (sum && !split_.valid() && IsReadThroughOutputs(op_.inputs[input])) return Ok();
   TensorState after = before;
   bool changed = false;
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
@@ -395,7 +416,7 @@ Status InstanceMaker::WriteBack(size_t input) {
     TensorId written = read_[share][input];
     if (own->tensor == written) continue;
     changed = true;
-    const bool zero = before.kind == TensorState::Kind::kPartial && share > 0;
+    const bool zero = sum && share > 0;
     if (before.kind == TensorState::Kind::kSplit) {
       PW_ASSIGN(written, EmitSplit(emitter_, written, before.place, own->interval, device));
     }

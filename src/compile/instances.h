@@ -32,6 +32,11 @@ struct TensorsOfParts {
 
 // What is made for one op after the other in the same memory.
 struct InstanceMemory {
+  // By storage: reads through a tensor of an earlier version than the one that is read, which a later op wrote.
+  struct OlderRead {
+    int32_t tensor, read;  // versions
+  };
+  std::map<StorageId, std::vector<OlderRead>> older_reads;
   TensorsOfParts read, made;
   std::vector<OpId> instances, earlier;
   std::vector<char> partial, beside;
@@ -79,6 +84,7 @@ class InstanceMaker {
   Status CheckOwnOrder(size_t input);
   bool IsWritten(size_t input) const;
   bool MayWriteParts(size_t input) const;
+  bool IsReadThroughOutputs(TensorId written) const;
   Status WriteBack(size_t input);
   AxisPlace PlaceIn(const TensorAxes& tensor) const;
   bool SplitsInput(size_t input) const;
@@ -103,6 +109,7 @@ class InstanceMaker {
   std::vector<char>&
       beside_;  // by input: each instance reads the piece of the same share, which is there
   std::vector<DeviceId>& devices_;  // by share
+  const std::map<StorageId, std::vector<InstanceMemory::OlderRead>>& older_reads_;
   bool makes_partial_ = false;
   bool own_statistics_ = false;
   bool own_counts_ = false;  // of rows in an order of each part's own: of each part its own

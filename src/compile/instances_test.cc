@@ -292,10 +292,20 @@ a: s.all_reduce@a [4 6] = all_reduce#0(s@a)
 b: s.all_reduce@b [4 6] = all_reduce#0(s@b)
 a: s1@a [4 6] = relu_(s.all_reduce@a)
 b: s1@b [4 6] = relu_(s.all_reduce@b)
+c: z [4 6] = neg(s1@a)
+-> z
+)");
+  // z looks at the pieces themselves: they stay a sum.
+  const TestStep older(SumsAnd("s1 = relu_ s \n z = neg s \n -> z"));
+  EXPECT_EQ(BehindSums(older.Compiled("*: batch a:3 b:5; z: c")), R"(
+a: s.all_reduce@a [4 6] = all_reduce#0(s@a)
+b: s.all_reduce@b [4 6] = all_reduce#0(s@b)
+a: s1@a [4 6] = relu_(s.all_reduce@a)
+b: s1@b [4 6] = relu_(s.all_reduce@b)
 a: s.overwrite@a [4 6] = copy_(s@a, s.all_reduce@a)
 b: s.overwrite@b [4 6] = zero_(s@b)
-c: s.overwrite.add_n@c [4 6] = add_n(s.overwrite@a, s.overwrite@b)
-c: z [4 6] = neg(s.overwrite.add_n@c)
+c: s.add_n@c [4 6] = add_n(s@a, s@b)
+c: z [4 6] = neg(s.add_n@c)
 -> z
 )");
 }

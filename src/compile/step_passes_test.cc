@@ -234,14 +234,10 @@ b: gu.all_reduce@b [4 6] = unpack(gu.all_reduce@b.fused) from 0
 b: gv.all_reduce@b [4 6] = unpack(gu.all_reduce@b.fused) from 24
 a: gv1@a [4 6] = relu_(gv.all_reduce@a)
 b: gv1@b [4 6] = relu_(gv.all_reduce@b)
-a: gv.overwrite@a [4 6] = copy_(gv@a, gv.all_reduce@a)
-b: gv.overwrite@b [4 6] = zero_(gv@b)
 a: u1@a [4 6] = sub_(u@a, gu.all_reduce@a)
 b: u1@b [4 6] = sub_(u@b, gu.all_reduce@b)
-a: gv.overwrite.all_reduce@a [4 6] = all_reduce#1(gv.overwrite@a)
-b: gv.overwrite.all_reduce@b [4 6] = all_reduce#1(gv.overwrite@b)
-a: v1@a [4 6] = sub_(v@a, gv.overwrite.all_reduce@a)
-b: v1@b [4 6] = sub_(v@b, gv.overwrite.all_reduce@b)
+a: v1@a [4 6] = sub_(v@a, gv1@a)
+b: v1@b [4 6] = sub_(v@b, gv1@b)
 -> u1@a u1@b v1@a v1@b
 )");
 }

@@ -25,8 +25,20 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
     const OpRule* const rule = axes.rule(op);
     if (rule != nullptr && rule->draws_random) draws_.push_back(op);
     ordered_ = ordered_ || !graph.op(op).after.empty();
+    for (size_t i = 0; i < graph.op(op).inputs.size(); ++i) {
+      AddOlderRead(graph.op(op).inputs[i], graph.op(op).input_versions[i]);
+    }
+  }
+  for (const TensorId id : graph.outputs()) {
+    const size_t versions = graph.storage(graph.tensor(id).storage).versions.size();
+    AddOlderRead(id, static_cast<int32_t>(versions) - 1);
   }
   instances_.resize(graph.op_count());
+}
+
+void StepWriter::AddOlderRead(TensorId id, int32_t read) {
+  const Tensor& tensor = graph_.tensor(id);
+  if (tensor.version < read) memory_.older_reads[tensor.storage].push_back({tensor.version, read});
 }
 
 void StepWriter::SetLayouts(const Layouts& layouts) {

@@ -40,6 +40,7 @@ class StepWriter {
   }
 
  private:
+  void AddOlderRead(TensorId id, int32_t read);
   void FindSingle();
   AxisId AxisOf(GroupId group) const {
     return single_[group] ? AxisId() : layouts_->Of(group).axis;

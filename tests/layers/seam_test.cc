@@ -36,8 +36,23 @@ constexpr const char* kSimulator =
 
 TEST(Seam, OnlyEvaluationKnowsTheSimulator) {
   EXPECT_THAT(Naming(kSearch, kSimulator),
-              testing::ElementsAre("evaluation/simulated.cc", "evaluation/simulated.h",
+              testing::ElementsAre("evaluation/compiled_step.cc", "evaluation/compiled_step.h",
+                                   "evaluation/simulated.cc", "evaluation/simulated.h",
                                    "evaluation/step_packer.h"));
+}
+
+// It is below the searches that it serves, and the proofs.
+TEST(Seam, EvaluationKnowsNeitherSearchesNorProofs) {
+  EXPECT_THAT(Naming(kSearch / "evaluation",
+                     "#include \"search/(layouts|local|proof|sfb|constructive|expert)/"),
+              testing::IsEmpty());
+}
+
+// Planners know what goes into and comes out of a plan, not how layouts are searched.
+TEST(Seam, ThePlannersInterfaceKnowsNoLayouts) {
+  const std::string header = ReadAll(kSearch / "planner.h");
+  EXPECT_FALSE(std::regex_search(
+      header, std::regex("#include \"(search/layouts|search/evaluation|compile)/|CompiledStep")));
 }
 
 TEST(Seam, ProofsKnowNoTableOfPlanners) {
