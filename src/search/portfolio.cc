@@ -13,6 +13,7 @@
 
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
+#include "search/layout_runs.h"
 #include "search/plan_history.h"
 #include "search/planner_table.h"
 #include "search/problem/layout_problem.h"
@@ -181,8 +182,8 @@ class Portfolio {
       const Score score = ScoreOf(result);
       Add(std::move(result), score, true);
     }
-    for (const auto& run : layouts_) AddLayouts(*run);
-    layouts_.clear();
+    layouts_.ForEach([&](PlannerRun& run) { AddLayouts(run); });
+    layouts_.Clear();
     runs_.clear();
   }
 
@@ -200,13 +201,12 @@ class Portfolio {
         AddNotRun(*planner);
         continue;
       }
+      const size_t before = layouts_.size();
       Guarded([&] { StartLayouts(*planner, options); });
+      if (layouts_.size() == before) continue;
       // One move in any case: without any the number of moves would not say that there were starts.
-      if (layouts_.empty() || layouts_.size() == layout_goes_on_.size()) continue;
-      bool goes_on = false;
-      Guarded([&] { goes_on = layouts_.back()->Advance(Limited() ? 1 : kMaxQuantity); });
-      layout_goes_on_.push_back(goes_on);
-      history_.Note(*layouts_.back());
+      Guarded([&] { layouts_.Advance(layouts_.last(), Limited() ? 1 : kMaxQuantity); });
+      history_.Note(layouts_.last());
     }
     if (layouts_.empty()) return;
     // They began with the best one, or with the one that was given.
@@ -322,7 +322,7 @@ class Portfolio {
       return Keep(std::move(made.error()));
     }
     if (!made.ok()) return AddFailure(planner.name(), std::move(made.error()));
-    const Score score = ReplicatedScoreOf(made.value());
+    const Score score = ScoreInParts(made.value());
     Add(made.Take(), score, false);
   }
 
@@ -363,7 +363,7 @@ class Portfolio {
   void StartLayouts(const IterativePlanner& planner, const PlannerOptions& options) {
     Result<std::unique_ptr<PlannerRun>> run = planner.Start(problem_, evaluator_, options);
     if (run.ok()) {
-      layouts_.push_back(run.Take());
+      layouts_.Add(run.Take());
     } else {
       AddFailure(planner.name(), std::move(run.error()));
     }
@@ -412,7 +412,7 @@ class Portfolio {
     bool placed_goes_on = true;
     while (!out_of_memory_ && MovesLeft() > 0 && !options_.budget.Expired()) {
       placed_goes_on = placed_goes_on && PlacedMayWin(placed_gain);
-      const bool layouts_go_on = LayoutsGoOn();
+      const bool layouts_go_on = layouts_.Next() != nullptr;
       if (!placed_goes_on && !layouts_go_on) return;
       if (!placed_goes_on) share = 0;
       if (!layouts_go_on) share = 1;
@@ -430,11 +430,11 @@ class Portfolio {
       if (out_of_memory_ || MovesLeft() <= 0) return;
       const bool last = places && PlacedTimeIsOver();
       OfferPlaced();
-      const Score before = LayoutScore();
+      const Score before = layouts_.Best();
       const double moves = last ? 1 : round * (1 - share) / kLayoutMove;
       AdvanceLayouts(std::max<int64_t>(1, std::llround(moves)));
       if (last) return;
-      const double gain = GainOf(before, LayoutScore()) / (1 - share);
+      const double gain = GainOf(before, layouts_.Best()) / (1 - share);
       share = placed_gain + gain > 0 ? placed_gain / (placed_gain + gain) : 0.5;
       share = Joins() ? kJoiningShare : std::clamp(share, kLeastPlaced, kMostPlaced);
     }
@@ -458,7 +458,7 @@ class Portfolio {
 
   // Whether it may still come to the best plan at the rate of its last round.
   bool PlacedMayWin(double gain) const {
-    const Score placed = BestPlaced(), best = LayoutScore();
+    const Score placed = BestPlaced(), best = layouts_.Best();
     if (!(best < placed)) return true;
     if (placed.over > 0) return best.over > 0;
     const double behind = static_cast<double>(placed.step_time - best.step_time);
@@ -466,46 +466,17 @@ class Portfolio {
            (Joins() || behind <= kCatchesUp * gain);
   }
 
-  bool LayoutsGoOn() const {
-    return std::find(layout_goes_on_.begin(), layout_goes_on_.end(), true) != layout_goes_on_.end();
-  }
-
   // One slice at least: each to the search over layouts that has had the fewest moves, whose plan the others are offered
-  // if it is better than theirs.
+  // if it is better than theirs. Precondition: one goes on.
   void AdvanceLayouts(int64_t moves) {
-    const int64_t until = LayoutMovesMade() + std::min(moves, MovesLeft());
+    const int64_t until = layouts_.MovesMade() + std::min(moves, MovesLeft());
     do {
-      const size_t next = NextOfLayouts();
-      PlannerRun& run = *layouts_[next];
-      bool goes_on = false;
-      Guarded([&] { goes_on = run.Advance(until - LayoutMovesMade()); });
-      layout_goes_on_[next] = goes_on;
+      PlannerRun& run = *layouts_.Next();
+      Guarded([&] { layouts_.Advance(run, until - layouts_.MovesMade()); });
       history_.Note(run);
-      const Score score = ReplicatedScoreOf(run.result());
-      for (const auto& other : layouts_) {
-        const bool better = score < ReplicatedScoreOf(other->result());
-        if (better) Guarded([&] { other->Offer(score, run.result().plan); });
-      }
-    } while (LayoutsGoOn() && LayoutMovesMade() < until && !options_.budget.Expired());
-  }
-
-  // Precondition: one goes on.
-  size_t NextOfLayouts() const {
-    size_t next = layouts_.size();
-    for (size_t i = 0; i < layouts_.size(); ++i) {
-      if (!layout_goes_on_[i]) continue;
-      const bool fewer = next == layouts_.size() ||
-                         layouts_[i]->result().iterations < layouts_[next]->result().iterations;
-      if (fewer) next = i;
-    }
-    return next;
-  }
-
-  // The best of the searches over layouts.
-  Score LayoutScore() const {
-    Score best{false, kMaxQuantity, kMaxQuantity};
-    for (const auto& run : layouts_) best = std::min(best, ReplicatedScoreOf(run->result()));
-    return best;
+      Guarded([&] { layouts_.OfferToOthers(run); });
+    } while (layouts_.Next() != nullptr && layouts_.MovesMade() < until && !out_of_memory_ &&
+             !options_.budget.Expired());
   }
 
   // Of the searches, or else of the constructive plans.
@@ -528,9 +499,7 @@ class Portfolio {
     }
     if (best == nullptr) return;
     const Clock::time_point begin = Clock::now();
-    for (const auto& run : layouts_) {
-      Guarded([&] { run->Offer(offered_, best->result().plan); });
-    }
+    Guarded([&] { layouts_.OfferToAll(offered_, best->result().plan); });
     offering_ = std::max(offering_, (Clock::now() - begin) * 3 / 2);  // two evaluations
   }
 
@@ -549,7 +518,7 @@ class Portfolio {
     if (finished.ok()) history_.Note(run);
     const bool has_plan = finished.ok() && has_memory;
     history_.Withdraw(result, has_plan);  // what does not compile
-    if (has_plan) return Add(result, ReplicatedScoreOf(result), true);
+    if (has_plan) return Add(result, ScoreInParts(result), true);
     iterations_ += result.iterations;
     if (!finished.ok()) AddFailure(result.algorithm, finished.error());
   }
@@ -569,12 +538,7 @@ class Portfolio {
     for (const auto& run : runs_) moves += run->result().iterations;
     return moves;
   }
-  int64_t MovesMade() const { return PlacedMoves() + LayoutMovesMade(); }
-  int64_t LayoutMovesMade() const {
-    int64_t moves = 0;
-    for (const auto& run : layouts_) moves += run->result().iterations;
-    return moves;
-  }
+  int64_t MovesMade() const { return PlacedMoves() + layouts_.MovesMade(); }
   int64_t MovesLeft() const {
     if (!options_.budget.iterations) return kMaxQuantity;
     return std::max<int64_t>(0, *options_.budget.iterations - MovesMade());
@@ -594,9 +558,6 @@ class Portfolio {
     best_is_searched_ = search;
   }
 
-  static Score ReplicatedScoreOf(const PlannerResult& result) {
-    return {result.feasible, result.over.count, result.step_time.count};
-  }
   Score ScoreOf(const PlannerResult& result) const {
     if (result.feasible) return {true, 0, result.step_time.count};
     return placing().EvaluateOne(PlacementOf(problem_, result.plan)).score();
@@ -616,8 +577,7 @@ class Portfolio {
   Score offered_;                  // of the best placement that the search over layouts knows
   Clock::duration offering_{};     // what it takes to offer one, about
   bool waits_for_others_ = false;  // there are late ones alone
-  std::vector<std::unique_ptr<PlannerRun>> layouts_;  // over layouts
-  std::vector<bool> layout_goes_on_;                  // parallel to them
+  LayoutRuns layouts_;
   std::unique_ptr<Evaluator> placing_;
   std::optional<PlannerResult> best_;
   Score best_score_;
