@@ -91,16 +91,16 @@ struct PlanRequest {
   // Called from the calling thread, a few times a second and at every improvement.
   std::function<void(const PlanProgress&)> progress{};
   // Whether ops may be split and copied over devices (kReplicated), or are whole, on one device each (kPlaced). None: as
-  // the algorithm has it; `auto` splits where the graph's batch is proven to follow (Graph::batch_scaling), costs are
+  // the algorithm has it; `auto` splits where there are several devices, the batch is proven to follow, costs are
   // modelled, and nothing is given to start from.
   std::optional<PlanSpace> space{};
   bool local_batch_norm =
       false;  // of split batch norms: each part by the statistics of its own samples
-  SfbMode sfb =
-      SfbMode::kNone;  // of plans that split ops: gradients recomputed from gathered factors
+  SfbMode sfb = SfbMode::kNone;   // of plans that split ops: gradients recomputed from factors
   // Layouts by hand, in the place of an algorithm's (ReadLayouts).
   std::optional<DistributionSpec> layouts{};
-  // A cost store (docs/formats/cost-store.md): what was measured there replaces modelled times. "": none.
+  // A cost store (docs/formats/cost-store.md): times of ops and collectives and figures of links that were measured
+  // there replace modelled ones. "": none.
   std::string cost_store{};
   // Further algorithms, by their names (LearnedPlanners); `auto` runs those that say so.
   std::vector<std::shared_ptr<const Planner>> planners{};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "planning/plan_session.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/layout_search.h"
@@ -12,6 +13,14 @@
 
 namespace placewright {
 namespace {
+
+// Beyond it, what a device holds is no question any more.
+constexpr int64_t kMaxTriedBatch = int64_t{1} << 24;
+
+BatchRate RateOf(const PlannerResult& plan, int64_t batch) {
+  const double seconds = static_cast<double>(std::max<int64_t>(1, plan.step_time.count)) / 1e9;
+  return {batch, static_cast<double>(batch) / seconds, plan.algorithm};
+}
 
 // What another batch than the first may lead to, and is not the user's mistake: sizes that are out of range, a
 // batch of one sample that layouts are to split.
@@ -22,15 +31,12 @@ bool IsOfTheBatch(ErrorCode code) {
 }
 
 Result<QuickFit> FitOfLayouts(const LayoutProblem& problem, DistributionSpec spec) {
-  spec.switches.local_batch_norm =
-      (spec.switches.local_batch_norm && problem.HasBatchNorms()) || problem.local_batch_norm;
   QuickFit fit;
-  fit.plan.algorithm = "layouts";
-  fit.plan.space = PlanSpace::kReplicated;
-  PW_ASSIGN(fit.plan.plan, ResolvePlan(problem, spec));
+  PW_ASSIGN(fit.plan, ResultOfLayouts(problem, spec));
   PW_ASSIGN(const Evaluation evaluation, EvaluateCompiled(problem, fit.plan.plan));
   fit.fits = fit.plan.feasible = evaluation.feasible;
   fit.plan.step_time = evaluation.step_time;
+  fit.plan.over = evaluation.TotalOver();
   return fit;
 }
 
@@ -42,11 +48,6 @@ Error NoBatchFits(const BatchTrial& one) {
                    fmt::format("not even batch {} fits: {}", one.batch,
                                one.reason.empty() ? "no plan was found" : one.reason),
                    "", "A plan at that batch says how much memory would be enough.");
-}
-
-BatchRate RateOf(const PlannerResult& plan, int64_t batch) {
-  const double seconds = static_cast<double>(std::max<int64_t>(1, plan.step_time.count)) / 1e9;
-  return {batch, static_cast<double>(batch) / seconds, plan.algorithm};
 }
 
 Result<BatchTrial> BatchTrials::Try(int64_t batch) {

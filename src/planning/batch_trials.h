@@ -19,9 +19,6 @@
 
 namespace placewright {
 
-// Beyond it, what a device holds is no question any more.
-inline constexpr int64_t kMaxTriedBatch = int64_t{1} << 24;
-
 // The problem at a batch with what it points to.
 class ProblemAtBatch {
  public:
@@ -73,18 +70,16 @@ struct MaxBatch {
       rates;  // of the trials' plans, not of the search behind them; one at least
 };
 
-// From `start`: the largest batch, and rates where the best may be. None where not even one sample fits: the trials say why.
-// Errors: those of Try; kInterrupted.
 struct MaxBatchOrTrials {
   std::optional<MaxBatch> found;
   std::vector<BatchTrial> trials;
 };
+// From `start`: the largest batch, and rates where the best may be. None where not even one sample fits: the trials say
+// why. Errors: those of Try and Rate; kInterrupted.
 Result<MaxBatchOrTrials> FindMaxBatch(BatchTrials& trials, int64_t start, const StopToken& stop);
 
 // Of the trial at batch 1, which does not fit: kInfeasible or kNothingFound.
 Error NoBatchFits(const BatchTrial& one);
-
-BatchRate RateOf(const PlannerResult& plan, int64_t batch);
 
 // What a search over layouts is to start from: the trials' plan, where it took such a search to find that the batch
 // fits, as one within the time may come to nothing; else nothing.

@@ -13,6 +13,17 @@ bool SplitsByDefault(const Graph& graph, const Cluster& cluster) {
   return laws != nullptr && laws->reason.empty() && cluster.device_count() > 1;
 }
 
+Result<std::unique_ptr<LayoutProblem>> MakeLayouts(const Graph& graph, const Cluster& cluster,
+                                                   const CostOptions& parts,
+                                                   SchedulingPolicy policy,
+                                                   const SplitWishes& wishes) {
+  PW_ASSIGN(std::unique_ptr<LayoutProblem> layouts,
+            LayoutProblem::Make(graph, cluster, parts, policy));
+  layouts->local_batch_norm = wishes.local_batch_norm && layouts->HasBatchNorms();
+  layouts->units = wishes.units;
+  return layouts;
+}
+
 Result<std::unique_ptr<PlanSession>> PlanSession::Open(const Graph& graph, const Cluster& cluster,
                                                        const CostTable& costs,
                                                        const CostOptions* parts,
@@ -20,23 +31,25 @@ Result<std::unique_ptr<PlanSession>> PlanSession::Open(const Graph& graph, const
                                                        ProblemSettings settings) {
   std::unique_ptr<PlanSession> session(new PlanSession);
   if (parts != nullptr) {
-    PW_ASSIGN(session->layouts_, LayoutProblem::Make(graph, cluster, *parts, settings.policy));
-    LayoutProblem& layouts = *session->layouts_;
-    layouts.local_batch_norm = wishes.local_batch_norm && layouts.HasBatchNorms();
-    layouts.units = wishes.units;
+    PW_ASSIGN(session->layouts_, MakeLayouts(graph, cluster, *parts, settings.policy, wishes));
   }
   settings.layouts = session->layouts_.get();
   PW_ASSIGN(session->prepared_, PreparedProblem::Prepare(graph, cluster, costs, settings));
   return session;
 }
 
-Result<PlannerResult> PlanSession::TakeLayouts(DistributionSpec spec) {
+Result<PlannerResult> ResultOfLayouts(const LayoutProblem& problem, DistributionSpec& spec) {
   spec.switches.local_batch_norm =
-      (spec.switches.local_batch_norm && layouts_->HasBatchNorms()) || layouts_->local_batch_norm;
+      (spec.switches.local_batch_norm && problem.HasBatchNorms()) || problem.local_batch_norm;
   PlannerResult result;
   result.algorithm = "layouts";
   result.space = PlanSpace::kReplicated;
-  PW_ASSIGN(result.plan, ResolvePlan(*layouts_, spec));
+  PW_ASSIGN(result.plan, ResolvePlan(problem, spec));
+  return result;
+}
+
+Result<PlannerResult> PlanSession::TakeLayouts(DistributionSpec spec) {
+  PW_ASSIGN(PlannerResult result, ResultOfLayouts(*layouts_, spec));
   PW_ASSIGN(const CompiledStep* const compiled, evaluator().CompileAndKeep(result.plan));
   const Evaluation evaluation = EvaluateStep(*compiled, problem().policy);
   result.feasible = evaluation.feasible;

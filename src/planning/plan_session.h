@@ -24,6 +24,16 @@ struct SplitWishes {
   int units = kTagParts;          // that a search over layouts moves as one, at most
 };
 
+// What layouts of a step are searched in and compiled with, as wished. Errors: those of LayoutProblem::Make.
+Result<std::unique_ptr<LayoutProblem>> MakeLayouts(const Graph& graph, const Cluster& cluster,
+                                                   const CostOptions& parts,
+                                                   SchedulingPolicy policy,
+                                                   const SplitWishes& wishes);
+
+// Layouts by hand as the plan of an algorithm "layouts", not evaluated; batch norms are local where the layouts or the
+// problem say so. Errors: those of ResolveLayouts.
+Result<PlannerResult> ResultOfLayouts(const LayoutProblem& problem, DistributionSpec& spec);
+
 // Whether plans split and copy ops where nothing was said about it: it is proven how the step follows its batch, and
 // there are several devices.
 bool SplitsByDefault(const Graph& graph, const Cluster& cluster);

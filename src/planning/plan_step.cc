@@ -90,10 +90,20 @@ class Request {
     CostOptions costs;
     costs.profile = in.cost_profile;
     PW_ASSIGN(costs.precision, ParseFloatPrecision(in.precision));
-    if (in.cost_store.empty()) return costs;
-    PW_ASSIGN(costs.measured, ReadMeasured(in.cost_store, cluster));
-    PW_ASSIGN(costs.measured_collectives, ReadMeasuredCollectives(in.cost_store));
+    if (!in.cost_store.empty()) {
+      PW_RETURN_IF_ERROR(UseMeasuredTimes(in.cost_store, cluster, costs));
+    }
     return costs;
+  }
+
+  // With links as they were measured, where a store has some.
+  Result<Cluster> MachinesOf(const Cluster& cluster) const {
+    Cluster machines = cluster;
+    if (!in.cost_store.empty()) {
+      const Result<std::vector<LinkId>> links = UseMeasuredLinks(in.cost_store, machines);
+      if (!links.ok()) return links.error();
+    }
+    return machines;
   }
 
   PlannerOptions Options(Clock::time_point started) const {
@@ -217,17 +227,18 @@ class RecordedAtBatch : public ProblemAtBatch {
     auto made = std::make_unique<RecordedAtBatch>(std::move(graph), cluster);
     PW_ASSIGN(made->options_, request.CostsOn(cluster));
     PW_ASSIGN(made->costs_, ModelCosts(made->graph_, cluster, made->options_));
-    PW_ASSIGN(made->problem_,
-              BuildProblem(made->graph_, cluster, made->costs_, request.in.constraints,
-                           PolicyOf(request.in, made->graph_)));
     PW_ASSIGN(made->splits_, request.Splits(made->graph_, cluster));
-    if (!made->splits_) return made;
-    PW_ASSIGN(made->layouts_,
-              LayoutProblem::Make(made->graph_, cluster, made->options_, made->problem_.policy));
-    made->layouts_->local_batch_norm =
-        request.in.local_batch_norm && made->layouts_->HasBatchNorms();
-    made->problem_.layouts = made->layouts_.get();
     return made;
+  }
+  // The problem of a trial. Errors: those of BuildProblem and of LayoutProblem::Make.
+  Status Pose(const PlanRequest& request) {
+    PW_ASSIGN(problem_, BuildProblem(graph_, cluster_, costs_, request.constraints,
+                                     PolicyOf(request, graph_)));
+    if (!splits_) return Ok();
+    PW_ASSIGN(layouts_, MakeLayouts(graph_, cluster_, options_, problem_.policy,
+                                    {.local_batch_norm = request.local_batch_norm}));
+    problem_.layouts = layouts_.get();
+    return Ok();
   }
   RecordedAtBatch(Graph graph, const Cluster& cluster)
       : graph_(std::move(graph)), cluster_(cluster) {}
@@ -268,9 +279,10 @@ Result<Cluster> ReadCluster(const std::string& path_or_preset) {
 
 Result<DistributionSpec> ReadLayouts(const std::string& path) { return ReadDistributionSpec(path); }
 
-Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
+Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
                              const PlanRequest& request) {
   PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
+  PW_ASSIGN(const Cluster cluster, made->MachinesOf(described));
   PW_ASSIGN(const CostOptions options, made->CostsOn(cluster));
   PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, options));
   PW_ASSIGN(const bool splits, made->Splits(graph, cluster));
@@ -289,16 +301,18 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const C
   return PlanSubject(*made, {graph, cluster, costs, nullptr});
 }
 
-Result<PlannedBatch> PlanLargestBatch(const GraphAtBatch& graph_at, const Cluster& cluster,
+Result<PlannedBatch> PlanLargestBatch(const GraphAtBatch& graph_at, const Cluster& described,
                                       const PlanRequest& request, int64_t start) {
   if (request.initial) {
     return UsageError("a placement to start from is of one batch",
                       "Leave `initial` out, or plan at that batch (PlanStep).");
   }
   PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
+  PW_ASSIGN(const Cluster cluster, made->MachinesOf(described));
   BatchTrialOptions options;
   options.at_batch = [&](int64_t batch) -> Result<std::unique_ptr<ProblemAtBatch>> {
     PW_ASSIGN(auto at, RecordedAtBatch::Make(*made, graph_at, cluster, batch));
+    PW_RETURN_IF_ERROR(at->Pose(request));
     return std::unique_ptr<ProblemAtBatch>(std::move(at));
   };
   options.asked = &made->planner();

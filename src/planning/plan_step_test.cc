@@ -1,13 +1,17 @@
-// The public interface as its users see it: its own header alone, and graphs built by hand.
+// The public interface as its users see it: graphs built by hand, and files. A cost store is written by its own module.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <placewright/placewright.h>
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
+
+#include "cost/measured_links.h"
+#include "formats/cost_store/cost_store.h"
 
 namespace placewright {
 namespace {
@@ -278,6 +282,38 @@ TEST(PlanStep, SaysWhereNoBatchFits) {
   };
   EXPECT_EQ(PlanLargestBatch(failing, cluster, Iterations(1)).error().code,
             ErrorCode::kNotRecordable);
+}
+
+// Gradients of 8 MiB cross links of which a store knows that they take 1 ms for a KiB.
+TEST(PlanStep, TakesLinksAsTheyWereMeasured) {
+  ClusterBuilder builder("two");
+  DeviceKind worker{.name = "worker", .cores = 1};
+  worker.peak.f32 = 1e12;
+  worker.memory_bandwidth = BytesPerSecond(int64_t{1} << 34);
+  const int32_t kind = builder.AddKind(worker).Take();
+  for (const char* name : {"host0/a", "host0/b"}) {
+    ASSERT_TRUE(
+        builder.AddDevice({.name = name, .kind = kind, .capacity = Bytes(int64_t{1} << 34)}).ok());
+  }
+  ASSERT_TRUE(builder
+                  .Connect("host0/a", "host0/b", BytesPerSecond(int64_t{1} << 33), Nanos(1000),
+                           Duplex::kFull, "given")
+                  .ok());
+  const Cluster cluster = std::move(builder).Build().Take();
+  PlanRequest request = Iterations(1);
+  request.algorithm = "data-parallel";
+  const Graph graph = TrainedLayers();
+  const Result<PlannedStep> planned = PlanStep(graph, cluster, request);
+  ASSERT_TRUE(planned.ok()) << planned.error().ToString();
+  request.cost_store = testing::TempDir() + "/slow_links.sqlite";
+  std::filesystem::remove(request.cost_store);
+  const MeasuredOn on{"worker", 1, false, "2.0.0", "blas"};
+  const std::vector<MeasuredTransfers> slow = {
+      {on, on, {{Bytes(1024), Nanos(1'000'000), 5}, {Bytes(2048), Nanos(2'000'000), 5}}}};
+  ASSERT_TRUE(CostStore::Open(request.cost_store, true).Take().Put({}, slow).ok());
+  const Result<PlannedStep> measured = PlanStep(graph, cluster, request);
+  ASSERT_TRUE(measured.ok()) << measured.error().ToString();
+  EXPECT_GT(measured.value().plan.step_time.count, 10 * planned.value().plan.step_time.count);
 }
 
 TEST(PlanStep, SaysWhatIsWrongWithACostStore) {

@@ -113,7 +113,7 @@ TEST(Pages, NameFilesThatExist) {
     if (entry.path().extension() == ".md") pages.push_back(entry.path());
   }
   const std::regex mention(
-      R"((?:`|\()((?:docs|src|tests|tools|bench|examples|fuzz)/[A-Za-z0-9_./-]*)(?:`|\)))");
+      R"((?:`|\()((?:docs|src|include|python|policies|web|cmake|tests|tools|bench|examples|fuzz)/[A-Za-z0-9_./-]*)(?:`|\)))");
   int mentions = 0;
   for (const fs::path& page : pages) {
     const std::string text = ReadAll(page);

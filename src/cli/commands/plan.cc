@@ -28,7 +28,6 @@
 #include "planning/search_budget.h"
 #include "report/distribution_report.h"
 #include "report/plan_report.h"
-#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/group_placement.h"
 #include "search/proof/memory_advice.h"
 #include "sim/order_advice.h"

@@ -111,11 +111,7 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
                                                          const Inputs& inputs) {
   PW_ASSIGN(const SplitWishes wishes, WishesOf(options));
   PW_ASSIGN(const CostOptions costs, CostsOfParts(input, inputs));
-  PW_ASSIGN(std::unique_ptr<LayoutProblem> problem,
-            LayoutProblem::Make(inputs.graph.graph, inputs.cluster.cluster, costs, inputs.policy));
-  problem->local_batch_norm = wishes.local_batch_norm && problem->HasBatchNorms();
-  problem->units = wishes.units;
-  return problem;
+  return MakeLayouts(inputs.graph.graph, inputs.cluster.cluster, costs, inputs.policy, wishes);
 }
 
 Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,

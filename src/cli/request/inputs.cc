@@ -119,8 +119,7 @@ Result<CostOptions> CostOptionsOf(const InputOptions& options, const Cluster& cl
                      "", "The profiles are default and tf1.");
   }
   if (const std::string store = CostStorePath(options); !store.empty()) {
-    PW_ASSIGN(cost_options.measured, ReadMeasured(store, cluster));
-    PW_ASSIGN(cost_options.measured_collectives, ReadMeasuredCollectives(store));
+    PW_RETURN_IF_ERROR(UseMeasuredTimes(store, cluster, cost_options));
   }
   if (!options.costs.empty()) {
     PW_ASSIGN(const std::string text, ReadFile(options.costs, {kMaxYamlBytes, kMaxYamlBytes}));

@@ -13,8 +13,8 @@
 // the first ends. So what stays is there when it was before, and what leaves is there earlier. Without the
 // control edge a device that serves the longest path first would compute the gradients of all inputs, and then
 // those of all weights, which are waited for at the end. As with any list schedule, a step may still be longer:
-// what is ready earlier may come before something that more waits for. Planners therefore compare both
-// (search/problem/layout_problem.h).
+// what is ready earlier may come before something that more waits for. Evaluation therefore compares both
+// (search/evaluation/compiled_step.h).
 //
 // Only ops with several instances: what lies on one device stays as it is. Of one op all instances are
 // computed apart, or none; and none where both gradients leave, or neither.

@@ -55,6 +55,12 @@ Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const 
   return chosen;
 }
 
+Status UseMeasuredTimes(const std::string& path, const Cluster& cluster, CostOptions& options) {
+  PW_ASSIGN(options.measured, ReadMeasured(path, cluster));
+  PW_ASSIGN(options.measured_collectives, ReadMeasuredCollectives(path));
+  return Ok();
+}
+
 Result<std::vector<LinkId>> UseMeasuredLinks(const std::string& path, Cluster& cluster) {
   PW_ASSIGN(const CostStore store, CostStore::Open(path, /*create=*/false));
   std::vector<MeasuredTransfers> all;

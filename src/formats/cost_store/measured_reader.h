@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "cluster/cluster.h"
 #include "cost/communication/measured_collectives.h"
+#include "cost/cost_model.h"
 #include "cost/measured_costs.h"
 
 namespace placewright {
@@ -23,6 +24,9 @@ Result<std::vector<MeasuredDevice>> ReadMeasured(const std::string& path, const 
 
 // Collectives that were measured, those of NCCL before those of Gloo. Errors: those of CostStore.
 Result<std::vector<MeasuredCollectives>> ReadMeasuredCollectives(const std::string& path);
+
+// Both, as the cost model takes them. Errors: those of CostStore.
+Status UseMeasuredTimes(const std::string& path, const Cluster& cluster, CostOptions& options);
 
 // Gives the cluster's links the figures of the transfers that were measured between its devices, and
 // returns which (SetMeasuredLinks). Errors: those of CostStore.

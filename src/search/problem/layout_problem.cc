@@ -1,6 +1,5 @@
 #include "search/problem/layout_problem.h"
 
-#include <optional>
 #include <utility>
 
 #include "compile/counter_draws.h"

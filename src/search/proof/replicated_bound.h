@@ -4,7 +4,7 @@
 // of them: collectives, transfers and the ops that put pieces together count nothing.
 // docs/algorithms/bound-replicated.md has the argument in full.
 //
-// Work.  With the floors of part_floors.h as times of whole colocation groups, as in the placed space: a
+// Work.  With the floors of floors/part_floors.h as times of whole colocation groups, as in the placed space: a
 // group's ops are on each of its devices, or parts of them that add up to the whole.
 //
 // Critical path.  head(o) = the earliest time at which any instance of o can end: behind some instance of every
