@@ -147,8 +147,7 @@ int Run(int argc, char** argv) {
   LayoutEvaluator evaluator(*layouts);
   LayoutFloor floor(*layouts);
   std::clock_t started = std::clock();
-  Score score =
-      Must(evaluator.Evaluate(book.With(state.of_group), {.switches = state.switches})).score();
+  Score score = Must(evaluator.Evaluate(book.With(state.of_group), state.switches)).score();
   fmt::print("data parallelism: {} ns, first evaluation {:.1f} ms\n", score.step_time,
              1e3 * SecondsSince(started));
   LayoutState best = state;
@@ -166,7 +165,7 @@ int Run(int argc, char** argv) {
     if (!drawn) continue;
     LayoutState* const next = &drawn->state;
     const Nanos limit = LongestTaken(score, best_score, tried, random);
-    const CompileOptions how{.switches = next->switches};
+    const StepSwitches& how = next->switches;
     started = std::clock();
     const Result<Evaluation> evaluation = evaluator.Evaluate(book.With(next->of_group), how, limit);
     Rate& rate = HasUnevenShares(book, *next) ? uneven : even;
@@ -177,7 +176,7 @@ int Run(int argc, char** argv) {
     if (checks > 0 && tried * checks / moves != (tried - 1) * checks / moves) {
       started = std::clock();
       const Result<Evaluation> compiled =
-          EvaluateCompiled(*layouts, book.With(next->of_group), how);
+          EvaluateCompiled(*layouts, {book.With(next->of_group), how});
       compiling += SecondsSince(started);
       ++compared;
       if (!Same(evaluation, compiled, limit)) {

@@ -1,15 +1,16 @@
-// The blocks of an ArrayEmitter: begun and ended, kept as they were and undone, and laid one behind the other.
+// The blocks of an Emitter: begun and ended, kept as they were and undone, and laid one behind the other.
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "compile/array_emitter.h"
+#include "compile/emitter.h"
 
 namespace placewright {
 
-void ArrayEmitter::KeepNumbers(const ArrayBlock::Numbers& numbers, Kept::Counts& counts) {
+void Emitter::KeepNumbers(const ArrayBlock::Numbers& numbers, Kept::Counts& counts) {
   counts = {numbers.tensors.size(), numbers.storages.size(), numbers.versions.size()};
   for (const TensorId id : numbers.tensors) kept_.tensors.emplace_back(id, arrays_.tensors[id]);
   for (const StorageId id : numbers.storages) kept_.storages.emplace_back(id, arrays_.storages[id]);
@@ -19,7 +20,7 @@ void ArrayEmitter::KeepNumbers(const ArrayBlock::Numbers& numbers, Kept::Counts&
   }
 }
 
-void ArrayEmitter::Keep() {
+void Emitter::Keep() {
   const ArrayBlock& of = block();
   tensors_before_ = kept_.tensors.size();
   versions_before_ = kept_.versions.size();
@@ -42,7 +43,7 @@ void ArrayEmitter::Keep() {
   }
 }
 
-bool ArrayEmitter::IsAsBefore() const {
+bool Emitter::IsAsBefore() const {
   const ArrayBlock& now = block(place_);
   const Kept::Block& was = kept_.blocks.back();
   const auto same_counts = [](const ArrayBlock::Numbers& numbers, const Kept::Counts& counts) {
@@ -63,7 +64,7 @@ bool ArrayEmitter::IsAsBefore() const {
   return true;
 }
 
-bool ArrayEmitter::WritesAsBefore() const {
+bool Emitter::WritesAsBefore() const {
   const auto same = [&](ArrayVersionId id, const auto& was) {
     return was == std::pair(id, arrays_.versions[id].storage);
   };
@@ -72,8 +73,8 @@ bool ArrayEmitter::WritesAsBefore() const {
                     same);
 }
 
-void ArrayEmitter::SetTails(const std::vector<StorageId>& storages,
-                            std::vector<ArrayVersionId>& tails) const {
+void Emitter::SetTails(const std::vector<StorageId>& storages,
+                       std::vector<ArrayVersionId>& tails) const {
   tails.clear();
   for (const StorageId id : storages) {
     ArrayVersionId version = arrays_.storages[id].first;
@@ -84,7 +85,7 @@ void ArrayEmitter::SetTails(const std::vector<StorageId>& storages,
   }
 }
 
-void ArrayEmitter::Begin(int32_t place) {
+void Emitter::Begin(int32_t place) {
   place_ = place;
   if (blocks_.size() <= static_cast<size_t>(place)) blocks_.resize(static_cast<size_t>(place) + 1);
   changed_.push_back(place);
@@ -97,7 +98,7 @@ void ArrayEmitter::Begin(int32_t place) {
   used_own_ = used_fetched_ = {};
 }
 
-ArrayEmitter::Outcome ArrayEmitter::End() {
+Emitter::Outcome Emitter::End() {
   const auto give_back = [](auto& numbers, size_t used, auto& free) {
     free.insert(free.end(), numbers.begin() + static_cast<ptrdiff_t>(used), numbers.end());
     numbers.resize(used);
@@ -118,7 +119,7 @@ ArrayEmitter::Outcome ArrayEmitter::End() {
   return {IsAsBefore(), WritesAsBefore()};
 }
 
-void ArrayEmitter::Record() {
+void Emitter::Record() {
   const auto append = [](const auto& from, auto& to) {
     to.insert(to.end(), from.begin(), from.end());
   };
@@ -173,7 +174,7 @@ void SetLast(size_t count, const std::vector<std::pair<Number, Item>>& kept, Poo
 
 }  // namespace
 
-void ArrayEmitter::UndoNumbers(const Kept::Counts& counts, ArrayBlock::Numbers& numbers) {
+void Emitter::UndoNumbers(const Kept::Counts& counts, ArrayBlock::Numbers& numbers) {
   SetLast(counts.tensors, kept_.tensors, arrays_.tensors);
   SetLast(counts.storages, kept_.storages, arrays_.storages);
   TakeLast(counts.tensors, kept_.tensors, numbers.tensors, free_.tensors);
@@ -181,7 +182,7 @@ void ArrayEmitter::UndoNumbers(const Kept::Counts& counts, ArrayBlock::Numbers& 
   TakeLast(counts.versions, kept_.version_numbers, numbers.versions, free_.versions);
 }
 
-void ArrayEmitter::UndoBlock(const Kept::Block& kept) {
+void Emitter::UndoBlock(const Kept::Block& kept) {
   ArrayBlock& of = blocks_[static_cast<size_t>(kept.place)];
   changed_.push_back(kept.place);
   SetLast(kept.ops, kept_.ops, arrays_.ops);
@@ -194,7 +195,7 @@ void ArrayEmitter::UndoBlock(const Kept::Block& kept) {
   UndoNumbers(kept.own, of.own);
 }
 
-void ArrayEmitter::Undo() {
+void Emitter::Undo() {
   for (size_t i = kept_.versions.size(); i > 0; --i) {
     arrays_.versions[kept_.versions[i - 1].first] = kept_.versions[i - 1].second;
   }
@@ -241,7 +242,7 @@ void RenewRows(const std::vector<int32_t>& changed, const RowOf& row_of,
 }  // namespace
 
 // Of nearly all blocks it is what it was.
-void ArrayEmitter::SetOrder() {
+void Emitter::SetOrder() {
   arrays_.after.clear();
   if (order_start_.size() != blocks_.size() + 1) {
     arrays_.order.clear();
@@ -269,6 +270,27 @@ void ArrayEmitter::SetOrder() {
   };
   RenewRows(changed_, inputs, inputs_start_, arrays_.inputs);
   changed_.clear();
+  SetAfter();
+}
+
+// What states an order: the first op of each of its instances waits for all of those that it states.
+void Emitter::SetAfter() {
+  const auto instances_of = [&](OpId op) {
+    std::vector<OpId> instances;
+    for (const OpId id : blocks_[original_.tensor_count() + 1 + op.index()].ops) {
+      if (arrays_.ops[id].origin == op && arrays_.ops[id].IsInstance()) instances.push_back(id);
+    }
+    return instances;
+  };
+  for (const OpId op : ordered_) {
+    std::set<DeviceId> seen;
+    for (const OpId later : instances_of(op)) {
+      if (!seen.insert(arrays_.ops[later].device).second) continue;
+      for (const OpId stated : original_.op(op).after) {
+        for (const OpId earlier : instances_of(stated)) arrays_.after.emplace_back(earlier, later);
+      }
+    }
+  }
 }
 
 }  // namespace placewright

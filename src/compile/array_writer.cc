@@ -34,10 +34,11 @@ size_t Differing(const IdVector<GroupId, LayoutId>& from, const Layouts& layouts
 }  // namespace
 
 ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
-                         PartPrices& prices)
+                         PartPrices& prices, bool once)
     : graph_(graph),
       axes_(axes),
       options_(options),
+      once_(once),
       kinds_(KindsOfOps(graph, axes)),
       prices_(prices) {
   std::vector<std::pair<TensorId, OpId>> reads;
@@ -55,8 +56,8 @@ ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const Compil
 
 void ArrayWriter::Restart() {
   arrays_ = {};
-  store_ = std::make_unique<FetchStore>(graph_.tensor_count(), /*keeps_users=*/true);
-  emitter_ = std::make_unique<ArrayEmitter>(graph_, kinds_, prices_, arrays_);
+  store_ = std::make_unique<FetchStore>(graph_.tensor_count(), /*keeps_users=*/!once_);
+  emitter_ = std::make_unique<Emitter>(graph_, kinds_, prices_, arrays_);
   writer_ = std::make_unique<StepWriter>(graph_, axes_, options_, *emitter_, *store_);
   marked_.assign(static_cast<size_t>(place_behind()), 1);
   rows_ = 0;
@@ -146,7 +147,7 @@ Status ArrayWriter::WriteMarked() {
   marked_[static_cast<size_t>(end)] = 0;
   emitter_->Begin(end);
   store_->Begin(end);
-  PW_RETURN_IF_ERROR(writer_->WriteOutputs());
+  PW_ASSIGN(outputs_, writer_->WriteOutputs());
   store_->End(false);
   emitter_->End();
   return Ok();
@@ -184,7 +185,7 @@ Status ArrayWriter::WriteOp(OpId op) {
   emitter_->Begin(place);
   store_->Begin(place);
   PW_RETURN_IF_ERROR(writer_->WriteOp(op));
-  const ArrayEmitter::Outcome outcome = emitter_->End();
+  const Emitter::Outcome outcome = emitter_->End();
   for (const TensorId changed : store_->End(!outcome.same)) MarkReaders(changed, place);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const bool same =

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "compile/array_emitter.h"
 #include "compile/compiler.h"
+#include "compile/emitter.h"
 #include "compile/fetch_store.h"
 #include "compile/part_prices.h"
 #include "compile/step_arrays.h"
@@ -28,10 +28,10 @@ namespace placewright {
 
 class ArrayWriter {
  public:
-  // All must outlive it. Of the options, fusion and gradients made apart are not looked at. The graph states no
-  // orders beside its edges.
+  // All must outlive it. Of the options, fusion and gradients made apart are not looked at. `once`: there will be one
+  // call of Write, whose step is printed as a graph.
   ArrayWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
-              PartPrices& prices);
+              PartPrices& prices, bool once = false);
 
   // The step, laid out like that. `layouts.layouts` only grows from call to call. Layouts are not checked, and
   // new parts have no prices yet. Errors: those of Compile, of the instances.
@@ -40,10 +40,11 @@ class ArrayWriter {
   size_t DistanceTo(const Layouts& layouts) const;
   // The last one.
   StepArrays& arrays() { return arrays_; }
+  const std::vector<TensorId>& outputs() const { return outputs_; }
   int32_t blocks_written() const { return blocks_written_; }  // by the last call
 
   // What comes behind all blocks: passes over the whole write there.
-  ArrayEmitter& emitter() { return *emitter_; }
+  Emitter& emitter() { return *emitter_; }
   int32_t place_behind() const { return PlaceOf(OpId(graph_.op_count())) + 1; }
 
  private:
@@ -65,6 +66,7 @@ class ArrayWriter {
   const Graph& graph_;
   const NamedAxes& axes_;
   const CompileOptions options_;
+  const bool once_;
   const IdVector<OpId, int32_t> kinds_;
   PartPrices& prices_;
   Csr<TensorId, OpId> readers_;
@@ -72,8 +74,9 @@ class ArrayWriter {
   std::vector<TensorId> inputs_;
 
   StepArrays arrays_;
+  std::vector<TensorId> outputs_;
   std::unique_ptr<FetchStore> store_;
-  std::unique_ptr<ArrayEmitter> emitter_;
+  std::unique_ptr<Emitter> emitter_;
   std::unique_ptr<StepWriter> writer_;
   IdVector<GroupId, LayoutId> written_;  // empty: nothing is
   IdVector<GroupId, LayoutId>

@@ -1,16 +1,19 @@
-// What a distributed step is written to while it grows (internal to the module): a graph (graph_emitter.h), or
-// the arrays of one that is only to be priced and simulated (array_emitter.h).
+// What a distributed step is written to while it grows (internal to the module): the arrays of it
+// (step_arrays.h), in blocks that may be written again. graph_printer.h makes a graph of them.
 #ifndef PLACEWRIGHT_COMPILE_EMITTER_H_
 #define PLACEWRIGHT_COMPILE_EMITTER_H_
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "cluster/cluster.h"
+#include "compile/step_arrays.h"
 #include "graph/graph_builder.h"
 #include "plan/distributed_step.h"
 #include "sharding/named_axes.h"
@@ -24,61 +27,182 @@ struct InstanceKey {
   AxisId axis;         // of which axis it has a part, none: of none
   RuleAxisId split;    // and which axis of the op's rule that is
   int64_t length = 0;  // of the part
-  bool alone = true;   // there is one instance
   int64_t from = 0;    // where the part begins, if one of its arguments says so
 };
 
 class Emitter {
  public:
-  virtual ~Emitter() = default;
+  // Writes into `arrays`, which are empty or its own. `kinds`: of the original's ops (op_kinds.h).
+  Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, PartPrices& prices,
+          StepArrays& arrays);
 
-  // Without inputs, order and name of the op: `after` come before it. What it makes is appended to `made`.
+  // What follows belongs to the block at this place: blocks may be written again, in any order. What it had is
+  // taken back. Inputs that are read by ops belong to the block at place 0.
+  void Begin(int32_t place);
+  // Of the same block. Whether other blocks that read what it makes, or write what it writes, may go on as they
+  // are.
+  struct Outcome {
+    bool same = true;
+    bool same_writes = true;  // of storages of other blocks
+  };
+  Outcome End();
+  // From here on what blocks were before is kept; what was kept is forgotten.
+  void Record();
+  void StopRecording() { recording_ = false; }
+  // All blocks, and the rows of ops, are what they were at Record, but for inputs that were read since: they stay.
+  void Undo();
+  size_t block_count() const { return blocks_.size(); }
+  const ArrayBlock& block(int32_t place) const { return blocks_[static_cast<size_t>(place)]; }
+  // What is written when all blocks are: the order of ops and inputs.
+  void SetOrder();
+
+  // Without inputs and name of the op. What it makes is appended to `made`.
   using MakeSpec = std::function<OpSpec()>;
-  virtual Status AddInstance(const InstanceKey& key, std::span<const TensorId> inputs,
-                             DeviceId device, const std::vector<OpId>& after, const MakeSpec& spec,
-                             std::vector<TensorId>& made) = 0;
-  // One of several ops that compute a part of `origin`, called by `word` ("": as the op itself). `spec` has
-  // neither name nor outputs' names. `in_kernel`: as DistributedStep has it.
-  virtual Result<std::vector<TensorId>> AddOfPart(OpSpec spec, std::string_view word,
-                                                  DeviceId device, OpId origin,
-                                                  const std::vector<OpId>& after,
-                                                  bool in_kernel) = 0;
+  Status AddInstance(const InstanceKey& key, std::span<const TensorId> inputs, DeviceId device,
+                     const MakeSpec& make, std::vector<TensorId>& made);
+  // One of several ops that compute a part of `origin`: that which is called as it (`main`), or another, called by its
+  // type. `spec` has no names. `in_kernel`: as DistributedStep has it.
+  Result<std::vector<TensorId>> AddOfPart(OpSpec spec, bool main, DeviceId device, OpId origin,
+                                          bool in_kernel);
   // What moves, joins or sums pieces, with one output; its phase is that of what made `like`.
-  virtual Result<TensorId> AddLike(std::string_view type, std::vector<TensorId> inputs,
-                                   std::vector<Value> args, std::vector<int64_t> shape,
-                                   TensorId like, DeviceId device) = 0;
+  Result<TensorId> AddLike(std::string_view type, std::vector<TensorId> inputs,
+                           std::vector<Value> args, std::vector<int64_t> shape, TensorId like,
+                           DeviceId device);
   // One without outputs, called after the first tensor that it reads.
-  virtual Result<OpId> AddReader(std::string_view type, std::vector<TensorId> inputs,
-                                 std::vector<Value> args, DeviceId device) = 0;
+  Result<OpId> AddReader(std::string_view type, std::vector<TensorId> inputs,
+                         std::vector<Value> args, DeviceId device);
   // The view `view` of what is equal to its base, on another device: an instance of the same op.
-  virtual Result<TensorId> AddViewOf(TensorId view, TensorId base, DeviceId device) = 0;
+  Result<TensorId> AddViewOf(TensorId view, TensorId base, DeviceId device);
   // Writes `value` over `tensor`, which lies on the device, or zeros; what `tensor` then is.
-  virtual Result<TensorId> Overwrite(TensorId tensor, TensorId value, DeviceId device) = 0;
+  Result<TensorId> Overwrite(TensorId tensor, TensorId value, DeviceId device);
   // All of an original input (no place), or a part of it; of a device alone, or of none.
-  virtual Result<TensorId> AddInput(TensorId original, DeviceId device, const AxisPlace& place = {},
-                                    Interval interval = {}) = 0;
+  Result<TensorId> AddInput(TensorId original, DeviceId device, const AxisPlace& place = {},
+                            Interval interval = {});
   // The ops begin and end together.
-  virtual Status Join(std::vector<OpId> members) = 0;
+  Status Join(std::vector<OpId> members);
+  // The ops that made these tensors do.
+  Status JoinMakers(const std::vector<TensorId>& made);
+  // One more op with the same rows.
+  OpId AddCopyOf(OpId op);
+  // A view of `spec`'s only input, with the phase of what made `like`.
+  TensorId AddView(OpSpec spec, TensorId like, DeviceId device);
 
   // Of the distributed step.
-  virtual const std::vector<int64_t>& shape(TensorId id) const = 0;
-  virtual DType dtype(TensorId id) const = 0;
-  virtual OpId producer(TensorId id) const = 0;  // none of an input
-  virtual DeviceId device(OpId id) const = 0;
-  virtual OpId last() const = 0;  // the op that was added last
-  virtual const Cluster& cluster() const = 0;
-
+  const std::vector<int64_t>& shape(TensorId id) const { return type(id).shape; }
+  DType dtype(TensorId id) const { return type(id).dtype; }
+  OpId producer(TensorId id) const { return arrays_.tensors[id].producer; }  // none of an input
+  DeviceId device(OpId id) const { return arrays_.ops[id].device; }
+  OpId last() const { return last_; }  // the op that was added last
+  const Cluster& cluster() const { return prices_.cluster(); }
+  // What inputs are of the original's, by the tensors that were added last.
+  struct Input {
+    TensorId original;
+    DeviceId device;
+    AxisPlace place;
+    Interval interval;
+  };
+  const Input& input(TensorId id) const { return inputs_.at(id); }
   // Where it is made; none of an input.
   DeviceId device_of(TensorId id) const {
     const OpId maker = producer(id);
     return maker.valid() ? device(maker) : DeviceId();
   }
-  // The ops that made these tensors begin and end together.
-  Status JoinMakers(const std::vector<TensorId>& made) {
-    std::vector<OpId> members;
-    for (const TensorId id : made) members.push_back(producer(id));
-    return Join(std::move(members));
-  }
+
+ private:
+  PricedPartId PartOf(OpSpec& spec, bool in_kernel = false);
+  const PartType& type(TensorId id) const { return prices_.type(arrays_.tensors[id].type); }
+  Phase PhaseOf(TensorId like) const;
+  // What there is of a part in the key: the types of its inputs.
+  std::span<const PartInput> TakeInputs(std::span<const TensorId> inputs);
+  void AppendValue(const Value& value);
+  void AppendText(std::string_view text);
+  // Of what moves, joins or sums, where its cost may depend on them.
+  void AppendArguments(const std::vector<Value>& args);
+  // Numbers that the block had before are used again first.
+  template <class Number, class Pool>
+  Number Take(std::vector<Number>& numbers, size_t& used, std::vector<Number>& free, Pool& pool);
+  ArrayBlock& block() { return blocks_[static_cast<size_t>(place_)]; }
+  // `own`: it is an instance itself; else something that was fetched for one. What it makes is appended to `made`.
+  void Add(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
+           Phase phase, bool own, std::vector<TensorId>& made);
+  // With one output.
+  TensorId AddOne(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
+                  Phase phase);
+  // How the op that was added last is called.
+  void Name(ArrayName name, TensorId like = TensorId());
+  void SetAfter();
+  void Write(OpId op, StorageId storage, bool own);
+  TensorId MakeOutput(PricedPartId part, size_t output, std::span<const TensorId> inputs, OpId op,
+                      OpId origin, DeviceId device, bool own);
+  TensorId AddTensor(const ArrayTensor& tensor, bool own);
+  // With its first content, that `writer` makes.
+  StorageId AddStorage(ArrayStorage storage, OpId writer, bool own);
+  ArrayVersionId AddVersion(const ArrayVersion& version, bool own);
+  void Unlink(ArrayVersionId version);
+
+  struct Used {
+    size_t tensors = 0, storages = 0, versions = 0;
+  };
+  // What blocks had when they were begun, one behind the other.
+  struct Kept {
+    struct Counts {
+      size_t tensors = 0, storages = 0, versions = 0;
+    };
+    struct Block {
+      int32_t place = 0;
+      size_t ops = 0, collectives = 0, overwrites = 0;
+      Counts own, fetched;
+    };
+    std::vector<Block> blocks;
+    std::vector<std::pair<OpId, ArrayOp>> ops;
+    std::vector<std::pair<CollectiveId, ArrayCollective>> collectives;
+    std::vector<std::pair<TensorId, ArrayTensor>> tensors;
+    std::vector<std::pair<StorageId, ArrayStorage>> storages;
+    std::vector<ArrayVersionId> version_numbers, overwrites;
+    std::vector<std::pair<ArrayVersionId, ArrayVersion>>
+        versions;                                          // and those that were linked anew
+    size_t reads = 0, made = 0, written = 0, members = 0;  // rows, at Record
+    // Numbers that no block has now, but one had.
+    std::vector<OpId> unused_ops;
+    std::vector<CollectiveId> unused_collectives;
+    ArrayBlock::Numbers unused;
+  };
+  void Keep();
+  void KeepNumbers(const ArrayBlock::Numbers& numbers, Kept::Counts& counts);
+  void SetNext(ArrayVersionId version, ArrayVersionId next);
+  void UndoBlock(const Kept::Block& kept);
+  void UndoNumbers(const Kept::Counts& counts, ArrayBlock::Numbers& numbers);
+  bool IsAsBefore() const;
+  bool WritesAsBefore() const;
+  void SetTails(const std::vector<StorageId>& storages, std::vector<ArrayVersionId>& tails) const;
+
+  const Graph& original_;
+  std::vector<OpId> ordered_;  // of its ops: what states an order beside its edges
+  const IdVector<OpId, int32_t>& kinds_;
+  PartPrices& prices_;
+  StepArrays& arrays_;
+  std::vector<ArrayBlock> blocks_;
+  std::map<TensorId, Input> inputs_;
+  // Of each block, and the end: where its rows begin in what SetOrder has written, and which have changed since.
+  std::vector<int32_t> order_start_, inputs_start_, joined_start_, changed_;
+  int32_t place_ = 0;
+  OpId last_;
+  size_t used_ops_ = 0, used_collectives_ = 0;
+  Used used_own_, used_fetched_;
+  bool recording_ = false;
+  Kept kept_;
+  size_t tensors_before_ = 0,
+         versions_before_ = 0;  // of the block: where they begin among what is kept
+  std::vector<std::pair<ArrayVersionId, StorageId>> overwrites_before_;
+  // Of the storages that the block had: what other blocks wrote there.
+  std::vector<ArrayVersionId> own_tails_, fetched_tails_;
+  std::vector<OpId> free_ops_;
+  std::vector<CollectiveId> free_collectives_;
+  ArrayBlock::Numbers free_;
+  std::vector<int32_t> key_, last_key_;
+  PricedPartId last_part_;  // of last_key_: the next instance is mostly alike
+  std::vector<PartInput> types_;
+  std::vector<TensorId> made_;  // by what was fetched last
 };
 
 // "%0", "%1", ...: references to the first inputs.

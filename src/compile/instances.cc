@@ -26,16 +26,12 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
       fetcher_(fetcher),
       read_(memory.read),
       made_(memory.made),
-      instances_(memory.instances),
-      earlier_(memory.earlier),
       partial_(memory.partial),
       beside_(memory.beside),
       devices_(memory.devices),
       older_reads_(memory.older_reads) {
   read_.Begin(op_.inputs.size());
   made_.Begin(op_.outputs.size());
-  instances_.clear();
-  earlier_.clear();
   partial_.assign(op_.inputs.size(), 0);
   devices_.clear();
   for (const Share& share : layout_.shares) devices_.push_back(share.device);
@@ -228,7 +224,7 @@ OpSpec InstanceMaker::SpecOf(size_t share) const {
   return spec;
 }
 
-Status InstanceMaker::Make(const IdVector<OpId, std::vector<OpId>>& after) {
+Status InstanceMaker::Make() {
   FindBeside();
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (axes_.in_own_order(op_.inputs[i])) PW_RETURN_IF_ERROR(CheckOwnOrder(i));
@@ -238,9 +234,6 @@ Status InstanceMaker::Make(const IdVector<OpId, std::vector<OpId>>& after) {
   }
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     PW_RETURN_IF_ERROR(FetchInputs(share));
-  }
-  for (const OpId op : op_.after) {
-    earlier_.insert(earlier_.end(), after[op].begin(), after[op].end());
   }
   const bool together = IsSynchronised() && !HasOwnStatistics();
   PW_RETURN_IF_ERROR(together ? MakeSynchronised() : MakeEach());
@@ -278,16 +271,15 @@ std::map<DeviceId, Interval> InstanceMaker::IntervalsOf() const {
 // One instance for each share.
 Status InstanceMaker::MakeEach() {
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
-    InstanceKey key{id_, AxisId(), split_, 0, layout_.shares.size() == 1};
+    InstanceKey key{id_, AxisId(), split_, 0};
     if (split_.valid()) {
       key.axis = axis_;
       key.length = IntervalOf(share).length();
       if (PlaceArgumentOf(rule(), split_).there()) key.from = IntervalOf(share).from;
     }
     PW_RETURN_IF_ERROR(emitter_.AddInstance(
-        key, read_[share], layout_.shares[share].device, earlier_, [&] { return SpecOf(share); },
+        key, read_[share], layout_.shares[share].device, [&] { return SpecOf(share); },
         made_.items));
-    instances_.push_back(emitter_.last());
     const bool mean = split_.valid() && rule().form == PartForm::kMean;
     if (mean) PW_RETURN_IF_ERROR(DivideMean(share));
   }
@@ -301,11 +293,10 @@ Status InstanceMaker::MakeSynchronised() {
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     read.emplace_back(read_[share].begin(), read_[share].end());
   }
-  const OpInParts parts{graph_, id_, devices_, read, earlier_};
+  const OpInParts parts{graph_, id_, devices_, read};
   const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
   PW_ASSIGN(const MadeInParts made, emit(emitter_, parts, call, fetcher_.collectives()));
-  instances_ = made.ops;
-  for (const std::vector<TensorId>& part : made.outputs) {
+  for (const std::vector<TensorId>& part : made) {
     made_.items.insert(made_.items.end(), part.begin(), part.end());
   }
   return Ok();

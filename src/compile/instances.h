@@ -38,7 +38,6 @@ struct InstanceMemory {
   };
   std::map<StorageId, std::vector<OlderRead>> older_reads;
   TensorsOfParts read, made;
-  std::vector<OpId> instances, earlier;
   std::vector<char> partial, beside;
   std::vector<DeviceId> devices;
 };
@@ -50,9 +49,8 @@ class InstanceMaker {
                 AxisId axis, bool whole, Emitter& emitter, Fetcher& fetcher,
                 InstanceMemory& memory);
 
-  // Adds the instances; `after`: by op, its instances so far. The states of the op's outputs are set. The instances
-  // are then in the memory.
-  Status Make(const IdVector<OpId, std::vector<OpId>>& after);
+  // Adds the instances. The states of the op's outputs are set.
+  Status Make();
 
   // A batch norm whose parts have statistics of their own, not those of all parts: all that reads these are
   // the parts of its backward, on the same devices.
@@ -104,7 +102,6 @@ class InstanceMaker {
   Fetcher& fetcher_;
   RuleAxisId split_;  // none: every instance does everything
   TensorsOfParts &read_, &made_;
-  std::vector<OpId>&instances_, &earlier_;
   std::vector<char>& partial_;  // by input: taken, and left, as a partial sum
   std::vector<char>&
       beside_;  // by input: each instance reads the piece of the same share, which is there

@@ -60,10 +60,11 @@ bool PartPrices::SameKey::operator()(std::span<const int32_t> a, std::span<const
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
-PartPrices::PartPrices(const Cluster& cluster, const CostOptions& options, int64_t batch)
+PartPrices::PartPrices(const Cluster& cluster, const CostOptions& options, int64_t batch,
+                       bool by_arguments)
     : cluster_(cluster),
       measured_(options.measured, cluster),
-      any_measured_(!options.measured.empty()),
+      by_arguments_(by_arguments || !options.measured.empty()),
       batch_(batch),
       kinds_(cluster.kinds().size()) {
   options_.profile = options.profile;

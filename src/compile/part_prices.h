@@ -76,14 +76,16 @@ struct PartFlops {
 
 class PartPrices {
  public:
-  // All must outlive it. `options` has no overrides.
-  PartPrices(const Cluster& cluster, const CostOptions& options, int64_t batch);
+  // All must outlive it. `options` has no overrides. `by_arguments`: parts with other arguments are others, whatever
+  // they cost.
+  PartPrices(const Cluster& cluster, const CostOptions& options, int64_t batch,
+             bool by_arguments = false);
 
   const Cluster& cluster() const { return cluster_; }
 
   // Modelled costs follow from the sizes of what an op reads and makes. What was measured is looked up by all
   // arguments, so that keys have to have them.
-  bool tells_arguments_apart() const { return any_measured_; }
+  bool tells_arguments_apart() const { return by_arguments_; }
 
   PartTypeId ContiguousType(DType dtype, const std::vector<int64_t>& shape);
   const PartType& type(PartTypeId id) const { return types_[id]; }
@@ -129,7 +131,7 @@ class PartPrices {
   const Cluster& cluster_;
   const MeasuredIndex measured_;
   CostOptions options_;  // without the rows themselves
-  const bool any_measured_;
+  const bool by_arguments_;
   const int64_t batch_;
   const size_t kinds_;
   IdVector<PartTypeId, PartType> types_;

@@ -1,5 +1,5 @@
-// A distributed step as arrays: what a simulation of it needs, without names, arguments and modules. The same
-// rewrites write it as write the graph (emitter.h); a test holds the two to the same simulated step.
+// A distributed step as arrays: what a simulation of it needs, and from what a graph of it is made
+// (graph_printer.h).
 #ifndef PLACEWRIGHT_COMPILE_STEP_ARRAYS_H_
 #define PLACEWRIGHT_COMPILE_STEP_ARRAYS_H_
 
@@ -25,6 +25,15 @@ struct ArrayRow {
 // Of an op whose gradients are made by two: which of these it is.
 enum class ArrayHalf : uint8_t { kNone, kFirst, kSecond };
 
+// By what an op is called in a graph (graph_printer.h).
+enum class ArrayName : uint8_t {
+  kOrigin,  // it is the op itself, or an instance of it on its device
+  kMain,    // of several ops that compute such an instance, the one that is called as it
+  kPart,    // and another one
+  kView,    // an instance of `like`'s op, on another device
+  kLike     // what moves, joins, sums or overwrites pieces, after `like`
+};
+
 // In one cache line: packing reads them in no order.
 struct alignas(64) ArrayOp {
   ArrayRow reads, made, written;
@@ -37,7 +46,10 @@ struct alignas(64) ArrayOp {
   bool touches_input = false;  // it views or writes a storage that no op makes
   bool apart = false;          // or one that an op on another device has made
   ArrayHalf half = ArrayHalf::kNone;
-  double share = 1;  // of the time of both, that of the first
+  bool of_input = false;  // and whether it makes the gradient of the input
+  ArrayName name = ArrayName::kOrigin;
+  TensorId like;
+  bool IsInstance() const { return name <= ArrayName::kPart; }
 };
 
 struct ArrayRead {

@@ -14,7 +14,7 @@ namespace placewright {
 namespace {
 
 // All that compilers treat apart: constants, draws, views, what cannot be split, sums that are written in place,
-// convolutions, several updates.
+// convolutions, several updates, an order that is stated.
 constexpr const char* kAllKinds = R"(
     input x batch:8 in:4
     input image batch channel:2 row:5 column:5
@@ -52,7 +52,7 @@ constexpr const char* kAllKinds = R"(
     w2 = mystery_ w1
     v1 = sub_ v gv
     v2 = sub_ v1 gu1
-    k1 = sub_ k gk
+    k1 = sub_ k gk after v1 back
     b1 = sub_ b gb
     -> l z a u w2 v2 k1 b1)";
 

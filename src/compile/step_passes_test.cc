@@ -195,8 +195,8 @@ TEST(StepPasses, FuseSumsOverTheSameDevices) {
   EXPECT_EQ(sums("a:3 b:3 c:2", 288), 3u);
 }
 
-// relu writes what was summed in place: only the graph can have it.
-TEST(StepPasses, LeaveSumsThatAreWrittenToTheGraph) {
+// relu writes what was summed in place, which is then a part of a buffer.
+TEST(StepPasses, FuseSumsThatAreWritten) {
   const TestStep step(R"(
     input x batch:8 in:4
     input g batch out:6
@@ -211,13 +211,7 @@ TEST(StepPasses, LeaveSumsThatAreWrittenToTheGraph) {
     u1 = sub_ u gu
     v1 = sub_ v gv1
     -> u1 v1)");
-  const Layouts layouts = step.LayoutsOf("*: batch a:3 b:5");
-  BothForms forms(step);
-  const std::string plain = forms.Arrays(layouts, Passes(true, 0));
-  EXPECT_TRUE(forms.fused());
-  EXPECT_EQ(forms.Arrays(layouts, Passes(true, 1000)), plain);
-  EXPECT_FALSE(forms.fused());
-  EXPECT_EQ(step.Compiled("*: batch a:3 b:5", {.switches = Passes(true, 1000)}), R"(
+  EXPECT_EQ(InBothForms(step, "*: batch a:3 b:5", Passes(true, 1000)), R"(
 a: t@a [4 3] = t(x[0:0-3])
 b: t@b [4 5] = t(x[0:3-8])
 a: gu@a [4 6] = mm(t@a, g[0:0-3])

@@ -24,7 +24,6 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
   for (const OpId op : graph.ops()) {
     const OpRule* const rule = axes.rule(op);
     if (rule != nullptr && rule->draws_random) draws_.push_back(op);
-    ordered_ = ordered_ || !graph.op(op).after.empty();
     for (size_t i = 0; i < graph.op(op).inputs.size(); ++i) {
       AddOlderRead(graph.op(op).inputs[i], graph.op(op).input_versions[i]);
     }
@@ -33,7 +32,6 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
     const size_t versions = graph.storage(graph.tensor(id).storage).versions.size();
     AddOlderRead(id, static_cast<int32_t>(versions) - 1);
   }
-  instances_.resize(graph.op_count());
 }
 
 void StepWriter::AddOlderRead(TensorId id, int32_t read) {
@@ -62,22 +60,12 @@ void StepWriter::FindSingle() {
   }
 }
 
-Result<std::vector<TensorId>> StepWriter::Write() {
-  for (const TensorId id : graph_.tensors()) {
-    if (!graph_.tensor(id).producer.valid()) PW_RETURN_IF_ERROR(WriteInput(id));
-  }
-  for (const OpId op : graph_.ops()) PW_RETURN_IF_ERROR(WriteOp(op));
-  return WriteOutputs();
-}
-
 Status StepWriter::WriteOp(OpId op) {
   const GroupId group = graph_.group(op);
   InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), IsWhole(group), emitter_,
                       fetcher_, memory_);
   if (options_.switches.local_batch_norm && MayBeLocal(op)) maker.UseOwnStatistics();
-  PW_RETURN_IF_ERROR(maker.Make(instances_));
-  if (ordered_) instances_[op] = memory_.instances;
-  return Ok();
+  return maker.Make();
 }
 
 Result<std::vector<TensorId>> StepWriter::WriteOutputs() {

@@ -26,10 +26,7 @@ class StepWriter {
   // What follows is laid out like that. `layouts` must outlive what follows, and its layouts only grow.
   void SetLayouts(const Layouts& layouts);
 
-  // All of it, to an emitter to which nothing has been written. Returns the distributed step's outputs.
-  Result<std::vector<TensorId>> Write();
-
-  // Its parts, in this order: every tensor without a producer, every op in the order of the file, in which
+  // The parts of a step, in this order: every tensor without a producer, every op in the order of the file, in which
   // versions were resolved, and the outputs.
   Status WriteInput(TensorId id);
   Status WriteOp(OpId op);
@@ -63,9 +60,7 @@ class StepWriter {
   FetchStore& store_;
   Fetcher fetcher_;
   const Layouts* layouts_ = nullptr;
-  std::vector<OpId> draws_;                      // ops that draw random numbers
-  bool ordered_ = false;                         // the graph states orders beside its edges
-  IdVector<OpId, std::vector<OpId>> instances_;  // if so
+  std::vector<OpId> draws_;  // ops that draw random numbers
   InstanceMemory memory_;
   size_t looked_at_ = 0;                               // of the layouts: `unsplit_` has their axes
   std::map<AxisId, IdVector<GroupId, bool>> unsplit_;  // of these axes

@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "compile/array_passes.h"
+#include "compile/array_changes.h"
 #include "compile/array_writer.h"
+#include "compile/rewrites/fuse_all_reduces.h"
+#include "compile/rewrites/separate_gradients.h"
 #include "compile/test_steps.h"
 
 namespace placewright {
@@ -147,23 +149,18 @@ class BothForms {
     {
       ArrayChanges changes(writer_);
       if (*switches.gradients_apart) SeparateGradients(prices_, writer_, changes);
-      fused_ =
-          switches.fusion == Bytes(0) || FuseAllReduces(switches.fusion, prices_, writer_, changes);
+      if (switches.fusion > Bytes(0)) FuseAllReduces(switches.fusion, prices_, writer_, changes);
       text = FormOf(writer_.arrays(), prices_, step_.cluster());
     }
     EXPECT_EQ(FormOf(writer_.arrays(), prices_, step_.cluster()), before);
     return text;
   }
-  // Unless the arrays leave it to the graph. Returns the arrays'.
+  // Returns the arrays'.
   std::string ExpectSame(const Layouts& layouts, const StepSwitches& switches) {
     const std::string arrays = Arrays(layouts, switches);
-    if (fused_) {
-      EXPECT_EQ(arrays, Graph(layouts, switches));
-    }
+    EXPECT_EQ(arrays, Graph(layouts, switches));
     return arrays;
   }
-  // Of the arrays that were written last: false where they leave it to the graph.
-  bool fused() const { return fused_; }
 
  private:
   // Layouts only grow from call to call.
@@ -182,7 +179,6 @@ class BothForms {
   PartPrices prices_;
   Layouts layouts_;
   ArrayWriter writer_;
-  bool fused_ = true;
 };
 
 // The compiled step as the graph has it; the arrays' is held to it.
@@ -190,7 +186,6 @@ inline std::string InBothForms(const TestStep& step, std::string_view layouts,
                                const StepSwitches& switches) {
   BothForms forms(step);
   (void)forms.ExpectSame(step.LayoutsOf(layouts), switches);
-  EXPECT_TRUE(forms.fused());
   return step.Compiled(layouts, {.switches = switches});
 }
 

@@ -141,8 +141,7 @@ class Asker {
     StepPlan plan = in_.plan.plan;
     plan.switches.gradients_apart.reset();
     LayoutEvaluator evaluator(*problem.value());
-    const Result<Evaluation> evaluation =
-        evaluator.Evaluate(plan.layouts, {.switches = plan.switches});
+    const Result<Evaluation> evaluation = evaluator.Evaluate(plan.layouts, plan.switches);
     if (!evaluation.ok() || !evaluation.value().feasible) return std::nullopt;
     return evaluation.value().step_time;
   }

@@ -4,6 +4,7 @@
 
 #include "compile/layout_specs.h"
 #include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/sfb/sfb_search.h"
 
 namespace placewright {
@@ -127,7 +128,7 @@ Result<PlanSession::Compiled> PlanSession::Compile(const PlannerResult& result) 
 Result<PlanSession::Compiled> CompileStated(const LayoutProblem& problem,
                                             const DistributionSpec& spec) {
   PW_ASSIGN(const StepPlan plan, ResolvePlan(problem, spec));
-  PW_ASSIGN(CompiledStep step, CompileStep(problem, plan));
+  PW_ASSIGN(CompiledStep step, DecideAndCompile(problem, plan));
   return CompiledOf(problem, std::make_unique<CompiledStep>(std::move(step)), spec);
 }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "compile/compiler.h"
-#include "compile/rewrites/fuse_all_reduces.h"
 #include "compiled_step.h"
 #include "formats/aten/writer.h"
 
@@ -227,9 +226,9 @@ TEST(StatedLayouts, BucketsAreNotAboveTheStatedSize) {
   const Cluster cluster = DevicesAlike(2);
   StatedLayouts stated = ForAll(step, "input:x[0]", {2, 4});
   const Bytes limit(int64_t{1} << 20);
-  auto compiled =
-      Compile(*step.graph, *step.axes, stated.layouts, cluster, {.switches = {.fusion = limit}});
-  const DistributedStep fused = FuseAllReduces(std::move(compiled).Take(), limit).Take();
+  const DistributedStep fused =
+      Compile(*step.graph, *step.axes, stated.layouts, cluster, {.switches = {.fusion = limit}})
+          .Take();
   bool packs = false;
   for (const OpId op : fused.graph.ops()) {
     packs = packs || fused.graph.op(op).type == "placewright.pack.default";

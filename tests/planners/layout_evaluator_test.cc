@@ -59,7 +59,7 @@ class Walk {
       if (!next) continue;
       state = std::move(next->state);
       const Result<CompiledStep> compiled =
-          CompileStep(*layouts_, book_.With(state.of_group), {.switches = state.switches});
+          DecideAndCompile(*layouts_, {book_.With(state.of_group), state.switches});
       if (!compiled.ok()) continue;
       const Graph& step = compiled.value().step.graph;
       for (const OpId op : step.ops()) {
@@ -153,11 +153,10 @@ class Walk {
 
  private:
   void CompareOne(const LayoutState& state, int move) {
-    const CompileOptions options{.switches = state.switches};
-    const Result<Evaluation> fast = evaluator_.Evaluate(book_.With(state.of_group), options);
+    const Result<Evaluation> fast = evaluator_.Evaluate(book_.With(state.of_group), state.switches);
     const std::optional<bool> apart = evaluator_.gradients_apart();
     const Result<Evaluation> compiled =
-        EvaluateCompiled(*layouts_, book_.With(state.of_group), options);
+        EvaluateCompiled(*layouts_, {book_.With(state.of_group), state.switches});
     ASSERT_EQ(fast.ok(), compiled.ok()) << "move " << move;
     if (!fast.ok()) return;
     ++possible_;
@@ -175,10 +174,9 @@ class Walk {
   void CompareOneWay(const LayoutState& state, std::optional<bool> apart, const Evaluation& both) {
     if (!apart) return;
     known_ += *apart ? 0 : 1;
-    CompileOptions options{.switches = state.switches};
-    options.switches.gradients_apart = apart;
-    const CompiledStep compiled =
-        CompileStep(*layouts_, book_.With(state.of_group), options).Take();
+    StepPlan plan{book_.With(state.of_group), state.switches};
+    plan.switches.gradients_apart = apart;
+    const CompiledStep compiled = CompileStep(*layouts_, plan).Take();
     const Evaluation one = EvaluateStep(compiled, layouts_->policy, /*feedback=*/true);
     EXPECT_FALSE(one.score() < both.score() || both.score() < one.score());
     const auto sorted = [](std::vector<Feedback::Instance> instances) {
@@ -186,7 +184,7 @@ class Walk {
       return instances;
     };
     const Feedback fast =
-        *evaluator_.EvaluateWithFeedback(book_.With(state.of_group), {.switches = state.switches})
+        *evaluator_.EvaluateWithFeedback(book_.With(state.of_group), state.switches)
              .Take()
              .feedback;
     EXPECT_TRUE(sorted(fast.instances) == sorted(one.feedback->instances));
@@ -198,14 +196,14 @@ class Walk {
 
   // Given up where the step is longer, and nowhere else; by an evaluator that has seen few of the steps, too.
   void CompareWithLimits(const LayoutState& state, Nanos time) {
-    const CompileOptions options{.switches = state.switches};
     LayoutEvaluator& other = possible_ % 8 == 0 ? seldom_ : evaluator_;
-    const Result<Evaluation> within = other.Evaluate(book_.With(state.of_group), options, time);
+    const Result<Evaluation> within =
+        other.Evaluate(book_.With(state.of_group), state.switches, time);
     ASSERT_TRUE(within.ok());
     EXPECT_FALSE(within.value().abandoned);
     EXPECT_EQ(within.value().step_time, time);
     const Result<Evaluation> above =
-        other.Evaluate(book_.With(state.of_group), options, time - Nanos(1));
+        other.Evaluate(book_.With(state.of_group), state.switches, time - Nanos(1));
     ASSERT_TRUE(above.ok());
     EXPECT_TRUE(above.value().abandoned);
   }

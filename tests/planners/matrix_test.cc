@@ -12,9 +12,9 @@
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
-#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/group_placement.h"
 #include "search/evaluation/simulated.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/planner_table.h"
 #include "search/problem/layout_problem.h"
 #include "search/proof/bound.h"
@@ -132,7 +132,7 @@ void PlanLayouts(const LoadedGraph& graph, const Cluster& cluster, const Constra
   EXPECT_EQ(alone.algorithm, result.algorithm);
   if (result.space == PlanSpace::kPlaced) return;
   splits = true;
-  const CompiledStep compiled = CompileStep(*layouts, result.plan).Take();
+  const CompiledStep compiled = DecideAndCompile(*layouts, result.plan).Take();
   const Evaluation evaluation = EvaluateStep(compiled, SchedulingPolicy::kProgram);
   EXPECT_EQ(evaluation.step_time, result.step_time);
   EXPECT_EQ(evaluation.feasible, result.feasible);

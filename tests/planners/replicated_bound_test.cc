@@ -14,8 +14,8 @@
 #include "cluster/catalogue.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
-#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/floors/part_floors.h"
 #include "search/proof/replicated_memory.h"
 
@@ -105,7 +105,7 @@ void CheckStep(const std::string& path, const char* preset) {
                             ? layouts->axes.batch()
                             : AxisId(random.Below(layouts->axes.axis_count()));
     const Result<CompiledStep> compiled =
-        CompileStep(*layouts, DrawLayouts(*layouts, axis, random), CompileOptions());
+        DecideAndCompile(*layouts, {DrawLayouts(*layouts, axis, random), {}});
     if (!compiled.ok()) continue;
     ++compared;
     const Evaluation evaluation = EvaluateStep(compiled.value(), SchedulingPolicy::kFifo);

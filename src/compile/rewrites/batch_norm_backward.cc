@@ -38,7 +38,7 @@ class BatchNormGradients : NormInParts {
       }
       outputs.push_back(std::move(made));
     }
-    return Made(std::move(outputs));
+    return outputs;
   }
 
  private:

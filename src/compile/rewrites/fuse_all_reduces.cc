@@ -1,181 +1,267 @@
 #include "compile/rewrites/fuse_all_reduces.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <map>
+#include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "compile/emitter.h"
 #include "compile/rewrites/buckets.h"
-#include "compile/step_copy.h"
 
 namespace placewright {
 namespace {
 
-constexpr std::string_view kAllReduceType = "placewright.all_reduce.default";
+constexpr std::string_view kSumType = "placewright.all_reduce.default";
 
-class SumFinder {
+class Fuser {
  public:
-  explicit SumFinder(const DistributedStep& step) : step_(step), graph_(step.graph) {}
+  Fuser(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes)
+      : prices_(prices),
+        emitter_(writer.emitter()),
+        arrays_(writer.arrays()),
+        changes_(changes),
+        readers_(arrays_),
+        place_(arrays_.ops.size(), -1) {
+    for (size_t i = 0; i < arrays_.order.size(); ++i) {
+      place_[arrays_.order[i].index()] = static_cast<int32_t>(i);
+    }
+  }
 
-  std::vector<GradientSum> Find() {
+  void Fuse(Bytes limit) {
     std::vector<GradientSum> sums;
-    for (const CollectiveId id : graph_.collectives()) {
-      const OpId member = graph_.collective(id).members.front();
-      if (graph_.op(member).type == kAllReduceType && IsOfUpdate(member)) {
-        sums.push_back(SumOf(id));
+    for (const CollectiveId id : arrays_.joined) {
+      const std::span<const OpId> members = arrays_.MembersOf(arrays_.collectives[id]);
+      const ArrayOp& first = arrays_.ops[members.front()];
+      if (prices_.part(first.part).op.type == kSumType && IsOfUpdate(first)) {
+        sums.push_back(SumOf(id, members));
       }
     }
-    return sums;
+    const std::vector<SumBucket> buckets = FormBuckets(std::move(sums), limit);
+    if (buckets.empty()) return;
+    changes_.KeepOrder();
+    const std::vector<OpId> before = arrays_.order;
+    moved_.assign(arrays_.storages.size(), ArrayTensor());
+    sum_version_.assign(arrays_.versions.size(), ArrayVersionId());
+    std::vector<std::vector<OpId>> added(before.size());
+    for (const SumBucket& bucket : buckets) {
+      AddBucket(bucket, added[static_cast<size_t>(bucket.at)]);
+    }
+    arrays_.order.clear();
+    for (size_t i = 0; i < before.size(); ++i) {
+      arrays_.order.insert(arrays_.order.end(), added[i].begin(), added[i].end());
+      if (!gone_.contains(before[i])) arrays_.order.push_back(before[i]);
+    }
+    MoveSums();
+    if (!written_.empty()) MoveWrites();
   }
 
  private:
-  GradientSum SumOf(CollectiveId id) const {
-    const std::vector<OpId>& members = graph_.collective(id).members;
-    GradientSum one{id, -1, members.front().value(), Bytes(), DType::kF32, {}};
-    one.dtype = graph_.tensor(graph_.op(members.front()).outputs.front()).dtype;
+  int32_t PlaceOf(OpId op) const { return op.valid() ? place_[op.index()] : -1; }
+
+  // Whether nothing but the update waits for the sum, perhaps through views: other sums, such as those of
+  // batch norms, would wait for gradients that have nothing to do with them.
+  bool IsOfUpdate(const ArrayOp& op) const {
+    bool any = false;
+    for (const TensorId made : arrays_.MadeBy(op)) {
+      for (const OpId id : readers_.Of(made)) {
+        any = true;
+        const ArrayOp& reader = arrays_.ops[id];
+        if (reader.phase == Phase::kOptimizer || (reader.is_view && IsOfUpdate(reader))) continue;
+        return false;
+      }
+    }
+    return any;
+  }
+
+  GradientSum SumOf(CollectiveId id, std::span<const OpId> members) const {
+    GradientSum one{id, -1, PlaceOf(members.front()), Bytes(), DType::kF32, {}};
+    one.dtype = TypeOf(members.front()).dtype;
     for (const OpId member : members) {
-      const Op& op = graph_.op(member);
-      one.first = std::min(one.first, member.value());
-      one.ready = std::max(one.ready, WriterOf(op).value());
-      one.bytes = std::max(one.bytes, graph_.tensor(op.outputs.front()).bytes);
-      one.devices.push_back(step_.placement[member]);
+      const ArrayRead& read = arrays_.ReadsOf(arrays_.ops[member]).front();
+      one.first = std::min(one.first, PlaceOf(member));
+      one.ready = std::max({one.ready, PlaceOf(arrays_.tensors[read.tensor].producer),
+                            PlaceOf(arrays_.versions[read.version].writer)});
+      one.bytes = std::max(one.bytes, TypeOf(member).bytes);
+      one.devices.push_back(arrays_.ops[member].device);
     }
     return one;
   }
 
-  // Whether nothing but the update waits for the sum, perhaps through views: other sums, such as those of
-  // batch norms, would wait for gradients that have nothing to do with them.
-  bool IsOfUpdate(OpId member) const {
-    const auto readers = graph_.consumers(member);
-    return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
-      const Op& op = graph_.op(reader);
-      return op.phase == Phase::kOptimizer || (op.is_view && IsOfUpdate(reader));
-    });
+  // Of what a member makes.
+  const PartType& TypeOf(OpId member) const {
+    return prices_.type(arrays_.tensors[arrays_.MadeBy(arrays_.ops[member]).front()].type);
+  }
+  static int64_t ElementsOf(const PartType& type) {
+    int64_t count = 1;
+    for (const int64_t size : type.shape) count *= size;
+    return count;
   }
 
-  // Of the version that the op reads.
-  OpId WriterOf(const Op& member) const {
-    const Tensor& input = graph_.tensor(member.inputs.front());
-    const auto version = static_cast<size_t>(member.input_versions.front());
-    return std::max(input.producer, graph_.storage(input.storage).versions[version].writer);
-  }
-
-  const DistributedStep& step_;
-  const Graph& graph_;
-};
-
-class Fuser {
- public:
-  Fuser(DistributedStep step, std::vector<SumBucket> buckets)
-      : copy_(std::move(step)), buckets_(std::move(buckets)) {}
-
-  Result<DistributedStep> Fuse() {
-    IdVector<OpId, bool> fused(graph().op_count(), false);
-    IdVector<OpId, const SumBucket*> bucket_at(graph().op_count(), nullptr);
-    for (const SumBucket& bucket : buckets_) {
-      bucket_at[OpId(bucket.at)] = &bucket;
-      for (const GradientSum& one : bucket.sums) {
-        for (const OpId member : graph().collective(one.id).members) fused[member] = true;
-      }
-    }
-    PW_RETURN_IF_ERROR(copy_.CopyInputs());
-    for (const OpId op : graph().ops()) {
-      if (bucket_at[op] != nullptr) PW_RETURN_IF_ERROR(AddBucket(*bucket_at[op]));
-      if (!fused[op]) PW_RETURN_IF_ERROR(copy_.CopyOp(op));
-    }
-    return std::move(copy_).Finish();
-  }
-
- private:
-  const Graph& graph() const { return copy_.graph(); }
-
-  // Members of all reductions stand in the order of the same devices.
-  Status AddBucket(const SumBucket& bucket) {
-    const std::vector<OpId>& first = graph().collective(bucket.sums.front().id).members;
+  // Pack, reduce and a view for each tensor, on one device after the other.
+  void AddBucket(const SumBucket& bucket, std::vector<OpId>& added) {
+    added_ = &added;
     std::vector<OpId> joined;
-    for (size_t m = 0; m < first.size(); ++m) {
+    const size_t devices = bucket.sums.front().devices.size();
+    for (size_t m = 0; m < devices; ++m) {
       std::vector<OpId> members;
       for (const GradientSum& one : bucket.sums) {
-        members.push_back(graph().collective(one.id).members[m]);
+        members.push_back(arrays_.MembersOf(arrays_.collectives[one.id])[m]);
       }
-      PW_ASSIGN(const OpId member, AddMember(members));
-      joined.push_back(member);
+      joined.push_back(AddMember(members));
+      gone_.insert(members.begin(), members.end());
     }
-    return copy_.AddCollective(fmt::format("bucket{}", count_++), std::move(joined));
+    for (const GradientSum& one : bucket.sums) std::erase(arrays_.joined, one.id);
+    arrays_.joined.push_back(JoinedAs(std::move(joined)));
   }
 
-  // What one device has of a bucket: pack, reduce, and a view for each tensor.
-  Result<OpId> AddMember(const std::vector<OpId>& members) {
-    const Op& like = graph().op(members.front());
-    const auto spec_of = [&](std::string_view word, std::string type) {
-      OpSpec spec;
-      spec.name = fmt::format("{}.{}", like.name, word);
-      spec.type = std::move(type);
-      spec.phase = like.phase;
-      spec.in_root = true;
-      return spec;
-    };
-    const DType dtype = graph().tensor(like.outputs.front()).dtype;
-    OpSpec pack = spec_of("pack", "placewright.pack.default");
+  CollectiveId JoinedAs(std::vector<OpId> members) {
+    const OpId first = members.front();
+    (void)emitter_.Join(std::move(members));
+    return arrays_.ops[first].collective;
+  }
+
+  OpId AddMember(const std::vector<OpId>& members) {
+    std::vector<ArrayRead> reads;
+    std::vector<TensorId> inputs;
     int64_t length = 0;
     for (const OpId member : members) {
-      const Op& op = graph().op(member);
-      pack.inputs.push_back(copy_.made()[op.inputs.front()]);
-      length += ElementsOf(op);
+      reads.push_back(arrays_.ReadsOf(arrays_.ops[member]).front());
+      inputs.push_back(reads.back().tensor);
+      length += ElementsOf(TypeOf(member));
     }
-    pack.args = {Value(References(pack.inputs.size()))};
-    pack.outputs = {{.name = pack.name, .dtype = dtype, .shape = {length}}};
-    PW_ASSIGN(const std::vector<TensorId> packed,
-              copy_.Add(std::move(pack), members.front(), OpId()));
-    OpSpec reduce = spec_of("fused", std::string(kAllReduceType));
-    reduce.inputs = packed;
-    reduce.args = References(1);
-    reduce.outputs = {{.name = reduce.name, .dtype = dtype, .shape = {length}}};
-    PW_ASSIGN(const std::vector<TensorId> sum,
-              copy_.Add(std::move(reduce), members.front(), OpId()));
-    const OpId made = copy_.last();
+    const DeviceId device = arrays_.ops[members.front()].device;
+    const TensorId like = arrays_.MadeBy(arrays_.ops[members.front()]).front();
+    const TensorId packed = emitter_
+                                .AddLike("placewright.pack.default", inputs,
+                                         {Value(References(inputs.size()))}, {length}, like, device)
+                                .Take();
+    added_->push_back(emitter_.last());
+    // At the versions that their own all-reduces read.
+    const ArrayRow row = arrays_.ops[emitter_.last()].reads;
+    std::copy(reads.begin(), reads.end(), arrays_.reads.begin() + row.begin);
+    const TensorId sum =
+        emitter_.AddLike(kSumType, {packed}, References(1), {length}, like, device).Take();
+    const OpId made = emitter_.last();
+    added_->push_back(made);
     int64_t from = 0;
     for (const OpId member : members) {
-      PW_RETURN_IF_ERROR(AddView(member, sum.front(), from));
-      from += ElementsOf(graph().op(member));
+      AddView(member, sum, from);
+      from += ElementsOf(TypeOf(member));
     }
     return made;
   }
 
-  Status AddView(OpId member, TensorId sum, int64_t from) {
-    const Op& op = graph().op(member);
-    const Tensor& tensor = graph().tensor(op.outputs.front());
-    OpSpec view = copy_.SpecOf(member);
-    view.type = "placewright.unpack.default";
-    view.inputs = {sum};
-    view.after.clear();
-    view.args = {Value(InputRef{0}), Value(from), IntegerList(tensor.shape)};
-    view.outputs[0].alias = AliasKind::kView;
-    view.outputs[0].alias_of = 0;
-    PW_ASSIGN(const std::vector<TensorId> made, copy_.Add(std::move(view), member, OpId(), member));
-    copy_.made()[op.outputs.front()] = made.front();
-    return Ok();
+  // What the member made is where the view is.
+  void AddView(OpId member, TensorId sum, int64_t from) {
+    const TensorId tensor = arrays_.MadeBy(arrays_.ops[member]).front();
+    const PartType type = TypeOf(member);
+    OpSpec spec;
+    spec.type = "placewright.unpack.default";
+    spec.inputs = {sum};
+    spec.args = {Value(InputRef{0}), Value(from), IntegerList(type.shape)};
+    spec.outputs = {{.dtype = type.dtype, .shape = type.shape}};
+    spec.outputs[0].alias = AliasKind::kView;
+    spec.outputs[0].alias_of = 0;
+    const TensorId view = emitter_.AddView(std::move(spec), tensor, arrays_.ops[member].device);
+    added_->push_back(emitter_.last());
+    arrays_.made[static_cast<size_t>(arrays_.ops[emitter_.last()].made.begin)] = tensor;
+    const ArrayStorage& storage = arrays_.storages[arrays_.tensors[tensor].storage];
+    const StorageId buffer = arrays_.tensors[sum].storage;
+    moved_[arrays_.tensors[tensor].storage.index()] = arrays_.tensors[view];
+    sum_version_[storage.first.index()] = arrays_.storages[buffer].first;
+    if (arrays_.versions[storage.first].next.valid()) {
+      written_[buffer] = arrays_.storages[buffer].first;
+    }
+    changes_.Change(tensor) = arrays_.tensors[view];
   }
 
-  int64_t ElementsOf(const Op& member) const {
-    int64_t count = 1;
-    for (const int64_t size : graph().tensor(member.outputs.front()).shape) count *= size;
-    return count;
+  // All tensors of a storage that became a part of a buffer, and what reads them.
+  void MoveSums() {
+    for (const TensorId id : IdRange<TensorId>(arrays_.tensors.size())) {
+      const StorageId storage = arrays_.tensors[id].storage;
+      if (!IsMoved(storage)) continue;
+      const ArrayTensor& of = moved_[storage.index()];
+      ArrayTensor& tensor = changes_.Change(id);
+      tensor.storage = of.storage;
+      tensor.inexact = tensor.inexact || of.inexact;
+      tensor.offset = of.inexact ? of.offset : of.offset + tensor.offset;
+      if (of.inexact) tensor.length = of.length;
+    }
+    for (size_t row = 0; row < arrays_.reads.size(); ++row) {
+      const ArrayVersionId version = arrays_.reads[row].version;
+      if (version.index() >= sum_version_.size() || !sum_version_[version.index()].valid())
+        continue;
+      changes_.ChangeRead(row).version = sum_version_[version.index()];
+    }
   }
 
-  StepCopy copy_;
-  const std::vector<SumBucket> buckets_;
-  int64_t count_ = 0;
+  bool IsMoved(StorageId storage) const {
+    return storage.valid() && storage.index() < moved_.size() &&
+           moved_[storage.index()].storage.valid();
+  }
+
+  // What is written to a sum in place is written to its buffer: one content of it after the other, whichever sums
+  // they are of, in the order of the ops.
+  void MoveWrites() {
+    for (const OpId id : arrays_.order) {
+      const ArrayOp& op = arrays_.ops[id];
+      for (auto row = static_cast<size_t>(op.reads.begin); row < static_cast<size_t>(op.reads.end);
+           ++row) {
+        const auto newest = written_.find(arrays_.tensors[arrays_.reads[row].tensor].storage);
+        if (newest != written_.end()) changes_.ChangeRead(row).version = newest->second;
+      }
+      const std::span<const ArrayVersionId> versions = arrays_.WrittenBy(op);
+      if (std::any_of(versions.begin(), versions.end(), [&](ArrayVersionId version) {
+            return IsMoved(arrays_.versions[version].storage);
+          })) {
+        MoveWritesOf(id);
+      }
+    }
+  }
+
+  // An op that writes several sums of a buffer makes one content of it.
+  void MoveWritesOf(OpId id) {
+    const std::span<const ArrayVersionId> row = arrays_.WrittenBy(arrays_.ops[id]);
+    std::vector<ArrayVersionId> kept;
+    for (const ArrayVersionId version : std::vector<ArrayVersionId>(row.begin(), row.end())) {
+      const StorageId storage = arrays_.versions[version].storage;
+      if (IsMoved(storage)) {
+        const StorageId buffer = moved_[storage.index()].storage;
+        ArrayVersionId& newest = written_.at(buffer);
+        if (arrays_.versions[newest].writer == id) continue;
+        changes_.Change(newest).next = version;
+        newest = version;
+        changes_.Change(version).next = ArrayVersionId();
+        arrays_.versions[version].storage = buffer;
+      }
+      kept.push_back(version);
+    }
+    const auto begin = static_cast<int32_t>(arrays_.written.size());
+    arrays_.written.insert(arrays_.written.end(), kept.begin(), kept.end());
+    changes_.Change(id).written = {begin, static_cast<int32_t>(arrays_.written.size())};
+  }
+
+  const PartPrices& prices_;
+  Emitter& emitter_;
+  StepArrays& arrays_;
+  ArrayChanges& changes_;
+  const ArrayReaders readers_;
+  std::vector<OpId>* added_ = nullptr;  // ops of the bucket that is being made
+  std::vector<int32_t> place_;          // by op, in the order
+  std::set<OpId> gone_;                 // members of sums that have been joined
+  std::vector<ArrayTensor> moved_;      // by storage: where what was there is now; or no storage
+  std::vector<ArrayVersionId> sum_version_;  // by version
+  std::map<StorageId, ArrayVersionId>
+      written_;  // of buffers with sums that are written in place: the newest content
 };
 
 }  // namespace
 
-Result<DistributedStep> FuseAllReduces(DistributedStep step, Bytes limit) {
-  std::vector<SumBucket> buckets = FormBuckets(SumFinder(step).Find(), limit);
-  if (buckets.empty()) return step;
-  return Fuser(std::move(step), std::move(buckets)).Fuse();
+void FuseAllReduces(Bytes limit, const PartPrices& prices, ArrayWriter& writer,
+                    ArrayChanges& changes) {
+  Fuser(prices, writer, changes).Fuse(limit);
 }
 
 }  // namespace placewright

@@ -9,15 +9,15 @@
 #ifndef PLACEWRIGHT_COMPILE_REWRITES_FUSE_ALL_REDUCES_H_
 #define PLACEWRIGHT_COMPILE_REWRITES_FUSE_ALL_REDUCES_H_
 
-#include "base/result.h"
 #include "base/units.h"
-#include "plan/distributed_step.h"
+#include "compile/array_changes.h"
 
 namespace placewright {
 
 // Buckets of up to `limit` bytes, of tensors of one type on the same devices, in the order in which they are
-// ready; a tensor that is larger stays alone. Errors: those of GraphBuilder.
-Result<DistributedStep> FuseAllReduces(DistributedStep step, Bytes limit);
+// ready; a tensor that is larger stays alone.
+void FuseAllReduces(Bytes limit, const PartPrices& prices, ArrayWriter& writer,
+                    ArrayChanges& changes);
 
 }  // namespace placewright
 

@@ -66,12 +66,4 @@ bool NormInParts::Wants(int32_t result) const {
   return false;
 }
 
-MadeInParts NormInParts::Made(std::vector<Outputs> outputs) const {
-  MadeInParts made{std::move(outputs), {}};
-  for (const PartWriter& part : parts_) {
-    made.ops.insert(made.ops.end(), part.ops().begin(), part.ops().end());
-  }
-  return made;
-}
-
 }  // namespace placewright

@@ -33,7 +33,6 @@ class NormInParts {
   void Set(Outputs& outputs, int32_t result, TensorId tensor) const;
   // Whether anything of the step reads that result.
   bool Wants(int32_t result) const;
-  MadeInParts Made(std::vector<Outputs> outputs) const;
 
   Emitter& emitter_;
   const OpInParts& op_;

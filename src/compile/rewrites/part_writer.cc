@@ -24,9 +24,6 @@ std::string WordOf(DType dtype) {
 
 Result<std::vector<TensorId>> PartWriter::AddAll(PlainOp call, std::vector<OutputSpec> outputs,
                                                  bool main) {
-  // Without the library's name and the overload.
-  const size_t dot = call.type.find('.');
-  const std::string word = call.type.substr(dot + 1, call.type.rfind('.') - dot - 1);
   const bool in_kernel = !call.kernel && call.alias != AliasKind::kView;
   OpSpec spec;
   spec.type = std::move(call.type);
@@ -38,11 +35,7 @@ Result<std::vector<TensorId>> PartWriter::AddAll(PlainOp call, std::vector<Outpu
     if (call.alias != AliasKind::kFresh) output.alias_of = 0;
   }
   spec.outputs = std::move(outputs);
-  PW_ASSIGN(std::vector<TensorId> made,
-            emitter_.AddOfPart(std::move(spec), main ? "" : word, device(), op_.op,
-                               std::exchange(after_, {}), in_kernel));
-  ops_.push_back(emitter_.last());
-  return made;
+  return emitter_.AddOfPart(std::move(spec), main, device(), op_.op, in_kernel);
 }
 
 Result<TensorId> PartWriter::Add(PlainOp call, std::vector<int64_t> shape, DType dtype) {

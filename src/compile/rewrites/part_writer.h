@@ -17,13 +17,9 @@ struct OpInParts {
   OpId op;
   std::vector<DeviceId> devices;            // of the parts, in their order
   std::vector<std::vector<TensorId>> read;  // by part, parallel to the op's inputs
-  std::vector<OpId> after;                  // of the distributed step: what comes before
 };
-struct MadeInParts {
-  std::vector<std::vector<TensorId>>
-      outputs;            // by part, parallel to the op's outputs; invalid: not read
-  std::vector<OpId> ops;  // that were added for it
-};
+// By part, parallel to the op's outputs; invalid: not read.
+using MadeInParts = std::vector<std::vector<TensorId>>;
 
 // One call. Without `args` these are the inputs.
 struct PlainOp {
@@ -38,7 +34,7 @@ struct PlainOp {
 class PartWriter {
  public:
   PartWriter(Emitter& emitter, const OpInParts& op, size_t part)
-      : emitter_(emitter), op_(op), part_(part), after_(op.after) {}
+      : emitter_(emitter), op_(op), part_(part) {}
 
   DeviceId device() const { return op_.devices[part_]; }
   // What the part reads as an input of the op; invalid where there is none.
@@ -47,7 +43,6 @@ class PartWriter {
   }
   const std::vector<int64_t>& shape(TensorId id) const { return emitter_.shape(id); }
   DType dtype(TensorId id) const { return emitter_.dtype(id); }
-  const std::vector<OpId>& ops() const { return ops_; }
 
   Result<TensorId> Add(PlainOp call, std::vector<int64_t> shape, DType dtype);
   // Several results: shape, dtype and output_index of `outputs`. `main`: it has the op's own name.
@@ -72,8 +67,6 @@ class PartWriter {
   Emitter& emitter_;
   const OpInParts& op_;
   const size_t part_;
-  std::vector<OpId> after_;  // of the first op alone
-  std::vector<OpId> ops_;
 };
 
 }  // namespace placewright

@@ -1,167 +1,146 @@
 #include "compile/rewrites/separate_gradients.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
-#include <string>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "compile/step_copy.h"
-#include "sharding/separable_results.h"
+#include "compile/emitter.h"
 
 namespace placewright {
 namespace {
 
-constexpr GradientMask kOfInput = {true, false, false};
-
-GradientMask WithoutInput(GradientMask mask) {
-  mask[0] = false;
-  return mask;
-}
-
-// Which gradients come first, and which then.
-struct Order {
-  GradientMask first{}, second{};
-};
-
-class InstanceFinder {
+class Separator {
  public:
-  explicit InstanceFinder(const DistributedStep& step) : step_(step) {}
+  Separator(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes)
+      : prices_(prices),
+        emitter_(writer.emitter()),
+        arrays_(writer.arrays()),
+        changes_(changes),
+        readers_(arrays_) {}
 
-  // By op of the step: nothing where it stays one.
-  std::map<OpId, Order> Find() const {
-    std::map<OpId, std::vector<OpId>> instances;
-    for (const OpId op : step_.graph.ops()) {
-      const bool separable = step_.origin[op].valid() && MakesBoth(step_.graph.op(op));
-      if (separable) instances[step_.origin[op]].push_back(op);
+  bool Separate() {
+    std::vector<std::pair<OpId, OpId>> instances;  // by origin
+    for (const OpId op : arrays_.order) {
+      if (MakesBoth(arrays_.ops[op])) instances.emplace_back(arrays_.ops[op].origin, op);
     }
-    std::map<OpId, Order> orders;
-    for (const auto& [origin, all] : instances) {
-      if (all.size() < 2) continue;
-      const auto leaves = [&](bool input) {
-        return std::any_of(all.begin(), all.end(), [&](OpId op) { return Leaves(op, input); });
-      };
-      const bool input = leaves(true), others = leaves(false);
-      if (input == others) continue;
-      for (const OpId op : all) {
-        const GradientMask rest = WithoutInput(*SeparableResults(step_.graph.op(op)));
-        orders[op] = input ? Order{kOfInput, rest} : Order{rest, kOfInput};
-      }
+    std::stable_sort(instances.begin(), instances.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<OpId> second(arrays_.ops.size());
+    bool any = false;
+    for (size_t i = 0; i < instances.size();) {
+      size_t end = i;
+      while (end < instances.size() && instances[end].first == instances[i].first) ++end;
+      const std::span<const std::pair<OpId, OpId>> all(instances.data() + i, end - i);
+      i = end;
+      const bool input = AnyLeaves(all, true), others = AnyLeaves(all, false);
+      if (all.size() < 2 || input == others) continue;
+      for (const auto& [origin, op] : all) second[op.index()] = Split(op, input);
+      any = true;
     }
-    return orders;
+    if (any) Reorder(std::move(second));
+    return any;
   }
 
  private:
-  // The gradient of the input and that of the weight: a bias alone is no product.
-  bool MakesBoth(const Op& op) const {
-    const auto mask = SeparableResults(op);
-    if (!mask || !(*mask)[0] || !(*mask)[1]) return false;
-    const auto makes = [&](int32_t result) {
-      return std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId output) {
-        return step_.graph.tensor(output).output_index == result;
-      });
-    };
-    return makes(0) && makes(1);
+  bool MakesBoth(const ArrayOp& op) const {
+    return op.origin.valid() && prices_.part(op.part).separable;
+  }
+  int32_t ResultOf(const ArrayOp& op, size_t output) const {
+    const int32_t stated = prices_.part(op.part).outputs[output].output_index;
+    return stated >= 0 ? stated : static_cast<int32_t>(output);
   }
 
-  // Whether the gradient of the input, or another one, does.
-  bool Leaves(OpId op, bool input) const {
-    const std::vector<TensorId>& outputs = step_.graph.op(op).outputs;
-    return std::any_of(outputs.begin(), outputs.end(), [&](TensorId output) {
-      return (step_.graph.tensor(output).output_index == 0) == input && IsSent(output);
+  bool AnyLeaves(std::span<const std::pair<OpId, OpId>> instances, bool input) const {
+    return std::any_of(instances.begin(), instances.end(), [&](const auto& instance) {
+      const ArrayOp& op = arrays_.ops[instance.second];
+      const std::span<const TensorId> made = arrays_.MadeBy(op);
+      for (size_t i = 0; i < made.size(); ++i) {
+        if ((ResultOf(op, i) == 0) == input && IsSent(made[i], op.device)) return true;
+      }
+      return false;
     });
   }
 
   // Read by another device or by a collective, perhaps through views and parts, as another type (mixed
   // precision) or added to other gradients.
-  bool IsSent(TensorId tensor) const {
-    const OpId maker = step_.graph.tensor(tensor).producer;
-    for (const OpId reader : step_.graph.consumers(maker)) {
-      const Op& op = step_.graph.op(reader);
-      if (std::find(op.inputs.begin(), op.inputs.end(), tensor) == op.inputs.end()) continue;
-      if (step_.graph.collective_of(reader).valid()) return true;
-      if (step_.placement[reader] != step_.placement[maker]) return true;
-      const bool passes = op.is_view || op.type.starts_with("placewright.") ||
-                          op.type == "aten._to_copy.default" || op.type == "aten.add.Tensor";
-      if (passes && std::any_of(op.outputs.begin(), op.outputs.end(),
-                                [&](TensorId output) { return IsSent(output); })) {
-        return true;
+  bool IsSent(TensorId tensor, DeviceId device) const {
+    for (const OpId id : readers_.Of(tensor)) {
+      const ArrayOp& reader = arrays_.ops[id];
+      if (reader.collective.valid() || reader.device != device) return true;
+      if (!prices_.part(reader.part).passes_on) continue;
+      for (const TensorId output : arrays_.MadeBy(reader)) {
+        if (IsSent(output, device)) return true;
       }
     }
     return false;
   }
 
-  const DistributedStep& step_;
-};
+  // The op keeps what comes first; returns one for the rest.
+  OpId Split(OpId id, bool input_first) {
+    const ArrayOp whole = arrays_.ops[id];
+    const std::span<const TensorId> made = arrays_.MadeBy(whole);
+    // Results stand in the operator's order: the gradient of the input is the first.
+    const int32_t inputs = ResultOf(whole, 0) == 0 ? 1 : 0;
+    const int32_t count = static_cast<int32_t>(made.size());
+    ArrayOp first = whole, rest = whole;
+    const auto take = [&](ArrayOp& op, int32_t from, int32_t to) {
+      op.made = {whole.made.begin + from, whole.made.begin + to};
+      op.written = {whole.written.begin + from, whole.written.begin + to};
+    };
+    take(first, input_first ? 0 : inputs, input_first ? inputs : count);
+    take(rest, input_first ? inputs : 0, input_first ? count : inputs);
+    first.half = ArrayHalf::kFirst;
+    rest.half = ArrayHalf::kSecond;
+    first.of_input = input_first;
+    rest.of_input = !input_first;
+    changes_.Change(id) = first;
+    const OpId added = emitter_.AddCopyOf(id);
+    arrays_.ops[added] = rest;
+    for (const TensorId tensor : arrays_.MadeBy(rest)) changes_.Change(tensor).producer = added;
+    for (const ArrayVersionId version : arrays_.WrittenBy(rest)) {
+      changes_.Change(version).writer = added;
+    }
+    return added;
+  }
 
-class Separator {
- public:
-  Separator(DistributedStep step, std::map<OpId, Order> orders)
-      : copy_(std::move(step)), orders_(std::move(orders)) {}
-
-  Result<DistributedStep> Separate() {
-    PW_RETURN_IF_ERROR(copy_.CopyInputs());
-    for (const OpId op : graph().ops()) {
-      const auto order = orders_.find(op);
-      if (order == orders_.end()) {
-        PW_RETURN_IF_ERROR(copy_.CopyOp(op));
-        continue;
+  // `second`: of an op that is the first of two, the other one, which waits for it. What waits for one of them waits
+  // for both.
+  void Reorder(std::vector<OpId> second) {
+    changes_.KeepOrder();
+    second.resize(arrays_.ops.size());
+    std::vector<OpId> order;
+    order.reserve(arrays_.ops.size());
+    for (const OpId op : arrays_.order) {
+      order.push_back(op);
+      if (second[op.index()].valid()) order.push_back(second[op.index()]);
+    }
+    std::vector<std::pair<OpId, OpId>> after;
+    for (const auto& [earlier, later] : arrays_.after) {
+      for (const OpId one : {earlier, second[earlier.index()]}) {
+        for (const OpId other : {later, second[later.index()]}) {
+          if (one.valid() && other.valid()) after.emplace_back(one, other);
+        }
       }
-      PW_ASSIGN(const std::string first, Add(op, order->second.first, ""));
-      PW_RETURN_IF_ERROR(Add(op, order->second.second, first));
     }
-    return std::move(copy_).Finish();
-  }
-
- private:
-  const Graph& graph() const { return copy_.graph(); }
-
-  // "y_backward@gpu1" becomes "y_backward.weight@gpu1".
-  std::string NameOf(OpId op, const GradientMask& mask) const {
-    const std::string& name = graph().op(op).name;
-    const size_t at = std::min(name.rfind('@'), name.size());
-    std::string word = mask[0] ? ".input" : ".weight";
-    const auto full = [&] { return name.substr(0, at) + word + name.substr(at); };
-    while (graph().FindOp(full()).valid() || graph().FindTensor(full()).valid()) word += "'";
-    return full();
-  }
-
-  // The op with that mask, behind `earlier`, if there is one; its name.
-  Result<std::string> Add(OpId op, const GradientMask& mask, const std::string& earlier) {
-    const Op part = WithResults(graph(), graph().op(op), mask);
-    OpSpec spec = copy_.SpecOf(op);
-    spec.name = NameOf(op, mask);
-    spec.args = part.args;
-    std::vector<OutputSpec> outputs;
-    for (size_t i = 0; i < spec.outputs.size(); ++i) {
-      const TensorId output = graph().op(op).outputs[i];
-      const bool made =
-          std::find(part.outputs.begin(), part.outputs.end(), output) != part.outputs.end();
-      if (!made) continue;
-      outputs.push_back(spec.outputs[i]);
-      outputs.back().name = fmt::format("{}:{}", spec.name, spec.outputs[i].output_index);
+    for (const OpId op : arrays_.order) {
+      if (second[op.index()].valid()) after.emplace_back(op, second[op.index()]);
     }
-    spec.outputs = std::move(outputs);
-    if (!earlier.empty()) spec.after.push_back(earlier);
-    std::string name = spec.name;
-    PW_ASSIGN(const std::vector<TensorId> made,
-              copy_.Add(std::move(spec), op, copy_.step().origin[op], op));
-    for (size_t i = 0; i < made.size(); ++i) copy_.made()[part.outputs[i]] = made[i];
-    return name;
+    arrays_.order = std::move(order);
+    arrays_.after = std::move(after);
   }
 
-  StepCopy copy_;
-  const std::map<OpId, Order> orders_;
+  const PartPrices& prices_;
+  Emitter& emitter_;
+  StepArrays& arrays_;
+  ArrayChanges& changes_;
+  const ArrayReaders readers_;
 };
 
 }  // namespace
 
-Result<DistributedStep> SeparateGradients(DistributedStep step) {
-  std::map<OpId, Order> orders = InstanceFinder(step).Find();
-  if (orders.empty()) return step;
-  return Separator(std::move(step), std::move(orders)).Separate();
+bool SeparateGradients(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes) {
+  return Separator(prices, writer, changes).Separate();
 }
 
 }  // namespace placewright

@@ -21,13 +21,12 @@
 #ifndef PLACEWRIGHT_COMPILE_REWRITES_SEPARATE_GRADIENTS_H_
 #define PLACEWRIGHT_COMPILE_REWRITES_SEPARATE_GRADIENTS_H_
 
-#include "base/result.h"
-#include "plan/distributed_step.h"
+#include "compile/array_changes.h"
 
 namespace placewright {
 
-// Complexity: O(ops + edges). Errors: those of GraphBuilder.
-Result<DistributedStep> SeparateGradients(DistributedStep step);
+// Whether any are made apart now. Complexity: O(ops + edges).
+bool SeparateGradients(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes);
 
 }  // namespace placewright
 

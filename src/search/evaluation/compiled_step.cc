@@ -20,10 +20,12 @@ bool MakesResultsApart(const DistributedStep& step, const Graph& original) {
   return false;
 }
 
-Result<CompiledStep> CompileWith(const LayoutProblem& problem, const Layouts& layouts,
-                                 const CompileOptions& options) {
+}  // namespace
+
+Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& plan) {
   CompiledStep compiled;
-  PW_ASSIGN(compiled.step, Compile(problem.graph, problem.axes, layouts, problem.cluster, options));
+  PW_ASSIGN(compiled.step, Compile(problem.graph, problem.axes, plan.layouts, problem.cluster,
+                                   {.switches = plan.switches}));
   PW_ASSIGN(compiled.costs, CostsOfStep(compiled.step, problem.graph, problem.communication,
                                         problem.cost_options, &compiled.report));
   const DistributedStep& step = compiled.step;
@@ -32,25 +34,6 @@ Result<CompiledStep> CompileWith(const LayoutProblem& problem, const Layouts& la
       CheckPlacementLegal(compiled.sim_graph, step.graph, problem.cluster, step.placement));
   compiled.gradients_apart = MakesResultsApart(step, problem.graph);
   return compiled;
-}
-
-}  // namespace
-
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& plan) {
-  return CompileStep(problem, plan.layouts, {.switches = plan.switches});
-}
-
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
-                                 CompileOptions options) {
-  const bool decided = options.switches.gradients_apart.has_value();
-  PW_ASSIGN(CompiledStep apart, CompileWith(problem, layouts, options));
-  if (decided || !apart.gradients_apart) return apart;
-  // What is ready earlier may come before something that more waits for.
-  options.switches.gradients_apart = false;
-  PW_ASSIGN(CompiledStep together, CompileWith(problem, layouts, options));
-  const Score of_apart = EvaluateStep(apart, problem.policy).score();
-  if (of_apart < EvaluateStep(together, problem.policy).score()) return apart;
-  return together;
 }
 
 Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy, bool feedback) {
@@ -72,16 +55,17 @@ Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy, b
   return evaluation;
 }
 
-Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, const StepPlan& plan,
-                                    bool feedback) {
-  PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, plan));
-  return EvaluateStep(compiled, problem.policy, feedback);
-}
-
-Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, const Layouts& layouts,
-                                    CompileOptions options) {
-  PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, layouts, options));
-  return EvaluateStep(compiled, problem.policy);
+Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, StepPlan plan, bool feedback) {
+  const auto evaluate = [&]() -> Result<Evaluation> {
+    PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, plan));
+    return EvaluateStep(compiled, problem.policy, feedback);
+  };
+  PW_ASSIGN(Evaluation apart, evaluate());
+  if (plan.switches.gradients_apart || !*apart.gradients_apart) return apart;
+  // What is ready earlier may come before something that more waits for.
+  plan.switches.gradients_apart = false;
+  PW_ASSIGN(Evaluation together, evaluate());
+  return apart.score() < together.score() ? std::move(apart) : std::move(together);
 }
 
 }  // namespace placewright

@@ -22,23 +22,18 @@ struct CompiledStep {
   bool gradients_apart = false;  // of some op: what StepSwitches came to
 };
 
-// Gradients are made apart (compile/rewrites/separate_gradients.h) as the plan says. Where it does not: where the step is
-// faster for it, or needs less memory that there is not; a step that has some is then compiled and simulated both ways
-// (Evaluator::Compile knows which, mostly). Errors: those of Compile, CostsOfStep; kUnreachable where devices that have
-// to exchange something cannot.
+// As the plan says it; gradients are made apart (compile/rewrites/separate_gradients.h) where it leaves that open. Errors:
+// those of Compile, CostsOfStep; kUnreachable where devices that have to exchange something cannot.
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& plan);
-Result<CompiledStep> CompileStep(const LayoutProblem& problem, const Layouts& layouts,
-                                 CompileOptions options);
 
 // By the event simulator, with what ran where and when if `feedback`.
 Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy,
                         bool feedback = false);
 
-// A plan by its compiled step. Errors: those of CompileStep.
-Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, const StepPlan& plan,
+// The slow way to evaluate a plan: by its compiled step. Where the plan leaves it open, with gradients apart and together:
+// the better of the two. Errors: those of CompileStep.
+Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, StepPlan plan,
                                     bool feedback = false);
-Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, const Layouts& layouts,
-                                    CompileOptions options);
 
 }  // namespace placewright
 

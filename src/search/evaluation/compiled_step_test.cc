@@ -116,17 +116,16 @@ TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
     bucket.switches.fusion = Bytes(1 << 20);
     for (LayoutId& id : placed.of_group) id = book.Add({AxisId(), {{DeviceId(0), 0, 0}}});
     for (const LayoutState& one : {state, placed, bucket, state}) {
-      const CompileOptions options{.switches = one.switches};
-      ASSERT_TRUE(evaluator.Evaluate(book.With(one.of_group), options).ok());
+      ASSERT_TRUE(evaluator.Evaluate(book.With(one.of_group), one.switches).ok());
       ASSERT_TRUE(evaluator.gradients_apart().has_value());
       const bool is_apart = *evaluator.gradients_apart();
       EXPECT_EQ(is_apart, apart && !(one == placed));
-      CompileOptions decided = options;
+      StepPlan decided{book.With(one.of_group), one.switches};
       decided.switches.gradients_apart = is_apart;
-      const CompiledStep compiled = CompileStep(*problem, book.With(one.of_group), decided).Take();
+      const CompiledStep compiled = CompileStep(*problem, decided).Take();
       std::vector<Feedback::Instance> expected = InstancesOf(*problem, compiled);
       std::vector<Feedback::Instance> instances =
-          evaluator.EvaluateWithFeedback(book.With(one.of_group), options)
+          evaluator.EvaluateWithFeedback(book.With(one.of_group), one.switches)
               .Take()
               .feedback->instances;
       for (std::vector<Feedback::Instance>* of : {&expected, &instances}) {
@@ -136,7 +135,7 @@ TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
       EXPECT_TRUE(instances == expected);
       // The two gradients, 20 ops, the update.
       EXPECT_EQ(instances.size(), ((is_apart ? 2U : 1U) + 20U + 1U) * (one == placed ? 1U : 2U));
-      ASSERT_TRUE(evaluator.Evaluate(book.With(one.of_group), options, Nanos(1)).ok());
+      ASSERT_TRUE(evaluator.Evaluate(book.With(one.of_group), one.switches, Nanos(1)).ok());
       EXPECT_FALSE(evaluator.gradients_apart().has_value());
     }
   }

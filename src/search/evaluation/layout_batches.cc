@@ -85,9 +85,8 @@ Result<Evaluation> LayoutBatches::EvaluateIn(Slot& slot, const StepPlan& plan, N
   slot.layouts.layouts.insert(slot.layouts.layouts.end(),
                               all.begin() + static_cast<ptrdiff_t>(slot.layouts.layouts.size()),
                               all.end());
-  const CompileOptions options{.switches = plan.switches};
-  if (feedback) return slot.evaluator.EvaluateWithFeedback(slot.layouts, options);
-  PW_ASSIGN(Evaluation evaluation, slot.evaluator.Evaluate(slot.layouts, options, limit));
+  if (feedback) return slot.evaluator.EvaluateWithFeedback(slot.layouts, plan.switches);
+  PW_ASSIGN(Evaluation evaluation, slot.evaluator.Evaluate(slot.layouts, plan.switches, limit));
   evaluation.gradients_apart = slot.evaluator.gradients_apart();
   return evaluation;
 }
@@ -120,6 +119,7 @@ Result<std::unique_ptr<CompiledStep>> LayoutBatches::Make(const StepPlan& plan) 
   LayoutBook book;
   StepPlan decided{book.Of(book.Add(plan.layouts, problem_.graph.group_count())), plan.switches};
   if (!decided.switches.gradients_apart) {
+    // What is wrong with it the compiler says better.
     const Result<Evaluation> evaluation = std::move(Evaluate({&decided, 1}, {}).front());
     if (evaluation.ok()) decided.switches.gradients_apart = evaluation.value().gradients_apart;
   }

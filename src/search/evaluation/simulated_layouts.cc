@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "compile/array_passes.h"
+#include "compile/array_changes.h"
+#include "compile/rewrites/fuse_all_reduces.h"
+#include "compile/rewrites/separate_gradients.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 #include "search/evaluation/step_packer.h"
@@ -44,28 +46,26 @@ struct LayoutEvaluator::State {
         packer(of.communication, prices, of.graph.op_count()),
         evaluator(packer.sim_graph()) {}
 
-  // For one set of options: the writer that was used last comes last.
+  // For one set of switches: the writer that was used last comes last.
   struct Writers {
-    CompileOptions options;
+    StepSwitches switches;
     std::vector<std::unique_ptr<ArrayWriter>> writers;
   };
   static constexpr size_t kWriters = 2;
 
-  Writers& WritersFor(const CompileOptions& options) {
+  Writers& WritersFor(const StepSwitches& switches) {
     for (Writers& of : writers) {
-      const bool same = of.options.collectives == options.collectives &&
-                        of.options.switches.broadcasts == options.switches.broadcasts;
-      if (same && of.options.switches.local_batch_norm == options.switches.local_batch_norm)
-        return of;
+      const bool same = of.switches.broadcasts == switches.broadcasts;
+      if (same && of.switches.local_batch_norm == switches.local_batch_norm) return of;
     }
-    writers.push_back({options, {}});
+    writers.push_back({switches, {}});
     return writers.back();
   }
 
   // The one whose step is nearest; what changes much goes to another one than that of the last steps, which is
   // near many to come.
-  ArrayWriter& WriterFor(const CompileOptions& options, const Layouts& layouts) {
-    Writers& of = WritersFor(options);
+  ArrayWriter& WriterFor(const StepSwitches& switches, const Layouts& layouts) {
+    Writers& of = WritersFor(switches);
     size_t chosen = of.writers.size(), nearest = layouts.of_group.size() / 4;
     for (size_t i = 0; i < of.writers.size(); ++i) {
       const size_t distance = of.writers[i]->DistanceTo(layouts);
@@ -76,6 +76,7 @@ struct LayoutEvaluator::State {
     if (chosen == of.writers.size()) {
       chosen = 0;
       if (of.writers.size() < kWriters) {
+        const CompileOptions options{.switches = switches};
         of.writers.insert(of.writers.begin(), std::make_unique<ArrayWriter>(
                                                   problem.graph, problem.axes, options, prices));
       }
@@ -85,50 +86,53 @@ struct LayoutEvaluator::State {
     return *of.writers.back();
   }
 
-  Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
+  Result<Evaluation> Evaluate(const Layouts& layouts, const StepSwitches& switches,
                               Nanos abandon_above) {
     apart.reset();
+    if (!suffices) return Compiled(layouts, switches, /*feedback=*/false);
     if (IsAbove(abandon_above, layouts)) return Evaluation{.abandoned = true};
-    by_compiler = false;
-    ArrayWriter& writer = WriterFor(options, layouts);
+    ArrayWriter& writer = WriterFor(switches, layouts);
     last = &writer;
-    fusion = options.switches.fusion;
+    fusion = switches.fusion;
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     prices.PriceNew();
-    // Both ways, as CompileStep has it.
-    const std::optional<bool> decided = options.switches.gradients_apart;
+    // Both ways, where that is left open.
+    const std::optional<bool> decided = switches.gradients_apart;
     std::optional<Evaluation> in_two;
     if (separable && decided.value_or(true)) {
       ArrayChanges changes(writer);
       if (SeparateGradients(prices, writer, changes)) {
-        PW_ASSIGN(in_two, Simulate(layouts, options, abandon_above, writer, changes));
+        PW_ASSIGN(in_two, Simulate(abandon_above, writer, changes));
       }
     }
     if (decided && in_two) {
-      if (!by_compiler && !in_two->abandoned) apart = true;
+      if (!in_two->abandoned) apart = true;
       return *std::move(in_two);
     }
     // What is longer than a step that fits is not looked at to its end.
     const bool fits = in_two && !in_two->abandoned && in_two->TotalOver() == Bytes(0);
     const Nanos limit = fits ? std::min(abandon_above, in_two->step_time) : abandon_above;
     ArrayChanges changes(writer);
-    PW_ASSIGN(Evaluation together, Simulate(layouts, options, limit, writer, changes));
+    PW_ASSIGN(Evaluation together, Simulate(limit, writer, changes));
     const bool is_apart =
         in_two && !in_two->abandoned && (together.abandoned || in_two->score() < together.score());
-    if (!by_compiler && (is_apart || !together.abandoned)) apart = is_apart;
+    if (is_apart || !together.abandoned) apart = is_apart;
     return is_apart ? *std::move(in_two) : std::move(together);
+  }
+
+  // What arrays cannot say.
+  Result<Evaluation> Compiled(const Layouts& layouts, const StepSwitches& switches, bool feedback) {
+    PW_ASSIGN(Evaluation evaluation, EvaluateCompiled(problem, {layouts, switches}, feedback));
+    apart = evaluation.gradients_apart;
+    return evaluation;
   }
 
   // Of the step that was evaluated last, which is packed again as it is made: the other way may have been the last that
   // was.
   Evaluation Feedback() {
-    PW_CHECK(apart.has_value());
     ArrayChanges changes(*last);
     if (*apart) SeparateGradients(prices, *last, changes);
-    if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, *last, changes);
-    prices.PriceNew();
-    const bool path = problem.policy == SchedulingPolicy::kCriticalPath;
-    PW_CHECK(packer.Pack(last->arrays(), path, problem.policy == SchedulingPolicy::kProgram).ok());
+    PW_CHECK(Pack(*last, changes, /*with_paths=*/false).ok());
     Evaluation evaluation =
         evaluator.EvaluateWithFeedback(packer.packed(), packer.placement(), problem.policy);
     packer.NameOrigins(evaluation.feedback->instances);
@@ -143,18 +147,16 @@ struct LayoutEvaluator::State {
     return floor->Of(layouts) > limit;
   }
 
-  Result<Evaluation> Simulate(const Layouts& layouts, const CompileOptions& options,
-                              Nanos abandon_above, ArrayWriter& writer, ArrayChanges& changes) {
-    const bool fuses = options.switches.fusion > Bytes(0);
-    if (fuses && !FuseAllReduces(options.switches.fusion, prices, writer, changes)) {
-      by_compiler = true;
-      return EvaluateCompiled(problem, layouts, options);
-    }
+  Status Pack(ArrayWriter& writer, ArrayChanges& changes, bool with_paths) {
+    if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, writer, changes);
     prices.PriceNew();
-    const bool with_paths =
-        abandon_above < Nanos(kMaxQuantity) || problem.policy == SchedulingPolicy::kCriticalPath;
-    PW_RETURN_IF_ERROR(
-        packer.Pack(writer.arrays(), with_paths, problem.policy == SchedulingPolicy::kProgram));
+    return packer.Pack(writer.arrays(),
+                       with_paths || problem.policy == SchedulingPolicy::kCriticalPath,
+                       problem.policy == SchedulingPolicy::kProgram);
+  }
+
+  Result<Evaluation> Simulate(Nanos abandon_above, ArrayWriter& writer, ArrayChanges& changes) {
+    PW_RETURN_IF_ERROR(Pack(writer, changes, abandon_above < Nanos(kMaxQuantity)));
     return evaluator.Evaluate(packer.packed(), packer.placement(), problem.policy, abandon_above);
   }
 
@@ -168,7 +170,6 @@ struct LayoutEvaluator::State {
   ArrayWriter* last = nullptr;       // of the last evaluation
   Bytes fusion;                      // its buckets
   std::optional<bool> apart;         // of the last evaluation
-  bool by_compiler = false;          // one of the two ways of this evaluation
 };
 
 LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem)
@@ -177,12 +178,16 @@ LayoutEvaluator::~LayoutEvaluator() = default;
 
 std::optional<bool> LayoutEvaluator::gradients_apart() const { return state_->apart; }
 
+Result<Evaluation> LayoutEvaluator::Evaluate(const Layouts& layouts, const StepSwitches& switches,
+                                             Nanos abandon_above) {
+  return state_->Evaluate(layouts, switches, abandon_above);
+}
+
 Result<Evaluation> LayoutEvaluator::EvaluateWithFeedback(const Layouts& layouts,
-                                                         const CompileOptions& options) {
-  PW_ASSIGN(const Evaluation evaluation, Evaluate(layouts, options));
-  if (state_->suffices && state_->apart) return state_->Feedback();
-  PW_ASSIGN(const CompiledStep compiled, CompileStep(state_->problem, layouts, options));
-  return EvaluateStep(compiled, state_->problem.policy, /*feedback=*/true);
+                                                         const StepSwitches& switches) {
+  if (!state_->suffices) return state_->Compiled(layouts, switches, /*feedback=*/true);
+  PW_RETURN_IF_ERROR(Evaluate(layouts, switches));
+  return state_->Feedback();
 }
 
 bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
@@ -193,16 +198,19 @@ bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
     if (SizeOf(graph.tensor(id).dtype) == 0) return false;
   }
   for (const OpId op : graph.ops()) {
-    if (!graph.op(op).after.empty() || HandsOutViews(graph, op)) return false;
+    if (HandsOutViews(graph, op)) return false;
   }
   return true;
 }
 
-Result<Evaluation> LayoutEvaluator::Evaluate(const Layouts& layouts, const CompileOptions& options,
-                                             Nanos abandon_above) {
-  State& state = *state_;
-  if (!state.suffices) return EvaluateCompiled(state.problem, layouts, options);
-  return state.Evaluate(layouts, options, abandon_above);
+Result<CompiledStep> DecideAndCompile(const LayoutProblem& problem, StepPlan plan) {
+  if (!plan.switches.gradients_apart) {
+    LayoutEvaluator evaluator(problem);
+    // What is wrong with it the compiler says better.
+    (void)evaluator.Evaluate(plan.layouts, plan.switches);
+    plan.switches.gradients_apart = evaluator.gradients_apart();
+  }
+  return CompileStep(problem, plan);
 }
 
 }  // namespace placewright

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "compile/compiler.h"
-#include "plan/layout.h"
+#include "plan/step_plan.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluator.h"
 #include "search/problem/layout_problem.h"
 
@@ -23,27 +23,30 @@ class LayoutEvaluator {
 
   // Layouts that CheckLayouts accepts; `layouts.layouts` only grows from call to call. Exactly those whose step
   // takes longer than `abandon_above` are given up; where their work alone does (search/floors/layout_floor.h),
-  // errors are not looked for. Errors: of the kinds of CompileStep, in other words; a step whose ops of an update
+  // errors are not looked for. Errors: of the kinds of EvaluateCompiled, in other words; a step whose ops of an update
   // would lie apart from the parameter that they serve is not refused.
-  Result<Evaluation> Evaluate(const Layouts& layouts, const CompileOptions& options,
+  Result<Evaluation> Evaluate(const Layouts& layouts, const StepSwitches& switches,
                               Nanos abandon_above = Nanos(kMaxQuantity));
 
-  // Of the last evaluation: whether its gradients are made apart, as CompileStep decides where the switches do not say
-  // it; none where it was given up or failed, or that is left to the compiler.
+  // Of the last evaluation: whether its gradients are made apart, where that was open because the step is then faster, or
+  // needs less memory that there is not; none where it was given up or failed.
   std::optional<bool> gradients_apart() const;
 
   // With what ran where and when, and gradients_apart. What a device waits for is said where the step was compiled.
-  Result<Evaluation> EvaluateWithFeedback(const Layouts& layouts, const CompileOptions& options);
+  Result<Evaluation> EvaluateWithFeedback(const Layouts& layouts, const StepSwitches& switches);
 
-  // Whether that can be done without a graph; else Evaluate compiles. Costs by name,
-  // orders that the graph states, views that an op hands out beside what it makes, and sizes that only
-  // a file knows are left to the compiler.
+  // Whether that can be done without a graph; else there is the slow way, EvaluateCompiled. Costs by name, views that an
+  // op hands out beside what it makes, and sizes that only a file knows are left to it.
   static bool Suffices(const LayoutProblem& problem);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// The step of a plan, with decided what the plan leaves open: where LayoutEvaluator alone is not at hand. Errors: those of
+// both.
+Result<CompiledStep> DecideAndCompile(const LayoutProblem& problem, StepPlan plan);
 
 }  // namespace placewright
 

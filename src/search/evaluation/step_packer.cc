@@ -20,8 +20,11 @@ void EndRow(Csr<Row, Item>& rows) {
   rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
 }
 
-Nanos TimeOfHalf(ArrayHalf half, double share, Nanos whole) {
-  const Nanos first = TimeOfFirst(whole, share);
+// Of an op that makes its gradients beside another one: the input's, or the rest.
+Nanos TimeOfHalf(ArrayHalf half, bool of_input, const PartFlops& flops, Nanos whole) {
+  const bool input_first = of_input == (half == ArrayHalf::kFirst);
+  const Nanos first = TimeOfFirst(whole, input_first ? ShareOfFirst(flops.input, flops.rest)
+                                                     : ShareOfFirst(flops.rest, flops.input));
   return half == ArrayHalf::kFirst ? first : whole - first;
 }
 
@@ -137,7 +140,7 @@ Status StepPacker::CollectOps(const StepArrays& arrays) {
     row.origin = op.origin;
     row.part = op.part;
     row.half = op.half;
-    row.share = op.share;
+    row.of_input = op.of_input;
     placement[ops] = op.device;
     ++ops;
     if (op.origin.valid() && is_gpu_[op.device.index()]) CountDevice(op.origin, op.device);
@@ -235,7 +238,7 @@ Status StepPacker::AddTimes() {
       packed_.any_workspace |= workspace > 0;
     }
     const bool whole = op.half == ArrayHalf::kNone;
-    times[i] = (whole ? time : TimeOfHalf(op.half, op.share, time)).count;
+    times[i] = (whole ? time : TimeOfHalf(op.half, op.of_input, prices_.flops(part), time)).count;
     min_times[i] = times[i];
     workspaces[i] = workspace;
   }

@@ -47,7 +47,7 @@ class StepPacker {
     OpId origin;
     PricedPartId part;
     ArrayHalf half;
-    double share;
+    bool of_input;
   };
   // What an op writes, or what is there before.
   struct Version {
@@ -137,9 +137,9 @@ class StepPacker {
   std::vector<int32_t> kind_of_;  // by device
   std::vector<char> is_gpu_;
   // Rows behind the end of the step are of no meaning, here and in what is packed.
-  std::vector<ExecOp> exec_;        // by exec op
-  std::vector<int32_t> gpus_of_;    // by op of the original and kind: how many have an instance
-  std::vector<char> seen_;          // by op of the original and device
+  std::vector<ExecOp> exec_;      // by exec op
+  std::vector<int32_t> gpus_of_;  // by op of the original and kind: how many have an instance
+  std::vector<char> seen_;        // by op of the original and device
   SlowestOfMany slowest_;
   IdVector<StorageId, StorageId> number_of_;  // by storage of the arrays
   IdVector<StorageId, Storage> storages_;     // by number

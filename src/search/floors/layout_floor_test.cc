@@ -36,9 +36,9 @@ TEST(LayoutFloor, IsNeverAboveDrawnSteps) {
         layouts.of_group.push_back(LayoutId(layouts.layouts.size()));
         layouts.layouts.push_back(choice[tiny.random.Below(choice.size())]);
       }
-      CompileOptions options;
-      options.switches.local_batch_norm = tiny.random.Below(4) == 0;
-      const Result<Evaluation> step = EvaluateCompiled(*tiny.layouts, layouts, options);
+      StepSwitches switches;
+      switches.local_batch_norm = tiny.random.Below(4) == 0;
+      const Result<Evaluation> step = EvaluateCompiled(*tiny.layouts, {layouts, switches});
       if (!step.ok()) continue;
       ++compared;
       EXPECT_LE(floor.Of(layouts), step.value().step_time);
@@ -55,7 +55,7 @@ TEST(LayoutFloor, IsNearTheStepOfOneDevice) {
     Layouts layouts;
     layouts.layouts = {{AxisId(), {{DeviceId(0), 0, 0}}}};
     layouts.of_group = IdVector<GroupId, LayoutId>(tiny.layouts->graph.group_count(), LayoutId(0));
-    const Result<Evaluation> step = EvaluateCompiled(*tiny.layouts, layouts, {});
+    const Result<Evaluation> step = EvaluateCompiled(*tiny.layouts, {layouts, {}});
     if (!step.ok()) continue;
     floors += static_cast<double>(LayoutFloor(*tiny.layouts).Of(layouts).count);
     steps += static_cast<double>(step.value().step_time.count);
@@ -124,7 +124,7 @@ TEST(LayoutFloor, TakesMeasuredTimesOfGpusAsTheyAre) {
           .Take();
   const Layouts layouts = HalvedBy(*problem, 64);
   ASSERT_EQ(layouts.layouts.size(), 1u);
-  const Nanos step = EvaluateCompiled(*problem, layouts, {}).Take().step_time;
+  const Nanos step = EvaluateCompiled(*problem, {layouts, {}}).Take().step_time;
   EXPECT_EQ(step, Nanos(5'000'000));
   EXPECT_LE(LayoutFloor(*problem).Of(layouts), step);
   LayoutEvaluator evaluator(*problem);
@@ -154,7 +154,7 @@ TEST(LayoutFloor, KnowsThatOnlyStatisticsMayBeWanted) {
       LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
   const Layouts layouts = HalvedBy(*problem, 512);
   ASSERT_EQ(layouts.layouts.size(), 1u);
-  const Nanos step = EvaluateCompiled(*problem, layouts, {}).Take().step_time;
+  const Nanos step = EvaluateCompiled(*problem, {layouts, {}}).Take().step_time;
   EXPECT_LE(LayoutFloor(*problem).Of(layouts), step);
 }
 
@@ -190,7 +190,7 @@ TEST(LayoutFloor, KnowsThatViewsMayLieOtherwise) {
   const Layouts layouts = HalvedBy(*problem, 4);
   ASSERT_EQ(layouts.layouts.size(), 1u);
   EXPECT_LE(LayoutFloor(*problem).Of(layouts),
-            EvaluateCompiled(*problem, layouts, {}).Take().step_time);
+            EvaluateCompiled(*problem, {layouts, {}}).Take().step_time);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "search/evaluation/compiled_step.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_layout_optimum.h"
 #include "search/layouts/test_steps.h"
 
@@ -67,9 +67,9 @@ int CompareDrawnSteps(uint64_t seeds, bool measured) {
         layouts.of_group.push_back(LayoutId(layouts.layouts.size()));
         layouts.layouts.push_back(choice[tiny.random.Below(choice.size())]);
       }
-      CompileOptions options;
-      options.switches.local_batch_norm = tiny.random.Below(4) == 0;
-      const Result<CompiledStep> compiled = CompileStep(problem, layouts, options);
+      StepSwitches switches;
+      switches.local_batch_norm = tiny.random.Below(4) == 0;
+      const Result<CompiledStep> compiled = DecideAndCompile(problem, {layouts, switches});
       if (!compiled.ok()) continue;
       ++compared;
       SCOPED_TRACE("seed " + std::to_string(seed));

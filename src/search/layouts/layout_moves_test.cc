@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "search/evaluation/compiled_step.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_steps.h"
 #include "search/layouts/test_tiny_steps.h"
 
@@ -206,7 +206,7 @@ TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
       EXPECT_EQ(GroupsChanged(first, second), found);
       both += firsts > 0 && seconds > 0 ? 1 : 0;
       split_groups += static_cast<int>(found);
-      EXPECT_TRUE(CompileStep(*tiny.layouts, PlanOf(book, split)).ok());
+      EXPECT_TRUE(DecideAndCompile(*tiny.layouts, PlanOf(book, split)).ok());
     }
   }
   EXPECT_GT(split_groups, 60);

@@ -101,7 +101,7 @@ TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
       EXPECT_LE(found, of_speed.value().step_time) << seed;
     }
     const StepPlan start = ResolvePlan(*tiny.layouts, even).Take();
-    const CompiledStep compiled = CompileStep(*tiny.layouts, start).Take();
+    const CompiledStep compiled = DecideAndCompile(*tiny.layouts, start).Take();
     const auto candidates =
         SfbCandidates(*tiny.layouts, start, InstancesOf(*tiny.layouts, compiled));
     for (const StepPlan& plan : candidates.value()) {

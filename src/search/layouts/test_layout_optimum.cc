@@ -83,9 +83,9 @@ std::optional<LayoutOptimum> BestOfLayouts(const LayoutProblem& problem, int64_t
     tried.of_group = {};
     for (size_t g = 0; g < groups; ++g) tried.of_group.push_back(LayoutId(first[g] + digits[g]));
     for (const bool broadcasts : {true, false}) {
-      CompileOptions options;
-      options.switches.broadcasts = broadcasts;
-      const Result<Evaluation> evaluation = EvaluateCompiled(problem, tried, options);
+      StepSwitches switches;
+      switches.broadcasts = broadcasts;
+      const Result<Evaluation> evaluation = EvaluateCompiled(problem, {tried, switches});
       if (!evaluation.ok()) continue;
       const Score score = evaluation.value().score();
       if (!optimum.best || score < *optimum.best) optimum.best = score;

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "plan/layout_spec.h"
-#include "search/evaluation/compiled_step.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/problem/layout_problem.h"
 
 namespace placewright {
@@ -14,7 +14,7 @@ namespace placewright {
 inline Result<CompiledStep> CompileSpec(const LayoutProblem& problem,
                                         const DistributionSpec& spec) {
   PW_ASSIGN(const StepPlan plan, ResolvePlan(problem, spec));
-  return CompileStep(problem, plan);
+  return DecideAndCompile(problem, plan);
 }
 
 inline Result<Evaluation> EvaluateSpec(const LayoutProblem& problem, const DistributionSpec& spec) {

@@ -11,7 +11,7 @@
 #include "cost/signature.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
-#include "search/evaluation/compiled_step.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_layout_optimum.h"
 
 namespace placewright {
@@ -253,7 +253,7 @@ void DrawnProblem::Measure() {
       drawn.of_group.push_back(LayoutId(drawn.layouts.size()));
       drawn.layouts.push_back(choice[random.Below(choice.size())]);
     }
-    const Result<CompiledStep> compiled = CompileStep(*layouts, drawn, {});
+    const Result<CompiledStep> compiled = DecideAndCompile(*layouts, {drawn, {}});
     if (!compiled.ok()) continue;
     const Graph& step = compiled.value().step.graph;
     for (const OpId op : step.ops()) {

@@ -89,7 +89,7 @@ class SfbSearchTest : public ::testing::Test {
   }
 
   ReplicatedStep StepOf() const {
-    const CompiledStep compiled = CompileStep(*problem_, plan_).Take();
+    const CompiledStep compiled = DecideAndCompile(*problem_, plan_).Take();
     std::vector<ReplicatedStep> steps =
         FindReplicatedSteps(*problem_, plan_.layouts, false, InstancesOf(*problem_, compiled));
     EXPECT_EQ(steps.size(), 1U);
@@ -103,7 +103,7 @@ class SfbSearchTest : public ::testing::Test {
   }
 
   int64_t OpsOfType(const StepPlan& plan, const std::string& type) const {
-    const CompiledStep compiled = CompileStep(*problem_, plan).Take();
+    const CompiledStep compiled = DecideAndCompile(*problem_, plan).Take();
     int64_t count = 0;
     for (const OpId op : compiled.step.graph.ops()) {
       count += compiled.step.graph.op(op).type == type ? 1 : 0;

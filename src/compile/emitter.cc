@@ -1,4 +1,4 @@
-#include "compile/array_emitter.h"
+#include "compile/emitter.h"
 
 #include <algorithm>
 #include <bit>
@@ -27,12 +27,20 @@ void AppendWide(int64_t number, std::vector<int32_t>& key) {
 
 }  // namespace
 
-Phase ArrayEmitter::PhaseOf(TensorId like) const {
+Emitter::Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, PartPrices& prices,
+                 StepArrays& arrays)
+    : original_(original), kinds_(kinds), prices_(prices), arrays_(arrays) {
+  for (const OpId op : original.ops()) {
+    if (!original.op(op).after.empty()) ordered_.push_back(op);
+  }
+}
+
+Phase Emitter::PhaseOf(TensorId like) const {
   const OpId maker = producer(like);
   return maker.valid() ? arrays_.ops[maker].phase : Phase::kForward;
 }
 
-std::span<const PartInput> ArrayEmitter::TakeInputs(std::span<const TensorId> inputs) {
+std::span<const PartInput> Emitter::TakeInputs(std::span<const TensorId> inputs) {
   types_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto first =
@@ -45,9 +53,8 @@ std::span<const PartInput> ArrayEmitter::TakeInputs(std::span<const TensorId> in
   return types_;
 }
 
-Status ArrayEmitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inputs,
-                                 DeviceId device, const std::vector<OpId>& after,
-                                 const MakeSpec& make, std::vector<TensorId>& made) {
+Status Emitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inputs,
+                            DeviceId device, const MakeSpec& make, std::vector<TensorId>& made) {
   key_.clear();
   key_.insert(key_.end(), {kInstanceKey, kinds_[key.op], key.axis.value(), key.split.value()});
   AppendWide(key.length, key_);
@@ -58,12 +65,11 @@ Status ArrayEmitter::AddInstance(const InstanceKey& key, std::span<const TensorI
     last_key_.swap(key_);
   }
   Add(last_part_, inputs, device, key.op, original_.op(key.op).phase, /*own=*/true, made);
-  for (const OpId earlier : after) arrays_.after.emplace_back(earlier, last());
   return Ok();
 }
 
 // All that its arguments say, since views among these lie where they say.
-void ArrayEmitter::AppendValue(const Value& value) {
+void Emitter::AppendValue(const Value& value) {
   key_.push_back(static_cast<int32_t>(value.variant().index()));
   if (const bool* flag = value.AsBool()) key_.push_back(*flag ? 1 : 0);
   if (const int64_t* number = value.AsInt()) AppendWide(*number, key_);
@@ -76,14 +82,14 @@ void ArrayEmitter::AppendValue(const Value& value) {
   }
 }
 
-void ArrayEmitter::AppendArguments(const std::vector<Value>& args) {
+void Emitter::AppendArguments(const std::vector<Value>& args) {
   if (!prices_.tells_arguments_apart()) return;
   for (const Value& value : args) AppendValue(value);
 }
 
-void ArrayEmitter::AppendText(std::string_view text) { key_.push_back(prices_.WordOf(text)); }
+void Emitter::AppendText(std::string_view text) { key_.push_back(prices_.WordOf(text)); }
 
-PricedPartId ArrayEmitter::PartOf(OpSpec& spec, bool in_kernel) {
+PricedPartId Emitter::PartOf(OpSpec& spec, bool in_kernel) {
   key_ = {in_kernel ? kInKernelKey : kPartKey, prices_.WordOf(spec.type),
           static_cast<int32_t>(spec.outputs.size()), static_cast<int32_t>(spec.inputs.size()),
           static_cast<int32_t>(spec.args.size())};
@@ -102,34 +108,39 @@ PricedPartId ArrayEmitter::PartOf(OpSpec& spec, bool in_kernel) {
       key_, types, [&] { return std::move(spec); }, in_kernel);
 }
 
-OpId ArrayEmitter::AddCopyOf(OpId op) {
+OpId Emitter::AddCopyOf(OpId op) {
   const OpId id = Take(block().ops, used_ops_, free_ops_, arrays_.ops);
   arrays_.ops[id] = arrays_.ops[op];
   last_ = id;
   return id;
 }
 
-TensorId ArrayEmitter::AddView(OpSpec spec, TensorId like, DeviceId device) {
+TensorId Emitter::AddView(OpSpec spec, TensorId like, DeviceId device) {
   const std::vector<TensorId> inputs = spec.inputs;
   const PricedPartId part = PartOf(spec);
-  return AddOne(part, inputs, device, OpId(), PhaseOf(like));
+  const TensorId made = AddOne(part, inputs, device, OpId(), PhaseOf(like));
+  Name(ArrayName::kLike, like);
+  return made;
 }
 
-Result<std::vector<TensorId>> ArrayEmitter::AddOfPart(OpSpec spec, std::string_view,
-                                                      DeviceId device, OpId origin,
-                                                      const std::vector<OpId>& after,
-                                                      bool in_kernel) {
+void Emitter::Name(ArrayName name, TensorId like) {
+  arrays_.ops[last_].name = name;
+  arrays_.ops[last_].like = like;
+}
+
+Result<std::vector<TensorId>> Emitter::AddOfPart(OpSpec spec, bool main, DeviceId device,
+                                                 OpId origin, bool in_kernel) {
   const std::vector<TensorId> inputs = spec.inputs;
   const PricedPartId part = PartOf(spec, in_kernel);
   std::vector<TensorId> made;
   Add(part, inputs, device, origin, original_.op(origin).phase, /*own=*/true, made);
-  for (const OpId earlier : after) arrays_.after.emplace_back(earlier, last());
+  Name(main ? ArrayName::kMain : ArrayName::kPart);
   return made;
 }
 
-Result<TensorId> ArrayEmitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
-                                       std::vector<Value> args, std::vector<int64_t> shape,
-                                       TensorId like, DeviceId device) {
+Result<TensorId> Emitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
+                                  std::vector<Value> args, std::vector<int64_t> shape,
+                                  TensorId like, DeviceId device) {
   const PartTypeId made_type = prices_.ContiguousType(dtype(like), shape);
   key_ = {kLikeKey, prices_.WordOf(type), made_type.value()};
   AppendArguments(args);
@@ -141,11 +152,13 @@ Result<TensorId> ArrayEmitter::AddLike(std::string_view type, std::vector<Tensor
     spec.outputs = {{.dtype = prices_.type(made_type).dtype, .shape = std::move(shape)}};
     return spec;
   });
-  return AddOne(part, inputs, device, OpId(), PhaseOf(like));
+  const TensorId made = AddOne(part, inputs, device, OpId(), PhaseOf(like));
+  Name(ArrayName::kLike, like);
+  return made;
 }
 
-Result<OpId> ArrayEmitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
-                                     std::vector<Value> args, DeviceId device) {
+Result<OpId> Emitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
+                                std::vector<Value> args, DeviceId device) {
   key_ = {kReaderKey, prices_.WordOf(type)};
   AppendArguments(args);
   const auto types = TakeInputs(inputs);
@@ -157,15 +170,18 @@ Result<OpId> ArrayEmitter::AddReader(std::string_view type, std::vector<TensorId
   });
   made_.clear();
   Add(part, inputs, device, OpId(), PhaseOf(inputs.front()), /*own=*/false, made_);
+  Name(ArrayName::kLike, inputs.front());
   return last();
 }
 
-Result<TensorId> ArrayEmitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
+Result<TensorId> Emitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
   const ArrayOp like = arrays_.ops[producer(view)];
-  return AddOne(like.part, {&base, 1}, device, like.origin, like.phase);
+  const TensorId made = AddOne(like.part, {&base, 1}, device, like.origin, like.phase);
+  Name(ArrayName::kView, view);
+  return made;
 }
 
-Result<TensorId> ArrayEmitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
+Result<TensorId> Emitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
   std::vector<TensorId> inputs = {written};
   if (value.valid()) inputs.push_back(value);
   key_ = {kOverwriteKey};
@@ -180,11 +196,13 @@ Result<TensorId> ArrayEmitter::Overwrite(TensorId written, TensorId value, Devic
     spec.outputs = {output};
     return spec;
   });
-  return AddOne(part, inputs, device, OpId(), PhaseOf(written));
+  const TensorId made = AddOne(part, inputs, device, OpId(), PhaseOf(written));
+  Name(ArrayName::kLike, written);
+  return made;
 }
 
-Result<TensorId> ArrayEmitter::AddInput(TensorId original, DeviceId, const AxisPlace& place,
-                                        Interval interval) {
+Result<TensorId> Emitter::AddInput(TensorId original, DeviceId device, const AxisPlace& place,
+                                   Interval interval) {
   const Tensor& like = original_.tensor(original);
   PartTypeId type;
   if (place.dimension < 0) {
@@ -215,10 +233,17 @@ Result<TensorId> ArrayEmitter::AddInput(TensorId original, DeviceId, const AxisP
     own_tails_.swap(no_tails);
   }
   place_ = of_op;
+  inputs_[made] = {original, device, place, interval};
   return made;
 }
 
-Status ArrayEmitter::Join(std::vector<OpId> members) {
+Status Emitter::JoinMakers(const std::vector<TensorId>& made) {
+  std::vector<OpId> members;
+  for (const TensorId id : made) members.push_back(producer(id));
+  return Join(std::move(members));
+}
+
+Status Emitter::Join(std::vector<OpId> members) {
   const std::string_view type = prices_.part(arrays_.ops[members.front()].part).op.type;
   const std::optional<CollectiveKind> kind = CollectiveKindOf(type);
   PW_CHECK(kind.has_value());
@@ -248,8 +273,8 @@ Status ArrayEmitter::Join(std::vector<OpId> members) {
 }
 
 template <class Number, class Pool>
-Number ArrayEmitter::Take(std::vector<Number>& numbers, size_t& used, std::vector<Number>& free,
-                          Pool& pool) {
+Number Emitter::Take(std::vector<Number>& numbers, size_t& used, std::vector<Number>& free,
+                     Pool& pool) {
   if (used < numbers.size()) return numbers[used++];
   ++used;
   if (free.empty()) {
@@ -262,7 +287,7 @@ Number ArrayEmitter::Take(std::vector<Number>& numbers, size_t& used, std::vecto
   return numbers.back();
 }
 
-TensorId ArrayEmitter::AddTensor(const ArrayTensor& tensor, bool own) {
+TensorId Emitter::AddTensor(const ArrayTensor& tensor, bool own) {
   ArrayBlock::Numbers& numbers = own ? block().own : block().fetched;
   size_t& used = (own ? used_own_ : used_fetched_).tensors;
   const TensorId id = Take(numbers.tensors, used, free_.tensors, arrays_.tensors);
@@ -270,7 +295,7 @@ TensorId ArrayEmitter::AddTensor(const ArrayTensor& tensor, bool own) {
   return id;
 }
 
-ArrayVersionId ArrayEmitter::AddVersion(const ArrayVersion& version, bool own) {
+ArrayVersionId Emitter::AddVersion(const ArrayVersion& version, bool own) {
   ArrayBlock::Numbers& numbers = own ? block().own : block().fetched;
   size_t& used = (own ? used_own_ : used_fetched_).versions;
   const ArrayVersionId id = Take(numbers.versions, used, free_.versions, arrays_.versions);
@@ -279,7 +304,7 @@ ArrayVersionId ArrayEmitter::AddVersion(const ArrayVersion& version, bool own) {
 }
 
 // With its first content.
-StorageId ArrayEmitter::AddStorage(ArrayStorage storage, OpId writer, bool own) {
+StorageId Emitter::AddStorage(ArrayStorage storage, OpId writer, bool own) {
   ArrayBlock::Numbers& numbers = own ? block().own : block().fetched;
   size_t& used = (own ? used_own_ : used_fetched_).storages;
   const std::vector<ArrayVersionId>& tails = own ? own_tails_ : fetched_tails_;
@@ -291,7 +316,7 @@ StorageId ArrayEmitter::AddStorage(ArrayStorage storage, OpId writer, bool own) 
 }
 
 // One more version, unless the op has made one already.
-void ArrayEmitter::Write(OpId op, StorageId id, bool own) {
+void Emitter::Write(OpId op, StorageId id, bool own) {
   const ArrayVersionId newest = arrays_.NewestAt(id, place_);
   const bool first = newest == arrays_.storages[id].first;
   if (!first && arrays_.versions[newest].writer == op) return;
@@ -302,7 +327,7 @@ void ArrayEmitter::Write(OpId op, StorageId id, bool own) {
   if (other) block().overwrites.push_back(version);
 }
 
-void ArrayEmitter::Unlink(ArrayVersionId id) {
+void Emitter::Unlink(ArrayVersionId id) {
   ArrayVersionId version = arrays_.storages[arrays_.versions[id].storage].first;
   while (version.valid() && arrays_.versions[version].next != id) {
     version = arrays_.versions[version].next;
@@ -310,14 +335,13 @@ void ArrayEmitter::Unlink(ArrayVersionId id) {
   if (version.valid()) SetNext(version, arrays_.versions[id].next);
 }
 
-void ArrayEmitter::SetNext(ArrayVersionId version, ArrayVersionId next) {
+void Emitter::SetNext(ArrayVersionId version, ArrayVersionId next) {
   if (recording_) kept_.versions.emplace_back(version, arrays_.versions[version]);
   arrays_.versions[version].next = next;
 }
 
-TensorId ArrayEmitter::MakeOutput(PricedPartId part_id, size_t output,
-                                  std::span<const TensorId> inputs, OpId op, OpId origin,
-                                  DeviceId device, bool own) {
+TensorId Emitter::MakeOutput(PricedPartId part_id, size_t output, std::span<const TensorId> inputs,
+                             OpId op, OpId origin, DeviceId device, bool own) {
   const PartOutput& spec = prices_.part(part_id).outputs[output];
   if (spec.alias == AliasKind::kFresh) {
     const PartTypeId type = spec.type;
@@ -338,15 +362,15 @@ TensorId ArrayEmitter::MakeOutput(PricedPartId part_id, size_t output,
       own);
 }
 
-TensorId ArrayEmitter::AddOne(PricedPartId part, std::span<const TensorId> inputs, DeviceId device,
-                              OpId origin, Phase phase) {
+TensorId Emitter::AddOne(PricedPartId part, std::span<const TensorId> inputs, DeviceId device,
+                         OpId origin, Phase phase) {
   made_.clear();
   Add(part, inputs, device, origin, phase, /*own=*/false, made_);
   return made_.front();
 }
 
-void ArrayEmitter::Add(PricedPartId part_id, std::span<const TensorId> inputs, DeviceId device,
-                       OpId origin, Phase phase, bool own, std::vector<TensorId>& made) {
+void Emitter::Add(PricedPartId part_id, std::span<const TensorId> inputs, DeviceId device,
+                  OpId origin, Phase phase, bool own, std::vector<TensorId>& made) {
   const PricedPart& part = prices_.part(part_id);
   const OpId id = Take(block().ops, used_ops_, free_ops_, arrays_.ops);
   last_ = id;
@@ -381,6 +405,18 @@ void ArrayEmitter::Add(PricedPartId part_id, std::span<const TensorId> inputs, D
   op.made.end = static_cast<int32_t>(arrays_.made.size());
   op.written.end = static_cast<int32_t>(arrays_.written.size());
   arrays_.ops[id] = op;
+}
+
+std::vector<Value> References(size_t count) {
+  std::vector<Value> args;
+  for (size_t i = 0; i < count; ++i) args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+  return args;
+}
+
+Value IntegerList(const std::vector<int64_t>& numbers) {
+  Value::List list;
+  for (const int64_t number : numbers) list.push_back(Value(number));
+  return Value(list);
 }
 
 }  // namespace placewright

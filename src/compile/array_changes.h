@@ -1,16 +1,31 @@
-// The compiler's passes over a whole step, on arrays: what rewrites/separate_gradients.h and
-// rewrites/fuse_all_reduces.h do to the graph.
-#ifndef PLACEWRIGHT_COMPILE_ARRAY_PASSES_H_
-#define PLACEWRIGHT_COMPILE_ARRAY_PASSES_H_
+// What passes over a whole step (rewrites/) need of its arrays: who reads what, and changes that are taken back.
+#ifndef PLACEWRIGHT_COMPILE_ARRAY_CHANGES_H_
+#define PLACEWRIGHT_COMPILE_ARRAY_CHANGES_H_
 
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "base/units.h"
 #include "compile/array_writer.h"
 #include "compile/step_arrays.h"
 
 namespace placewright {
+
+// Who reads each tensor, in the order of the ops.
+class ArrayReaders {
+ public:
+  explicit ArrayReaders(const StepArrays& arrays);
+
+  std::span<const OpId> Of(TensorId tensor) const {
+    return std::span(readers_).subspan(
+        static_cast<size_t>(first_[tensor.index()]),
+        static_cast<size_t>(first_[tensor.index() + 1] - first_[tensor.index()]));
+  }
+
+ private:
+  std::vector<int32_t> first_;
+  std::vector<OpId> readers_;
+};
 
 // What passes have changed, to be taken back: the last one first.
 class ArrayChanges {
@@ -24,7 +39,7 @@ class ArrayChanges {
   ArrayTensor& Change(TensorId id) { return Keep(tensors_, id, arrays_.tensors[id]); }
   ArrayVersion& Change(ArrayVersionId id) { return Keep(versions_, id, arrays_.versions[id]); }
   ArrayRead& ChangeRead(size_t row) { return Keep(reads_, row, arrays_.reads[row]); }
-  // Before the order of ops, or what is joined, changes. Orders beside it are only added.
+  // Before the order of ops, what is joined, or orders beside it change.
   void KeepOrder();
 
  private:
@@ -36,24 +51,17 @@ class ArrayChanges {
 
   ArrayWriter& writer_;
   StepArrays& arrays_;
-  const size_t reads_before_, made_before_, written_before_, members_before_, after_before_;
+  const size_t reads_before_, made_before_, written_before_, members_before_;
   bool order_kept_ = false;
   std::vector<OpId> order_;
   std::vector<CollectiveId> joined_;
+  std::vector<std::pair<OpId, OpId>> after_;
   std::vector<std::pair<OpId, ArrayOp>> ops_;
   std::vector<std::pair<TensorId, ArrayTensor>> tensors_;
   std::vector<std::pair<ArrayVersionId, ArrayVersion>> versions_;
   std::vector<std::pair<size_t, ArrayRead>> reads_;
 };
 
-// Returns whether any gradients are made apart now.
-bool SeparateGradients(const PartPrices& prices, ArrayWriter& writer, ArrayChanges& changes);
-
-// False: a gradient that is summed is written in place later, which only the graph can express; the arrays are as
-// they were.
-bool FuseAllReduces(Bytes limit, const PartPrices& prices, ArrayWriter& writer,
-                    ArrayChanges& changes);
-
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_COMPILE_ARRAY_PASSES_H_
+#endif  // PLACEWRIGHT_COMPILE_ARRAY_CHANGES_H_
