@@ -57,7 +57,7 @@ ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const Compil
 void ArrayWriter::Restart() {
   arrays_ = {};
   store_ = std::make_unique<FetchStore>(graph_.tensor_count(), /*keeps_users=*/!once_);
-  emitter_ = std::make_unique<Emitter>(graph_, kinds_, prices_, arrays_);
+  emitter_ = std::make_unique<Emitter>(graph_, kinds_, prices_, arrays_, once_);
   writer_ = std::make_unique<StepWriter>(graph_, axes_, options_, *emitter_, *store_);
   marked_.assign(static_cast<size_t>(place_behind()), 1);
   rows_ = 0;

@@ -36,6 +36,11 @@ class ArrayWriter {
   // The step, laid out like that. `layouts.layouts` only grows from call to call. Layouts are not checked, and
   // new parts have no prices yet. Errors: those of Compile, of the instances.
   Status Write(const Layouts& layouts);
+  // It is not called again: what was kept for that is given up.
+  void Finish() {
+    writer_.reset();
+    store_.reset();
+  }
   // How many groups have another layout in what was written last, or before that; all where nothing was.
   size_t DistanceTo(const Layouts& layouts) const;
   // The last one.

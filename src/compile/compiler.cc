@@ -16,6 +16,7 @@ Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const
   PartPrices parts(cluster, {}, graph.batch(), /*by_arguments=*/true);
   ArrayWriter writer(graph, axes, options, parts, /*once=*/true);
   PW_RETURN_IF_ERROR(writer.Write(layouts));
+  writer.Finish();
   GraphPrinter printer(graph, parts, writer);
   ArrayChanges changes(writer);
   if (options.switches.gradients_apart.value_or(true)) SeparateGradients(parts, writer, changes);

@@ -28,8 +28,12 @@ void AppendWide(int64_t number, std::vector<int32_t>& key) {
 }  // namespace
 
 Emitter::Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, PartPrices& prices,
-                 StepArrays& arrays)
-    : original_(original), kinds_(kinds), prices_(prices), arrays_(arrays) {
+                 StepArrays& arrays, bool keeps_inputs)
+    : original_(original),
+      kinds_(kinds),
+      keeps_inputs_(keeps_inputs),
+      prices_(prices),
+      arrays_(arrays) {
   for (const OpId op : original.ops()) {
     if (!original.op(op).after.empty()) ordered_.push_back(op);
   }
@@ -233,7 +237,7 @@ Result<TensorId> Emitter::AddInput(TensorId original, DeviceId device, const Axi
     own_tails_.swap(no_tails);
   }
   place_ = of_op;
-  inputs_[made] = {original, device, place, interval};
+  if (keeps_inputs_) inputs_[made] = {original, device, place, interval};
   return made;
 }
 

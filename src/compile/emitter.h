@@ -32,9 +32,10 @@ struct InstanceKey {
 
 class Emitter {
  public:
-  // Writes into `arrays`, which are empty or its own. `kinds`: of the original's ops (op_kinds.h).
+  // Writes into `arrays`, which are empty or its own. `kinds`: of the original's ops (op_kinds.h). `keeps_inputs`: what
+  // inputs are is asked for.
   Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, PartPrices& prices,
-          StepArrays& arrays);
+          StepArrays& arrays, bool keeps_inputs);
 
   // What follows belongs to the block at this place: blocks may be written again, in any order. What it had is
   // taken back. Inputs that are read by ops belong to the block at place 0.
@@ -94,7 +95,7 @@ class Emitter {
   DeviceId device(OpId id) const { return arrays_.ops[id].device; }
   OpId last() const { return last_; }  // the op that was added last
   const Cluster& cluster() const { return prices_.cluster(); }
-  // What inputs are of the original's, by the tensors that were added last.
+  // What an input is of the original's.
   struct Input {
     TensorId original;
     DeviceId device;
@@ -179,6 +180,7 @@ class Emitter {
   const Graph& original_;
   std::vector<OpId> ordered_;  // of its ops: what states an order beside its edges
   const IdVector<OpId, int32_t>& kinds_;
+  const bool keeps_inputs_;
   PartPrices& prices_;
   StepArrays& arrays_;
   std::vector<ArrayBlock> blocks_;

@@ -162,7 +162,7 @@ Status GraphPrinter::AddInputs() {
   for (const TensorId id : inputs_) {
     const Emitter::Input& input = writer_.emitter().input(id);
     const Tensor& like = original_.tensor(input.original);
-    PW_ASSIGN(printed_[id], builder_.AddInput(labels_[id].name, like.kind, like.dtype,
+    PW_ASSIGN(printed_[id], builder_.AddInput(std::move(labels_[id].name), like.kind, like.dtype,
                                               parts_.type(arrays_.tensors[id].type).shape));
     if (like.below > 0) builder_.SetBelow(printed_[id], like.below);
     step_.inputs.push_back({input.original, printed_[id], input.place, input.interval});
@@ -174,8 +174,9 @@ Status GraphPrinter::AddInputs() {
 void GraphPrinter::NameChanges() {
   names_.resize(arrays_.ops.size());
   modules_.resize(arrays_.ops.size());
+  labels_.resize(arrays_.tensors.size());
   added_ = IdVector<OpId, bool>(arrays_.ops.size(), false);
-  std::vector<std::string> names;
+  std::vector<std::pair<OpId, std::string>> names;
   std::unordered_set<std::string_view> taken;
   for (const OpId id : arrays_.order) {
     const ArrayOp& op = arrays_.ops[id];
@@ -185,18 +186,27 @@ void GraphPrinter::NameChanges() {
         for (const Label& label : labels_) taken.insert(label.name);
       }
       modules_[id] = original_.op(op.origin).module;
-      names.push_back(NameOfHalf(op, taken));
+      names.emplace_back(id, NameOfHalf(op, taken));
     } else if (names_[id].empty()) {
       added_[id] = true;
       const std::string_view type = parts_.part(op.part).op.type;
       const Label& like = labels_[op.like];
       if (type == kUnpack) modules_[id] = like.module;
-      names.push_back(like.name + (type == kUnpack ? "" : type == kPack ? ".pack" : ".fused"));
-    } else {
-      names.push_back(names_[id]);
+      names.emplace_back(id, like.name + (type == kUnpack ? ""
+                                          : type == kPack ? ".pack"
+                                                          : ".fused"));
     }
   }
-  for (size_t i = 0; i < names.size(); ++i) names_[arrays_.order[i]] = std::move(names[i]);
+  for (auto& [id, name] : names) {
+    const ArrayOp& op = arrays_.ops[id];
+    const PricedPart& part = parts_.part(op.part);
+    size_t output = op.of_input ? 0 : 1;
+    for (const TensorId made : arrays_.MadeBy(op)) {
+      const bool half = op.half != ArrayHalf::kNone;
+      labels_[made].name = half ? fmt::format("{}:{}", name, ResultOf(part, output++)) : name;
+    }
+    names_[id] = std::move(name);
+  }
 }
 
 // "y_backward@gpu1" becomes "y_backward.weight@gpu1".
@@ -221,16 +231,13 @@ void GraphPrinter::SetHalf(const ArrayOp& op, OpSpec& spec) const {
   } else {
     spec.outputs.erase(spec.outputs.begin());
   }
-  for (OutputSpec& output : spec.outputs) {
-    output.name = fmt::format("{}:{}", spec.name, output.output_index);
-  }
 }
 
-OpSpec GraphPrinter::SpecOf(OpId id) const {
+OpSpec GraphPrinter::SpecOf(OpId id) {
   const ArrayOp& op = arrays_.ops[id];
   const PricedPart& part = parts_.part(op.part);
   OpSpec spec;
-  spec.name = names_[id];
+  spec.name = std::move(names_[id]);
   spec.type = std::string(part.op.type);
   spec.phase = op.phase;
   if (modules_[id].valid()) spec.module = original_.module_path(modules_[id]);
@@ -250,6 +257,9 @@ OpSpec GraphPrinter::SpecOf(OpId id) const {
     spec.outputs.push_back(std::move(made));
   }
   if (op.half != ArrayHalf::kNone) SetHalf(op, spec);
+  for (size_t i = 0; i < spec.outputs.size(); ++i) {
+    spec.outputs[i].name = std::move(labels_[arrays_.MadeBy(op)[i]].name);
+  }
   const auto [from, to] = after_.equal_range(id);
   for (auto at = from; at != to; ++at) {
     spec.after.push_back(builder_.added().ops[printed_op_[at->second]].name);
@@ -286,7 +296,8 @@ Status GraphPrinter::AddCollectives() {
   }
   for (const CollectiveId id : arrays_.joined) {
     if (buckets.contains(id)) continue;
-    PW_RETURN_IF_ERROR(add(names_[arrays_.MembersOf(arrays_.collectives[id]).front()], id));
+    const OpId first = printed_op_[arrays_.MembersOf(arrays_.collectives[id]).front()];
+    PW_RETURN_IF_ERROR(add(builder_.added().ops[first].name, id));
   }
   return Ok();
 }

@@ -45,7 +45,7 @@ class GraphPrinter {
                          const std::unordered_set<std::string_view>& taken) const;
   Status AddInputs();
   Status AddOp(OpId id);
-  OpSpec SpecOf(OpId id) const;
+  OpSpec SpecOf(OpId id);
   void SetHalf(const ArrayOp& op, OpSpec& spec) const;
   Status AddCollectives();
 
