@@ -52,7 +52,7 @@ Result<PlannerResult> ResultOfLayouts(const LayoutProblem& problem, Distribution
 Result<PlannerResult> PlanSession::TakeLayouts(DistributionSpec spec) {
   PW_ASSIGN(PlannerResult result, ResultOfLayouts(*layouts_, spec));
   PW_ASSIGN(const CompiledStep* const compiled, evaluator().CompileAndKeep(result.plan));
-  const Evaluation evaluation = EvaluateStep(*compiled, problem().policy);
+  const Evaluation evaluation = EvaluateStep(*compiled);
   result.feasible = evaluation.feasible;
   result.step_time = evaluation.step_time;
   result.over = evaluation.TotalOver();

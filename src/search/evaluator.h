@@ -82,6 +82,8 @@ struct EvaluationOptions {
   bool feedback = false;
   // Of EvaluatePlans: one for each candidate, in the place of abandon_above; or empty.
   std::span<const Nanos> limits{};
+  // Of Evaluate: in which order devices take what is ready. None: as the problem has it.
+  std::optional<SchedulingPolicy> order = {};
 };
 
 // Candidates that differ from an incumbent in a few ops, one after the other: the incremental form.

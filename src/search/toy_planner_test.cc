@@ -152,7 +152,7 @@ TEST(ToyPlanner, GetsFeedbackOfTheCompiledStep) {
     const StepPlan plan = ResolvePlan(*tiny.layouts, EvenSplit()).Take();
     const Evaluation fast = evaluator->EvaluatePlan(plan, {.feedback = true}).Take();
     const std::unique_ptr<CompiledStep> compiled = evaluator->Compile(plan).Take();
-    const Evaluation whole = EvaluateStep(*compiled, tiny.layouts->policy, /*feedback=*/true);
+    const Evaluation whole = EvaluateStep(*compiled, /*feedback=*/true);
     EXPECT_EQ(fast.step_time, whole.step_time);
     std::vector<Feedback::Instance> one = fast.feedback->instances;
     std::vector<Feedback::Instance> other = whole.feedback->instances;

@@ -177,7 +177,7 @@ class Walk {
     StepPlan plan{book_.With(state.of_group), state.switches};
     plan.switches.gradients_apart = apart;
     const CompiledStep compiled = CompileStep(*layouts_, plan).Take();
-    const Evaluation one = EvaluateStep(compiled, layouts_->policy, /*feedback=*/true);
+    const Evaluation one = EvaluateStep(compiled, /*feedback=*/true);
     EXPECT_FALSE(one.score() < both.score() || both.score() < one.score());
     const auto sorted = [](std::vector<Feedback::Instance> instances) {
       std::sort(instances.begin(), instances.end());

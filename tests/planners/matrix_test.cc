@@ -133,7 +133,7 @@ void PlanLayouts(const LoadedGraph& graph, const Cluster& cluster, const Constra
   if (result.space == PlanSpace::kPlaced) return;
   splits = true;
   const CompiledStep compiled = DecideAndCompile(*layouts, result.plan).Take();
-  const Evaluation evaluation = EvaluateStep(compiled, SchedulingPolicy::kProgram);
+  const Evaluation evaluation = EvaluateStep(compiled);
   EXPECT_EQ(evaluation.step_time, result.step_time);
   EXPECT_EQ(evaluation.feasible, result.feasible);
   for (const OpId op : compiled.step.graph.ops()) {

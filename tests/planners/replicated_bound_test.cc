@@ -108,7 +108,7 @@ void CheckStep(const std::string& path, const char* preset) {
         DecideAndCompile(*layouts, {DrawLayouts(*layouts, axis, random), {}});
     if (!compiled.ok()) continue;
     ++compared;
-    const Evaluation evaluation = EvaluateStep(compiled.value(), SchedulingPolicy::kFifo);
+    const Evaluation evaluation = EvaluateStep(compiled.value());
     EXPECT_LE(bound.value, evaluation.step_time);
     EXPECT_FALSE(evaluation.feasible && excluded);
     ExpectNoLessThanFloors(*layouts, compiled.value());

@@ -54,8 +54,7 @@ TEST_F(SfbOfAStep, EveryGradientsCutIsCbcsOptimum) {
     const DistributionSpec spec = DataParallelSpec(option);
     const Layouts layouts = ResolvePlan(*problem_, spec).Take().layouts;
     const CompiledStep compiled = CompileSpec(*problem_, spec).Take();
-    const auto steps =
-        FindReplicatedSteps(*problem_, layouts, false, InstancesOf(*problem_, compiled));
+    const auto steps = FindReplicatedSteps(*problem_, layouts, false, InstancesOf(compiled));
     ASSERT_EQ(steps.size(), 1U);
     EXPECT_EQ(steps[0].gradients.size(), 46U);  // as many as parameters
     GroupPrograms programs(steps[0], grouping.part_of, BottleneckOf(cluster_, steps[0].devices));

@@ -32,14 +32,16 @@ Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& p
   compiled.sim_graph = BuildSimGraph(step.graph, problem.cluster, compiled.costs);
   PW_RETURN_IF_ERROR(
       CheckPlacementLegal(compiled.sim_graph, step.graph, problem.cluster, step.placement));
+  compiled.policy = plan.switches.order.value_or(problem.policy);
   compiled.gradients_apart = MakesResultsApart(step, problem.graph);
   return compiled;
 }
 
-Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy, bool feedback) {
+Evaluation EvaluateStep(const CompiledStep& compiled, bool feedback) {
   Simulator simulator(compiled.sim_graph);
-  const SimResult& result = simulator.Run(
-      compiled.step.placement, {.policy = policy, .schedule = feedback, .feedback = feedback});
+  const SimResult& result =
+      simulator.Run(compiled.step.placement,
+                    {.policy = compiled.policy, .schedule = feedback, .feedback = feedback});
   Evaluation evaluation = EvaluationOf(result);
   evaluation.gradients_apart = compiled.gradients_apart;
   if (!feedback) return evaluation;
@@ -58,7 +60,7 @@ Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy, b
 Result<Evaluation> EvaluateCompiled(const LayoutProblem& problem, StepPlan plan, bool feedback) {
   const auto evaluate = [&]() -> Result<Evaluation> {
     PW_ASSIGN(const CompiledStep compiled, CompileStep(problem, plan));
-    return EvaluateStep(compiled, problem.policy, feedback);
+    return EvaluateStep(compiled, feedback);
   };
   PW_ASSIGN(Evaluation apart, evaluate());
   if (plan.switches.gradients_apart || !*apart.gradients_apart) return apart;

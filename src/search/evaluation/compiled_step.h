@@ -19,7 +19,8 @@ struct CompiledStep {
   CostTable costs;
   CostModelReport report;
   SimGraph sim_graph;
-  bool gradients_apart = false;  // of some op: what StepSwitches came to
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;  // the plan's order
+  bool gradients_apart = false;                       // of some op: what StepSwitches came to
 };
 
 // As the plan says it; gradients are made apart (compile/rewrites/separate_gradients.h) where it leaves that open. Errors:
@@ -27,8 +28,7 @@ struct CompiledStep {
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& plan);
 
 // By the event simulator, with what ran where and when if `feedback`.
-Evaluation EvaluateStep(const CompiledStep& compiled, SchedulingPolicy policy,
-                        bool feedback = false);
+Evaluation EvaluateStep(const CompiledStep& compiled, bool feedback = false);
 
 // The slow way to evaluate a plan: by its compiled step. Where the plan leaves it open, with gradients apart and together:
 // the better of the two. Errors: those of CompileStep.

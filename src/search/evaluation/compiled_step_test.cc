@@ -14,6 +14,7 @@
 #include "search/layouts/layout_state.h"
 #include "search/layouts/test_clusters.h"
 #include "search/layouts/test_specs.h"
+#include "search/layouts/test_steps.h"
 
 namespace placewright {
 namespace {
@@ -102,6 +103,44 @@ TEST(CompileStep, MakesThemTogetherWhereItIsNot) {
   EXPECT_TRUE(CompiledOver(graph, fast).step.graph.FindOp("back@a").valid());
 }
 
+// A plan's order comes before the problem's; of plans that split ops, and of placed ones with and without layouts.
+TEST(StepPlan, MayStateTheOrder) {
+  int differ = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const DrawnProblem tiny(seed);
+    const auto by_path = LayoutProblem::Make(*tiny.graph, *tiny.cluster, CostOptions(),
+                                             SchedulingPolicy::kCriticalPath)
+                             .Take();
+    const Problem whole = BuildProblem(*tiny.graph, *tiny.cluster, by_path->costs, {},
+                                       SchedulingPolicy::kCriticalPath)
+                              .Take();
+    Problem fifo =
+        BuildProblem(*tiny.graph, *tiny.cluster, by_path->costs, {}, SchedulingPolicy::kFifo)
+            .Take();
+    const auto placed = MakeSimulatedEvaluator(fifo, 1);
+    const auto placed_by_path = MakeSimulatedEvaluator(whole, 1);
+    Random random(seed);
+    for (int i = 0; i < 5; ++i) {
+      StepPlan plan;
+      for (const GroupId group : IdRange<GroupId>(tiny.layouts->graph.group_count())) {
+        const DeviceId device(random.Below(tiny.cluster->device_count()));
+        plan.layouts.of_group.push_back(LayoutId(group.index()));
+        plan.layouts.layouts.push_back(Layout{AxisId(), {{device, 0, 0}}});
+      }
+      StepPlan stated = plan;
+      stated.switches.order = SchedulingPolicy::kCriticalPath;
+      const Nanos time = EvaluateCompiled(*by_path, plan).Take().step_time;
+      EXPECT_EQ(EvaluateCompiled(*tiny.layouts, stated).Take().step_time, time);
+      LayoutEvaluator evaluator(*tiny.layouts);
+      EXPECT_EQ(evaluator.Evaluate(stated.layouts, stated.switches).Take().step_time, time);
+      EXPECT_EQ(placed->EvaluatePlan(stated).Take().step_time,
+                placed_by_path->EvaluatePlan(plan).Take().step_time);
+      differ += evaluator.Evaluate(plan.layouts, plan.switches).Take().step_time != time;
+    }
+  }
+  EXPECT_GT(differ, 10);
+}
+
 // However its gradients are made, with buckets, and after other steps.
 TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
   const Graph graph = GradientsOfConvolution();
@@ -123,7 +162,7 @@ TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
       StepPlan decided{book.With(one.of_group), one.switches};
       decided.switches.gradients_apart = is_apart;
       const CompiledStep compiled = CompileStep(*problem, decided).Take();
-      std::vector<Feedback::Instance> expected = InstancesOf(*problem, compiled);
+      std::vector<Feedback::Instance> expected = InstancesOf(compiled);
       std::vector<Feedback::Instance> instances =
           evaluator.EvaluateWithFeedback(book.With(one.of_group), one.switches)
               .Take()

@@ -14,7 +14,7 @@ namespace {
 
 SimOptions OptionsOf(const Problem& problem, const EvaluationOptions& options) {
   SimOptions sim;
-  sim.policy = problem.policy;
+  sim.policy = options.order.value_or(problem.policy);
   sim.abandon_above = options.abandon_above;
   sim.schedule = options.feedback;
   sim.feedback = options.feedback;
@@ -96,6 +96,7 @@ class SimulatedEvaluator : public Evaluator {
       }
       EvaluationOptions one = options;
       if (!options.limits.empty()) one.abandon_above = options.limits[i];
+      one.order = candidates[i].switches.order;
       results.push_back(EvaluateOne(PlacementOf(*problem_.graph, candidates[i]), one));
       if (options.feedback && !results.back().value().abandoned) {
         AddInstances(candidates[i], *results.back().value().feedback);

@@ -94,6 +94,7 @@ struct LayoutEvaluator::State {
     ArrayWriter& writer = WriterFor(switches, layouts);
     last = &writer;
     fusion = switches.fusion;
+    policy = switches.order.value_or(problem.policy);
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     prices.PriceNew();
     // Both ways, where that is left open.
@@ -134,7 +135,7 @@ struct LayoutEvaluator::State {
     if (*apart) SeparateGradients(prices, *last, changes);
     PW_CHECK(Pack(*last, changes, /*with_paths=*/false).ok());
     Evaluation evaluation =
-        evaluator.EvaluateWithFeedback(packer.packed(), packer.placement(), problem.policy);
+        evaluator.EvaluateWithFeedback(packer.packed(), packer.placement(), policy);
     packer.NameOrigins(evaluation.feedback->instances);
     evaluation.gradients_apart = apart;
     return evaluation;
@@ -150,14 +151,13 @@ struct LayoutEvaluator::State {
   Status Pack(ArrayWriter& writer, ArrayChanges& changes, bool with_paths) {
     if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, writer, changes);
     prices.PriceNew();
-    return packer.Pack(writer.arrays(),
-                       with_paths || problem.policy == SchedulingPolicy::kCriticalPath,
-                       problem.policy == SchedulingPolicy::kProgram);
+    return packer.Pack(writer.arrays(), with_paths || policy == SchedulingPolicy::kCriticalPath,
+                       policy == SchedulingPolicy::kProgram);
   }
 
   Result<Evaluation> Simulate(Nanos abandon_above, ArrayWriter& writer, ArrayChanges& changes) {
     PW_RETURN_IF_ERROR(Pack(writer, changes, abandon_above < Nanos(kMaxQuantity)));
-    return evaluator.Evaluate(packer.packed(), packer.placement(), problem.policy, abandon_above);
+    return evaluator.Evaluate(packer.packed(), packer.placement(), policy, abandon_above);
   }
 
   const LayoutProblem& problem;
@@ -166,10 +166,11 @@ struct LayoutEvaluator::State {
   std::vector<Writers> writers;
   StepPacker packer;
   PackedEvaluator evaluator;
-  std::optional<LayoutFloor> floor;  // where limits are given
-  ArrayWriter* last = nullptr;       // of the last evaluation
-  Bytes fusion;                      // its buckets
-  std::optional<bool> apart;         // of the last evaluation
+  std::optional<LayoutFloor> floor;                   // where limits are given
+  ArrayWriter* last = nullptr;                        // of the last evaluation
+  Bytes fusion;                                       // its buckets
+  SchedulingPolicy policy = SchedulingPolicy::kFifo;  // and its order
+  std::optional<bool> apart;                          // of the last evaluation
 };
 
 LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem)

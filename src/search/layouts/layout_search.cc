@@ -188,7 +188,7 @@ class LayoutRun : public PlannerRun {
   Status TakePlan(const LayoutState& state) {
     StepPlan plan = PlanOf(book_, state);
     PW_ASSIGN(const CompiledStep* const compiled, evaluator_.CompileAndKeep(plan));
-    const Evaluation evaluation = EvaluateStep(*compiled, problem_.policy);
+    const Evaluation evaluation = EvaluateStep(*compiled);
     result_.feasible = evaluation.feasible;
     result_.step_time = evaluation.step_time;
     result_.over = evaluation.TotalOver();

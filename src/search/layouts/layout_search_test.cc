@@ -102,8 +102,7 @@ TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
     }
     const StepPlan start = ResolvePlan(*tiny.layouts, even).Take();
     const CompiledStep compiled = DecideAndCompile(*tiny.layouts, start).Take();
-    const auto candidates =
-        SfbCandidates(*tiny.layouts, start, InstancesOf(*tiny.layouts, compiled));
+    const auto candidates = SfbCandidates(*tiny.layouts, start, InstancesOf(compiled));
     for (const StepPlan& plan : candidates.value()) {
       ++factors;
       EXPECT_LE(found, EvaluateCompiled(*tiny.layouts, plan).Take().step_time) << seed;

@@ -22,9 +22,8 @@ inline Result<Evaluation> EvaluateSpec(const LayoutProblem& problem, const Distr
   return EvaluateCompiled(problem, plan);
 }
 
-inline std::vector<Feedback::Instance> InstancesOf(const LayoutProblem& problem,
-                                                   const CompiledStep& compiled) {
-  return EvaluateStep(compiled, problem.policy, /*feedback=*/true).feedback->instances;
+inline std::vector<Feedback::Instance> InstancesOf(const CompiledStep& compiled) {
+  return EvaluateStep(compiled, /*feedback=*/true).feedback->instances;
 }
 
 }  // namespace placewright

@@ -91,7 +91,7 @@ class SfbSearchTest : public ::testing::Test {
   ReplicatedStep StepOf() const {
     const CompiledStep compiled = DecideAndCompile(*problem_, plan_).Take();
     std::vector<ReplicatedStep> steps =
-        FindReplicatedSteps(*problem_, plan_.layouts, false, InstancesOf(*problem_, compiled));
+        FindReplicatedSteps(*problem_, plan_.layouts, false, InstancesOf(compiled));
     EXPECT_EQ(steps.size(), 1U);
     return std::move(steps[0]);
   }
