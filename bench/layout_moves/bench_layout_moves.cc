@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <set>
 #include <string>
 
 #include "formats/input.h"
@@ -75,12 +76,11 @@ Nanos LongestTaken(const Score& now, const Score& best, int64_t move, Random& ra
 }
 
 bool HasUnevenShares(const LayoutBook& book, const LayoutState& state) {
-  return std::any_of(state.of_group.begin(), state.of_group.end(), [&](LayoutId id) {
-    const std::vector<Share>& shares = book[id].shares;
-    const auto [shortest, longest] = std::minmax_element(
-        shares.begin(), shares.end(),
-        [](const Share& a, const Share& b) { return a.to - a.from < b.to - b.from; });
-    return longest->to - longest->from > shortest->to - shortest->from + 1;
+  const std::set<LayoutId> layouts(state.of_group.begin(), state.of_group.end());
+  return std::any_of(layouts.begin(), layouts.end(), [&](LayoutId id) {
+    const std::vector<int64_t> lengths = LengthsOf(book[id]);
+    const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+    return *longest > *shortest + 1;
   });
 }
 
@@ -89,8 +89,9 @@ bool HasUnevenShares(const LayoutBook& book, const LayoutState& state) {
 size_t KindsOfDevices(const LayoutBook& book, const LayoutState& state, size_t devices) {
   std::vector<std::vector<int64_t>> has(devices, std::vector<int64_t>(state.of_group.size(), 0));
   for (size_t group = 0; group < state.of_group.size(); ++group) {
-    for (const Share& share : book[state.of_group[GroupId(group)]].shares) {
-      has[share.device.index()][group] = 1 + share.to - share.from;
+    const Layout& layout = book[state.of_group[GroupId(group)]];
+    for (const Share& share : layout.shares) {
+      has[share.device.index()][group] = 1 + share.Along(layout.axis()).length();
     }
   }
   std::sort(has.begin(), has.end());

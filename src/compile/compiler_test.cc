@@ -107,7 +107,7 @@ constexpr const char* kSamples = "input:x[0]";
 TEST(Compiler, DataParallelismIsASplitOfTheSamples) {
   const Step step;
   const DistributedStep made =
-      step.CompileWith({step.axes->Find(kSamples), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}})
+      step.CompileWith(SplitOver(step.axes->Find(kSamples), {DeviceId(0), DeviceId(1)}, {1, 3}))
           .Take();
   EXPECT_EQ(Lines(made, *step.cluster),
             "y@a = aten.mm.default(input:x[0:0-1], param:w@a) [1 2] on a\n"
@@ -138,8 +138,7 @@ std::string WeightReadOverRoutes(Nanos latency, BytesPerSecond bandwidth) {
   EXPECT_TRUE(devices.Connect("b", "c", fast, Nanos(2000), Duplex::kFull, "stated").ok());
   const Cluster cluster = std::move(devices).Build().Take();
   Layouts layouts;
-  layouts.layouts = {{AxisId(), {{DeviceId(0), 0, 0}, {DeviceId(1), 0, 0}}},
-                     {AxisId(), {{DeviceId(2), 0, 0}}}};
+  layouts.layouts = {CopiesOn({DeviceId(0), DeviceId(1)}), PlacedOn(DeviceId(2))};
   layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
   const OpId y = step.graph->FindOp("y");
   layouts.of_group[step.graph->group(y)] = LayoutId(1);
@@ -189,7 +188,7 @@ TEST(Compiler, ReductionsJoinInBuckets) {
   const NamedAxes axes(graph);
   const Step other;
   Layouts layouts;
-  layouts.layouts.push_back({axes.Find("input:x[1]"), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
+  layouts.layouts.push_back(SplitOver(axes.Find("input:x[1]"), {DeviceId(0), DeviceId(1)}, {1, 3}));
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   CompileOptions options;
   options.switches.fusion = Bytes(48);
@@ -213,8 +212,8 @@ TEST(Compiler, ReductionsJoinInBuckets) {
 TEST(Compiler, PartialSumsAreAddedWhereTheyAreWanted) {
   const Step step;
   Layouts layouts;
-  layouts.layouts = {{step.axes->Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
-                     {AxisId(), {{DeviceId(2), 0, 0}}}};
+  layouts.layouts = {SplitOver(step.axes->Find(kSamples), {DeviceId(0), DeviceId(1)}, {2, 2}),
+                     PlacedOn(DeviceId(2))};
   layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
   layouts.of_group[step.graph->group(step.graph->FindOp("w1"))] = LayoutId(1);
   CompileOptions options;
@@ -234,7 +233,7 @@ TEST(Compiler, PartialSumsAreAddedWhereTheyAreWanted) {
                         "y@a = aten.mm.default(input:x[0:0-2], param:w.broadcast@a) [2 2] on a\n"));
   EXPECT_EQ(made.graph.collective_count(), 1u);
   // What is wanted on one other device crosses alone.
-  layouts.layouts[0].shares = {{DeviceId(0), 0, 2}, {DeviceId(2), 2, 4}};
+  layouts.layouts[0].shares[1].device = DeviceId(2);
   made = Compile(*step.graph, *step.axes, layouts, *step.cluster).Take();
   EXPECT_EQ(made.graph.collective_count(), 0u);
 }
@@ -262,8 +261,8 @@ TEST(Compiler, WhatIsBroadcastIsViewedWhereItIs) {
   const NamedAxes axes(graph);
   const Step other;
   Layouts layouts;
-  layouts.layouts = {{axes.Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
-                     {AxisId(), {{DeviceId(2), 0, 0}}}};
+  layouts.layouts = {SplitOver(axes.Find(kSamples), {DeviceId(0), DeviceId(1)}, {2, 2}),
+                     PlacedOn(DeviceId(2))};
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   layouts.of_group[graph.group(graph.FindOp("t"))] = LayoutId(1);
   const DistributedStep made = Compile(graph, axes, layouts, *other.cluster).Take();
@@ -285,8 +284,8 @@ TEST(Compiler, WhatIsBroadcastIsViewedWhereItIs) {
 TEST(Compiler, ASumThatIsWantedInPartsIsScattered) {
   const Step step;
   Layouts layouts;
-  layouts.layouts = {{step.axes->Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 4}}},
-                     {step.axes->Find("input:g[1]"), {{DeviceId(1), 0, 1}, {DeviceId(0), 1, 2}}}};
+  layouts.layouts = {SplitOver(step.axes->Find(kSamples), {DeviceId(0), DeviceId(1)}, {2, 2}),
+                     SplitOver(step.axes->Find("input:g[1]"), {DeviceId(1), DeviceId(0)}, {1, 1})};
   layouts.of_group = IdVector<GroupId, LayoutId>(step.graph->group_count(), LayoutId(0));
   layouts.of_group[step.graph->group(step.graph->FindOp("w1"))] = LayoutId(1);
   CompileOptions options;
@@ -306,7 +305,8 @@ TEST(Compiler, ASumThatIsWantedInPartsIsScattered) {
   options.collectives = false;
   made = Compile(*step.graph, *step.axes, layouts, *step.cluster, options).Take();
   EXPECT_EQ(made.graph.collective_count(), 0u);
-  layouts.layouts[1].shares = {{DeviceId(1), 0, 1}, {DeviceId(2), 1, 2}};
+  layouts.layouts[1].shares[0].device = DeviceId(1);
+  layouts.layouts[1].shares[1].device = DeviceId(2);
   made = Compile(*step.graph, *step.axes, layouts, *step.cluster).Take();
   EXPECT_THAT(Lines(made, *step.cluster),
               HasSubstr("w1@c = aten.add_.Tensor(param:w@c, gw.split.add_n@c) [3 1] on c\n"));
@@ -316,7 +316,7 @@ TEST(Compiler, ASumThatIsWantedInPartsIsScattered) {
 TEST(Compiler, ASplitOfAWeightNeedsNoSum) {
   const Step step;
   const DistributedStep made =
-      step.CompileWith({step.axes->Find("input:g[1]"), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 2}}})
+      step.CompileWith(SplitOver(step.axes->Find("input:g[1]"), {DeviceId(0), DeviceId(1)}, {1, 1}))
           .Take();
   const std::string lines = Lines(made, *step.cluster);
   EXPECT_EQ(made.graph.collective_count(), 0u) << lines;
@@ -326,7 +326,7 @@ TEST(Compiler, ASplitOfAWeightNeedsNoSum) {
 // One device: the step itself.
 TEST(Compiler, APlacementIsTheSimplestLayout) {
   const Step step;
-  const DistributedStep made = step.CompileWith({AxisId(), {{DeviceId(1), 0, 0}}}).Take();
+  const DistributedStep made = step.CompileWith(PlacedOn(DeviceId(1))).Take();
   ASSERT_EQ(made.graph.op_count(), step.graph->op_count());
   for (const OpId op : made.graph.ops()) {
     EXPECT_EQ(made.graph.op(op).name, step.graph->op(op).name);
@@ -354,7 +354,7 @@ TEST(Compiler, PiecesAreWrittenThoughAllWasGathered) {
   const NamedAxes axes(graph);
   const Step other;
   Layouts layouts;
-  layouts.layouts.push_back({axes.Find("param:w[0]"), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, 4}}});
+  layouts.layouts.push_back(SplitOver(axes.Find("param:w[0]"), {DeviceId(0), DeviceId(1)}, {1, 3}));
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   const DistributedStep made = Compile(graph, axes, layouts, *other.cluster).Take();
   EXPECT_EQ(Lines(made, *other.cluster),
@@ -409,7 +409,7 @@ struct NormStep {
   DistributedStep CompileWith(const CompileOptions& options) const {
     Layouts layouts;
     layouts.layouts.push_back(
-        {axes->Find("input:x[0]"), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 6}}});
+        SplitOver(axes->Find("input:x[0]"), {DeviceId(0), DeviceId(1)}, {2, 4}));
     layouts.of_group = IdVector<GroupId, LayoutId>(graph->group_count(), LayoutId(0));
     return Compile(*graph, *axes, layouts, *devices.cluster, options).Take();
   }
@@ -518,7 +518,8 @@ TEST(Compiler, WritesThroughViewsOfCopiesAreNotLost) {
   const Step other;
   const auto compile = [&](const char* axis, int64_t size) {
     Layouts layouts;
-    layouts.layouts.push_back({axes.Find(axis), {{DeviceId(0), 0, 1}, {DeviceId(1), 1, size}}});
+    layouts.layouts.push_back(
+        SplitOver(axes.Find(axis), {DeviceId(0), DeviceId(1)}, {1, size - 1}));
     layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
     return Compile(graph, axes, layouts, *other.cluster);
   };
@@ -533,24 +534,31 @@ TEST(Compiler, WritesThroughViewsOfCopiesAreNotLost) {
 
 TEST(Compiler, LayoutsThatCannotBeAreErrors) {
   const Step step;
+  const AxisId samples = step.axes->Find(kSamples);
   const auto error = [&](Layout layout) {
     const auto made = step.CompileWith(std::move(layout));
     EXPECT_FALSE(made.ok());
     return made.ok() ? std::string() : made.error().ToString();
   };
-  EXPECT_THAT(error({AxisId(), {}}), HasSubstr("no devices"));
-  EXPECT_THAT(error({AxisId(), {{DeviceId(0), 0, 0}, {DeviceId(0), 0, 0}}}),
-              HasSubstr("a stands in it twice"));
-  EXPECT_THAT(error({AxisId(), {{DeviceId(9), 0, 0}}}), HasSubstr("a device that there is not"));
-  EXPECT_THAT(error({AxisId(99), {{DeviceId(0), 0, 4}}}), HasSubstr("an axis that there is not"));
-  EXPECT_THAT(error({step.axes->Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}}}),
+  EXPECT_THAT(error({}), HasSubstr("no devices"));
+  EXPECT_THAT(error(CopiesOn({DeviceId(0), DeviceId(0)})), HasSubstr("a stands in it twice"));
+  EXPECT_THAT(error(PlacedOn(DeviceId(9))), HasSubstr("a device that there is not"));
+  EXPECT_THAT(error(SplitOver(AxisId(99), {DeviceId(0)}, {4})),
+              HasSubstr("an axis that there is not"));
+  EXPECT_THAT(error(SplitOver(samples, {DeviceId(0), DeviceId(1)}, {2, 1})),
               HasSubstr("cover 3 of 4"));
-  EXPECT_THAT(error({step.axes->Find(kSamples), {{DeviceId(0), 0, 2}, {DeviceId(1), 3, 4}}}),
+  EXPECT_THAT(error({{{DeviceId(0), {{samples, {0, 2}}}}, {DeviceId(1), {{samples, {3, 4}}}}}}),
               HasSubstr("do not follow one another"));
-  EXPECT_THAT(error({step.axes->Find(kSamples), {{DeviceId(0), 0, 0}, {DeviceId(1), 0, 4}}}),
+  EXPECT_THAT(error(SplitOver(samples, {DeviceId(0), DeviceId(1)}, {0, 4})),
               HasSubstr("do not follow one another"));
+  // Of several axes, whether each device has two or some have another one.
+  for (const Box& other :
+       {Box{{samples, {2, 4}}, {AxisId(1), {0, 1}}}, Box{{AxisId(1), {0, 2}}}, Box()}) {
+    EXPECT_THAT(error({{{DeviceId(0), {{samples, {0, 2}}}}, {DeviceId(1), other}}}),
+                HasSubstr("layouts[0]: its shares are of several axes"));
+  }
   Layouts forgotten;
-  forgotten.layouts = {{AxisId(), {{DeviceId(0), 0, 0}}}};
+  forgotten.layouts = {PlacedOn(DeviceId(0))};
   EXPECT_THAT(Compile(*step.graph, *step.axes, forgotten, *step.cluster).error().ToString(),
               HasSubstr("has no layout"));
 }

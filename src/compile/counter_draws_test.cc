@@ -206,7 +206,7 @@ TEST(CounterBasedDraws, AreDrawnInParts) {
     (void)devices.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 20)}).Take();
   }
   Layouts layouts;
-  layouts.layouts.push_back({axes.batch(), {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 6}}});
+  layouts.layouts.push_back(SplitOver(axes.batch(), {DeviceId(0), DeviceId(1)}, {2, 4}));
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   const DistributedStep step =
       Compile(graph, axes, layouts, std::move(devices).Build().Take()).Take();

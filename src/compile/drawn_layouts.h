@@ -28,19 +28,15 @@ inline Cluster DevicesAlike(size_t count) {
   return std::move(builder).Build().Take();
 }
 
-// A share of `size` for each device, of random lengths.
-inline std::vector<Share> RandomShares(Random& random, const std::vector<DeviceId>& devices,
-                                       int64_t size) {
-  std::vector<Share> shares;
-  int64_t from = 0;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const int64_t left = size - from - static_cast<int64_t>(devices.size() - 1 - i);
-    const int64_t length =
-        i + 1 == devices.size() ? left : 1 + static_cast<int64_t>(random.Below(left));
-    shares.push_back({devices[i], from, from + length});
-    from += length;
+// `size` in that many random parts.
+inline std::vector<int64_t> RandomLengths(Random& random, size_t parts, int64_t size) {
+  std::vector<int64_t> lengths;
+  while (parts-- > 0) {
+    const int64_t left = size - static_cast<int64_t>(parts);
+    lengths.push_back(parts == 0 ? left : 1 + static_cast<int64_t>(random.Below(left)));
+    size -= lengths.back();
   }
-  return shares;
+  return lengths;
 }
 
 // Of every group: some of the devices, and of three groups in four whose axis is long enough a part on each of these,
@@ -54,26 +50,24 @@ inline Layouts RandomLayouts(Random& random, const Graph& graph, const NamedAxes
       if (random.Below(3) > 0) some.push_back(DeviceId(d));
     }
     if (some.empty()) some.push_back(DeviceId(random.Below(devices)));
-    Layout layout;
-    AxisId axis = random.Below(2) == 0 ? axes.batch() : AxisId(random.Below(axes.axis_count()));
-    const bool split =
-        random.Below(4) > 0 && axes.axis(axis).size >= static_cast<int64_t>(some.size());
-    if (split) layout.axis = axis;
-    if (split) layout.shares = RandomShares(random, some, axes.axis(axis).size);
-    for (size_t i = 0; !split && i < some.size(); ++i) layout.shares.push_back({some[i], 0, 0});
+    const AxisId axis =
+        random.Below(2) == 0 ? axes.batch() : AxisId(random.Below(axes.axis_count()));
+    const int64_t size = axes.axis(axis).size;
+    const bool split = random.Below(4) > 0 && size >= static_cast<int64_t>(some.size());
     layouts.of_group.push_back(LayoutId(layouts.layouts.size()));
-    layouts.layouts.push_back(std::move(layout));
+    layouts.layouts.push_back(
+        split ? SplitOver(axis, some, RandomLengths(random, some.size(), size)) : CopiesOn(some));
   }
   return layouts;
 }
 
-// Every group split by the batch, or else everywhere.
+// Every group split by the batch, or else everywhere: the first devices have these lengths.
 inline Layouts DataParallelLayouts(const Graph& graph, const NamedAxes& axes,
-                                   const std::vector<Share>& shares) {
-  Layouts layouts;
-  layouts.layouts.push_back({axes.batch(), shares});
-  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
-  return layouts;
+                                   const std::vector<int64_t>& lengths) {
+  std::vector<DeviceId> devices;
+  for (size_t d = 0; d < lengths.size(); ++d) devices.push_back(DeviceId(d));
+  return {{SplitOver(axes.batch(), devices, lengths)},
+          IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0))};
 }
 
 }  // namespace placewright

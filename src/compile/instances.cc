@@ -13,14 +13,14 @@
 namespace placewright {
 
 InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
-                             const Layout& layout, AxisId axis, bool whole, Emitter& emitter,
-                             Fetcher& fetcher, InstanceMemory& memory)
+                             const Layout& layout, bool whole, Emitter& emitter, Fetcher& fetcher,
+                             InstanceMemory& memory)
     : graph_(graph),
       axes_(axes),
       id_(op),
       op_(graph.op(op)),
       layout_(layout),
-      axis_(axis),
+      axis_(layout.axis()),
       whole_(whole),
       emitter_(emitter),
       fetcher_(fetcher),

@@ -44,10 +44,9 @@ struct InstanceMemory {
 
 class InstanceMaker {
  public:
-  // `axis`: of the layout, or none. `whole`: every instance does everything, of whole tensors. One maker at a time has the memory.
+  // `whole`: every instance does everything, of whole tensors. One maker at a time has the memory.
   InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op, const Layout& layout,
-                AxisId axis, bool whole, Emitter& emitter, Fetcher& fetcher,
-                InstanceMemory& memory);
+                bool whole, Emitter& emitter, Fetcher& fetcher, InstanceMemory& memory);
 
   // Adds the instances. The states of the op's outputs are set.
   Status Make();
@@ -86,9 +85,7 @@ class InstanceMaker {
   Status WriteBack(size_t input);
   AxisPlace PlaceIn(const TensorAxes& tensor) const;
   bool SplitsInput(size_t input) const;
-  Interval IntervalOf(size_t share) const {
-    return {layout_.shares[share].from, layout_.shares[share].to};
-  }
+  Interval IntervalOf(size_t share) const { return layout_.shares[share].Along(axis_); }
   const OpRule& rule() const { return *axes_.rule(id_); }
 
   const Graph& graph_;
@@ -96,7 +93,7 @@ class InstanceMaker {
   const OpId id_;
   const Op& op_;
   const Layout& layout_;
-  const AxisId axis_;
+  const AxisId axis_;  // of the layout, or none
   const bool whole_;
   Emitter& emitter_;
   Fetcher& fetcher_;

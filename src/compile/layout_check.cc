@@ -16,24 +16,31 @@ Error InLayout(size_t index, std::string message, std::string remedy) {
                    std::move(remedy));
 }
 
-Status CheckAxis(size_t index, const Layout& layout, const NamedAxes& axes) {
-  const AxisId axis = layout.axis;
+Status CheckBoxes(size_t index, const Layout& layout, const NamedAxes& axes) {
+  const AxisId axis = layout.axis();
+  for (const Share& share : layout.shares) {
+    if (share.box.size() <= 1 && share.axis() == axis) continue;
+    return InLayout(index, "its shares are of several axes, which nothing computes yet",
+                    "Split all of them by one axis.");
+  }
+  if (!axis.valid()) return Ok();
   if (axis.index() >= axes.axis_count()) {
     return InLayout(index, "it names an axis that there is not", "Name one of the step's.");
   }
   const int64_t size = axes.axis(axis).size;
   int64_t next = 0;
   for (const Share& share : layout.shares) {
-    if (share.from != next || share.to <= share.from) {
+    const auto& [from, to] = share.box.front().interval;
+    if (from != next || to <= from) {
       return InLayout(index,
                       fmt::format("the shares of axis \"{}\" do not follow one another: [{}, {}) "
                                   "stands where one from {} is due",
-                                  Printable(axes.axis(axis).name, 80), share.from, share.to, next),
+                                  Printable(axes.axis(axis).name, 80), from, to, next),
                       size < static_cast<int64_t>(layout.shares.size())
                           ? fmt::format("Give at most {} devices a share each.", size)
                           : "Give every device a share of at least 1, in ascending order.");
     }
-    next = share.to;
+    next = to;
   }
   if (next == size) return Ok();
   return InLayout(index,
@@ -63,7 +70,7 @@ Status CheckLayouts(const Graph& graph, const NamedAxes& axes, const Layouts& la
             "Give every device one share.");
       }
     }
-    if (layout.axis.valid()) PW_RETURN_IF_ERROR(CheckAxis(i, layout, axes));
+    PW_RETURN_IF_ERROR(CheckBoxes(i, layout, axes));
   }
   for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
     const bool given = group.index() < layouts.of_group.size() && layouts.of_group[group].valid() &&

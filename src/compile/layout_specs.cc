@@ -174,7 +174,7 @@ class Resolver {
     PW_ASSIGN(const AxisId axis, AxisOf(index, groups));
     const int64_t size = axes_.axis(axis).size;
     const auto parts = static_cast<int64_t>(devices.size());
-    Layout layout{axis, {}};
+    Layout layout;
     if (size < parts) {
       return MakeError(ErrorCode::kField,
                        fmt::format("\"{}\" has {} {} at most, fewer than the {} devices",
@@ -191,8 +191,9 @@ class Resolver {
     for (int64_t i = 0; i < parts; ++i) {
       const auto& [device, entry] = devices[static_cast<size_t>(i)];
       const LayoutSpec::Device& share = spec.devices[entry];
-      layout.shares.push_back({device, share.from.value_or(i * size / parts),
-                               share.to.value_or((i + 1) * size / parts)});
+      const Interval interval = {share.from.value_or(i * size / parts),
+                                 share.to.value_or((i + 1) * size / parts)};
+      layout.shares.push_back({device, {{axis, interval}}});
     }
     PW_RETURN_IF_ERROR(CheckShares(index, layout, size));
     return layout;
@@ -201,20 +202,20 @@ class Resolver {
   Status CheckShares(size_t index, const Layout& layout, int64_t size) const {
     int64_t next = 0;
     for (size_t i = 0; i < layout.shares.size(); ++i) {
-      const Share& share = layout.shares[i];
-      if (share.from != next || share.to <= share.from) {
+      const auto& [from, to] = layout.shares[i].box.front().interval;
+      if (from != next || to <= from) {
         return MakeError(
             ErrorCode::kField,
-            fmt::format("[{}, {}) stands where a share from {} is due", share.from, share.to, next),
+            fmt::format("[{}, {}) stands where a share from {} is due", from, to, next),
             Place(index, fmt::format(".devices[{}]", i)),
             "Give every device a share of at least 1, in ascending order.");
       }
-      next = share.to;
+      next = to;
     }
     if (next == size) return Ok();
     return MakeError(ErrorCode::kField,
                      fmt::format("the shares cover {} of the {} of \"{}\"", next, size,
-                                 Printable(axes_.axis(layout.axis).name, 80)),
+                                 Printable(axes_.axis(layout.axis()).name, 80)),
                      Place(index, ".devices"), fmt::format("Let them add up to {}.", size));
   }
 
@@ -235,7 +236,7 @@ class Resolver {
       case LayoutOption::kAllReduce:
       case LayoutOption::kParameterServer: {
         PW_ASSIGN(Layout layout, SplitLayout(index, groups));
-        const std::vector<Share> servers = layout.shares;
+        const std::vector<DeviceId> servers = placewright::DevicesOf(layout);
         Set(groups, Add(std::move(layout)));
         if (specs_[index].option == LayoutOption::kParameterServer) Serve(groups, servers);
         return Ok();
@@ -255,7 +256,7 @@ class Resolver {
                        Place(index, ".devices"), "Name one device, or take another option.");
     }
     Layout layout;
-    for (const auto& [device, entry] : devices) layout.shares.push_back({device, 0, 0});
+    for (const auto& [device, entry] : devices) layout.shares.push_back({device, {}});
     Set(groups, Add(std::move(layout)));
     return Ok();
   }
@@ -269,7 +270,7 @@ class Resolver {
     }
     PW_ASSIGN(const std::vector<int32_t> part, cut_(groups, devices.size()));
     std::vector<LayoutId> places;
-    for (const auto& [device, entry] : devices) places.push_back(Add({AxisId(), {{device, 0, 0}}}));
+    for (const auto& [device, entry] : devices) places.push_back(Add(PlacedOn(device)));
     for (size_t i = 0; i < groups.size(); ++i) {
       layouts_.of_group[groups[i]] = places[static_cast<size_t>(part[i])];
     }
@@ -277,9 +278,9 @@ class Resolver {
   }
 
   // The groups that hold parameters, on the devices in turn.
-  void Serve(const std::vector<GroupId>& groups, const std::vector<Share>& servers) {
+  void Serve(const std::vector<GroupId>& groups, const std::vector<DeviceId>& servers) {
     std::vector<LayoutId> places;
-    for (const Share& server : servers) places.push_back(Add({AxisId(), {{server.device, 0, 0}}}));
+    for (const DeviceId server : servers) places.push_back(Add(PlacedOn(server)));
     IdVector<GroupId, bool> named(graph_.group_count(), false);
     for (const GroupId group : groups) named[group] = true;
     size_t next = 0;

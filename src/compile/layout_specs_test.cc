@@ -91,8 +91,7 @@ TEST(LayoutSpecs, SharesAreEqualWhereNoneIsStated) {
   const TwoLayers step;
   const Layouts layouts = step.Resolve({Everywhere()}).Take();
   EXPECT_EQ(step.Of(layouts, "first.mm"),
-            (Layout{step.axes->Find(kRows),
-                    {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}, {DeviceId(2), 5, 8}}}));
+            SplitOver(step.axes->Find(kRows), {DeviceId(0), DeviceId(1), DeviceId(2)}, {2, 3, 3}));
   EXPECT_EQ(layouts.layouts.size(), 1u);
 }
 
@@ -102,7 +101,7 @@ TEST(LayoutSpecs, LaterOnesWin) {
       step.Resolve({Everywhere(), Spec("m.second", "", {{"d1", {}, {}}}, LayoutOption::kPlace)})
           .Take();
   EXPECT_EQ(step.Of(layouts, "first.mm").shares.size(), 3u);
-  EXPECT_EQ(step.Of(layouts, "second.mm"), (Layout{AxisId(), {{DeviceId(1), 0, 0}}}));
+  EXPECT_EQ(step.Of(layouts, "second.mm"), PlacedOn(DeviceId(1)));
 }
 
 TEST(LayoutSpecs, ParameterServersTakeTurns) {
@@ -111,8 +110,8 @@ TEST(LayoutSpecs, ParameterServersTakeTurns) {
   spec.option = LayoutOption::kParameterServer;
   const Layouts layouts = step.Resolve({spec}).Take();
   EXPECT_EQ(step.Of(layouts, "first.mm").shares.size(), 3u);
-  EXPECT_EQ(step.Of(layouts, "first.update"), (Layout{AxisId(), {{DeviceId(0), 0, 0}}}));
-  EXPECT_EQ(step.Of(layouts, "second.update"), (Layout{AxisId(), {{DeviceId(1), 0, 0}}}));
+  EXPECT_EQ(step.Of(layouts, "first.update"), PlacedOn(DeviceId(0)));
+  EXPECT_EQ(step.Of(layouts, "second.update"), PlacedOn(DeviceId(1)));
 }
 
 TEST(LayoutSpecs, ModelParallelismUsesEveryDevice) {
@@ -134,9 +133,8 @@ TEST(LayoutSpecs, OneGroupByNumber) {
   LayoutSpec one = Spec("", "", {{"d0", {}, {}}, {"d2", {}, {}}}, LayoutOption::kDuplicate);
   one.group = step.graph->group(step.graph->FindOp("second.mm"));
   const Layouts layouts = step.Resolve({Everywhere(), one}).Take();
-  EXPECT_EQ(step.Of(layouts, "second.mm"),
-            (Layout{AxisId(), {{DeviceId(0), 0, 0}, {DeviceId(2), 0, 0}}}));
-  EXPECT_EQ(step.Of(layouts, "second.update").axis, step.axes->Find(kRows));
+  EXPECT_EQ(step.Of(layouts, "second.mm"), CopiesOn({DeviceId(0), DeviceId(2)}));
+  EXPECT_EQ(step.Of(layouts, "second.update").axis(), step.axes->Find(kRows));
 }
 
 TEST(LayoutSpecs, ErrorsNameThePlace) {

@@ -15,22 +15,17 @@
 namespace placewright {
 namespace {
 
-Layout CopiesOn(const Layout& layout) {
-  Layout copies{AxisId(), layout.shares};
-  for (Share& share : copies.shares) share.from = share.to = 0;
-  return copies;
-}
-
 // Which groups have an op that an axis splits.
 class SplitGroups {
  public:
   SplitGroups(const Graph& graph, const NamedAxes& axes, const Layouts& layouts) {
     for (const Layout& layout : layouts.layouts) {
-      if (!layout.axis.valid() || by_axis_.contains(layout.axis)) continue;
-      IdVector<GroupId, bool>& split = by_axis_[layout.axis];
+      const AxisId axis = layout.axis();
+      if (!axis.valid() || by_axis_.contains(axis)) continue;
+      IdVector<GroupId, bool>& split = by_axis_[axis];
       split.assign(graph.group_count(), false);
       for (const OpId op : graph.ops()) {
-        if (axes.SplitBy(op, layout.axis).valid()) split[graph.group(op)] = true;
+        if (axes.SplitBy(op, axis).valid()) split[graph.group(op)] = true;
       }
     }
   }
@@ -41,8 +36,7 @@ class SplitGroups {
   }
   // How a group lies by a layout.
   Layout Lies(GroupId group, const Layout& layout) const {
-    const bool splits = Has(group, layout.axis);
-    return splits ? layout : CopiesOn(layout);
+    return Has(group, layout.axis()) ? layout : CopiesOn(DevicesOf(layout));
   }
 
  private:
@@ -57,7 +51,7 @@ class Writer {
         cluster_(cluster),
         split_(graph, axes, layouts),
         base_(MostFrequent(layouts)) {
-    if (base_.axis.valid() && !split_.Any(base_.axis)) base_ = CopiesOn(base_);
+    if (base_.axis().valid() && !split_.Any(base_.axis())) base_ = CopiesOn(DevicesOf(base_));
     for (const GroupId group : IdRange<GroupId>(layouts.of_group.size())) {
       wanted_.push_back(book_.Add(split_.Lies(group, layouts.Of(group))));
     }
@@ -66,7 +60,7 @@ class Writer {
   LayoutSpecs Write() {
     LayoutSpec base = SpecOf(base_);
     IdVector<GroupId, LayoutId> made = MadeBy(base_);
-    if (base_.axis.valid()) {
+    if (base_.axis().valid()) {
       IdVector<GroupId, LayoutId> served = made;
       Serve(served);
       if (Left(served) < Left(made)) {
@@ -122,7 +116,7 @@ class Writer {
     size_t next = 0;
     for (const GroupId group : ParameterGroups(graph_)) {
       const Share& server = base_.shares[next++ % base_.shares.size()];
-      made[group] = book_.Add({AxisId(), {{server.device, 0, 0}}});
+      made[group] = book_.Add(PlacedOn(server.device));
     }
   }
 
@@ -151,16 +145,16 @@ class Writer {
 
   LayoutSpec SpecOf(const Layout& layout) const {
     LayoutSpec spec;
-    const bool splits = layout.axis.valid() && layout.shares.size() > 1;
+    const bool splits = layout.axis().valid() && layout.shares.size() > 1;
     if (layout.shares.size() > 1) {
       spec.option = splits ? LayoutOption::kAllReduce : LayoutOption::kDuplicate;
     }
-    if (splits) spec.axis = axes_.axis(layout.axis).name;
+    if (splits) spec.axis = axes_.axis(layout.axis()).name;
     for (const Share& share : layout.shares) {
       LayoutSpec::Device device{cluster_.device(share.device).name, std::nullopt, std::nullopt};
       if (splits) {
-        device.from = share.from;
-        device.to = share.to;
+        device.from = share.Along(layout.axis()).from;
+        device.to = share.Along(layout.axis()).to;
       }
       spec.devices.push_back(std::move(device));
     }

@@ -42,7 +42,7 @@ Layouts PlacedOn(const std::vector<int>& device) {
   LayoutBook book;
   IdVector<GroupId, LayoutId> of_group;
   for (const int number : device) {
-    of_group.push_back(book.Add({AxisId(), {{DeviceId(number), 0, 0}}}));
+    of_group.push_back(book.Add(PlacedOn(DeviceId(number))));
   }
   return book.Of(of_group);
 }
@@ -85,8 +85,7 @@ TEST(StatedLayouts, AreWhatIsWanted) {
       device.push_back(static_cast<int>(random.Below(3)));
     }
     const Layouts wanted = PlacedOn(device);
-    const Layouts resolved =
-        ResolveLayouts(graph, axes, cluster, SpecsOf(graph, wanted)).Take();
+    const Layouts resolved = ResolveLayouts(graph, axes, cluster, SpecsOf(graph, wanted)).Take();
     for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
       EXPECT_TRUE(resolved.Of(group) == wanted.Of(group)) << i;
     }

@@ -111,7 +111,7 @@ struct ConvolutionStep {
 };
 
 Layout SplitOf(AxisId axis, int64_t size) {
-  return {axis, {{DeviceId(0), 0, 1}, {DeviceId(1), 1, size}}};
+  return SplitOver(axis, {DeviceId(0), DeviceId(1)}, {1, size - 1});
 }
 
 // "name(mask) -> outputs, after names", of device a.
@@ -172,11 +172,11 @@ TEST(SeparateGradients, OrTheInputsGradientIs) {
 
 TEST(SeparateGradients, WhatLiesOnOneDeviceStays) {
   const ConvolutionStep step;
-  const DistributedStep placed = step.CompileWith({AxisId(), {{DeviceId(0), 0, 0}}}, true);
+  const DistributedStep placed = step.CompileWith(PlacedOn(DeviceId(0)), true);
   EXPECT_TRUE(placed.graph.FindOp("back").valid());
   EXPECT_EQ(placed.graph.op_count(), step.graph->op_count());
   // Everything on both devices: nothing leaves.
-  const Layout both = {AxisId(), {{DeviceId(0), 0, 0}, {DeviceId(1), 0, 0}}};
+  const Layout both = CopiesOn({DeviceId(0), DeviceId(1)});
   EXPECT_TRUE(step.CompileWith(both, true).graph.FindOp("back@a").valid());
   // No gradient of the input.
   const ConvolutionStep first(false);

@@ -31,8 +31,7 @@ struct Repeated {
     builder.SetOutputs({builder.AddOp(std::move(op)).Take()[0]});
     const Graph graph = std::move(builder).Build().Take();
     Layouts layouts;
-    layouts.layouts.emplace_back();
-    for (const DeviceId device : devices) layouts.layouts[0].shares.push_back({device, 0, 0});
+    layouts.layouts.push_back(CopiesOn(devices));
     layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
     const DistributedStep step = Compile(graph, NamedAxes(graph), layouts, cluster, {}).Take();
     const CostTable whole = ModelCosts(graph, cluster, options).Take();
@@ -131,7 +130,7 @@ std::string TimedOpsOfANorm(DeviceClass device_class) {
   const NamedAxes axes(graph);
   Layouts layouts;
   layouts.layouts.push_back(
-      {axes.Find("input:x[0]"), {{devices.at(0), 0, 4}, {devices.at(1), 4, 8}}});
+      SplitOver(axes.Find("input:x[0]"), {devices.at(0), devices.at(1)}, {4, 4}));
   layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
   const DistributedStep step = Compile(graph, axes, layouts, cluster, {}).Take();
   const CostTable costs = CostsOfStep(step, graph, Communication(cluster, {}), {}).Take();

@@ -66,13 +66,11 @@ Layouts DrawTwoLayouts(Random& random, const Graph& graph, const NamedAxes& axes
       if (random.Below(3) > 0) some.push_back(DeviceId(d));
     }
     if (some.empty()) some.push_back(DeviceId(random.Below(3)));
-    Layout layout;
     const AxisId axis(random.Below(2) == 0 ? 0 : random.Below(axes.axis_count()));
     const int64_t size = axes.axis(axis).size;
     const bool split = random.Below(6) > 0 && size >= static_cast<int64_t>(some.size());
-    if (split) layout = {axis, RandomShares(random, some, size)};
-    for (size_t d = 0; !split && d < some.size(); ++d) layout.shares.push_back({some[d], 0, 0});
-    layouts.layouts.push_back(std::move(layout));
+    layouts.layouts.push_back(
+        split ? SplitOver(axis, some, RandomLengths(random, some.size(), size)) : CopiesOn(some));
   }
   for (size_t group = 0; group < graph.group_count(); ++group) {
     layouts.of_group.push_back(LayoutId(random.Below(5) == 0 ? 1 : 0));

@@ -42,7 +42,7 @@ void StepWriter::AddOlderRead(TensorId id, int32_t read) {
 void StepWriter::SetLayouts(const Layouts& layouts) {
   layouts_ = &layouts;
   for (; looked_at_ < layouts.layouts.size(); ++looked_at_) {
-    const AxisId axis = layouts.layouts[looked_at_].axis;
+    const AxisId axis = layouts.layouts[looked_at_].axis();
     if (axis.valid() && !unsplit_.contains(axis)) {
       unsplit_[axis] = FindUnsplitWrites(graph_, axes_, axis);
     }
@@ -56,14 +56,14 @@ void StepWriter::FindSingle() {
   for (const OpId op : draws_) {
     const Layout& layout = layouts_->Of(graph_.group(op));
     if (layout.shares.size() < 2) continue;
-    single_[graph_.group(op)] = Layout{AxisId(), {{layout.shares.front().device, 0, 0}}};
+    single_[graph_.group(op)] = PlacedOn(layout.shares.front().device);
   }
 }
 
 Status StepWriter::WriteOp(OpId op) {
   const GroupId group = graph_.group(op);
-  InstanceMaker maker(graph_, axes_, op, LayoutOf(group), AxisOf(group), IsWhole(group), emitter_,
-                      fetcher_, memory_);
+  InstanceMaker maker(graph_, axes_, op, LayoutOf(group), IsWhole(group), emitter_, fetcher_,
+                      memory_);
   if (options_.switches.local_batch_norm && MayBeLocal(op)) maker.UseOwnStatistics();
   return maker.Make();
 }
@@ -106,9 +106,9 @@ bool StepWriter::HasEnoughForEach(OpId op, const Layout& layout) const {
       graph_.tensor(graph_.op(op).inputs[static_cast<size_t>(BatchNormCallOf(graph_.op(op))->x)]);
   int64_t elements = 1;
   for (size_t d = 0; d < x.shape.size(); ++d) elements *= d == 1 ? 1 : x.shape[d];
-  const int64_t size = axes_.axis(AxisOf(graph_.group(op))).size;
+  const AxisId axis = layout.axis();
   return std::all_of(layout.shares.begin(), layout.shares.end(), [&](const Share& share) {
-    return elements / size * (share.to - share.from) > 1;
+    return elements / axes_.axis(axis).size * share.Along(axis).length() > 1;
   });
 }
 
@@ -137,8 +137,9 @@ Status StepWriter::WriteInput(TensorId id) {
   }
   for (const Share& share : layout.shares) {
     const DeviceId device = layout.shares.size() == 1 ? DeviceId() : share.device;
-    PW_ASSIGN(const TensorId piece, emitter_.AddInput(id, device, place, {share.from, share.to}));
-    state.pieces.push_back({share.device, {share.from, share.to}, piece});
+    const Interval interval = share.Along(layout.axis());
+    PW_ASSIGN(const TensorId piece, emitter_.AddInput(id, device, place, interval));
+    state.pieces.push_back({share.device, interval, piece});
   }
   return Ok();
 }

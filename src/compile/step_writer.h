@@ -39,9 +39,7 @@ class StepWriter {
  private:
   void AddOlderRead(TensorId id, int32_t read);
   void FindSingle();
-  AxisId AxisOf(GroupId group) const {
-    return single_[group] ? AxisId() : layouts_->Of(group).axis;
-  }
+  AxisId AxisOf(GroupId group) const { return LayoutOf(group).axis(); }
   // The group is split by an axis that does not split what is written in place there (unsplit_writes.h).
   bool IsWhole(GroupId group) const {
     const AxisId axis = AxisOf(group);

@@ -250,24 +250,23 @@ Layout TestStep::LayoutOf(std::string_view text) const {
     PW_CHECK(false);  // no such device
     return DeviceId();
   };
-  Layout layout;
+  std::vector<DeviceId> devices;
   const bool split = words.size() > 1 && words[1].find(':') != std::string::npos;
   if (!split) {
-    for (const std::string& name : words) layout.shares.push_back({device(name), 0, 0});
-    return layout;
+    for (const std::string& name : words) devices.push_back(device(name));
+    return CopiesOn(devices);
   }
   PW_CHECK(axes_by_word_.contains(words[0]));
   const auto [tensor, dimension] = axes_by_word_.at(words[0]);
   const auto factors = axes_->factors(tensor, dimension);
   PW_CHECK_EQ(factors.size(), size_t{1});
-  layout.axis = factors[0];
-  int64_t from = 0;
+  std::vector<int64_t> lengths;
   for (size_t i = 1; i < words.size(); ++i) {
     const auto [name, length] = Numbered(words[i]);
-    layout.shares.push_back({device(name), from, from + length});
-    from += length;
+    devices.push_back(device(name));
+    lengths.push_back(length);
   }
-  return layout;
+  return SplitOver(factors[0], devices, lengths);
 }
 
 Layouts TestStep::LayoutsOf(std::string_view text) const {

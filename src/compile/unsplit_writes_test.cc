@@ -93,9 +93,7 @@ TEST(UnsplitWrites, MakeTheirGroupWhole) {
   EXPECT_EQ(listed.rows[0].type, "aten.mm.default");
 
   const Cluster cluster = DevicesAlike(2);
-  const auto step = Compile(
-      graph, axes, DataParallelLayouts(graph, axes, {{DeviceId(0), 0, 5}, {DeviceId(1), 5, 8}}),
-      cluster);
+  const auto step = Compile(graph, axes, DataParallelLayouts(graph, axes, {5, 3}), cluster);
   ASSERT_TRUE(step.ok()) << step.error().ToString();
   int products = 0;
   for (const OpId op : step.value().graph.ops()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "plan/box.h"
 #include "plan/placement.h"
 
 namespace placewright {
@@ -18,12 +19,6 @@ struct AxisPlace {
   int32_t dimension = -1;  // -1: the tensor does not have the axis
   int64_t outer = 1, size = 1, inner = 1;
   friend bool operator==(const AxisPlace&, const AxisPlace&) = default;
-};
-
-struct Interval {
-  int64_t from = 0, to = 0;
-  int64_t length() const { return to - from; }
-  friend bool operator==(const Interval&, const Interval&) = default;
 };
 
 struct DistributedStep {

@@ -3,36 +3,61 @@
 //
 //   place            one device, everything
 //   duplicate        several devices, each everything
-//   split            several devices, each an interval of one named axis (sharding/named_axes.h): the
-//                    batch, for data parallelism; the heads of an attention, the columns of a weight
+//   split            several devices, each a box: an interval of a named axis (sharding/named_axes.h), such as the
+//                    batch, for data parallelism, the heads of an attention, the columns of a weight
 //
 // What does not have the axis is on every device of the layout: an update of a parameter whose readers
-// are split by the batch happens everywhere, once the gradients have been summed.
+// are split by the batch happens everywhere, once the gradients have been summed. Boxes of several axes can be said;
+// nothing compiles them so far.
 #ifndef PLACEWRIGHT_PLAN_LAYOUT_H_
 #define PLACEWRIGHT_PLAN_LAYOUT_H_
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
 #include "base/ids.h"
+#include "plan/box.h"
 
 namespace placewright {
 
 using LayoutId = Id<struct LayoutTag>;
-using AxisId = Id<struct AxisTag>;  // a named axis of the step (sharding/named_axes.h)
 
-// What one device has: [from, to) of the axis; [0, 0) where there is none.
+// What one device has; an empty box: everything.
 struct Share {
   DeviceId device;
-  int64_t from = 0, to = 0;
-  friend bool operator==(const Share&, const Share&) = default;
+  Box box;
+  // The only axis of its box; none: it has everything.
+  AxisId axis() const { return box.empty() ? AxisId() : box.front().axis; }
+  // [0, 0) where its box does not have the axis.
+  Interval Along(AxisId axis) const {
+    for (const AxisInterval& one : box) {
+      if (one.axis == axis) return one.interval;
+    }
+    return {};
+  }
+  friend auto operator<=>(const Share&, const Share&) = default;
 };
 
 struct Layout {
-  AxisId axis;                // of all shares; none: each device has everything
-  std::vector<Share> shares;  // distinct devices, intervals ascending, that cover the axis
-  friend bool operator==(const Layout&, const Layout&) = default;
+  // Distinct devices, all boxes of the same axes; where that is one, its intervals ascend and cover it.
+  std::vector<Share> shares;
+
+  // The only axis of its boxes; none: each device has everything.
+  AxisId axis() const { return shares.empty() ? AxisId() : shares.front().axis(); }
+  friend auto operator<=>(const Layout&, const Layout&) = default;
 };
+
+// Everything on one device, or on each of several.
+Layout PlacedOn(DeviceId device);
+Layout CopiesOn(const std::vector<DeviceId>& devices);
+// Parts of these lengths of the axis, one behind the other, for as many devices.
+Layout SplitOver(AxisId axis, const std::vector<DeviceId>& devices,
+                 const std::vector<int64_t>& lengths);
+// In the order of its shares.
+std::vector<DeviceId> DevicesOf(const Layout& layout);
+// Of the shares' intervals of the axis.
+std::vector<int64_t> LengthsOf(const Layout& layout);
 
 // One layout for every colocation group.
 struct Layouts {

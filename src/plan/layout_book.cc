@@ -5,13 +5,7 @@
 namespace placewright {
 
 LayoutId LayoutBook::Add(Layout layout) {
-  Key key{layout.axis, {}};
-  for (const Share& share : layout.shares) {
-    for (const int64_t number : {int64_t{share.device.value()}, share.from, share.to}) {
-      key.second.push_back(number);
-    }
-  }
-  const auto [found, fresh] = ids_.emplace(std::move(key), LayoutId(layouts_.size()));
+  const auto [found, fresh] = ids_.try_emplace(layout, LayoutId(layouts_.size()));
   if (fresh) layouts_.push_back(std::move(layout));
   return found->second;
 }

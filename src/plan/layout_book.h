@@ -2,9 +2,7 @@
 #ifndef PLACEWRIGHT_PLAN_LAYOUT_BOOK_H_
 #define PLACEWRIGHT_PLAN_LAYOUT_BOOK_H_
 
-#include <cstdint>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "plan/layout.h"
@@ -25,9 +23,8 @@ class LayoutBook {
   const std::vector<Layout>& all() const { return layouts_; }
 
  private:
-  using Key = std::pair<AxisId, std::vector<int64_t>>;  // the axis; devices and shares
   std::vector<Layout> layouts_;
-  std::map<Key, LayoutId> ids_;
+  std::map<Layout, LayoutId> ids_;
 };
 
 }  // namespace placewright

@@ -38,7 +38,7 @@ StepPlan PlanOf(const Graph& graph, const Placement& placement) {
     LayoutId& id = of_device[device.index()];
     if (!id.valid()) {
       id = LayoutId(plan.layouts.layouts.size());
-      plan.layouts.layouts.push_back({AxisId(), {{device, 0, 0}}});
+      plan.layouts.layouts.push_back(PlacedOn(device));
     }
     plan.layouts.of_group[graph.group(op)] = id;
   }

@@ -28,8 +28,9 @@ TEST(StepPlans, OfPlacementsAreTheseAgain) {
 
 // However layouts are numbered, and whatever others there are.
 TEST(StepPlans, AreEqualWhereGroupsLieTheSame) {
-  const Layout on0{AxisId(), {{DeviceId(0), 0, 0}}};
-  const Layout both{AxisId(1), {{DeviceId(0), 0, 3}, {DeviceId(1), 3, 8}}};
+  const std::vector<DeviceId> devices = {DeviceId(0), DeviceId(1)};
+  const Layout on0 = PlacedOn(DeviceId(0));
+  const Layout both = SplitOver(AxisId(1), devices, {3, 5});
   StepPlan one, other;
   one.layouts.layouts = {on0, both};
   one.layouts.of_group.raw() = {LayoutId(0), LayoutId(1), LayoutId(1)};
@@ -40,12 +41,12 @@ TEST(StepPlans, AreEqualWhereGroupsLieTheSame) {
   other.switches.broadcasts = false;
   EXPECT_FALSE(one == other);
   other.switches = {};
-  other.layouts.layouts[1].shares[0].to = other.layouts.layouts[1].shares[1].from = 4;
+  other.layouts.layouts[1] = SplitOver(AxisId(1), devices, {4, 4});
   EXPECT_FALSE(one == other);
 }
 
 TEST(LayoutBooks, GiveEqualLayoutsOneNumber) {
-  const Layout on0{AxisId(), {{DeviceId(0), 0, 0}}}, on1{AxisId(), {{DeviceId(1), 0, 0}}};
+  const Layout on0 = PlacedOn(DeviceId(0)), on1 = PlacedOn(DeviceId(1));
   LayoutBook book;
   EXPECT_EQ(book.Add(on1), LayoutId(0));
   Layouts layouts;

@@ -43,8 +43,7 @@ class ToyRun : public PlannerRun {
     if (max_moves <= 0 || over || static_cast<size_t>(result_.iterations) >= groups) return false;
     StepPlan plan = result_.plan;
     Layout copies;
-    for (const DeviceId device : problem_.cluster->devices())
-      copies.shares.push_back({device, 0, 0});
+    for (const DeviceId device : problem_.cluster->devices()) copies.shares.push_back({device, {}});
     plan.layouts.of_group[GroupId(static_cast<size_t>(result_.iterations++))] =
         LayoutId(plan.layouts.layouts.size());
     plan.layouts.layouts.push_back(std::move(copies));

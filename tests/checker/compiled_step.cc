@@ -199,13 +199,13 @@ LayoutSpec SpecOf(GroupId group, const Layout& layout, const NamedAxes& axes,
                   const Cluster& cluster) {
   LayoutSpec spec;
   spec.group = group;
-  const bool whole = !layout.axis.valid();
-  if (!whole) spec.axis = axes.axis(layout.axis).name;
+  const bool whole = !layout.axis().valid();
+  if (!whole) spec.axis = axes.axis(layout.axis()).name;
   for (const Share& share : layout.shares) {
     LayoutSpec::Device device{cluster.device(share.device).name, {}, {}};
     if (!whole) {
-      device.from = share.from;
-      device.to = share.to;
+      device.from = share.Along(layout.axis()).from;
+      device.to = share.Along(layout.axis()).to;
     }
     spec.devices.push_back(device);
   }
@@ -215,14 +215,9 @@ LayoutSpec SpecOf(GroupId group, const Layout& layout, const NamedAxes& axes,
 }
 
 Layout LayoutOf(AxisId axis, const std::vector<int64_t>& lengths) {
-  Layout layout{axis, {}};
-  int64_t from = 0;
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    layout.shares.push_back(
-        {DeviceId(i), axis.valid() ? from : 0, axis.valid() ? from + lengths[i] : 0});
-    from += lengths[i];
-  }
-  return layout;
+  std::vector<DeviceId> devices;
+  for (size_t i = 0; i < lengths.size(); ++i) devices.push_back(DeviceId(i));
+  return axis.valid() ? SplitOver(axis, devices, lengths) : CopiesOn(devices);
 }
 
 Layout RandomLayout(const NamedAxes& axes, size_t devices, Random& random) {
@@ -236,19 +231,8 @@ Layout RandomLayout(const NamedAxes& axes, size_t devices, Random& random) {
                           : AxisId(random.Below(axes.axis_count()));
   const auto count = static_cast<int64_t>(some.size());
   const int64_t size = axes.axis(axis).size;
-  Layout layout;
   const bool split = random.Below(4) > 0 && count > 1 && size >= count;
-  if (split) layout.axis = axis;
-  int64_t from = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t left = size - from - (count - 1 - i);
-    const int64_t length = !split           ? 0
-                           : i + 1 == count ? left
-                                            : 1 + static_cast<int64_t>(random.Below(left));
-    layout.shares.push_back({some[static_cast<size_t>(i)], from, from + length});
-    from += length;
-  }
-  return layout;
+  return split ? SplitOver(axis, some, RandomLengths(random, some.size(), size)) : CopiesOn(some);
 }
 
 }  // namespace
@@ -290,7 +274,7 @@ StatedLayouts ParameterServer(const RecordedStep& step, const std::string& axis,
     if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
     const OpId home = step.graph->home_op(tensor.storage);
     if (!home.valid()) continue;
-    layouts.layouts.push_back({AxisId(), {{DeviceId(next++ % lengths.size()), 0, 0}}});
+    layouts.layouts.push_back(PlacedOn(DeviceId(next++ % lengths.size())));
     layouts.of_group[step.graph->group(home)] = LayoutId(layouts.layouts.size() - 1);
   }
   return State(step, std::move(layouts), lengths.size());

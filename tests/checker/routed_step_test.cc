@@ -52,7 +52,7 @@ TEST(RoutedStep, SortedRowsAreBroadcastWhole) {
   const RecordedStep mixture = MixtureStep();
   const Cluster cluster = DevicesAlike(3);
   Layouts layouts = ForAll(mixture, "", {1, 1, 1}).layouts;
-  layouts.layouts.push_back({AxisId(), {{DeviceId(0), 0, 0}}});
+  layouts.layouts.push_back(PlacedOn(DeviceId(0)));
   for (const std::string name : {"sort", "token", "rows", "other", "cast", "counts", "ends"}) {
     const OpId op = mixture.graph->FindOp(name);
     ASSERT_TRUE(op.valid()) << name;

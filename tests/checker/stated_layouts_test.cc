@@ -32,33 +32,36 @@ bool SwapDevices(const RecordedStep& /*step*/, Layout& layout, Random& random) {
 }
 
 bool MoveBoundary(const RecordedStep& /*step*/, Layout& layout, Random& random) {
-  if (!layout.axis.valid() || layout.shares.size() < 2) return false;
+  if (!layout.axis().valid() || layout.shares.size() < 2) return false;
   const size_t at = random.Below(layout.shares.size() - 1);
-  Share &left = layout.shares[at], &right = layout.shares[at + 1];
-  const int64_t by = right.to - right.from > 1 ? 1 : -1;
-  if (left.to + by <= left.from) return false;
-  left.to += by;
-  right.from += by;
+  std::vector<int64_t> lengths = LengthsOf(layout);
+  const int64_t by = lengths[at + 1] > 1 ? 1 : -1;
+  lengths[at] += by;
+  lengths[at + 1] -= by;
+  if (lengths[at] <= 0) return false;
+  layout = SplitOver(layout.axis(), DevicesOf(layout), lengths);
   return true;
 }
 
 bool LeaveDeviceOut(const RecordedStep& /*step*/, Layout& layout, Random& /*random*/) {
   if (layout.shares.size() < 2) return false;
-  const Share last = layout.shares.back();
-  layout.shares.pop_back();
-  layout.shares.back().to = last.to;
+  std::vector<DeviceId> devices = DevicesOf(layout);
+  std::vector<int64_t> lengths = LengthsOf(layout);
+  devices.pop_back();
+  lengths[devices.size() - 1] += lengths.back();
+  const bool splits = layout.axis().valid();
+  layout = splits ? SplitOver(layout.axis(), devices, lengths) : CopiesOn(devices);
   return true;
 }
 
 void Divide(const RecordedStep& step, AxisId axis, Layout& layout) {
   const int64_t size = step.axes->axis(axis).size;
   const auto parts = static_cast<int64_t>(layout.shares.size());
-  layout.axis = axis;
+  std::vector<int64_t> lengths;
   for (int64_t i = 0; i < parts; ++i) {
-    Share& share = layout.shares[static_cast<size_t>(i)];
-    share.from = i * size / parts;
-    share.to = (i + 1) * size / parts;
+    lengths.push_back((i + 1) * size / parts - i * size / parts);
   }
+  layout = SplitOver(axis, DevicesOf(layout), lengths);
 }
 
 bool TakeAnotherAxis(const RecordedStep& step, Layout& layout, Random& random) {
@@ -70,16 +73,15 @@ bool TakeAnotherAxis(const RecordedStep& step, Layout& layout, Random& random) {
 }
 
 bool DropAxis(const RecordedStep& /*step*/, Layout& layout, Random& /*random*/) {
-  if (!layout.axis.valid()) return false;
-  layout.axis = AxisId();
-  for (Share& share : layout.shares) share.from = share.to = 0;
+  if (!layout.axis().valid()) return false;
+  layout = CopiesOn(DevicesOf(layout));
   return true;
 }
 
 // What a layout says of a group, whatever the order: its devices, each with its share where an op of the group can be
 // split by the axis. Of a group that draws random numbers the first one, which draws for all.
 std::string MeaningOf(const RecordedStep& step, const Layout& layout, GroupId group) {
-  const AxisId axis = layout.axis;
+  const AxisId axis = layout.axis();
   bool splits = false;
   for (const OpId op : step.graph->ops()) {
     if (step.graph->group(op) != group) continue;
@@ -92,7 +94,8 @@ std::string MeaningOf(const RecordedStep& step, const Layout& layout, GroupId gr
   splits = splits && layout.shares.size() > 1;
   std::vector<std::string> lines;
   for (const Share& share : layout.shares) {
-    lines.push_back(splits ? fmt::format("{} [{}, {})", share.device.value(), share.from, share.to)
+    const auto [from, to] = share.Along(axis);
+    lines.push_back(splits ? fmt::format("{} [{}, {})", share.device.value(), from, to)
                            : fmt::format("{}", share.device.value()));
   }
   std::sort(lines.begin(), lines.end());

@@ -130,10 +130,9 @@ struct NormRun {
     EXPECT_TRUE(whole->Step().ok());
     const NamedAxes axes(graph);
     Layouts layouts;
-    layouts.layouts.push_back({axes.Find("input:x[0]"),
-                               {{DeviceId(0), 0, kEnds[0]},
-                                {DeviceId(1), kEnds[0], kEnds[1]},
-                                {DeviceId(2), kEnds[1], one.shape[0]}}});
+    layouts.layouts.push_back(SplitOver(axes.Find("input:x[0]"),
+                                        {DeviceId(0), DeviceId(1), DeviceId(2)},
+                                        {kEnds[0], kEnds[1] - kEnds[0], one.shape[0] - kEnds[1]}));
     layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
     step = std::make_unique<DistributedStep>(
         Compile(graph, axes, layouts, NormCluster(), options).Take());

@@ -183,14 +183,14 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     }
   }
 
-  Layouts DataParallel(const std::vector<Share>& shares) const {
-    return DataParallelLayouts(graph(), *axes_, shares);
+  Layouts DataParallel(const std::vector<int64_t>& lengths) const {
+    return DataParallelLayouts(graph(), *axes_, lengths);
   }
 
   // Samples of all devices; each parameter and its update on one of them in turn, or in uneven parts of an
   // axis of its own where it has one that is long enough.
-  Layouts ForParameters(const std::vector<Share>& shares, bool in_parts) const {
-    Layouts layouts = DataParallel(shares);
+  Layouts ForParameters(const std::vector<int64_t>& lengths, bool in_parts) const {
+    Layouts layouts = DataParallel(lengths);
     size_t next = 0;
     for (const TensorId id : graph().tensors()) {
       const Tensor& tensor = graph().tensor(id);
@@ -198,8 +198,8 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
       if (tensor.kind != TensorKind::kParameter || tensor.producer.valid() || !home.valid()) {
         continue;
       }
-      Layout layout = {AxisId(), {{shares[next++ % shares.size()].device, 0, 0}}};
-      if (in_parts) layout = OwnParts(id, shares);
+      Layout layout = PlacedOn(DeviceId(next++ % lengths.size()));
+      if (in_parts) layout = OwnParts(id, lengths);
       layouts.of_group[graph().group(home)] = LayoutId(layouts.layouts.size());
       layouts.layouts.push_back(std::move(layout));
     }
@@ -207,21 +207,19 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
   }
 
   // All but one of the elements of the axis on the last device, one on each of the others.
-  Layout OwnParts(TensorId parameter, const std::vector<Share>& shares) const {
-    const auto count = static_cast<int64_t>(shares.size());
+  Layout OwnParts(TensorId parameter, const std::vector<int64_t>& samples) const {
+    const Layout batch = DataParallel(samples).layouts.front();
+    const auto count = static_cast<int64_t>(samples.size());
     for (size_t d = 0; d < graph().tensor(parameter).shape.size(); ++d) {
       for (const AxisId axis : axes_->factors(parameter, d)) {
         const int64_t size = axes_->axis(axis).size;
         if (size < count) continue;
-        Layout layout = {axis, {}};
-        for (int64_t i = 0; i < count; ++i) {
-          const DeviceId device = shares[static_cast<size_t>(i)].device;
-          layout.shares.push_back({device, i, i + 1 == count ? size : i + 1});
-        }
-        return layout;
+        std::vector<int64_t> lengths(samples.size(), 1);
+        lengths.back() = size - count + 1;
+        return SplitOver(axis, DevicesOf(batch), lengths);
       }
     }
-    return {axes_->batch(), shares};
+    return batch;
   }
 
   void ExpectEqual(const at::Tensor& found, const at::Tensor& expected, const std::string& what) {
@@ -301,7 +299,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
 };
 
 TEST_P(ExecutedLayouts, DataParallelGivesTheStep) {
-  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2, {},
+  RunLayouts(DataParallel({2, 3}), 2, {},
              /*through_file=*/true);
 }
 
@@ -309,7 +307,7 @@ TEST_P(ExecutedLayouts, DataParallelGivesTheStep) {
 TEST_P(ExecutedLayouts, SoDoesItWithoutCollectives) {
   CompileOptions options;
   options.collectives = false;
-  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2, options);
+  RunLayouts(DataParallel({2, 3}), 2, options);
 }
 
 // Gradients reduced together, some at a time and all at once.
@@ -317,19 +315,17 @@ TEST_P(ExecutedLayouts, SoDoesItInBuckets) {
   for (const Bytes fusion : {Bytes(4 << 10), Bytes(64 << 20)}) {
     CompileOptions options;
     options.switches.fusion = fusion;
-    RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 5}}), 3,
-               options, /*through_file=*/true);
+    RunLayouts(DataParallel({2, 1, 2}), 3, options, /*through_file=*/true);
   }
 }
 
 // Parameters on one device each, from which the others get them by broadcasts, or by single transfers.
 TEST_P(ExecutedLayouts, SoDoParameterServers) {
-  const std::vector<Share> shares = {
-      {DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 4}, {DeviceId(3), 4, 5}};
-  RunLayouts(ForParameters(shares, /*in_parts=*/false), 4, {}, /*through_file=*/true);
+  const std::vector<int64_t> lengths = {2, 1, 1, 1};
+  RunLayouts(ForParameters(lengths, /*in_parts=*/false), 4, {}, /*through_file=*/true);
   CompileOptions options;
   options.switches.broadcasts = false;
-  RunLayouts(ForParameters(shares, /*in_parts=*/false), 4, options);
+  RunLayouts(ForParameters(lengths, /*in_parts=*/false), 4, options);
 }
 
 // Gradients are scattered to the parts that update them, parameters gathered from these. What is gathered has
@@ -339,8 +335,7 @@ TEST_P(ExecutedLayouts, SoDoUpdatesInParts) {
     steps_ = 1;
     RunWhole();
   }
-  const std::vector<Share> shares = {{DeviceId(0), 0, 2}, {DeviceId(1), 2, 3}, {DeviceId(2), 3, 5}};
-  RunLayouts(ForParameters(shares, /*in_parts=*/true), 3, {}, /*through_file=*/true);
+  RunLayouts(ForParameters({2, 1, 2}, /*in_parts=*/true), 3, {}, /*through_file=*/true);
 }
 
 // Axes, by all that have them: some, evenly chosen, of a network that has one for each of many layers.
@@ -356,7 +351,7 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAnyAxis) {
     SCOPED_TRACE(axes_->axis(axis).name);
     Layouts layouts;
     const int64_t first = std::max<int64_t>(1, size / 3);
-    layouts.layouts.push_back({axis, {{DeviceId(0), 0, first}, {DeviceId(1), first, size}}});
+    layouts.layouts.push_back(SplitOver(axis, {DeviceId(0), DeviceId(1)}, {first, size - first}));
     layouts.of_group = IdVector<GroupId, LayoutId>(graph().group_count(), LayoutId(0));
     RunLayouts(layouts, 2);
     if (HasFatalFailure()) return;
@@ -378,8 +373,8 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
       std::vector<DeviceId> all;
       for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
       Random random(devices);
-      Layouts layouts = DataParallel(RandomShares(random, all, 5));
-      layouts.layouts.push_back({axis, RandomShares(random, all, size)});
+      Layouts layouts = DataParallel(RandomLengths(random, devices, 5));
+      layouts.layouts.push_back(SplitOver(axis, all, RandomLengths(random, devices, size)));
       for (const OpId op : graph().ops()) {
         if (axes_->SplitBy(op, axis).valid()) layouts.of_group[graph().group(op)] = LayoutId(1);
       }
@@ -439,7 +434,7 @@ class ExecutedLayoutsInFloat : public ExecutedLayouts {
 };
 
 TEST_P(ExecutedLayoutsInFloat, LayoutsGiveTheStep) {
-  RunLayouts(DataParallel({{DeviceId(0), 0, 2}, {DeviceId(1), 2, 5}}), 2);
+  RunLayouts(DataParallel({2, 3}), 2);
   Random random(4);
   for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
     const size_t devices = 2 + random.Below(3);

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "cluster/catalogue.h"
+#include "compile/drawn_layouts.h"
 #include "cost/cost_model.h"
 #include "formats/input.h"
 #include "search/evaluation/simulated.h"
@@ -37,28 +38,21 @@ std::vector<std::string> RecordedSteps() {
   return paths;
 }
 
-Layout SplitOver(const LayoutProblem& problem, AxisId axis, Random& random) {
+Layout DrawSplit(const LayoutProblem& problem, AxisId axis, Random& random) {
   const NamedAxis& named = problem.axes.axis(axis);
   const int64_t devices = static_cast<int64_t>(problem.cluster.device_count());
   const int64_t count =
       std::min(named.size, 1 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(devices))));
-  Layout layout{axis, {}};
-  for (int64_t i = 0, from = 0; i < count; ++i) {
-    const int64_t left = named.size - from - (count - i - 1);
-    const int64_t length =
-        i == count - 1 ? left : 1 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(left)));
-    layout.shares.push_back({DeviceId(static_cast<size_t>(i)), from, from + length});
-    from += length;
-  }
-  return layout;
+  std::vector<DeviceId> some;
+  for (int64_t i = 0; i < count; ++i) some.push_back(DeviceId(static_cast<size_t>(i)));
+  return SplitOver(axis, some, RandomLengths(random, some.size(), named.size));
 }
 
 // One axis for all groups: any mixture of several would mostly move data.
 Layouts DrawLayouts(const LayoutProblem& problem, AxisId axis, Random& random) {
   Layouts layouts;
-  layouts.layouts.push_back(SplitOver(problem, axis, random));
-  layouts.layouts.push_back(
-      {AxisId(), {{DeviceId(random.Below(problem.cluster.device_count())), 0, 0}}});
+  layouts.layouts.push_back(DrawSplit(problem, axis, random));
+  layouts.layouts.push_back(PlacedOn(DeviceId(random.Below(problem.cluster.device_count()))));
   for (size_t g = 0; g < problem.graph.group_count(); ++g) {
     layouts.of_group.push_back(LayoutId(random.Below(8) == 0 ? size_t{1} : size_t{0}));
   }

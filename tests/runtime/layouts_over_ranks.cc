@@ -111,13 +111,11 @@ Status RunDrawnLayouts(Rendezvous& ranks, int of_each) {
     for (int i = 0; i < of_each; ++i) {
       const size_t devices = count + random.Below(kMost - count + 1);
       IdVector<DeviceId, int32_t> rank_of;
-      std::vector<DeviceId> all;
       for (size_t d = 0; d < devices; ++d) {
         rank_of.push_back(static_cast<int32_t>(d < count ? d : random.Below(count)));
-        all.push_back(DeviceId(d));
       }
       const Layouts layouts =
-          i == 0 ? DataParallelLayouts(recorded.graph, axes, RandomShares(random, all, kBatch))
+          i == 0 ? DataParallelLayouts(recorded.graph, axes, RandomLengths(random, devices, kBatch))
                  : RandomLayouts(random, recorded.graph, axes, devices);
       PW_ASSIGN(const DistributedStep step,
                 Compile(recorded.graph, axes, layouts, DevicesAlike(devices)));

@@ -153,7 +153,7 @@ TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
     LayoutEvaluator evaluator(*problem);
     LayoutState placed = state, bucket = state;
     bucket.switches.fusion = Bytes(1 << 20);
-    for (LayoutId& id : placed.of_group) id = book.Add({AxisId(), {{DeviceId(0), 0, 0}}});
+    for (LayoutId& id : placed.of_group) id = book.Add(PlacedOn(DeviceId(0)));
     for (const LayoutState& one : {state, placed, bucket, state}) {
       ASSERT_TRUE(evaluator.Evaluate(book.With(one.of_group), one.switches).ok());
       ASSERT_TRUE(evaluator.gradients_apart().has_value());

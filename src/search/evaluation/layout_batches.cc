@@ -17,9 +17,12 @@ uint64_t Mix(uint64_t hash, int64_t number) {
 uint64_t HashOf(const StepPlan& plan) {
   std::vector<uint64_t> of_layout;
   for (const Layout& layout : plan.layouts.layouts) {
-    uint64_t hash = Mix(0, layout.axis.value());
+    uint64_t hash = 0;
     for (const Share& share : layout.shares) {
-      hash = Mix(Mix(Mix(hash, share.device.value()), share.from), share.to);
+      hash = Mix(hash, share.device.value());
+      for (const auto& [axis, interval] : share.box) {
+        hash = Mix(Mix(Mix(hash, axis.value()), interval.from), interval.to);
+      }
     }
     of_layout.push_back(hash);
   }

@@ -63,7 +63,7 @@ void LayoutFloor::SumUp(const Layouts& layouts) {
   for (const GroupId group : IdRange<GroupId>(problem_.graph.group_count())) {
     if (draws_[group]) continue;
     const size_t layout = layouts.of_group[group].index();
-    const std::vector<Work>& work = WorkBy(layouts.layouts[layout].axis);
+    const std::vector<Work>& work = WorkBy(layouts.layouts[layout].axis());
     for (size_t kind = 0; kind < kinds_; ++kind) {
       sums_[layout * kinds_ + kind].fixed += work[group.index() * kinds_ + kind].fixed;
       sums_[layout * kinds_ + kind].shared += work[group.index() * kinds_ + kind].shared;
@@ -73,13 +73,14 @@ void LayoutFloor::SumUp(const Layouts& layouts) {
 
 void LayoutFloor::AddTo(const Layout& layout, const Work* by_kind) {
   const Cluster& cluster = problem_.cluster;
+  const AxisId axis = layout.axis();
   for (const Share& share : layout.shares) {
     const int32_t kind = cluster.device(share.device).kind;
     const Work& work = by_kind[static_cast<size_t>(kind)];
     double time = work.fixed;
-    if (layout.axis.valid()) {
-      time += work.shared * static_cast<double>(share.to - share.from) /
-              static_cast<double>(problem_.axes.axis(layout.axis).size);
+    if (axis.valid()) {
+      time += work.shared * static_cast<double>(share.Along(axis).length()) /
+              static_cast<double>(problem_.axes.axis(axis).size);
     }
     // Times that were measured are taken as they are.
     const bool modelled = !floors_.Measured(share.device);

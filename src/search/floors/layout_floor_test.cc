@@ -53,7 +53,7 @@ TEST(LayoutFloor, IsNearTheStepOfOneDevice) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const DrawnProblem tiny(seed);
     Layouts layouts;
-    layouts.layouts = {{AxisId(), {{DeviceId(0), 0, 0}}}};
+    layouts.layouts = {PlacedOn(DeviceId(0))};
     layouts.of_group = IdVector<GroupId, LayoutId>(tiny.layouts->graph.group_count(), LayoutId(0));
     const Result<Evaluation> step = EvaluateCompiled(*tiny.layouts, {layouts, {}});
     if (!step.ok()) continue;
@@ -98,7 +98,7 @@ Layouts HalvedBy(const LayoutProblem& problem, int64_t length) {
   Layouts layouts;
   for (const AxisId axis : problem.axes.axes()) {
     if (problem.axes.axis(axis).size != length || !layouts.layouts.empty()) continue;
-    layouts.layouts = {{axis, {{DeviceId(0), 0, length / 2}, {DeviceId(1), length / 2, length}}}};
+    layouts.layouts = {SplitOver(axis, {DeviceId(0), DeviceId(1)}, {length / 2, length / 2})};
   }
   layouts.of_group = IdVector<GroupId, LayoutId>(problem.graph.group_count(), LayoutId(0));
   return layouts;

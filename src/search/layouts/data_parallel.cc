@@ -187,17 +187,12 @@ class DataParallel {
     std::vector<Layout>& layouts = plan.layouts.layouts;
     plan.layouts.of_group = IdVector<GroupId, LayoutId>(problem_.graph.group_count(), LayoutId(0));
     if (candidate.devices.size() == 1) {
-      layouts = {{AxisId(), {{candidate.devices.front(), 0, 0}}}};
+      layouts = {PlacedOn(candidate.devices.front())};
       return plan;
     }
-    layouts = {{problem_.axes.batch(), {}}};
-    int64_t from = 0;
-    for (size_t i = 0; i < candidate.devices.size(); ++i) {
-      layouts[0].shares.push_back({candidate.devices[i], from, from + candidate.shares[i]});
-      from += candidate.shares[i];
-    }
+    layouts = {SplitOver(problem_.axes.batch(), candidate.devices, candidate.shares)};
     if (!candidate.servers) return plan;
-    for (const DeviceId server : candidate.devices) layouts.push_back({AxisId(), {{server, 0, 0}}});
+    for (const DeviceId server : candidate.devices) layouts.push_back(PlacedOn(server));
     size_t next = 0;
     for (const GroupId group : ParameterGroups(problem_.graph)) {
       plan.layouts.of_group[group] = LayoutId(1 + next++ % candidate.devices.size());

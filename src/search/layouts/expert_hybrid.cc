@@ -65,25 +65,15 @@ class Hybrid {
     return SplitBy(problem_.axes.batch(), devices);
   }
 
-  // Everything on each.
-  static Layout On(const std::vector<DeviceId>& devices) {
-    Layout layout;
-    for (const DeviceId device : devices) layout.shares.push_back({device, 0, 0});
-    return layout;
-  }
-
   Layout SplitBy(AxisId axis, const std::vector<DeviceId>& devices) const {
-    Layout layout = On(devices);
-    if (devices.size() == 1) return layout;
-    layout.axis = axis;
+    if (devices.size() == 1) return PlacedOn(devices.front());
     const int64_t size = problem_.axes.axis(axis).size;
     const auto parts = static_cast<int64_t>(devices.size());
+    std::vector<int64_t> lengths;
     for (int64_t i = 0; i < parts; ++i) {
-      Share& share = layout.shares[static_cast<size_t>(i)];
-      share.from = i * size / parts;
-      share.to = (i + 1) * size / parts;
+      lengths.push_back((i + 1) * size / parts - i * size / parts);
     }
-    return layout;
+    return SplitOver(axis, devices, lengths);
   }
 
   // No more of them than samples.
@@ -223,7 +213,7 @@ class Hybrid {
       TakeOne(devices, "attention within one machine, over as many devices as divide its heads");
       return;
     }
-    WantedLayouts wanted(graph_, On(devices));
+    WantedLayouts wanted(graph_, CopiesOn(devices));
     SplitGroups(found.heads, devices, wanted);
     const std::vector<AxisId> widths = WithPartsFor(devices, found.widths);
     SplitGroups(widths, devices, wanted);
@@ -332,7 +322,7 @@ class Hybrid {
 
   // Nothing is split.
   void TakeOne(const std::vector<DeviceId>& device, std::string_view kind) {
-    SetPlan(WantedLayouts(graph_, On(device)));
+    SetPlan(WantedLayouts(graph_, CopiesOn(device)));
     result_.note = fmt::format("expert-hybrid: {}: all on {}{}", kind,
                                problem_.cluster.device(device.front()).name, limited_);
   }

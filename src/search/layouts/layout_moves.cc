@@ -184,7 +184,7 @@ LayoutId LayoutMoves::DrawSplit(const LayoutState& state, Random& random) const 
 // Whole on one of its devices.
 LayoutId LayoutMoves::ServedBy(LayoutId split, size_t turn) {
   const std::vector<Share>& shares = book_[split].shares;
-  return book_.Add({AxisId(), {{shares[turn % shares.size()].device, 0, 0}}});
+  return book_.Add(PlacedOn(shares[turn % shares.size()].device));
 }
 
 // By the first of its parameter's axes that has a part for each, evenly over the devices of a layout; what has no such
@@ -195,15 +195,9 @@ void LayoutMoves::SplitUpdate(GroupId group, LayoutId over, LayoutState& state) 
   const auto axis = std::find_if(axes.begin(), axes.end(),
                                  [&](AxisId id) { return layouts_.axes.axis(id).size >= devices; });
   if (axis == axes.end() || devices < 2) return;
-  Layout layout{*axis, book_[over].shares};
-  const std::vector<double> even(layout.shares.size(), 1);
+  const std::vector<double> even(book_[over].shares.size(), 1);
   const std::vector<int64_t> lengths = SharesInProportion(layouts_.axes.axis(*axis).size, even);
-  int64_t from = 0;
-  for (size_t i = 0; i < layout.shares.size(); ++i) {
-    layout.shares[i].from = std::exchange(from, from + lengths[i]);
-    layout.shares[i].to = from;
-  }
-  Set({group}, book_.Add(std::move(layout)), state);
+  Set({group}, book_.Add(SplitOver(*axis, DevicesOf(book_[over]), lengths)), state);
 }
 
 // Where a parameter goes with its update: one device of a layout that splits something, parts on all of its devices, or
@@ -295,28 +289,20 @@ bool LayoutMoves::Replace(LayoutState& state, Random& random) {
 bool LayoutMoves::ShiftShares(LayoutState& state, Random& random) {
   std::vector<LayoutId> splits;
   for (const LayoutId id : std::set<LayoutId>(state.of_group.begin(), state.of_group.end())) {
-    if (book_[id].axis.valid() && book_[id].shares.size() > 1) splits.push_back(id);
+    if (book_[id].axis().valid() && book_[id].shares.size() > 1) splits.push_back(id);
   }
   if (splits.empty() || (targets_.equal && random.Below(kRarer) > 0)) return false;
   const LayoutId old = splits[random.Below(splits.size())];
-  Layout layout = book_[old];
-  const size_t count = layout.shares.size();
+  const size_t count = book_[old].shares.size();
   const size_t from = random.Below(count);
   const size_t to = (from + 1 + random.Below(count - 1)) % count;
-  std::vector<int64_t> lengths;
-  for (const Share& share : layout.shares) lengths.push_back(share.to - share.from);
+  std::vector<int64_t> lengths = LengthsOf(book_[old]);
   const int64_t limit = std::max<int64_t>(1, lengths[from] / 4);
   const int64_t amount = 1 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(limit)));
   lengths[from] -= amount;
   lengths[to] += amount;
   if (lengths[from] <= 0) return false;
-  int64_t next = 0;
-  for (size_t i = 0; i < count; ++i) {
-    layout.shares[i].from = next;
-    next += lengths[i];
-    layout.shares[i].to = next;
-  }
-  const LayoutId changed = book_.Add(std::move(layout));
+  const LayoutId changed = book_.Add(SplitOver(book_[old].axis(), DevicesOf(book_[old]), lengths));
   std::replace(state.of_group.begin(), state.of_group.end(), old, changed);
   return true;
 }
@@ -324,15 +310,11 @@ bool LayoutMoves::ShiftShares(LayoutState& state, Random& random) {
 std::vector<LayoutState> LayoutMoves::OtherSharesOf(const LayoutState& state, LayoutId old) const {
   std::vector<LayoutState> states;
   const Layout& layout = book_[old];
-  if (!layout.axis.valid()) return states;
-  const auto same_devices = [&](const Layout& other) {
-    return std::equal(layout.shares.begin(), layout.shares.end(), other.shares.begin(),
-                      other.shares.end(),
-                      [](const Share& a, const Share& b) { return a.device == b.device; });
-  };
+  if (!layout.axis().valid()) return states;
   const auto add = [&](const std::vector<LayoutId>& candidates) {
     for (const LayoutId id : candidates) {
-      if (id == old || book_[id].axis != layout.axis || !same_devices(book_[id])) continue;
+      if (id == old || book_[id].axis() != layout.axis()) continue;
+      if (DevicesOf(book_[id]) != DevicesOf(layout)) continue;
       LayoutState& other = states.emplace_back(state);
       std::replace(other.of_group.begin(), other.of_group.end(), old, id);
     }
@@ -426,7 +408,7 @@ std::vector<LayoutState> LayoutMoves::PlainStates() {
   std::vector<LayoutState> states = {std::move(placed)};
   const AxisId batch = layouts_.axes.batch();
   for (const LayoutId id : targets_.candidates) {
-    const bool by_samples = batch.valid() && book_[id].axis == batch;
+    const bool by_samples = batch.valid() && book_[id].axis() == batch;
     if (!by_samples) continue;
     LayoutState state{{}, plain};
     state.of_group = IdVector<GroupId, LayoutId>(layouts_.graph.group_count(), id);

@@ -166,7 +166,7 @@ TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
     const LayoutState even =
         StateOf(*tiny.layouts, ResolvePlan(*tiny.layouts, EvenSplit()).Take(), book);
-    const std::vector<Share> samples = book[even.of_group[GroupId(0)]].shares;
+    const std::vector<DeviceId> devices = DevicesOf(book[even.of_group[GroupId(0)]]);
     const LayoutState placed = moves.PlainStates().front();
     for (size_t choice = 0; choice < moves.update_choices(); ++choice) {
       const LayoutState split = moves.WithSplitUpdates(even, choice, {});
@@ -179,20 +179,19 @@ TEST(LayoutMoves, SplitUpdatesByTheirParametersAxes) {
         if (split.of_group[group] == even.of_group[group]) continue;
         ++found;
         const Layout& layout = book[split.of_group[group]];
-        const AxisId axis = layout.axis;
+        const AxisId axis = layout.axis();
         ASSERT_TRUE(axis.valid());
         EXPECT_NE(axis, axes.batch());
         EXPECT_TRUE(axes.Holds(id, axis));
-        ASSERT_EQ(layout.shares.size(), samples.size());
+        ASSERT_EQ(DevicesOf(layout), devices);
         int64_t from = 0;
-        for (size_t i = 0; i < samples.size(); ++i) {
-          const Share& share = layout.shares[i];
-          EXPECT_EQ(share.device, samples[i].device);
-          EXPECT_EQ(share.from, from);
-          const int64_t part = axes.axis(axis).size / static_cast<int64_t>(samples.size());
-          EXPECT_GE(share.to - share.from, part);
-          EXPECT_LE(share.to - share.from, part + 1);
-          from = share.to;
+        for (const Share& share : layout.shares) {
+          const Interval interval = share.Along(axis);
+          EXPECT_EQ(interval.from, from);
+          const int64_t part = axes.axis(axis).size / static_cast<int64_t>(devices.size());
+          EXPECT_GE(interval.length(), part);
+          EXPECT_LE(interval.length(), part + 1);
+          from = interval.to;
         }
         EXPECT_EQ(from, axes.axis(axis).size);
       }
@@ -257,13 +256,10 @@ TEST(LayoutMoves, SplitUpdatesByAnAxisThatIsLongEnough) {
     const Graph& graph = tiny.layouts->graph;
     LayoutBook book;
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();
-    Layout everywhere;
-    for (const DeviceId device : tiny.cluster->devices()) {
-      everywhere.shares.push_back({device, 0, 0});
-    }
+    std::vector<DeviceId> devices;
+    for (const DeviceId device : tiny.cluster->devices()) devices.push_back(device);
     LayoutState copies;
-    copies.of_group =
-        IdVector<GroupId, LayoutId>(graph.group_count(), book.Add(std::move(everywhere)));
+    copies.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), book.Add(CopiesOn(devices)));
     for (const TensorId id : graph.tensors()) {
       const Tensor& tensor = graph.tensor(id);
       if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
@@ -275,7 +271,7 @@ TEST(LayoutMoves, SplitUpdatesByAnAxisThatIsLongEnough) {
       }
       const bool first = tensor.shape[0] >= kDevices, second = tensor.shape[1] >= kDevices;
       (first ? by_first : second ? by_second : whole) += 1;
-      const AxisId axis = book[found].axis;
+      const AxisId axis = book[found].axis();
       ASSERT_EQ(axis.valid(), first || second);
       if (axis.valid()) {
         EXPECT_EQ(axis, tiny.layouts->axes.factors(id, first ? 0 : 1).front());

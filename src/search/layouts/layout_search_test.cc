@@ -30,9 +30,9 @@ int64_t Optimum(const LayeredProblem& tiny) {
   LayoutBook book;
   const DeviceId a(0), b(1);
   const std::vector<LayoutId> choices = {
-      book.Add({AxisId(), {{a, 0, 0}}}), book.Add({AxisId(), {{b, 0, 0}}}),
-      book.Add({problem.axes.batch(), {{a, 0, kSamples / 2}, {b, kSamples / 2, kSamples}}}),
-      book.Add({AxisId(), {{a, 0, 0}, {b, 0, 0}}})};
+      book.Add(PlacedOn(a)), book.Add(PlacedOn(b)),
+      book.Add(SplitOver(problem.axes.batch(), {a, b}, {kSamples / 2, kSamples / 2})),
+      book.Add(CopiesOn({a, b}))};
   const size_t groups = problem.graph.group_count();
   int64_t best = kMaxQuantity;
   std::vector<size_t> digits(groups, 0);

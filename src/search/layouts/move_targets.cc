@@ -235,13 +235,7 @@ void TargetFinder::AddSplits(AxisId axis) {
         weights.push_back(by_speed ? 1 / std::max(1.0, times.Total(device)) : 1);
       }
       const std::vector<int64_t> lengths = SharesInProportion(split.size, weights);
-      Layout layout{axis, {}};
-      int64_t from = 0;
-      for (size_t i = 0; i < set.size(); ++i) {
-        layout.shares.push_back({set[i], from, from + lengths[i]});
-        from += lengths[i];
-      }
-      const LayoutId id = book_.Add(std::move(layout));
+      const LayoutId id = book_.Add(SplitOver(axis, set, lengths));
       const bool known = std::find(found_.candidates.begin(), found_.candidates.end(), id) !=
                          found_.candidates.end();
       if (!known) found_.candidates.push_back(id);
@@ -264,7 +258,7 @@ Status TargetFinder::FindLayouts() {
     }
   }
   for (const DeviceId device : places) {
-    found_.candidates.push_back(book_.Add({AxisId(), {{device, 0, 0}}}));
+    found_.candidates.push_back(book_.Add(PlacedOn(device)));
   }
   if (layouts_.axes.batch().valid()) AddSplits(layouts_.axes.batch());
   // Of small steps every axis is in question.
@@ -273,16 +267,14 @@ Status TargetFinder::FindLayouts() {
     if (small && axis != layouts_.axes.batch()) AddSplits(axis);
   }
   for (const std::vector<DeviceId>& set : sets_) {
-    Layout everywhere;
-    for (const DeviceId device : set) everywhere.shares.push_back({device, 0, 0});
-    found_.candidates.push_back(book_.Add(std::move(everywhere)));
+    found_.candidates.push_back(book_.Add(CopiesOn(set)));
   }
   AddModelAxes();
   AddAxisChoices();
   for (const LayoutId id : found_.candidates) {
     const Layout& layout = book_[id];
     std::vector<LayoutId>& alike = layout.shares.size() == 1 ? found_.to_device
-                                   : !layout.axis.valid()    ? found_.to_copies
+                                   : !layout.axis().valid()  ? found_.to_copies
                                                              : found_.to_parts;
     alike.push_back(id);
   }

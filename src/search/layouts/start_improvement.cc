@@ -82,7 +82,7 @@ void StartImprovement::TryShares() {
 bool StartImprovement::SplitsSamples(LayoutId id) const {
   const NamedAxes& axes = problem_.axes;
   const Layout& layout = book_[id];
-  return axes.batch().valid() && layout.shares.size() > 1 && layout.axis == axes.batch();
+  return axes.batch().valid() && layout.shares.size() > 1 && layout.axis() == axes.batch();
 }
 
 // With gradients recomputed from factors: what moves would come to one gradient at a time.
@@ -130,11 +130,8 @@ void StartImprovement::TryUpdates() {
 
 // With a group computed by every device of a layout.
 LayoutState StartImprovement::WithCopies(GroupId group, LayoutId layout) {
-  Layout copies = book_[layout];
-  copies.axis = AxisId();
-  for (Share& share : copies.shares) share.from = share.to = 0;
   LayoutState state = base_;
-  state.of_group[group] = book_.Add(std::move(copies));
+  state.of_group[group] = book_.Add(CopiesOn(DevicesOf(book_[layout])));
   return state;
 }
 

@@ -137,7 +137,7 @@ TEST(StartImprovement, SplitsSomeUpdatesWhereThatHelps) {
         if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
         const GroupId group =
             tiny.layouts->graph.group(tiny.layouts->graph.home_op(tensor.storage));
-        const AxisId axis = starts.book[state.of_group[group]].axis;
+        const AxisId axis = starts.book[state.of_group[group]].axis();
         if (axis.valid() && axis != axes.batch() && axes.Holds(id, axis)) split.push_back(number);
         ++number;
       }

@@ -1,6 +1,7 @@
 #include "search/layouts/test_layout_optimum.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -23,19 +24,14 @@ std::set<AxisId> AxesOf(const LayoutProblem& problem, GroupId group) {
 
 // All ways to give every device of `order` from its `at` on a share of what is left from `from` on.
 void AddShares(AxisId axis, int64_t size, const std::vector<DeviceId>& order,
-               std::vector<Share> shares, std::vector<Layout>& layouts) {
-  const int64_t from = shares.empty() ? 0 : shares.back().to;
-  const int64_t after = static_cast<int64_t>(order.size() - shares.size()) - 1;
-  const DeviceId device = order[shares.size()];
-  if (after == 0) {
-    shares.push_back({device, from, size});
-    layouts.push_back({axis, std::move(shares)});
-    return;
-  }
-  for (int64_t to = from + 1; to + after <= size; ++to) {
-    std::vector<Share> longer = shares;
-    longer.push_back({device, from, to});
-    AddShares(axis, size, order, std::move(longer), layouts);
+               std::vector<int64_t> lengths, std::vector<Layout>& layouts) {
+  const int64_t left = size - std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
+  const int64_t after = static_cast<int64_t>(order.size() - lengths.size()) - 1;
+  lengths.push_back(left);
+  if (after == 0) layouts.push_back(SplitOver(axis, order, lengths));
+  for (int64_t length = 1; after > 0 && length + after <= left; ++length) {
+    lengths.back() = length;
+    AddShares(axis, size, order, lengths, layouts);
   }
 }
 
@@ -49,9 +45,7 @@ std::vector<Layout> LayoutsOf(const LayoutProblem& problem, GroupId group) {
     for (size_t d = 0; d < devices; ++d) {
       if ((bits >> d & 1U) != 0) set.push_back(DeviceId(d));
     }
-    Layout everywhere;
-    for (const DeviceId device : set) everywhere.shares.push_back({device, 0, 0});
-    layouts.push_back(everywhere);
+    layouts.push_back(CopiesOn(set));
     if (set.size() == 1) continue;
     for (const AxisId axis : AxesOf(problem, group)) {
       const NamedAxis& named = problem.axes.axis(axis);

@@ -18,7 +18,7 @@ class ReplicationFinder {
         axes_(problem.axes),
         layouts_(layouts),
         split_(split),
-        axis_(split.axis),
+        axis_(split.axis()),
         local_batch_norm_(local_batch_norm),
         instances_(instances),
         inside_(graph_.group_count(), false),
@@ -26,8 +26,7 @@ class ReplicationFinder {
         work_(graph_.op_count(), Work::kWhole) {}
 
   ReplicatedStep Find() {
-    step_.shares = split_.shares;
-    for (const Share& share : split_.shares) step_.devices.push_back(share.device);
+    step_.devices = DevicesOf(split_);
     for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
       inside_[group] = layouts_.Of(group) == split_;
     }
@@ -168,8 +167,10 @@ class ReplicationFinder {
   // Of the largest share.
   Bytes SliceOf(Bytes whole) const {
     int64_t largest = 0;
-    for (const Share& share : split_.shares) largest = std::max(largest, share.to - share.from);
-    const int64_t size = split_.shares.back().to;
+    for (const Share& share : split_.shares) {
+      largest = std::max(largest, share.Along(axis_).length());
+    }
+    const int64_t size = axes_.axis(axis_).size;
     return Bytes(static_cast<int64_t>(static_cast<__int128>(whole.count) * largest / size));
   }
 
@@ -256,7 +257,7 @@ std::vector<ReplicatedStep> FindReplicatedSteps(const LayoutProblem& problem,
   if (!problem.axes.batch().valid()) return steps;
   for (const GroupId group : IdRange<GroupId>(problem.graph.group_count())) {
     const Layout& layout = layouts.Of(group);
-    if (layout.axis != problem.axes.batch() || layout.shares.size() < 2) continue;
+    if (layout.axis() != problem.axes.batch() || layout.shares.size() < 2) continue;
     const bool known = std::any_of(seen.begin(), seen.end(),
                                    [&](const Layout* other) { return *other == layout; });
     if (known) continue;

@@ -42,7 +42,6 @@ struct ReplicatedStep {
     GroupId updates;
   };
 
-  std::vector<Share> shares;           // the device set
   std::vector<DeviceId> devices;       // of the shares
   std::vector<Node> nodes;             // by group, ascending
   IdVector<GroupId, int32_t> node_of;  // kOutside: none

@@ -209,10 +209,7 @@ class SfbSearch {
     const IdVector<GroupId, bool> duplicated = GroupsOf(count);
     for (const ReplicatedStep& step : steps_) {
       const LayoutId copies(plan.layouts.layouts.size());
-      plan.layouts.layouts.emplace_back();
-      for (const DeviceId device : step.devices) {
-        plan.layouts.layouts.back().shares.push_back({device, 0, 0});
-      }
+      plan.layouts.layouts.push_back(CopiesOn(step.devices));
       for (const ReplicatedStep::Node& node : step.nodes) {
         if (duplicated[node.group]) plan.layouts.of_group[node.group] = copies;
       }

@@ -187,7 +187,7 @@ TEST_F(SfbSearchTest, ServersGiveTheirParametersAway) {
   EXPECT_EQ(result.recomputed, 1);
   const Layout& of_parameter = result.plan.layouts.Of(graph_.group(graph_.FindOp("w1")));
   EXPECT_EQ(of_parameter.shares.size(), 2U);
-  EXPECT_FALSE(of_parameter.axis.valid());
+  EXPECT_FALSE(of_parameter.axis().valid());
   EXPECT_LT(result.after.step_time, result.before.step_time);
 }
 
