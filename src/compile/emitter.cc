@@ -205,17 +205,9 @@ Result<TensorId> Emitter::Overwrite(TensorId written, TensorId value, DeviceId d
   return made;
 }
 
-Result<TensorId> Emitter::AddInput(TensorId original, DeviceId device, const AxisPlace& place,
-                                   Interval interval) {
+Result<TensorId> Emitter::AddInput(TensorId original, DeviceId device, const TensorBox& box) {
   const Tensor& like = original_.tensor(original);
-  PartTypeId type;
-  if (place.dimension < 0) {
-    type = prices_.ContiguousType(like.dtype, like.shape);
-  } else {
-    std::vector<int64_t> part = like.shape;
-    part[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
-    type = prices_.ContiguousType(like.dtype, part);
-  }
+  const PartTypeId type = prices_.ContiguousType(like.dtype, ShapeOf(like.shape, box));
   const Bytes bytes = SizeOf(like.dtype) > 0 ? prices_.type(type).bytes : like.bytes;
   // One that an op reads is there for all that come to read it.
   const bool for_all = place_ > static_cast<int32_t>(original_.tensor_count());
@@ -237,7 +229,7 @@ Result<TensorId> Emitter::AddInput(TensorId original, DeviceId device, const Axi
     own_tails_.swap(no_tails);
   }
   place_ = of_op;
-  if (keeps_inputs_) inputs_[made] = {original, device, place, interval};
+  if (keeps_inputs_) inputs_[made] = {original, device, box};
   return made;
 }
 

@@ -76,9 +76,8 @@ class Emitter {
   Result<TensorId> AddViewOf(TensorId view, TensorId base, DeviceId device);
   // Writes `value` over `tensor`, which lies on the device, or zeros; what `tensor` then is.
   Result<TensorId> Overwrite(TensorId tensor, TensorId value, DeviceId device);
-  // All of an original input (no place), or a part of it; of a device alone, or of none.
-  Result<TensorId> AddInput(TensorId original, DeviceId device, const AxisPlace& place = {},
-                            Interval interval = {});
+  // A part of an original input, or all of it; of a device alone, or of none.
+  Result<TensorId> AddInput(TensorId original, DeviceId device, const TensorBox& box = {});
   // The ops begin and end together.
   Status Join(std::vector<OpId> members);
   // The ops that made these tensors do.
@@ -99,8 +98,7 @@ class Emitter {
   struct Input {
     TensorId original;
     DeviceId device;
-    AxisPlace place;
-    Interval interval;
+    TensorBox box;
   };
   const Input& input(TensorId id) const { return inputs_.at(id); }
   // Where it is made; none of an input.

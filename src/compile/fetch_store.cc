@@ -104,12 +104,12 @@ void FetchStore::SetCompleted(TensorId id, int32_t version, TensorState state) {
 }
 
 TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
-                                 const AxisPlace& place, Interval interval) {
+                                 const TensorBox& box) {
   Look(id);
   const FetchedPart* earliest = nullptr;
   for (const FetchedPart& one : known_[id].fetched) {
-    const bool same = one.version == version && one.device == device && one.place == place;
-    if (!same || one.maker > place_ || !(one.interval == interval)) continue;
+    const bool same = one.version == version && one.device == device && one.box == box;
+    if (!same || one.maker > place_) continue;
     if (earliest == nullptr || one.maker < earliest->maker) earliest = &one;
   }
   return earliest != nullptr ? earliest->made : TensorId();
@@ -118,7 +118,7 @@ TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
 void FetchStore::AddFetched(TensorId id, FetchedPart part) {
   NoteMade(id);
   part.maker = place_;
-  known_[id].fetched.push_back(part);
+  known_[id].fetched.push_back(std::move(part));
 }
 
 bool FetchStore::IsFirstReader(TensorId id, DeviceId device) {

@@ -15,12 +15,11 @@
 
 namespace placewright {
 
-// A part of a tensor on a device, or all of it: its place is then none.
+// A part of a tensor on a device, or all of it.
 struct FetchedPart {
   int32_t version;
   DeviceId device;
-  AxisPlace place;
-  Interval interval;
+  TensorBox box;
   TensorId made;
   int32_t maker =
       -1;  // place of the op that fetched it; -1: it is part of an input, there from the beginning
@@ -58,11 +57,12 @@ class FetchStore {
   const TensorState& StateAt(TensorId id, int32_t version);
   void SetCompleted(TensorId id, int32_t version, TensorState state);
   // Invalid where it was not fetched up to now.
-  TensorId FindFetched(TensorId id, int32_t version, DeviceId device, const AxisPlace& place,
-                       Interval interval);
+  TensorId FindFetched(TensorId id, int32_t version, DeviceId device, const TensorBox& box);
   void AddFetched(TensorId id, FetchedPart part);
   // Of an input, one for the whole step.
-  void AddFetchedInput(TensorId id, FetchedPart part) { known_[id].fetched.push_back(part); }
+  void AddFetchedInput(TensorId id, FetchedPart part) {
+    known_[id].fetched.push_back(std::move(part));
+  }
   // Whether the device is the first that reads the input as a whole.
   bool IsFirstReader(TensorId id, DeviceId device);
   void Look(TensorId id);

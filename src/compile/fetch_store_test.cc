@@ -161,21 +161,20 @@ class OneTensor {
   // The op at `place` is written; what it fetches is called `made`, nothing: -1. What End says has changed.
   size_t Write(int32_t place, int32_t made, bool all = false) {
     store.Begin(place);
-    if (made >= 0) store.AddFetched(kTensor, {0, kDevice, {}, {}, TensorId(made)});
+    if (made >= 0) store.AddFetched(kTensor, {0, kDevice, {}, TensorId(made)});
     return store.End(all).size();
   }
   // What the op at `place` finds, or -1. It looks, no more.
   int32_t FoundBy(int32_t place) {
     store.Begin(place);
-    const TensorId found = store.FindFetched(kTensor, 0, kDevice, {}, {});
+    const TensorId found = store.FindFetched(kTensor, 0, kDevice, {});
     store.End(false);
     return found.valid() ? found.value() : -1;
   }
   // The op at `place` completes the tensor to a whole one called `made`.
   void Complete(int32_t place, int32_t made) {
     store.Begin(place);
-    store.SetCompleted(kTensor, 0,
-                       {TensorState::Kind::kWhole, {}, {{kDevice, {}, TensorId(made)}}});
+    store.SetCompleted(kTensor, 0, {{{kDevice, TensorId(made)}}});
     store.End(false);
   }
   int32_t StateSeenBy(int32_t place, int32_t version = 0) {
@@ -202,9 +201,10 @@ TEST(FetchStore, ShowsWhatEarlierOpsFetched) {
   EXPECT_EQ(one.FoundBy(4), 13);
   EXPECT_EQ(one.FoundBy(6), 13);
   one.store.Begin(6);
-  EXPECT_FALSE(one.store.FindFetched(one.kTensor, 1, one.kDevice, {}, {}).valid());
-  EXPECT_FALSE(one.store.FindFetched(one.kTensor, 0, DeviceId(1), {}, {}).valid());
-  EXPECT_FALSE(one.store.FindFetched(one.kTensor, 0, one.kDevice, {0, 1, 8, 1}, {0, 3}).valid());
+  EXPECT_FALSE(one.store.FindFetched(one.kTensor, 1, one.kDevice, {}).valid());
+  EXPECT_FALSE(one.store.FindFetched(one.kTensor, 0, DeviceId(1), {}).valid());
+  EXPECT_FALSE(
+      one.store.FindFetched(one.kTensor, 0, one.kDevice, {{{0, 1, 8, 1}, {0, 3}}}).valid());
   // Everybody that looked, in the step's order.
   const auto users = one.store.users(one.kTensor);
   EXPECT_EQ(std::vector<int32_t>(users.begin(), users.end()), (std::vector<int32_t>{2, 4, 6}));
@@ -258,7 +258,7 @@ TEST(FetchStore, UndoesWhatFollowedARecord) {
 TEST(FetchStore, KeepsInputs) {
   OneTensor one;
   one.store.Begin(5);
-  one.store.AddFetchedInput(one.kTensor, {0, one.kDevice, {}, {}, TensorId(15)});
+  one.store.AddFetchedInput(one.kTensor, {0, one.kDevice, {}, TensorId(15)});
   one.store.End(false);
   EXPECT_EQ(one.Write(5, -1), 0u);
   EXPECT_EQ(one.FoundBy(1), 15);

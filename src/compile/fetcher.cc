@@ -8,7 +8,7 @@
 namespace placewright {
 
 bool Fetcher::IsPartial(TensorId id, int32_t version) {
-  return store_.StateAt(id, version).kind == TensorState::Kind::kPartial;
+  return store_.StateAt(id, version).IsPartial();
 }
 
 // An input of the step that no op writes: it is everywhere, also in parts.
@@ -28,29 +28,25 @@ bool Fetcher::IsOfInput(TensorId id) const {
 
 Status Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
   const TensorState& state = store_.StateAt(id, version);
-  const bool partial = state.kind == TensorState::Kind::kPartial;
-  const bool split = state.kind == TensorState::Kind::kSplit;
-  if (!collectives_ || (!partial && !split) || devices.size() < 2 || IsInput(id)) return Ok();
+  if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return Ok();
   std::set<DeviceId> wanted(devices.begin(), devices.end()), having;
   for (const Piece& piece : state.pieces) having.insert(piece.device);
   if (wanted != having) return Ok();
   PW_ASSIGN(TensorState whole,
-            partial ? EmitAllReduce(emitter_, state) : EmitAllGather(emitter_, state));
+            state.IsPartial() ? EmitAllReduce(emitter_, state) : EmitAllGather(emitter_, state));
   store_.SetCompleted(id, version, std::move(whole));
   return Ok();
 }
 
-Status Fetcher::PreparePart(TensorId id, int32_t version, const AxisPlace& place,
-                            const std::map<DeviceId, Interval>& intervals) {
+Status Fetcher::PreparePart(TensorId id, int32_t version,
+                            const std::map<DeviceId, TensorBox>& boxes) {
   const TensorState& state = store_.StateAt(id, version);
-  const bool partial = state.kind == TensorState::Kind::kPartial;
-  if (!collectives_ || !partial || intervals.size() < 2) return Ok();
-  const bool same = state.pieces.size() == intervals.size() &&
-                    std::all_of(state.pieces.begin(), state.pieces.end(), [&](const Piece& piece) {
-                      return intervals.contains(piece.device);
-                    });
+  if (!collectives_ || !state.IsPartial() || boxes.size() < 2) return Ok();
+  const bool same = state.pieces.size() == boxes.size() &&
+                    std::all_of(state.pieces.begin(), state.pieces.end(),
+                                [&](const Piece& piece) { return boxes.contains(piece.device); });
   if (!same) return Ok();
-  PW_ASSIGN(TensorState split, EmitReduceScatter(emitter_, state, place, intervals));
+  PW_ASSIGN(TensorState split, EmitReduceScatter(emitter_, state, boxes));
   store_.SetCompleted(id, version, std::move(split));
   return Ok();
 }
@@ -61,7 +57,7 @@ std::vector<DeviceId> Fetcher::WithoutCopies(TensorId id, int32_t version,
   std::vector<DeviceId> without;
   const TensorState& state = store_.StateAt(id, version);
   for (const DeviceId device : devices) {
-    const bool fetched = store_.FindFetched(id, version, device, {}, {}).valid();
+    const bool fetched = store_.FindFetched(id, version, device, {}).valid();
     if (!fetched && state.On(device) == nullptr) without.push_back(device);
   }
   return without;
@@ -77,7 +73,7 @@ TensorId Fetcher::ViewedBy(TensorId id, int32_t version) {
   if (!simple || graph_.tensor(op.inputs.front()).bytes > tensor.bytes) return TensorId();
   store_.Look(op.inputs.front());
   const TensorState& viewed = store_.state(op.inputs.front());
-  const bool beside = viewed.kind == TensorState::Kind::kWhole && viewed.pieces.size() == 1 &&
+  const bool beside = viewed.IsWhole() && viewed.pieces.size() == 1 &&
                       viewed.pieces.front().device == store_.state(id).pieces.front().device;
   return beside ? op.inputs.front() : TensorId();
 }
@@ -85,7 +81,7 @@ TensorId Fetcher::ViewedBy(TensorId id, int32_t version) {
 Status Fetcher::PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
   if (!broadcasts_ || devices.size() < 2 || IsOfInput(id)) return Ok();
   const TensorState& own = store_.state(id);
-  if (own.kind != TensorState::Kind::kWhole || own.pieces.size() != 1) return Ok();
+  if (!own.IsWhole() || own.pieces.size() != 1) return Ok();
   const TensorId base = ViewedBy(id, version);
   if (base.valid()) {
     PW_RETURN_IF_ERROR(PrepareCopies(base, version, devices));
@@ -108,7 +104,7 @@ Status Fetcher::AddViews(TensorId id, int32_t version, TensorId base) {
     if (copied.On(piece.device) != nullptr) continue;
     PW_ASSIGN(const TensorId view, emitter_.AddViewOf(store_.state(id).pieces.front().tensor,
                                                       piece.tensor, piece.device));
-    copied.pieces.push_back({piece.device, {}, view});
+    copied.pieces.push_back({piece.device, view});
   }
   store_.SetCompleted(id, version, std::move(copied));
   return Ok();
@@ -116,18 +112,18 @@ Status Fetcher::AddViews(TensorId id, int32_t version, TensorId base) {
 
 void Fetcher::Add(TensorId id, FetchedPart part) {
   if (IsInput(id)) {
-    store_.AddFetchedInput(id, part);
+    store_.AddFetchedInput(id, std::move(part));
   } else {
-    store_.AddFetched(id, part);
+    store_.AddFetched(id, std::move(part));
   }
 }
 
 Result<TensorId> Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
-  const TensorId found = store_.FindFetched(id, version, device, {}, {});
+  const TensorId found = store_.FindFetched(id, version, device, {});
   if (found.valid()) return found;
   PW_ASSIGN(const TensorId whole, IsInput(id) ? WholeInput(id, device)
                                               : MakeWhole(id, store_.StateAt(id, version), device));
-  Add(id, {version, device, {}, {}, whole});
+  Add(id, {version, device, {}, whole});
   return whole;
 }
 
@@ -152,71 +148,64 @@ const Piece& Fetcher::NearestOf(const TensorState& state, DeviceId device, Bytes
 }
 
 Result<TensorId> Fetcher::MakeWhole(TensorId id, const TensorState& state, DeviceId device) {
-  switch (state.kind) {
-    case TensorState::Kind::kNone: break;
-    case TensorState::Kind::kWhole: return NearestOf(state, device, graph_.tensor(id).bytes).tensor;
-    case TensorState::Kind::kSplit: return EmitConcat(emitter_, state.pieces, state.place, device);
-    case TensorState::Kind::kPartial: return EmitAddN(emitter_, state.pieces, device);
-  }
-  PW_CHECK(false);  // the graph's order makes a tensor before it is read
-  return TensorId();
+  PW_CHECK(!state.pieces.empty());  // the graph's order makes a tensor before it is read
+  if (state.IsSplit()) return EmitConcat(emitter_, state.pieces, device);
+  if (state.IsPartial()) return EmitAddN(emitter_, state.pieces, device);
+  return NearestOf(state, device, graph_.tensor(id).bytes).tensor;
 }
 
-Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const AxisPlace& place,
-                               Interval interval, DeviceId device) {
+Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const TensorBox& box,
+                               DeviceId device) {
+  const auto& [place, interval] = box.front();
   if (interval == Interval{0, place.size}) return Whole(id, version, device);
-  const TensorId found = store_.FindFetched(id, version, device, place, interval);
+  const TensorId found = store_.FindFetched(id, version, device, box);
   if (found.valid()) return found;
   // What has been gathered is for those that need all of it: a part is one of the pieces, which an op in
   // place then writes.
   const TensorState& own = store_.state(id);
-  const bool in_parts = own.kind == TensorState::Kind::kSplit && own.place == place;
   PW_ASSIGN(const TensorId part,
-            MakePart(id, in_parts ? own : store_.StateAt(id, version), place, interval, device));
-  Add(id, {version, device, place, interval, part});
+            MakePart(id, own.IsSplitAt(place) ? own : store_.StateAt(id, version), box, device));
+  Add(id, {version, device, box, part});
   return part;
 }
 
-Result<TensorId> Fetcher::MakePart(TensorId id, const TensorState& state, const AxisPlace& place,
-                                   Interval interval, DeviceId device) {
-  if (IsInput(id)) return emitter_.AddInput(id, DeviceId(), place, interval);
-  if (state.kind == TensorState::Kind::kPartial) {
+Result<TensorId> Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBox& box,
+                                   DeviceId device) {
+  if (IsInput(id)) return emitter_.AddInput(id, DeviceId(), box);
+  const auto& [place, interval] = box.front();
+  if (state.IsPartial()) {
     // Each device gives its part of its sum: what crosses is the part alone.
     std::vector<Piece> parts;
     for (const Piece& piece : state.pieces) {
-      PW_ASSIGN(const TensorId part,
-                EmitSplit(emitter_, piece.tensor, place, interval, piece.device));
-      parts.push_back({piece.device, interval, part});
+      PW_ASSIGN(const TensorId part, EmitSplit(emitter_, piece.tensor, box, piece.device));
+      parts.push_back({piece.device, part, box, piece.summed});
     }
     return EmitAddN(emitter_, parts, device);
   }
-  if (state.kind == TensorState::Kind::kWhole) {
+  if (state.IsWhole()) {
     const Bytes bytes(graph_.tensor(id).bytes.count / place.size * interval.length());
     const Piece& source = NearestOf(state, device, bytes);
-    return EmitSplit(emitter_, source.tensor, place, interval, source.device);
+    return EmitSplit(emitter_, source.tensor, box, source.device);
   }
-  if (state.kind == TensorState::Kind::kSplit && !(state.place == place)) {
+  if (!state.IsSplitAt(place)) {
     PW_ASSIGN(const TensorId whole, MakeWhole(id, state, device));
-    return EmitSplit(emitter_, whole, place, interval, device);
+    return EmitSplit(emitter_, whole, box, device);
   }
-  PW_CHECK(state.kind == TensorState::Kind::kSplit);
   std::vector<Piece> parts;
   for (const Piece& piece : state.pieces) {
-    const Interval common = {std::max(piece.interval.from, interval.from),
-                             std::min(piece.interval.to, interval.to)};
+    const Interval own = piece.box.front().interval;
+    const Interval common = {std::max(own.from, interval.from), std::min(own.to, interval.to)};
     if (common.from >= common.to) continue;
     TensorId part = piece.tensor;
-    if (!(common == piece.interval)) {
+    if (common != own) {
       AxisPlace local = place;
-      local.size = piece.interval.length();
-      PW_ASSIGN(part,
-                EmitSplit(emitter_, piece.tensor, local,
-                          {common.from - piece.interval.from, common.to - piece.interval.from},
-                          piece.device));
+      local.size = own.length();
+      const Interval within = {common.from - own.from, common.to - own.from};
+      PW_ASSIGN(part, EmitSplit(emitter_, piece.tensor, {{local, within}}, piece.device));
     }
-    parts.push_back({piece.device, common, part});
+    parts.push_back({piece.device, part, {{place, common}}});
   }
-  return EmitConcat(emitter_, parts, place, device);
+  return EmitConcat(emitter_, parts, device);
 }
 
 }  // namespace placewright

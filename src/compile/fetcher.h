@@ -31,15 +31,13 @@ class Fetcher {
 
   // The tensor as the original reads it at `version`, whole, on a device.
   Result<TensorId> Whole(TensorId id, int32_t version, DeviceId device);
-  // An interval of it.
-  Result<TensorId> Part(TensorId id, int32_t version, const AxisPlace& place, Interval interval,
-                        DeviceId device);
+  // A part of it.
+  Result<TensorId> Part(TensorId id, int32_t version, const TensorBox& box, DeviceId device);
   // Several devices are about to fetch all of it: where they are those that have its pieces, one
   // collective serves them.
   Status PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
-  // The same of intervals of a sum, one for each device.
-  Status PreparePart(TensorId id, int32_t version, const AxisPlace& place,
-                     const std::map<DeviceId, Interval>& intervals);
+  // The same of parts of a sum, one for each device.
+  Status PreparePart(TensorId id, int32_t version, const std::map<DeviceId, TensorBox>& boxes);
   // The same of what one device has: where two or more others want it, they get copies. Of a view that shows
   // all of what it views they get that, and views of their own: what one storage holds crosses once.
   Status PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
@@ -57,8 +55,8 @@ class Fetcher {
   Result<TensorId> WholeInput(TensorId id, DeviceId device);
   const Piece& NearestOf(const TensorState& state, DeviceId device, Bytes bytes) const;
   Result<TensorId> MakeWhole(TensorId id, const TensorState& state, DeviceId device);
-  Result<TensorId> MakePart(TensorId id, const TensorState& state, const AxisPlace& place,
-                            Interval interval, DeviceId device);
+  Result<TensorId> MakePart(TensorId id, const TensorState& state, const TensorBox& box,
+                            DeviceId device);
 
   const Graph& graph_;
   Emitter& emitter_;

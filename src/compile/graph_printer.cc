@@ -67,12 +67,13 @@ void GraphPrinter::NameInputs() {
     std::string name = original_.tensor(input.original).name;
     if (input.device.valid()) {
       name = fmt::format("{}@{}", name, DeviceName(input.device));
-    } else if (input.place.dimension >= 0) {
-      name = fmt::format("{}[{}:{}-{}]", name, input.place.dimension, input.interval.from,
-                         input.interval.to);
+    } else {
+      for (const auto& [place, interval] : input.box) {
+        name = fmt::format("{}[{}:{}-{}]", name, place.dimension, interval.from, interval.to);
+      }
     }
     // Two axes of one dimension may have parts of the same bounds.
-    if (input.place.dimension >= 0) name = FreshName(std::move(name));
+    if (!input.box.empty()) name = FreshName(std::move(name));
     labels_[id].name = std::move(name);
     inputs_.push_back(id);
   };
@@ -165,7 +166,7 @@ Status GraphPrinter::AddInputs() {
     PW_ASSIGN(printed_[id], builder_.AddInput(std::move(labels_[id].name), like.kind, like.dtype,
                                               parts_.type(arrays_.tensors[id].type).shape));
     if (like.below > 0) builder_.SetBelow(printed_[id], like.below);
-    step_.inputs.push_back({input.original, printed_[id], input.place, input.interval});
+    step_.inputs.push_back({input.original, printed_[id], input.box});
   }
   return Ok();
 }

@@ -66,8 +66,7 @@ bool InstanceMaker::HasOwnStatistics() const {
 // Parts are written over parts, and nothing that is whole over a sum's parts.
 bool InstanceMaker::MayWriteParts(size_t input) const {
   if (!SplitsInput(input)) return rule().axes[split_].parts != Parts::kSum;
-  const TensorState& state = fetcher_.state(op_.inputs[input]);
-  return state.kind == TensorState::Kind::kSplit && state.place == PlaceIn(rule().inputs[input]);
+  return fetcher_.state(op_.inputs[input]).IsSplitAt(PlaceIn(rule().inputs[input]));
 }
 
 // A linear op of partial sums, with all else whole, gives partial sums.
@@ -84,7 +83,7 @@ void InstanceMaker::ChoosePartialInputs() {
   for (const std::vector<int32_t>& together : rule().linear) {
     if (together.empty() || !std::all_of(together.begin(), together.end(), is_partial)) continue;
     for (const int32_t input : together) partial_[static_cast<size_t>(input)] = 1;
-    makes_partial_ = true;
+    partial_input_ = op_.inputs[static_cast<size_t>(together.front())];
     return;
   }
 }
@@ -109,16 +108,21 @@ bool InstanceMaker::IsBeside(size_t input) const {
     return std::equal(shares.begin(), shares.end(), state.pieces.begin(), on_its_device);
   }
   const bool split = SplitsInput(input);
-  if (state.kind != (split ? TensorState::Kind::kSplit : TensorState::Kind::kWhole)) return false;
+  if (state.IsPartial() || state.IsSplit() != split) return false;
   for (size_t i = 0; i < shares.size(); ++i) {
     const Piece& piece = state.pieces[i];
     if (piece.device != shares[i].device) return false;
-    if (split && !(piece.interval == IntervalOf(i))) return false;
+    if (split && piece.box.front().interval != IntervalOf(i)) return false;
   }
-  if (split) return state.place == PlaceIn(rule().inputs[input]);
+  if (split) return state.IsSplitAt(PlaceIn(rule().inputs[input]));
+  return !IsOnce(input);
+}
+
+// All of it enters the sum of the parts once.
+bool InstanceMaker::IsOnce(size_t input) const {
   const std::pair<RuleAxisId, int32_t> once(split_, static_cast<int32_t>(input));
-  return !split_.valid() ||
-         std::find(rule().once.begin(), rule().once.end(), once) == rule().once.end();
+  return split_.valid() &&
+         std::find(rule().once.begin(), rule().once.end(), once) != rule().once.end();
 }
 
 void InstanceMaker::FindBeside() {
@@ -133,14 +137,10 @@ Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
   const DeviceId device = layout_.shares[share].device;
   if (partial_[input] != 0) return fetcher_.state(id).On(device)->tensor;
   if (SplitsInput(input)) {
-    return fetcher_.Part(id, version, PlaceIn(rule().inputs[input]), IntervalOf(share), device);
+    return fetcher_.Part(id, version, BoxIn(rule().inputs[input], share), device);
   }
   PW_ASSIGN(const TensorId whole, fetcher_.Whole(id, version, device));
-  const std::pair<RuleAxisId, int32_t> once(split_, static_cast<int32_t>(input));
-  const bool others_only =
-      split_.valid() && share > 0 &&
-      std::find(rule().once.begin(), rule().once.end(), once) != rule().once.end();
-  if (!others_only) return whole;
+  if (share == 0 || !IsOnce(input)) return whole;
   return emitter_.AddLike("aten.zeros_like.default", {whole}, References(1), emitter_.shape(whole),
                           whole, device);
 }
@@ -177,9 +177,7 @@ std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share) const {
     spec.shape = tensor.shape;
     spec.output_index = tensor.output_index;
     if (split_.valid() && Holds(rule().outputs[i], split_)) {
-      const AxisPlace place = PlaceIn(rule().outputs[i]);
-      spec.shape[static_cast<size_t>(place.dimension)] =
-          place.outer * IntervalOf(share).length() * place.inner;
+      spec.shape = ShapeOf(tensor.shape, BoxIn(rule().outputs[i], share));
     }
     for (size_t input = 0; input < op_.inputs.size(); ++input) {
       if (graph_.tensor(op_.inputs[input]).storage != tensor.storage) continue;
@@ -251,21 +249,17 @@ Status InstanceMaker::Prepare(size_t input) {
   const int32_t version = op_.input_versions[input];
   if (partial_[input] != 0) return Ok();
   if (SplitsInput(input)) {
-    return fetcher_.PreparePart(id, version, PlaceIn(rule().inputs[input]), IntervalsOf());
+    std::map<DeviceId, TensorBox> boxes;
+    for (size_t share = 0; share < devices_.size(); ++share) {
+      boxes[devices_[share]] = BoxIn(rule().inputs[input], share);
+    }
+    return fetcher_.PreparePart(id, version, boxes);
   }
   PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, devices_));
   // A view that looks at a part brings no more than the part.
   const bool all =
       !op_.is_view || graph_.tensor(op_.outputs.front()).bytes >= graph_.tensor(id).bytes;
   return all ? fetcher_.PrepareCopies(id, version, devices_) : Ok();
-}
-
-std::map<DeviceId, Interval> InstanceMaker::IntervalsOf() const {
-  std::map<DeviceId, Interval> intervals;
-  for (size_t i = 0; i < layout_.shares.size(); ++i) {
-    intervals[layout_.shares[i].device] = IntervalOf(i);
-  }
-  return intervals;
 }
 
 // One instance for each share.
@@ -336,7 +330,7 @@ Status InstanceMaker::CheckOwnOrder(size_t input) {
   } else if (SplitsInput(input)) {
     right = beside_[input] != 0;
   } else {
-    right = state.kind == TensorState::Kind::kWhole;
+    right = state.IsWhole();
   }
   if (right) return Ok();
   return MakeError(
@@ -396,7 +390,7 @@ Status InstanceMaker::WriteBack(size_t input) {
     if (made.storage == read.storage && made.shape != read.shape) return Ok();
   }
   const TensorState before = fetcher_.state(op_.inputs[input]);
-  const bool sum = before.kind == TensorState::Kind::kPartial;
+  const bool sum = before.IsPartial();
   if (sum && !split_.valid() && IsReadThroughOutputs(op_.inputs[input])) return Ok();
   TensorState after = before;
   bool changed = false;
@@ -408,9 +402,7 @@ Status InstanceMaker::WriteBack(size_t input) {
     if (own->tensor == written) continue;
     changed = true;
     const bool zero = sum && share > 0;
-    if (before.kind == TensorState::Kind::kSplit) {
-      PW_ASSIGN(written, EmitSplit(emitter_, written, before.place, own->interval, device));
-    }
+    PW_ASSIGN(written, EmitSplit(emitter_, written, own->box, device));
     PW_ASSIGN(own->tensor, emitter_.Overwrite(own->tensor, zero ? TensorId() : written, device));
   }
   if (!changed) return Ok();
@@ -434,36 +426,37 @@ Status InstanceMaker::DivideMean(size_t share) {
 }
 
 TensorState InstanceMaker::StateOf(size_t output) const {
-  TensorState state{TensorState::Kind::kWhole, {}, {}};
-  if (makes_partial_) state.kind = TensorState::Kind::kPartial;
+  TensorState state;
   state.of_parts = own_counts_;
-  if (!split_.valid()) return state;
-  const PartVerdict verdict = VerdictOf(rule(), split_, output);
-  if (verdict == PartVerdict::kSum) state.kind = TensorState::Kind::kPartial;
-  if (verdict == PartVerdict::kConcat) {
-    state.kind = TensorState::Kind::kSplit;
-    state.place = PlaceIn(rule().outputs[output]);
-  } else if (axes_.in_own_order(op_.outputs[output]) && axis_ == axes_.batch()) {
-    state.of_parts = true;
-  } else if (HasOwnStatistics()) {
-    const bool backward = rule().form == PartForm::kBatchNormBackward;
-    if (backward) state.kind = TensorState::Kind::kPartial;
-    state.of_parts = !backward;
+  bool sum = partial_input_.valid();
+  AxisPlace place;
+  if (split_.valid()) {
+    const PartVerdict verdict = VerdictOf(rule(), split_, output);
+    sum = verdict == PartVerdict::kSum;
+    if (verdict == PartVerdict::kConcat) {
+      place = PlaceIn(rule().outputs[output]);
+    } else if (axes_.in_own_order(op_.outputs[output]) && axis_ == axes_.batch()) {
+      state.of_parts = true;
+    } else if (HasOwnStatistics()) {
+      state.of_parts = rule().form != PartForm::kBatchNormBackward;
+      sum = sum || !state.of_parts;
+    }
   }
-  return state;
+  state.pieces.reserve(layout_.shares.size());
+  for (size_t share = 0; share < layout_.shares.size(); ++share) {
+    const TensorId made = made_[share][output];
+    if (!made.valid()) break;
+    const auto& [device, box] = layout_.shares[share];
+    Piece& piece = state.pieces.emplace_back(Piece{device, made});
+    if (place.dimension >= 0) piece.box = {{place, IntervalOf(share)}};
+    if (sum)
+      piece.summed = split_.valid() ? box : fetcher_.state(partial_input_).On(device)->summed;
+  }
+  return state.pieces.empty() ? TensorState() : state;
 }
 
 Status InstanceMaker::Finish() {
-  const size_t shares = layout_.shares.size();
-  for (size_t i = 0; i < op_.outputs.size(); ++i) {
-    TensorState state = StateOf(i);
-    state.pieces.reserve(shares);
-    for (size_t share = 0; share < shares && made_[share][i].valid(); ++share) {
-      state.pieces.push_back({layout_.shares[share].device, IntervalOf(share), made_[share][i]});
-    }
-    if (state.pieces.empty()) state = {};
-    fetcher_.state(op_.outputs[i]) = std::move(state);
-  }
+  for (size_t i = 0; i < op_.outputs.size(); ++i) fetcher_.state(op_.outputs[i]) = StateOf(i);
   if (!split_.valid() || rule().form != PartForm::kWeightedMean) return Ok();
   return DivideByWeight();
 }

@@ -62,12 +62,12 @@ class InstanceMaker {
   void ChoosePartialInputs();
   void FindBeside();
   bool IsBeside(size_t input) const;
+  bool IsOnce(size_t input) const;
   Status FetchInputs(size_t share);
   Result<TensorId> FetchInput(size_t input, size_t share);
   PartCall CallOf(size_t share) const;
   OpSpec SpecOf(size_t share) const;
   Status Prepare(size_t input);
-  std::map<DeviceId, Interval> IntervalsOf() const;
   std::vector<OutputSpec> OutputsOf(size_t share) const;
   Status MakeEach();
   Status MakeSynchronised();
@@ -84,6 +84,10 @@ class InstanceMaker {
   bool IsReadThroughOutputs(TensorId written) const;
   Status WriteBack(size_t input);
   AxisPlace PlaceIn(const TensorAxes& tensor) const;
+  // What a share has of it, which has the axis.
+  TensorBox BoxIn(const TensorAxes& tensor, size_t share) const {
+    return {{PlaceIn(tensor), IntervalOf(share)}};
+  }
   bool SplitsInput(size_t input) const;
   Interval IntervalOf(size_t share) const { return layout_.shares[share].Along(axis_); }
   const OpRule& rule() const { return *axes_.rule(id_); }
@@ -104,7 +108,7 @@ class InstanceMaker {
       beside_;  // by input: each instance reads the piece of the same share, which is there
   std::vector<DeviceId>& devices_;  // by share
   const std::map<StorageId, std::vector<InstanceMemory::OlderRead>>& older_reads_;
-  bool makes_partial_ = false;
+  TensorId partial_input_;  // one of the partial sums that it takes; none: it takes none
   bool own_statistics_ = false;
   bool own_counts_ = false;  // of rows in an order of each part's own: of each part its own
 };

@@ -118,28 +118,24 @@ Status StepWriter::WriteInput(TensorId id) {
   const Tensor& tensor = graph_.tensor(id);
   TensorState& state = store_.state(id);
   state = {};
-  state.kind = TensorState::Kind::kWhole;
   const Storage& storage = graph_.storage(tensor.storage);
   const bool input = storage.kind == TensorKind::kInput && storage.versions.size() == 1;
   const OpId home = graph_.home_op(tensor.storage);
   if (input || !home.valid()) {
     PW_ASSIGN(const TensorId whole, emitter_.AddInput(id, DeviceId()));
-    state.pieces.push_back({DeviceId(), {}, whole});
+    state.pieces.push_back({DeviceId(), whole});
     return Ok();
   }
   const Layout& layout = LayoutOf(graph_.group(home));
   const GroupId group = graph_.group(home);
   const bool split = layout.shares.size() > 1 && !IsWhole(group);
   const AxisPlace place = split ? PlaceInTensor(graph_, axes_, id, AxisOf(group)) : AxisPlace();
-  if (place.dimension >= 0) {
-    state.kind = TensorState::Kind::kSplit;
-    state.place = place;
-  }
   for (const Share& share : layout.shares) {
     const DeviceId device = layout.shares.size() == 1 ? DeviceId() : share.device;
-    const Interval interval = share.Along(layout.axis());
-    PW_ASSIGN(const TensorId piece, emitter_.AddInput(id, device, place, interval));
-    state.pieces.push_back({share.device, interval, piece});
+    TensorBox box;
+    if (place.dimension >= 0) box = {{place, share.Along(layout.axis())}};
+    PW_ASSIGN(const TensorId piece, emitter_.AddInput(id, device, box));
+    state.pieces.push_back({share.device, piece, std::move(box)});
   }
   return Ok();
 }
@@ -165,7 +161,7 @@ Status StepWriter::CheckKept() const {
 // A partial sum is completed; of all else every piece is an output.
 Status StepWriter::AddOutput(TensorId id, std::vector<TensorId>& outputs) {
   const TensorState& state = store_.state(id);
-  if (state.kind == TensorState::Kind::kPartial) {
+  if (state.IsPartial()) {
     const int32_t version =
         static_cast<int32_t>(graph_.storage(graph_.tensor(id).storage).versions.size()) - 1;
     PW_ASSIGN(const TensorId whole, fetcher_.Whole(id, version, state.pieces.front().device));

@@ -2,7 +2,6 @@
 #ifndef PLACEWRIGHT_COMPILE_TENSOR_STATE_H_
 #define PLACEWRIGHT_COMPILE_TENSOR_STATE_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "base/ids.h"
@@ -13,27 +12,28 @@ namespace placewright {
 // One tensor of the distributed graph, and what of the original it is.
 struct Piece {
   DeviceId device;
-  Interval interval;  // of kSplit
   TensorId tensor;
+  TensorBox box;  // what it has of the original
+  Box summed;     // and of the axes that are summed over; empty: it is no part of a sum
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 struct TensorState {
-  enum class Kind : uint8_t {
-    kNone,    // nothing has made it
-    kWhole,   // every piece is all of it
-    kSplit,   // the pieces are intervals of one axis, ascending, and cover it
-    kPartial  // the sum of the pieces is it
-  };
-  Kind kind = Kind::kNone;
-  AxisPlace place;  // of kSplit
+  // With boxes of the same axes: so far of one, ascending, that cover it once. None: nothing has made it.
   std::vector<Piece> pieces;
   // The pieces are views of copies that were fetched: what is written there is lost to the original.
   bool of_copies = false;
-  // Every piece (kWhole) is of its device's part alone: statistics of a batch norm that is not synchronised.
+  // Every piece, though whole, is of its device's part alone: statistics of a batch norm that is not synchronised.
   bool of_parts = false;
 
   friend bool operator==(const TensorState&, const TensorState&) = default;
+  bool IsSplit() const { return !pieces.empty() && !pieces.front().box.empty(); }
+  bool IsPartial() const { return !pieces.empty() && !pieces.front().summed.empty(); }
+  bool IsWhole() const { return !pieces.empty() && !IsSplit() && !IsPartial(); }
+  // The pieces are parts of this axis alone.
+  bool IsSplitAt(const AxisPlace& place) const {
+    return IsSplit() && pieces.front().box.front().place == place;
+  }
   const Piece* On(DeviceId device) const {
     for (const Piece& piece : pieces) {
       if (piece.device == device) return &piece;

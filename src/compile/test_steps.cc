@@ -329,9 +329,8 @@ std::string InputLinesOf(const DistributedStep& step, const Graph& original) {
     const Tensor& piece = step.graph.tensor(input.piece);
     text += fmt::format("{} {} = {}", piece.name, ShapeText(piece.shape),
                         original.tensor(input.original).name);
-    if (input.place.dimension >= 0) {
-      text += fmt::format("[{}:{}-{}/{}]", input.place.dimension, input.interval.from,
-                          input.interval.to, input.place.size);
+    for (const auto& [place, interval] : input.box) {
+      text += fmt::format("[{}:{}-{}/{}]", place.dimension, interval.from, interval.to, place.size);
     }
     text += "\n";
   }

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/small_vector.h"
@@ -25,6 +26,25 @@ struct AxisInterval {
 };
 // Of different axes; all of what it does not name.
 using Box = SmallVector<AxisInterval>;
+
+// An axis within a tensor: dimension `dimension` has outer * size * inner elements, and the axis is the
+// middle factor.
+struct AxisPlace {
+  int32_t dimension = -1;  // -1: the tensor does not have the axis
+  int64_t outer = 1, size = 1, inner = 1;
+  friend auto operator<=>(const AxisPlace&, const AxisPlace&) = default;
+};
+
+struct AxisPart {
+  AxisPlace place;  // with a dimension
+  Interval interval;
+  friend auto operator<=>(const AxisPart&, const AxisPart&) = default;
+};
+// What a piece has of a tensor: of different axes; empty: all of it.
+using TensorBox = SmallVector<AxisPart>;
+
+// That of the box in a tensor of `shape`, within which it lies.
+std::vector<int64_t> ShapeOf(std::vector<int64_t> shape, const TensorBox& box);
 
 }  // namespace placewright
 

@@ -4,7 +4,6 @@
 #ifndef PLACEWRIGHT_PLAN_DISTRIBUTED_STEP_H_
 #define PLACEWRIGHT_PLAN_DISTRIBUTED_STEP_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "graph/graph.h"
@@ -13,14 +12,6 @@
 
 namespace placewright {
 
-// An axis within a tensor: dimension `dimension` has outer * size * inner elements, and the axis is the
-// middle factor.
-struct AxisPlace {
-  int32_t dimension = -1;  // -1: the tensor does not have the axis
-  int64_t outer = 1, size = 1, inner = 1;
-  friend bool operator==(const AxisPlace&, const AxisPlace&) = default;
-};
-
 struct DistributedStep {
   Graph graph;
   Placement placement;
@@ -28,8 +19,7 @@ struct DistributedStep {
   // Every input of the graph: all of an original input, or a part of it.
   struct InputPiece {
     TensorId original, piece;
-    AxisPlace place;  // dimension -1: all of it
-    Interval interval;
+    TensorBox box;
   };
   std::vector<InputPiece> inputs;
   // By op, or empty: whether on a GPU the kernel of another op of its part does it, so that it takes no time.

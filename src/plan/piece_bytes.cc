@@ -1,23 +1,31 @@
 #include "plan/piece_bytes.h"
 
+#include <utility>
+
 namespace placewright {
 
-std::string PieceBytes(std::string_view whole, const std::vector<int64_t>& shape, int64_t element,
-                       const AxisPlace& place, Interval interval) {
-  if (place.dimension < 0) return std::string(whole);
-  const auto at = static_cast<size_t>(place.dimension);
-  int64_t before = place.outer, behind = place.inner * element;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (d < at) before *= shape[d];
-    if (d > at) behind *= shape[d];
+std::string PieceBytes(std::string_view whole, std::vector<int64_t> shape, int64_t element,
+                       const TensorBox& box) {
+  if (box.empty()) return std::string(whole);
+  std::string piece;
+  for (const auto& [place, interval] : box) {
+    const auto at = static_cast<size_t>(place.dimension);
+    int64_t before = place.outer, behind = place.inner * element;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (d < at) before *= shape[d];
+      if (d > at) behind *= shape[d];
+    }
+    shape[at] = place.outer * interval.length() * place.inner;
+    std::string part;
+    part.reserve(static_cast<size_t>(before * interval.length() * behind));
+    for (int64_t i = 0; i < before; ++i) {
+      const auto from = static_cast<size_t>((i * place.size + interval.from) * behind);
+      part += whole.substr(from, static_cast<size_t>(interval.length() * behind));
+    }
+    piece = std::move(part);
+    whole = piece;
   }
-  std::string part;
-  part.reserve(static_cast<size_t>(before * interval.length() * behind));
-  for (int64_t i = 0; i < before; ++i) {
-    const auto from = static_cast<size_t>((i * place.size + interval.from) * behind);
-    part += whole.substr(from, static_cast<size_t>(interval.length() * behind));
-  }
-  return part;
+  return piece;
 }
 
 }  // namespace placewright

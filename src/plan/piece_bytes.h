@@ -7,15 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/distributed_step.h"
+#include "plan/box.h"
 
 namespace placewright {
 
-// The interval of the axis, of a tensor of `shape` whose elements have `element` bytes each and lie in row-major
-// order; all of it where the place has no dimension. `whole` has as many bytes as its shape says, and the place
-// and the interval are within it. O(bytes of the part).
-std::string PieceBytes(std::string_view whole, const std::vector<int64_t>& shape, int64_t element,
-                       const AxisPlace& place, Interval interval);
+// The box in a tensor of `shape` whose elements have `element` bytes each and lie in row-major order. `whole` has as
+// many bytes as its shape says, and the box is within it. O(bytes of the part), or of several axes of what it lies in.
+std::string PieceBytes(std::string_view whole, std::vector<int64_t> shape, int64_t element,
+                       const TensorBox& box);
 
 }  // namespace placewright
 

@@ -68,13 +68,14 @@ bool AddTwice(const DistributedStep& step, StepEditor& editor, Random& random) {
 bool ShiftInput(const DistributedStep& step, StepEditor& editor, Random& random) {
   const size_t at = random.Below(editor.inputs.size());
   DistributedStep::InputPiece& input = editor.inputs[at];
-  if (input.place.dimension < 0 || !editor.IsRead(input.piece)) return false;
+  if (input.box.empty() || !editor.IsRead(input.piece)) return false;
   if (step.graph.storage(step.graph.tensor(input.piece).storage).kind != TensorKind::kInput) {
     return false;
   }
-  const int64_t by = input.interval.from > 0 ? -1 : 1;
-  if (input.interval.to + by > input.place.size) return false;
-  input.interval = {input.interval.from + by, input.interval.to + by};
+  auto [place, interval] = input.box.front();
+  const int64_t by = interval.from > 0 ? -1 : 1;
+  if (interval.to + by > place.size) return false;
+  input.box = {{place, {interval.from + by, interval.to + by}}};
   return true;
 }
 

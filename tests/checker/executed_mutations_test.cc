@@ -255,10 +255,11 @@ bool DropOp(const DistributedStep& step, StepEditor& editor, Random& random) {
 
 bool ShiftInput(const DistributedStep&, StepEditor& editor, Random& random) {
   DistributedStep::InputPiece& input = editor.inputs[random.Below(editor.inputs.size())];
-  if (input.place.dimension < 0) return false;
-  const int64_t by = input.interval.from > 0 ? -1 : 1;
-  if (input.interval.to + by > input.place.size) return false;
-  input.interval = {input.interval.from + by, input.interval.to + by};
+  if (input.box.empty()) return false;
+  auto [place, interval] = input.box.front();
+  const int64_t by = interval.from > 0 ? -1 : 1;
+  if (interval.to + by > place.size) return false;
+  input.box = {{place, {interval.from + by, interval.to + by}}};
   return true;
 }
 
@@ -266,10 +267,13 @@ bool SwapOriginals(const DistributedStep& step, StepEditor& editor, Random& rand
   DistributedStep::InputPiece& a = editor.inputs[random.Below(editor.inputs.size())];
   DistributedStep::InputPiece& b = editor.inputs[random.Below(editor.inputs.size())];
   const Tensor &one = step.graph.tensor(a.piece), &other = step.graph.tensor(b.piece);
-  const bool alike = one.shape == other.shape && one.dtype == other.dtype && a.place == b.place;
+  const bool alike =
+      one.shape == other.shape && one.dtype == other.dtype &&
+      std::equal(a.box.begin(), a.box.end(), b.box.begin(), b.box.end(),
+                 [](const AxisPart& x, const AxisPart& y) { return x.place == y.place; });
   if (!alike || a.original == b.original) return false;
   std::swap(a.original, b.original);
-  std::swap(a.interval, b.interval);
+  std::swap(a.box, b.box);
   return true;
 }
 

@@ -141,8 +141,8 @@ struct NormRun {
     parts = created.Take();
     for (const DistributedStep::InputPiece& input : step->inputs) {
       at::Tensor part = inputs[input.original];
-      if (input.place.dimension >= 0) {
-        part = part.narrow(input.place.dimension, input.interval.from, input.interval.length());
+      for (const auto& [place, interval] : input.box) {
+        part = part.narrow(place.dimension, interval.from, interval.length());
       }
       EXPECT_TRUE(parts->SetInput(input.piece, part.contiguous()).ok());
     }

@@ -263,12 +263,9 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       of_whole[inputs_[i].first] = {inputs_[i].second, after_[i]};
     }
-    const auto part_of = [](const at::Tensor& whole, const DistributedStep::InputPiece& input) {
-      return PartOf(whole, input.place, input.interval);
-    };
     for (const DistributedStep::InputPiece& input : step.inputs) {
       const Status set =
-          executor.SetInput(input.piece, part_of(of_whole[input.original].first, input));
+          executor.SetInput(input.piece, PartOf(of_whole[input.original].first, input.box));
       ASSERT_TRUE(set.ok()) << set.error().ToString();
     }
     at::manual_seed(kSeed);
@@ -281,7 +278,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
       const at::Tensor found = executor.Input(input.piece);
       const at::Tensor& after = of_whole[input.original].second;
       if (!found.defined() || !after.defined()) continue;
-      ExpectEqual(found, part_of(after, input), graph().tensor(input.original).name);
+      ExpectEqual(found, PartOf(after, input.box), graph().tensor(input.original).name);
       if (HasFatalFailure()) return;
     }
   }

@@ -44,8 +44,7 @@ std::vector<double> PieceOf(const std::vector<double>& whole, const Tensor& tens
                             const DistributedStep::InputPiece& piece) {
   const std::string_view bytes(reinterpret_cast<const char*>(whole.data()),
                                whole.size() * sizeof(double));
-  return *NumbersIn(PieceBytes(bytes, tensor.shape, sizeof(double), piece.place, piece.interval),
-                    DType::kF64);
+  return *NumbersIn(PieceBytes(bytes, tensor.shape, sizeof(double), piece.box), DType::kF64);
 }
 
 double Largest(const std::vector<double>& numbers) {
@@ -153,7 +152,7 @@ Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::s
   std::vector<DistributedStep::InputPiece> pieces;
   if (original) pieces = original->pieces;
   for (const TensorId id : step.tensors()) {
-    if (!original && !step.tensor(id).producer.valid()) pieces.push_back({id, id, {}, {}});
+    if (!original && !step.tensor(id).producer.valid()) pieces.push_back({id, id, {}});
   }
   PW_ASSIGN(const TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kRun));
   const ExecutionService* const service = library.api().executions();

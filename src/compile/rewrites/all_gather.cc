@@ -4,21 +4,17 @@
 namespace placewright {
 
 Result<TensorState> EmitAllGather(Emitter& emitter, const TensorState& split) {
-  TensorState whole{TensorState::Kind::kWhole, {}, {}};
+  TensorState whole;
   std::vector<TensorId> made;
-  const AxisPlace& place = split.place;
   for (const Piece& piece : split.pieces) {
+    const AxisPlace& place = piece.box.front().place;
     std::vector<int64_t> shape = emitter.shape(piece.tensor);
     shape[static_cast<size_t>(place.dimension)] = place.outer * place.size * place.inner;
-    std::vector<Value> args = References(1);
-    for (const int64_t number : {int64_t{place.dimension}, place.outer, place.size,
-                                 piece.interval.from, piece.interval.to}) {
-      args.push_back(Value(number));
-    }
     PW_ASSIGN(const TensorId member,
-              emitter.AddLike("placewright.all_gather.default", {piece.tensor}, std::move(args),
-                              std::move(shape), piece.tensor, piece.device));
-    whole.pieces.push_back({piece.device, {}, member});
+              emitter.AddLike("placewright.all_gather.default", {piece.tensor},
+                              PartArguments(piece.box.front()), std::move(shape), piece.tensor,
+                              piece.device));
+    whole.pieces.push_back({piece.device, member});
     made.push_back(member);
   }
   PW_RETURN_IF_ERROR(emitter.JoinMakers(made));

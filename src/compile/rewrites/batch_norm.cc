@@ -28,10 +28,12 @@ class BatchNormForward : NormInParts {
   Result<MadeInParts> Emit(bool collectives) {
     const int64_t width = 2 * channels_ + 1;
     const int64_t parts = static_cast<int64_t>(parts_.size());
-    TensorState rows{TensorState::Kind::kSplit, {0, 1, parts, width}, {}};
+    TensorState rows;
     for (int64_t part = 0; part < parts; ++part) {
       PW_ASSIGN(const TensorId row, OwnStatistics(static_cast<size_t>(part)));
-      rows.pieces.push_back({parts_[static_cast<size_t>(part)].device(), {part, part + 1}, row});
+      rows.pieces.push_back({parts_[static_cast<size_t>(part)].device(),
+                             row,
+                             {{{0, 1, parts, width}, {part, part + 1}}}});
     }
     PW_ASSIGN(const std::vector<TensorId> all, Everywhere(rows, collectives));
     std::vector<Outputs> outputs;

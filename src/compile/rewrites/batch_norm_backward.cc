@@ -18,10 +18,12 @@ class BatchNormGradients : NormInParts {
   }
 
   Result<MadeInParts> Emit(bool collectives) {
-    TensorState sums{TensorState::Kind::kPartial, {}, {}};
-    for (PartWriter& ops : parts_) {
+    TensorState sums;
+    const auto parts = static_cast<int64_t>(parts_.size());
+    for (int64_t part = 0; part < parts; ++part) {
+      PartWriter& ops = parts_[static_cast<size_t>(part)];
       PW_ASSIGN(const TensorId own, OwnSums(ops));
-      sums.pieces.push_back({ops.device(), {}, own});
+      sums.pieces.push_back({ops.device(), own, {}, {{AxisId(), {part, part + 1}}}});
     }
     PW_ASSIGN(const std::vector<TensorId> all, Everywhere(sums, collectives));
     std::vector<Outputs> outputs;

@@ -17,7 +17,7 @@ Result<std::vector<Piece>> EmitBroadcast(Emitter& emitter, const Piece& root,
     PW_ASSIGN(const TensorId copy,
               emitter.AddLike(kType, {}, {}, emitter.shape(root.tensor), root.tensor, device));
     members.push_back(emitter.producer(copy));
-    made.push_back({device, {}, copy});
+    made.push_back({device, copy});
   }
   PW_RETURN_IF_ERROR(emitter.Join(std::move(members)));
   return made;

@@ -3,15 +3,15 @@
 
 namespace placewright {
 
-Result<TensorId> EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces,
-                            const AxisPlace& place, DeviceId device) {
+Result<TensorId> EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device) {
   if (pieces.size() == 1) return pieces.front().tensor;
   std::vector<TensorId> inputs;
   int64_t length = 0;
   for (const Piece& piece : pieces) {
     inputs.push_back(piece.tensor);
-    length += piece.interval.length();
+    length += piece.box.front().interval.length();
   }
+  const AxisPlace& place = pieces.front().box.front().place;
   std::vector<int64_t> shape = emitter.shape(inputs.front());
   shape[static_cast<size_t>(place.dimension)] = place.outer * length * place.inner;
   std::vector<Value> args = {Value(References(inputs.size())), Value(int64_t{place.dimension}),

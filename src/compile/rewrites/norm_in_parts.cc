@@ -23,7 +23,7 @@ NormInParts::NormInParts(Emitter& emitter, const OpInParts& op, const BatchNormC
 }
 
 Result<std::vector<TensorId>> NormInParts::Everywhere(const TensorState& pieces, bool collectives) {
-  const bool partial = pieces.kind == TensorState::Kind::kPartial;
+  const bool partial = pieces.IsPartial();
   std::vector<TensorId> whole;
   if (collectives) {
     PW_ASSIGN(const TensorState met,
@@ -32,9 +32,8 @@ Result<std::vector<TensorId>> NormInParts::Everywhere(const TensorState& pieces,
     return whole;
   }
   for (const Piece& piece : pieces.pieces) {
-    PW_ASSIGN(const TensorId made,
-              partial ? EmitAddN(emitter_, pieces.pieces, piece.device)
-                      : EmitConcat(emitter_, pieces.pieces, pieces.place, piece.device));
+    PW_ASSIGN(const TensorId made, partial ? EmitAddN(emitter_, pieces.pieces, piece.device)
+                                           : EmitConcat(emitter_, pieces.pieces, piece.device));
     whole.push_back(made);
   }
   return whole;

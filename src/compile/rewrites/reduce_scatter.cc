@@ -11,28 +11,22 @@
 namespace placewright {
 
 Result<TensorState> EmitReduceScatter(Emitter& emitter, const TensorState& partial,
-                                      const AxisPlace& place,
-                                      const std::map<DeviceId, Interval>& intervals) {
-  TensorState split{TensorState::Kind::kSplit, place, {}};
+                                      const std::map<DeviceId, TensorBox>& boxes) {
+  TensorState split;
   std::vector<TensorId> made;
   for (const Piece& piece : partial.pieces) {
-    const Interval interval = intervals.at(piece.device);
-    std::vector<int64_t> shape = emitter.shape(piece.tensor);
-    shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
-    std::vector<Value> args = References(1);
-    for (const int64_t number :
-         {int64_t{place.dimension}, place.outer, place.size, interval.from, interval.to}) {
-      args.push_back(Value(number));
-    }
-    PW_ASSIGN(const TensorId member,
-              emitter.AddLike("placewright.reduce_scatter.default", {piece.tensor}, std::move(args),
-                              std::move(shape), piece.tensor, piece.device));
-    split.pieces.push_back({piece.device, interval, member});
+    const TensorBox& box = boxes.at(piece.device);
+    std::vector<int64_t> shape = ShapeOf(emitter.shape(piece.tensor), box);
+    PW_ASSIGN(const TensorId member, emitter.AddLike("placewright.reduce_scatter.default",
+                                                     {piece.tensor}, PartArguments(box.front()),
+                                                     std::move(shape), piece.tensor, piece.device));
+    split.pieces.push_back({piece.device, member, box});
     made.push_back(member);
   }
   PW_RETURN_IF_ERROR(emitter.JoinMakers(made));
-  std::sort(split.pieces.begin(), split.pieces.end(),
-            [](const Piece& a, const Piece& b) { return a.interval.from < b.interval.from; });
+  std::sort(split.pieces.begin(), split.pieces.end(), [](const Piece& a, const Piece& b) {
+    return a.box.front().interval.from < b.box.front().interval.from;
+  });
   return split;
 }
 

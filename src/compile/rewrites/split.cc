@@ -1,19 +1,28 @@
 // Split: a part of one axis of a tensor. Equal to the original since it is the definition of a part.
+#include <utility>
+
 #include "compile/rewrites/rewrites.h"
 
 namespace placewright {
 
-Result<TensorId> EmitSplit(Emitter& emitter, TensorId tensor, const AxisPlace& place,
-                           Interval interval, DeviceId device) {
-  std::vector<int64_t> shape = emitter.shape(tensor);
-  shape[static_cast<size_t>(place.dimension)] = place.outer * interval.length() * place.inner;
+std::vector<Value> PartArguments(const AxisPart& part) {
+  const auto& [place, interval] = part;
   std::vector<Value> args = References(1);
   for (const int64_t number :
        {int64_t{place.dimension}, place.outer, place.size, interval.from, interval.to}) {
     args.push_back(Value(number));
   }
-  return emitter.AddLike("placewright.split.default", {tensor}, std::move(args), std::move(shape),
-                         tensor, device);
+  return args;
+}
+
+Result<TensorId> EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box,
+                           DeviceId device) {
+  for (const AxisPart& part : box) {
+    std::vector<int64_t> shape = ShapeOf(emitter.shape(tensor), {part});
+    PW_ASSIGN(tensor, emitter.AddLike("placewright.split.default", {tensor}, PartArguments(part),
+                                      std::move(shape), tensor, device));
+  }
+  return tensor;
 }
 
 }  // namespace placewright

@@ -351,24 +351,21 @@ Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& origina
                        fmt::format("the step has no input \"{}\"", Printable(piece.input, 120)),
                        place);
     }
-    std::vector<int64_t> shape = original.tensor(of).shape;
-    const auto dimension = static_cast<size_t>(piece.place.dimension);
-    bool fits = piece.place.dimension < 0 || dimension < shape.size();
-    if (fits && piece.place.dimension >= 0) {
-      const AxisPlace& axis = piece.place;
-      const int64_t factors =
-          SaturatingMultiply(SaturatingMultiply(axis.outer, axis.size), axis.inner);
-      fits = factors == shape[dimension];
-      if (fits) shape[dimension] = shape[dimension] / axis.size * piece.interval.length();
-    }
-    if (!fits || shape != file.graph.tensor(id).shape) {
+    const std::vector<int64_t>& shape = original.tensor(of).shape;
+    const bool fits = std::all_of(piece.box.begin(), piece.box.end(), [&](const AxisPart& part) {
+      const auto [dimension, outer, size, inner] = part.place;
+      return static_cast<size_t>(dimension) < shape.size() &&
+             SaturatingMultiply(SaturatingMultiply(outer, size), inner) ==
+                 shape[static_cast<size_t>(dimension)];
+    });
+    if (!fits || ShapeOf(shape, piece.box) != file.graph.tensor(id).shape) {
       return MakeError(
           ErrorCode::kPlanMismatch,
           fmt::format("\"{}\" has other sizes than that part of \"{}\"",
                       Printable(file.graph.tensor(id).name, 80), Printable(piece.input, 80)),
           place);
     }
-    step.inputs.push_back({of, id, piece.place, piece.interval});
+    step.inputs.push_back({of, id, std::move(piece.box)});
   }
   step.graph = std::move(file.graph);
   return step;

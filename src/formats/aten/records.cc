@@ -199,13 +199,16 @@ Result<NamedPiece> ReadPiece(const Json& json) {
   NamedPiece piece;
   PW_ASSIGN(piece.input, GetString(*of, "input", "of"));
   if (!of->contains("dimension")) return piece;
+  AxisPlace place;
+  Interval interval;
   PW_ASSIGN(const int64_t dimension, GetInt(*of, "dimension", "of", 0, INT32_MAX));
-  piece.place.dimension = static_cast<int32_t>(dimension);
-  PW_ASSIGN(piece.place.outer, GetInt(*of, "outer", "of", 1, kLargest));
-  PW_ASSIGN(piece.place.size, GetInt(*of, "size", "of", 1, kLargest));
-  PW_ASSIGN(piece.place.inner, GetInt(*of, "inner", "of", 1, kLargest));
-  PW_ASSIGN(piece.interval.from, GetInt(*of, "from", "of", 0, piece.place.size));
-  PW_ASSIGN(piece.interval.to, GetInt(*of, "to", "of", piece.interval.from, piece.place.size));
+  place.dimension = static_cast<int32_t>(dimension);
+  PW_ASSIGN(place.outer, GetInt(*of, "outer", "of", 1, kLargest));
+  PW_ASSIGN(place.size, GetInt(*of, "size", "of", 1, kLargest));
+  PW_ASSIGN(place.inner, GetInt(*of, "inner", "of", 1, kLargest));
+  PW_ASSIGN(interval.from, GetInt(*of, "from", "of", 0, place.size));
+  PW_ASSIGN(interval.to, GetInt(*of, "to", "of", interval.from, place.size));
+  piece.box = {{place, interval}};
   return piece;
 }
 

@@ -158,11 +158,12 @@ class Writer {
   void AddPiece(const DistributedStep::InputPiece& piece, std::string& out) const {
     out += ",\"of\":{\"input\":";
     AppendJson(out, original_->tensor(piece.original).name);
-    if (piece.place.dimension >= 0) {
+    PW_CHECK(piece.box.size() <= 1);
+    for (const auto& [place, interval] : piece.box) {
       fmt::format_to(std::back_inserter(out),
                      R"(,"dimension":{},"outer":{},"size":{},"inner":{},"from":{},"to":{})",
-                     piece.place.dimension, piece.place.outer, piece.place.size, piece.place.inner,
-                     piece.interval.from, piece.interval.to);
+                     place.dimension, place.outer, place.size, place.inner, interval.from,
+                     interval.to);
     }
     out += '}';
   }

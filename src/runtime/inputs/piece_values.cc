@@ -8,11 +8,14 @@
 
 namespace placewright {
 
-at::Tensor PartOf(const at::Tensor& whole, const AxisPlace& place, Interval interval) {
-  if (place.dimension < 0) return whole;
-  // A number that fills a dimension, seen from several places, has no parts of its own.
-  const at::Tensor own = whole.is_non_overlapping_and_dense() ? whole : whole.contiguous();
-  return PartInOrder(own, place.dimension, place.outer, place.size, interval.from, interval.to);
+at::Tensor PartOf(const at::Tensor& whole, const TensorBox& box) {
+  at::Tensor part = whole;
+  for (const auto& [place, interval] : box) {
+    // A number that fills a dimension, seen from several places, has no parts of its own.
+    if (!part.is_non_overlapping_and_dense()) part = part.contiguous();
+    part = PartInOrder(part, place.dimension, place.outer, place.size, interval.from, interval.to);
+  }
+  return part;
 }
 
 std::vector<std::pair<TensorId, at::Tensor>> PieceValues(
@@ -24,7 +27,7 @@ std::vector<std::pair<TensorId, at::Tensor>> PieceValues(
   for (const DistributedStep::InputPiece& piece : pieces) {
     const auto found = by_id.find(piece.original);
     if (found == by_id.end()) continue;
-    values.emplace_back(piece.piece, PartOf(*found->second, piece.place, piece.interval));
+    values.emplace_back(piece.piece, PartOf(*found->second, piece.box));
   }
   return values;
 }

@@ -12,9 +12,8 @@
 
 namespace placewright {
 
-// The interval of the axis, without gaps and in the tensor's order in memory; all of the tensor where the place has no
-// dimension.
-at::Tensor PartOf(const at::Tensor& whole, const AxisPlace& place, Interval interval);
+// The box, without gaps and in the tensor's order in memory; an empty one is the tensor itself.
+at::Tensor PartOf(const at::Tensor& whole, const TensorBox& box);
 
 // For each piece the part of its original's value; those whose original has no value are left out.
 std::vector<std::pair<TensorId, at::Tensor>> PieceValues(

@@ -136,7 +136,7 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
           member, ViolationKind::kWrongArgument,
           fmt::format("does not gather the axis by which {} is split", NameOfTensor(held)));
     }
-    const Part stated = PartAt(place->place, place->interval);
+    const Part stated = PartAt({*place});
     // A part of zeros is the one that it is said to be, of its length.
     const bool somewhere = held.part.somewhere && !stated.whole() &&
                            stated.outer * (stated.to - stated.from) == held.part.to;

@@ -21,8 +21,7 @@ Contents::Contents(const Graph& original, const DistributedStep& step)
     contents_[id].resize(step.graph.storage(id).versions.size());
   }
   for (const DistributedStep::InputPiece& input : step.inputs) {
-    const Held value{
-        same_[input.original], PartAt(input.place, input.interval), {Content::kKnown, 0, {}, {}}};
+    const Held value{same_[input.original], PartAt(input.box), {Content::kKnown, 0, {}, {}}};
     SetFresh(input.piece, value);
   }
 }

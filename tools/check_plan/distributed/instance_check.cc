@@ -391,7 +391,7 @@ std::optional<Part> InstanceCheck::PlaceStated(const PlaceArgument& at) const {
   }
   const TensorId tensor = at.of_output ? stated_.outputs[0] : stated_.inputs[0];
   const auto stated = StatedPartOf(numbers, original_.tensor(tensor).shape);
-  return stated ? std::optional<Part>(PartAt(stated->place, stated->interval)) : std::nullopt;
+  return stated ? std::optional<Part>(PartAt({*stated})) : std::nullopt;
 }
 
 // Which part it draws, or has of a vocabulary; where that is right it is taken over into `args`.

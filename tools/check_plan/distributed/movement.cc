@@ -178,7 +178,7 @@ MaybeViolation Movement::TakePart(OpId op, Held& held) const {
     return Wrong(op, ViolationKind::kWrongArgument,
                  fmt::format("does not split {} by an axis that it has", NameOfTensor(held)));
   }
-  const auto part = PartWithin(held.part, stated->place, stated->interval);
+  const auto part = PartWithin(held.part, *stated);
   if (!part) {
     return Wrong(
         op, ViolationKind::kNotProven,

@@ -37,8 +37,10 @@ std::optional<Cut> CutByLength(const OpRule& rule, const std::vector<RuleAxisId>
 
 }  // namespace
 
-Part PartAt(const AxisPlace& place, Interval interval) {
-  if (place.dimension < 0 || interval == Interval{0, place.size}) return {};
+Part PartAt(const TensorBox& box) {
+  if (box.empty()) return {};
+  const auto& [place, interval] = box.front();
+  if (interval == Interval{0, place.size}) return {};
   return {place.dimension,           place.outer,
           place.size * place.inner,  interval.from * place.inner,
           interval.to * place.inner, false};

@@ -28,8 +28,8 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
-// All of the axis is the whole tensor. A place without dimension, too.
-Part PartAt(const AxisPlace& place, Interval interval);
+// Of one axis at most. All of the axis is the whole tensor.
+Part PartAt(const TensorBox& box);
 // Of a tensor of `shape`; nothing where the part does not fit it.
 std::optional<std::vector<int64_t>> ShapeOf(const std::vector<int64_t>& shape, const Part& part);
 // What a tensor with `shape` has where only the sizes of a piece of it are known; nothing where more than

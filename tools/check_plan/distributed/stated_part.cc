@@ -10,14 +10,14 @@ std::vector<int64_t> NumbersOf(const Op& op) {
   return numbers;
 }
 
-std::optional<StatedPart> StatedPartOf(const std::vector<int64_t>& numbers,
-                                       const std::vector<int64_t>& shape) {
+std::optional<AxisPart> StatedPartOf(const std::vector<int64_t>& numbers,
+                                     const std::vector<int64_t>& shape) {
   const bool there =
       !numbers.empty() && numbers[0] >= 0 && static_cast<size_t>(numbers[0]) < shape.size();
   return there ? StatedPartOf(numbers, shape[static_cast<size_t>(numbers[0])]) : std::nullopt;
 }
 
-std::optional<StatedPart> StatedPartOf(const std::vector<int64_t>& numbers, int64_t length) {
+std::optional<AxisPart> StatedPartOf(const std::vector<int64_t>& numbers, int64_t length) {
   const bool given = numbers.size() == 5 && numbers[1] > 0 && numbers[2] > 0 && numbers[3] >= 0 &&
                      numbers[3] < numbers[4] && numbers[4] <= numbers[2];
   // Whose product may be no number of 64 bits.
@@ -27,11 +27,11 @@ std::optional<StatedPart> StatedPartOf(const std::vector<int64_t>& numbers, int6
   }
   const AxisPlace place = {static_cast<int32_t>(numbers[0]), numbers[1], numbers[2],
                            length / (numbers[1] * numbers[2])};
-  return StatedPart{place, {numbers[3], numbers[4]}};
+  return AxisPart{place, {numbers[3], numbers[4]}};
 }
 
-std::optional<Part> PartWithin(const Part& piece, const AxisPlace& place, Interval interval) {
-  const Part inner = PartAt(place, interval);
+std::optional<Part> PartWithin(const Part& piece, const AxisPart& part) {
+  const Part inner = PartAt({part});
   if (inner.whole()) return piece;
   if (piece.whole()) return inner;
   if (inner.dimension != piece.dimension) return std::nullopt;

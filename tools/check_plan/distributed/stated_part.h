@@ -18,17 +18,13 @@ std::vector<int64_t> NumbersOf(const Op& op);
 
 // "dimension, outer, size, from, to" as an op states them for a tensor of that shape, or for a dimension of
 // `length`. Nothing: it states something else, or no interval of an axis of that tensor.
-struct StatedPart {
-  AxisPlace place;
-  Interval interval;
-};
-std::optional<StatedPart> StatedPartOf(const std::vector<int64_t>& numbers,
-                                       const std::vector<int64_t>& shape);
-std::optional<StatedPart> StatedPartOf(const std::vector<int64_t>& numbers, int64_t length);
+std::optional<AxisPart> StatedPartOf(const std::vector<int64_t>& numbers,
+                                     const std::vector<int64_t>& shape);
+std::optional<AxisPart> StatedPartOf(const std::vector<int64_t>& numbers, int64_t length);
 
-// [from, to) of an axis within what is itself a part; the whole piece has one of dimension -1. Nothing where
-// that is no interval of the original's tensor.
-std::optional<Part> PartWithin(const Part& piece, const AxisPlace& place, Interval interval);
+// Of what is itself a part; the whole piece has one of dimension -1. Nothing where that is no interval of the
+// original's tensor.
+std::optional<Part> PartWithin(const Part& piece, const AxisPart& part);
 
 // collective_movement.cc: of the members of a collective.
 bool IsCollectiveType(std::string_view type);

@@ -1,0 +1,13 @@
+#include "plan/box.h"
+
+namespace placewright {
+
+std::vector<int64_t> ShapeOf(std::vector<int64_t> shape, const TensorBox& box) {
+  for (const auto& [place, interval] : box) {
+    int64_t& length = shape[static_cast<size_t>(place.dimension)];
+    length = length / place.size * interval.length();
+  }
+  return shape;
+}
+
+}  // namespace placewright
