@@ -57,7 +57,7 @@ int Run(const std::string& path, const std::string& machines, int64_t batch) {
   const Cluster& on = cluster.value().cluster;
   const CostTable& costs = problem.costs;
   DistributionSpec spec;
-  spec.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce}};
+  spec.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}}}, LayoutOption::kAllReduce}};
   const Layouts layouts = ResolveLayouts(graph, problem.axes, on, spec.layouts).Take();
   fmt::print("{}: {} ops\n", graph.name(), graph.op_count());
   fmt::print("named axes        {:8.1f} ms\n", MillisecondsOf([&] { NamedAxes axes(graph); }));

@@ -142,8 +142,7 @@ int Run(int argc, char** argv) {
   LayoutBook book;
   LayoutMoves neighbours = Must(LayoutMoves::Make(problem, book));
   DistributionSpec data_parallel;
-  data_parallel.layouts = {
-      {"*", GroupId(), "batch", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce}};
+  data_parallel.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}}}, LayoutOption::kAllReduce}};
   LayoutState state = StateOf(*layouts, Must(ResolvePlan(*layouts, data_parallel)), book);
   LayoutEvaluator evaluator(*layouts);
   LayoutFloor floor(*layouts);

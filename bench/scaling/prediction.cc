@@ -35,7 +35,7 @@ DistributionSpec SplitOver(const Cluster& cluster, int32_t gpus, int64_t batch, 
     all.devices.push_back({cluster.device(device).name, used * batch, (used + 1) * batch});
   }
   if (gpus == 1) {
-    all.devices.front().from = all.devices.front().to = std::nullopt;
+    all.devices.front().box = {};
   } else {
     all.axis = "batch";
     all.option = LayoutOption::kAllReduce;

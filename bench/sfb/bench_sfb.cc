@@ -67,7 +67,7 @@ std::unique_ptr<Loaded> Load(const std::string& path, const std::string& machine
 
 DistributionSpec DataParallelSpec() {
   DistributionSpec spec;
-  spec.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce}};
+  spec.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}}}, LayoutOption::kAllReduce}};
   return spec;
 }
 

@@ -3,10 +3,11 @@
 #ifndef PLACEWRIGHT_BASE_SMALL_VECTOR_H_
 #define PLACEWRIGHT_BASE_SMALL_VECTOR_H_
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <initializer_list>
-#include <variant>
+#include <memory>
 #include <vector>
 
 namespace placewright {
@@ -15,30 +16,35 @@ template <class T>
 class SmallVector {
  public:
   SmallVector() = default;
-  SmallVector(std::initializer_list<T> items) {
-    if (items.size() == 1) {
-      items_ = *items.begin();
-    } else {
-      items_ = std::vector<T>(items);
-    }
+  SmallVector(std::initializer_list<T> items) : one_(items.size() == 1) {
+    if (one_) only_ = *items.begin();
+    if (items.size() > 1) several_ = std::make_unique<std::vector<T>>(items);
   }
+  SmallVector(const SmallVector& other) : only_(other.only_), one_(other.one_) {
+    if (other.several_) several_ = std::make_unique<std::vector<T>>(*other.several_);
+  }
+  SmallVector(SmallVector&&) noexcept = default;
+  SmallVector& operator=(const SmallVector& other) { return *this = SmallVector(other); }
+  SmallVector& operator=(SmallVector&&) noexcept = default;
+  ~SmallVector() = default;
 
-  bool empty() const { return size() == 0; }
-  size_t size() const {
-    const auto* const several = std::get_if<0>(&items_);
-    return several == nullptr ? 1 : several->size();
-  }
-  const T* begin() const {
-    const T* const only = std::get_if<1>(&items_);
-    return only != nullptr ? only : std::get_if<0>(&items_)->data();
-  }
+  bool empty() const { return !one_ && !several_; }
+  size_t size() const { return several_ ? several_->size() : static_cast<size_t>(one_); }
+  const T* begin() const { return several_ ? several_->data() : &only_; }
   const T* end() const { return begin() + size(); }
   const T& front() const { return *begin(); }
 
-  friend auto operator<=>(const SmallVector&, const SmallVector&) = default;
+  friend bool operator==(const SmallVector& a, const SmallVector& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+  friend auto operator<=>(const SmallVector& a, const SmallVector& b) {
+    return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
+  }
 
  private:
-  std::variant<std::vector<T>, T> items_;  // none or several; one
+  T only_ = {};
+  bool one_ = false;
+  std::unique_ptr<std::vector<T>> several_;
 };
 
 }  // namespace placewright

@@ -197,9 +197,9 @@ PartCall InstanceMaker::CallOf(size_t share) const {
   IdVector<RuleAxisId, int64_t> sizes;
   for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
   sizes[split_] = sizes[split_] / axes_.axis(axis_).size * IntervalOf(share).length();
-  PartCall call = CallOnPart(op_, rule(), split_, sizes);
+  PartCall call = CallOnPart(op_, rule(), {split_}, sizes);
   const PlaceArgument at = PlaceArgumentOf(rule(), split_);
-  if (at.there()) at.Set(PlaceIn(at.TensorOf(rule())), IntervalOf(share), call);
+  if (at.there()) at.Set(BoxIn(at.TensorOf(rule()), share), call);
   return call;
 }
 
@@ -447,10 +447,12 @@ TensorState InstanceMaker::StateOf(size_t output) const {
     const TensorId made = made_[share][output];
     if (!made.valid()) break;
     const auto& [device, box] = layout_.shares[share];
-    Piece& piece = state.pieces.emplace_back(Piece{device, made});
+    Piece& piece = state.pieces.emplace_back();
+    piece.device = device;
+    piece.tensor = made;
     if (place.dimension >= 0) piece.box = {{place, IntervalOf(share)}};
-    if (sum)
-      piece.summed = split_.valid() ? box : fetcher_.state(partial_input_).On(device)->summed;
+    if (!sum) continue;
+    piece.summed = split_.valid() ? box : fetcher_.state(partial_input_).On(device)->summed;
   }
   return state.pieces.empty() ? TensorState() : state;
 }

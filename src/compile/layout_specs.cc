@@ -113,7 +113,7 @@ class Resolver {
                         Printable(name, 80), DidYouMean(name, cluster_.DeviceNames())),
             place, "`placewright cluster show` lists the devices.");
       }
-      if (named.size() > 1 && spec.devices[i].from) {
+      if (named.size() > 1 && !spec.devices[i].box.empty()) {
         return MakeError(ErrorCode::kField, "a share of several devices has neither from nor to",
                          place, "Name one device, or leave both out.");
       }
@@ -182,17 +182,27 @@ class Resolver {
                                    size == 1 ? "part" : "parts", parts),
                        Place(index, ".devices"), fmt::format("Name at most {} devices.", size));
     }
-    const bool stated = spec.devices.front().from.has_value();
-    for (const LayoutSpec::Device& device : spec.devices) {
-      if (device.from.has_value() == stated) continue;
-      return MakeError(ErrorCode::kField, "some devices have shares and others have none",
-                       Place(index, ".devices"), "State all shares, or none for equal ones.");
+    const bool equal = spec.devices.front().box.empty();
+    for (size_t i = 0; i < spec.devices.size(); ++i) {
+      const std::vector<LayoutSpec::Interval>& box = spec.devices[i].box;
+      if (box.empty() != equal) {
+        return MakeError(ErrorCode::kField, "some devices have shares and others have none",
+                         Place(index, ".devices"), "State all shares, or none for equal ones.");
+      }
+      const bool of_axis = std::all_of(box.begin(), box.end(), [&](const auto& interval) {
+        return interval.axis.empty() || interval.axis == axes_.axis(axis).name;
+      });
+      if (box.size() <= 1 && of_axis) continue;
+      return MakeError(ErrorCode::kField,
+                       "a box of other axes than that of the entry, which nothing computes yet",
+                       Place(index, fmt::format(".devices[{}].box", i)),
+                       "Split the entry by one axis alone: name it in \"axis\".");
     }
     for (int64_t i = 0; i < parts; ++i) {
       const auto& [device, entry] = devices[static_cast<size_t>(i)];
-      const LayoutSpec::Device& share = spec.devices[entry];
-      const Interval interval = {share.from.value_or(i * size / parts),
-                                 share.to.value_or((i + 1) * size / parts)};
+      const std::vector<LayoutSpec::Interval>& box = spec.devices[entry].box;
+      const Interval interval = equal ? Interval{i * size / parts, (i + 1) * size / parts}
+                                      : Interval{box.front().from, box.front().to};
       layout.shares.push_back({device, {{axis, interval}}});
     }
     PW_RETURN_IF_ERROR(CheckShares(index, layout, size));
@@ -223,7 +233,7 @@ class Resolver {
   Status CheckNoShares(size_t index) const {
     const LayoutSpec& spec = specs_[index];
     const bool shares = std::any_of(spec.devices.begin(), spec.devices.end(),
-                                    [](const auto& device) { return device.from.has_value(); });
+                                    [](const auto& device) { return !device.box.empty(); });
     if (spec.axis.empty() && !shares) return Ok();
     return MakeError(ErrorCode::kField,
                      fmt::format("the option {} splits no axis", ToString(spec.option)),
@@ -382,7 +392,7 @@ LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpe
     for (const LayoutSpec::Device& named : spec.devices) {
       for (const DeviceId device : cluster.devices()) {
         const std::string& name = cluster.device(device).name;
-        if (GlobMatch(named.name, name)) devices.push_back({name, named.from, named.to});
+        if (GlobMatch(named.name, name)) devices.push_back({name, named.box});
       }
     }
     if (splits && spec.axis.empty()) spec.axis = "batch";
@@ -390,9 +400,9 @@ LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpe
     const auto parts = static_cast<int64_t>(devices.size());
     for (int64_t i = 0; splits && axis.valid() && i < parts; ++i) {
       LayoutSpec::Device& device = devices[static_cast<size_t>(i)];
-      if (device.from) continue;
-      device.from = i * axes.axis(axis).size / parts;
-      device.to = (i + 1) * axes.axis(axis).size / parts;
+      if (!device.box.empty()) continue;
+      const int64_t size = axes.axis(axis).size;
+      device.box = {{"", i * size / parts, (i + 1) * size / parts}};
     }
     spec.devices = std::move(devices);
   }

@@ -85,7 +85,7 @@ LayoutSpec Spec(std::string groups, std::string axis, std::vector<LayoutSpec::De
   return {std::move(groups), GroupId(), std::move(axis), std::move(devices), option};
 }
 
-LayoutSpec Everywhere() { return Spec("*", kRows, {{"d*", {}, {}}}, LayoutOption::kAllReduce); }
+LayoutSpec Everywhere() { return Spec("*", kRows, {{"d*", {}}}, LayoutOption::kAllReduce); }
 
 TEST(LayoutSpecs, SharesAreEqualWhereNoneIsStated) {
   const TwoLayers step;
@@ -95,11 +95,18 @@ TEST(LayoutSpecs, SharesAreEqualWhereNoneIsStated) {
   EXPECT_EQ(layouts.layouts.size(), 1u);
 }
 
+TEST(LayoutSpecs, ABoxMayNameTheAxis) {
+  const TwoLayers step;
+  const std::vector<LayoutSpec::Device> named = {{"d0", {{kRows, 0, 3}}}, {"d1", {{kRows, 3, 8}}}};
+  const Layouts layouts = step.Resolve({Spec("*", kRows, named, LayoutOption::kAllReduce)}).Take();
+  EXPECT_EQ(step.Of(layouts, "first.mm"),
+            SplitOver(step.axes->Find(kRows), {DeviceId(0), DeviceId(1)}, {3, 5}));
+}
+
 TEST(LayoutSpecs, LaterOnesWin) {
   const TwoLayers step;
   const Layouts layouts =
-      step.Resolve({Everywhere(), Spec("m.second", "", {{"d1", {}, {}}}, LayoutOption::kPlace)})
-          .Take();
+      step.Resolve({Everywhere(), Spec("m.second", "", {{"d1", {}}}, LayoutOption::kPlace)}).Take();
   EXPECT_EQ(step.Of(layouts, "first.mm").shares.size(), 3u);
   EXPECT_EQ(step.Of(layouts, "second.mm"), PlacedOn(DeviceId(1)));
 }
@@ -117,8 +124,7 @@ TEST(LayoutSpecs, ParameterServersTakeTurns) {
 TEST(LayoutSpecs, ModelParallelismUsesEveryDevice) {
   const TwoLayers step;
   const Layouts layouts =
-      step.Resolve({Spec("*", "", {{"d0", {}, {}}, {"d1", {}, {}}}, LayoutOption::kModelParallel)})
-          .Take();
+      step.Resolve({Spec("*", "", {{"d0", {}}, {"d1", {}}}, LayoutOption::kModelParallel)}).Take();
   std::vector<int> groups(2);
   for (const GroupId group : IdRange<GroupId>(step.graph->group_count())) {
     ASSERT_EQ(layouts.Of(group).shares.size(), 1u);
@@ -130,7 +136,7 @@ TEST(LayoutSpecs, ModelParallelismUsesEveryDevice) {
 
 TEST(LayoutSpecs, OneGroupByNumber) {
   const TwoLayers step;
-  LayoutSpec one = Spec("", "", {{"d0", {}, {}}, {"d2", {}, {}}}, LayoutOption::kDuplicate);
+  LayoutSpec one = Spec("", "", {{"d0", {}}, {"d2", {}}}, LayoutOption::kDuplicate);
   one.group = step.graph->group(step.graph->FindOp("second.mm"));
   const Layouts layouts = step.Resolve({Everywhere(), one}).Take();
   EXPECT_EQ(step.Of(layouts, "second.mm"), CopiesOn({DeviceId(0), DeviceId(2)}));
@@ -143,45 +149,49 @@ TEST(LayoutSpecs, ErrorsNameThePlace) {
                       LayoutOption option = LayoutOption::kAllReduce) {
     return LayoutSpecs{Spec("*", std::move(axis), std::move(devices), option)};
   };
-  EXPECT_THAT(step.ErrorOf({Spec("m.third", "", {{"d0", {}, {}}}, LayoutOption::kPlace)}),
+  EXPECT_THAT(step.ErrorOf({Spec("m.third", "", {{"d0", {}}}, LayoutOption::kPlace)}),
               HasSubstr("layouts[0].groups: \"m.third\" matches no module"));
-  EXPECT_THAT(step.ErrorOf({Spec("m.first", "", {{"d0", {}, {}}}, LayoutOption::kPlace)}),
+  EXPECT_THAT(step.ErrorOf({Spec("m.first", "", {{"d0", {}}}, LayoutOption::kPlace)}),
               HasSubstr("no layout is given for the op \"second.mm\" of the module m.second"));
-  EXPECT_THAT(step.ErrorOf(all("rows", {{"d*", {}, {}}})),
+  EXPECT_THAT(step.ErrorOf(all("rows", {{"d*", {}}})),
               HasSubstr("layouts[0].axis: no axis is called \"rows\""));
-  EXPECT_THAT(step.ErrorOf(all("", {{"d*", {}, {}}})), HasSubstr("nothing proves how the step"));
-  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d7", {}, {}}})),
+  EXPECT_THAT(step.ErrorOf(all("", {{"d*", {}}})), HasSubstr("nothing proves how the step"));
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d7", {}}})),
               HasSubstr("layouts[0].devices[0]: the cluster three has no device d7"));
-  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {}, {}}, {"d*", {}, {}}})),
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {}}, {"d*", {}}})),
               HasSubstr("layouts[0].devices[1]: d0 stands there twice"));
-  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", 0, 3}, {"d1", 4, 8}})),
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {{"", 0, 3}}}, {"d1", {{"", 4, 8}}}})),
               HasSubstr("layouts[0].devices[1]: [4, 8) stands where a share from 3 is due"));
-  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", 0, 3}, {"d1", 3, 7}})),
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {{"", 0, 3}}}, {"d1", {{"", 3, 7}}}})),
               HasSubstr("the shares cover 7 of the 8"));
-  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", 0, 3}, {"d1", {}, {}}})),
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {{"", 0, 3}}}, {"d1", {}}})),
               HasSubstr("some devices have shares and others have none"));
-  EXPECT_THAT(step.ErrorOf(all("", {{"d*", {}, {}}}, LayoutOption::kPlace)),
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {{"", 0, 3}}}, {"d1", {{"", 3, 8}, {"k", 0, 1}}}})),
+              HasSubstr("layouts[0].devices[1].box: a box of other axes than that of the entry"));
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {{"k", 0, 8}}}})),
+              HasSubstr("layouts[0].devices[0].box: a box of other axes than that of the entry"));
+  EXPECT_THAT(step.ErrorOf(all("", {{"d*", {}}}, LayoutOption::kPlace)),
               HasSubstr("3 devices for one place"));
-  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d*", {}, {}}}, LayoutOption::kDuplicate)),
+  EXPECT_THAT(step.ErrorOf(all(kRows, {{"d*", {}}}, LayoutOption::kDuplicate)),
               HasSubstr("layouts[0].axis: the option duplicate splits no axis"));
-  LayoutSpec update = Spec("", kRows, {{"d*", {}, {}}}, LayoutOption::kAllReduce);
+  LayoutSpec update = Spec("", kRows, {{"d*", {}}}, LayoutOption::kAllReduce);
   update.group = step.graph->group(step.graph->FindOp("first.update"));
   EXPECT_THAT(step.ErrorOf({Everywhere(), update}),
               HasSubstr("layouts[1].axis: none of the ops that \"groups\" names can be split"));
   LayoutSpec many = Everywhere();
   many.axis = "param:first[1]";
-  EXPECT_THAT(
-      step.ErrorOf({Spec("*", "param:first[9]", {{"d*", {}, {}}}, LayoutOption::kAllReduce)}),
-      HasSubstr("no axis is called"));
+  EXPECT_THAT(step.ErrorOf({Spec("*", "param:first[9]", {{"d*", {}}}, LayoutOption::kAllReduce)}),
+              HasSubstr("no axis is called"));
 }
 
 TEST(LayoutSpecs, ExpandedSpecsMeanTheSame) {
   const TwoLayers step;
   const LayoutSpecs specs = {Everywhere(),
-                             Spec("m.second", "", {{"d1", {}, {}}}, LayoutOption::kPlace)};
+                             Spec("m.second", "", {{"d1", {}}}, LayoutOption::kPlace)};
   const LayoutSpecs expanded = ExpandSpecs(*step.axes, *step.cluster, specs);
   EXPECT_EQ(expanded[0].devices,
-            (std::vector<LayoutSpec::Device>{{"d0", 0, 2}, {"d1", 2, 5}, {"d2", 5, 8}}));
+            (std::vector<LayoutSpec::Device>{
+                {"d0", {{"", 0, 2}}}, {"d1", {{"", 2, 5}}}, {"d2", {{"", 5, 8}}}}));
   const Layouts before = step.Resolve(specs).Take(), after = step.Resolve(expanded).Take();
   EXPECT_EQ(before.layouts, after.layouts);
 }

@@ -151,11 +151,9 @@ class Writer {
     }
     if (splits) spec.axis = axes_.axis(layout.axis()).name;
     for (const Share& share : layout.shares) {
-      LayoutSpec::Device device{cluster_.device(share.device).name, std::nullopt, std::nullopt};
-      if (splits) {
-        device.from = share.Along(layout.axis()).from;
-        device.to = share.Along(layout.axis()).to;
-      }
+      LayoutSpec::Device device{cluster_.device(share.device).name, {}};
+      const auto [from, to] = share.Along(layout.axis());
+      if (splits) device.box = {{"", from, to}};
       spec.devices.push_back(std::move(device));
     }
     return spec;

@@ -85,7 +85,8 @@ TEST(StatedLayouts, AreWhatIsWanted) {
       device.push_back(static_cast<int>(random.Below(3)));
     }
     const Layouts wanted = PlacedOn(device);
-    const Layouts resolved = ResolveLayouts(graph, axes, cluster, SpecsOf(graph, wanted)).Take();
+    const Layouts resolved =
+        ResolveLayouts(graph, axes, cluster, SpecsOf(graph, wanted)).Take();
     for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
       EXPECT_TRUE(resolved.Of(group) == wanted.Of(group)) << i;
     }

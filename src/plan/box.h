@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_PLAN_BOX_H_
 #define PLACEWRIGHT_PLAN_BOX_H_
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <vector>
@@ -40,6 +41,9 @@ struct AxisPart {
   Interval interval;
   friend auto operator<=>(const AxisPart&, const AxisPart&) = default;
 };
+// As ops state it: dimension, outer, size, from, to.
+std::array<int64_t, 5> NumbersOf(const AxisPart& part);
+
 // What a piece has of a tensor: of different axes; empty: all of it.
 using TensorBox = SmallVector<AxisPart>;
 

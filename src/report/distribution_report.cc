@@ -18,7 +18,7 @@ std::string DescribeShares(const LayoutSpec& spec) {
   for (size_t i = 0; i < std::min(kMax, spec.devices.size()); ++i) {
     const LayoutSpec::Device& device = spec.devices[i];
     text += (i == 0 ? "" : ", ") + Printable(device.name, 80);
-    if (device.from && device.to) text += fmt::format(" ({})", *device.to - *device.from);
+    for (const auto& [axis, from, to] : device.box) text += fmt::format(" ({})", to - from);
   }
   if (spec.devices.size() > kMax) text += fmt::format(" and {} more", spec.devices.size() - kMax);
   return text;

@@ -103,7 +103,7 @@ TEST(RegularBags, AreSplitByTheBatch) {
     for (const RuleAxis& axis : rule.axes) sizes.push_back(axis.size);
     const RuleAxisId batch = axes.SplitBy(count, axes.batch());
     sizes[batch] = 2;
-    EXPECT_EQ(CallOnPart(graph.op(count), rule, batch, sizes).args[1],
+    EXPECT_EQ(CallOnPart(graph.op(count), rule, {batch}, sizes).args[1],
               Value(int64_t{times ? 2 : 6}));
   }
 }

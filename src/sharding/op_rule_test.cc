@@ -108,7 +108,7 @@ TEST(OpRule, AVocabularyIsSplitByItsRows) {
   const PlaceArgument at = PlaceArgumentOf(*lookup.rule, RuleAxisId(rows - 'a'));
   EXPECT_EQ(at.argument, 2);
   PartCall call = lookup.Part(rows, 3);
-  at.Set({0, 1, 7, 1}, {2, 5}, call);  // rows 2 to 4 of the 7 in dimension 0
+  at.Set({{{0, 1, 7, 1}, {2, 5}}}, call);  // rows 2 to 4 of the 7 in dimension 0
   EXPECT_EQ(call.args[2], Integers({0, 1, 7, 2, 5}));
   EXPECT_EQ(lookup.Part(width, 2).type, "aten.embedding.default");
   EXPECT_FALSE(PlaceArgumentOf(*lookup.rule, RuleAxisId(width - 'a')).there());

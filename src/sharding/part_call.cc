@@ -39,7 +39,7 @@ void TakePartOp(const OpRule& rule, PartCall& call) {
 
 }  // namespace
 
-PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
+PartCall CallOnPart(const Op& op, const OpRule& rule, const SmallVector<RuleAxisId>& split,
                     const IdVector<RuleAxisId, int64_t>& sizes) {
   PartCall call = {std::string(op.type), op.args, op.attributes};
   int32_t number = 0;
@@ -67,7 +67,9 @@ PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
     TakePartOp(rule, call);
     if (rule.part_takes_sizes) call.args.push_back(SizesOf(rule.outputs[0], sizes));
   }
-  if (const AxisPartOp* const part = PartOpOf(rule, axis)) {
+  for (const RuleAxisId axis : split) {
+    const AxisPartOp* const part = PartOpOf(rule, axis);
+    if (part == nullptr) continue;
     call.type = part->type;
     call.args.resize(static_cast<size_t>(part->args));
     call.args.push_back(Value(Value::List()));
@@ -83,11 +85,10 @@ PartCall CallOnWhole(const Op& op, const OpRule* rule) {
   return call;
 }
 
-void PlaceArgument::Set(const AxisPlace& place, Interval interval, PartCall& call) const {
+void PlaceArgument::Set(const TensorBox& box, PartCall& call) const {
   Value::List numbers;
-  for (const int64_t number :
-       {int64_t{place.dimension}, place.outer, place.size, interval.from, interval.to}) {
-    numbers.push_back(Value(number));
+  for (const AxisPart& part : box) {
+    for (const int64_t number : NumbersOf(part)) numbers.push_back(Value(number));
   }
   call.args[static_cast<size_t>(argument)] = Value(std::move(numbers));
 }

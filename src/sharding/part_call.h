@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "plan/distributed_step.h"
+#include "plan/box.h"
 #include "sharding/op_rule.h"
 
 namespace placewright {
@@ -19,11 +19,11 @@ struct PartCall {
   std::vector<NamedValue> attributes;
 };
 
-// `axis`: of which axis it is a part. `sizes`: how long each axis of the rule is in it. Numbers that are no
+// `split`: of which axes it is a part. `sizes`: how long each axis of the rule is in it. Numbers that are no
 // sizes keep the value that they have for the whole, and a place argument is an empty list. Precondition:
 // `rule` is the op's. Of a mean, with weights or without, this is the sum without the division. Norms have no
 // such call for parts of what is synchronised.
-PartCall CallOnPart(const Op& op, const OpRule& rule, RuleAxisId axis,
+PartCall CallOnPart(const Op& op, const OpRule& rule, const SmallVector<RuleAxisId>& split,
                     const IdVector<RuleAxisId, int64_t>& sizes);
 
 // That of an op whose instances do everything: its own, or, where what the op reads may have been put together
@@ -39,8 +39,8 @@ struct PlaceArgument {
   const TensorAxes& TensorOf(const OpRule& rule) const {
     return of_output ? rule.outputs[0] : rule.inputs[0];
   }
-  // States in the call which part: how the axis lies in that tensor, and what of it. Precondition: it is there.
-  void Set(const AxisPlace& place, Interval interval, PartCall& call) const;
+  // States in the call which part of that tensor. Precondition: it is there.
+  void Set(const TensorBox& box, PartCall& call) const;
 };
 PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis);
 

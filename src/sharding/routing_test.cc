@@ -38,7 +38,7 @@ TEST(RoutedRows, TheBatchSplitsEveryOpThatHasRows) {
   for (const RuleAxis& axis : rule.axes) sizes.push_back(axis.size);
   const RuleAxisId batch = axes.SplitBy(count, axes.batch());
   sizes[batch] = 2;
-  EXPECT_EQ(CallOnPart(graph.op(count), rule, batch, sizes).args[0], Value(int64_t{4}));
+  EXPECT_EQ(CallOnPart(graph.op(count), rule, {batch}, sizes).args[0], Value(int64_t{4}));
 }
 
 TEST(RoutedRows, ARegionThatIsReadInItsOrderIsWhole) {

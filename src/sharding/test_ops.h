@@ -56,7 +56,7 @@ struct OneOp {
     IdVector<RuleAxisId, int64_t> sizes;
     for (const RuleAxis& one : rule->axes) sizes.push_back(one.size);
     sizes[RuleAxisId(axis - 'a')] = size;
-    return CallOnPart(graph->op(OpId(0)), *rule, RuleAxisId(axis - 'a'), sizes);
+    return CallOnPart(graph->op(OpId(0)), *rule, {RuleAxisId(axis - 'a')}, sizes);
   }
 
   std::unique_ptr<Graph> graph;

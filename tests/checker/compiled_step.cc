@@ -202,11 +202,9 @@ LayoutSpec SpecOf(GroupId group, const Layout& layout, const NamedAxes& axes,
   const bool whole = !layout.axis().valid();
   if (!whole) spec.axis = axes.axis(layout.axis()).name;
   for (const Share& share : layout.shares) {
-    LayoutSpec::Device device{cluster.device(share.device).name, {}, {}};
-    if (!whole) {
-      device.from = share.Along(layout.axis()).from;
-      device.to = share.Along(layout.axis()).to;
-    }
+    LayoutSpec::Device device{cluster.device(share.device).name, {}};
+    const auto [from, to] = share.Along(layout.axis());
+    if (!whole) device.box = {{"", from, to}};
     spec.devices.push_back(device);
   }
   if (whole && layout.shares.size() > 1) spec.option = LayoutOption::kDuplicate;

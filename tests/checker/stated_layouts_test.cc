@@ -183,21 +183,26 @@ TEST(StatedLayouts, NameWhatThereIs) {
   LayoutSpecs missing = stated.spec.layouts;
   missing.pop_back();
   EXPECT_EQ(verdict(missing), "wrong-device");
+  LayoutSpec several = all, named = all;
+  several.devices[0].box.push_back({"batch", 0, 1});
+  EXPECT_EQ(verdict({several}), "wrong-part");
+  for (LayoutSpec::Device& device : named.devices) device.box[0].axis = named.axis;
+  EXPECT_EQ(verdict({named}), "holds");
   LayoutSpec nowhere = all, further = all, twice = all, elsewhere = all;
   nowhere.groups = "nothing.*";
   EXPECT_EQ(verdict({all, nowhere}), "wrong-device");
   further.group = GroupId(999999);
   EXPECT_EQ(verdict({all, further}), "wrong-device");
   for (LayoutSpec* const spec : {&twice, &elsewhere}) {
-    for (LayoutSpec::Device& device : spec->devices) device.from = device.to = std::nullopt;
+    for (LayoutSpec::Device& device : spec->devices) device.box.clear();
   }
   twice.devices.push_back(twice.devices[0]);
   EXPECT_EQ(verdict({twice}), "wrong-device");
-  elsewhere.devices.push_back({"host7/gpu9", {}, {}});
+  elsewhere.devices.push_back({"host7/gpu9", {}});
   EXPECT_EQ(verdict({elsewhere}), "wrong-device");
   const StatedLayouts placed = ForAll(step, "", {1});
   DistributionSpec two = placed.spec;
-  for (LayoutSpec& spec : two.layouts) spec.devices.push_back({"d1", {}, {}});
+  for (LayoutSpec& spec : two.layouts) spec.devices.push_back({"d1", {}});
   EXPECT_EQ(VerdictOn(step, Compile(*step.graph, *step.axes, placed.layouts, cluster).Take(),
                       cluster, two),
             "wrong-device");

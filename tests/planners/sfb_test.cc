@@ -23,7 +23,7 @@ class SfbOfAStep : public ::testing::Test {
  protected:
   DistributionSpec DataParallelSpec(LayoutOption option) const {
     DistributionSpec spec;
-    spec.layouts = {{"*", GroupId(), "batch", {{"*gpu0", {}, {}}, {"*gpu1", {}, {}}}, option}};
+    spec.layouts = {{"*", GroupId(), "batch", {{"*gpu0", {}}, {"*gpu1", {}}}, option}};
     return spec;
   }
 

@@ -273,7 +273,7 @@ class OnnxRuleCheck : public RuleCheck {
   std::vector<at::Tensor> Call(const std::vector<at::Tensor>& inputs,
                                const IdVector<RuleAxisId, int64_t>& sizes, RuleAxisId split,
                                PartInterval) const override {
-    const PartCall call = CallOnPart(one_, axes_, split, sizes);
+    const PartCall call = CallOnPart(one_, axes_, {split}, sizes);
     Attributes attributes;
     for (const NamedValue& named : call.attributes)
       attributes[named.name] = AttributeOf(named.value);

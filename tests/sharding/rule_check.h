@@ -143,7 +143,7 @@ class RuleCheck {
   virtual std::vector<at::Tensor> Call(const std::vector<at::Tensor>& inputs,
                                        const IdVector<RuleAxisId, int64_t>& sizes, RuleAxisId axis,
                                        PartInterval interval) const {
-    PartCall call = CallOnPart(op_, rule_, axis, sizes);
+    PartCall call = CallOnPart(op_, rule_, {axis}, sizes);
     const PlaceArgument place_of = PlaceArgumentOf(rule_, axis);
     if (place_of.argument >= 0) {
       call.args[static_cast<size_t>(place_of.argument)] =

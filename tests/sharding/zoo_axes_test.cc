@@ -41,7 +41,7 @@ void ExpectSizesFollow(const Graph& graph, const NamedAxes& axes, OpId id) {
   for (const RuleAxis& axis : rule->axes) sizes.push_back(axis.size);
   sizes[split] = sizes[split] / kBatch * kOther;
   const Op& op = graph.op(id);
-  PartCall call = CallOnPart(op, *rule, split, sizes);
+  PartCall call = CallOnPart(op, *rule, {split}, sizes);
   const std::vector<Value> found = NumbersOf(call.args, call.attributes);
   std::vector<Value> expected = NumbersOf(op.args, op.attributes);
   for (const ArgumentLaw& law : graph.batch_scaling()->arguments[id]) {

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +31,14 @@ struct LayoutSpec {
   std::string groups;  // a glob over module paths (docs/constraints.md): their colocation groups
   GroupId group;       // valid: this group alone, whatever `groups`
   std::string axis;    // a named axis; "": none, or "batch" where the option needs one
+  struct Interval {
+    std::string axis;  // "": the one above
+    int64_t from = 0, to = 0;
+    friend bool operator==(const Interval&, const Interval&) = default;
+  };
   struct Device {
-    std::string name;                 // or a glob, for several
-    std::optional<int64_t> from, to;  // of the axis; none on all of them: equal shares
+    std::string name;           // or a glob, for several
+    std::vector<Interval> box;  // of different axes; empty on all: equal shares of the one above
     friend bool operator==(const Device&, const Device&) = default;
   };
   std::vector<Device> devices;

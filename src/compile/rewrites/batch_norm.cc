@@ -103,10 +103,11 @@ class BatchNormForward : NormInParts {
     Statistics whole;
     PW_ASSIGN(const TensorId apart, Away(ops, means, first));
     PW_ASSIGN(const TensorId steps, Transposed(ops, apart));
-    PW_ASSIGN(
-        whole.mean,
-        ops.Add({.type = "aten.addmv.default", .inputs = {first, steps, shares}, .kernel = true},
-                {channels_}, sums_));
+    PW_ASSIGN(whole.mean,
+              ops.Add({.type = "aten.addmv.default",
+                       .inputs = {first, steps, shares},
+                       .kernel = true},
+                      {channels_}, sums_));
     PW_ASSIGN(const TensorId away, Away(ops, means, whole.mean));
     PW_ASSIGN(const TensorId squares, ops.Add({"aten.addcmul.default", {variances, away, away}},
                                               {parts, channels_}, sums_));

@@ -6,12 +6,8 @@
 namespace placewright {
 
 std::vector<Value> PartArguments(const AxisPart& part) {
-  const auto& [place, interval] = part;
   std::vector<Value> args = References(1);
-  for (const int64_t number :
-       {int64_t{place.dimension}, place.outer, place.size, interval.from, interval.to}) {
-    args.push_back(Value(number));
-  }
+  for (const int64_t number : NumbersOf(part)) args.push_back(Value(number));
   return args;
 }
 

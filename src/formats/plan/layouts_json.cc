@@ -32,15 +32,29 @@ Result<LayoutSpec::Device> ReadShare(const Json& json, const std::string& place)
   if (!json.is_object()) {
     return MakeError(ErrorCode::kField, "must be a device's name, or an object with one", place);
   }
-  PW_RETURN_IF_ERROR(CheckKeys(json, {"name", "from", "to"}, place));
+  PW_RETURN_IF_ERROR(CheckKeys(json, {"name", "from", "to", "box"}, place));
   PW_ASSIGN(device.name, GetString(json, "name", place));
-  for (const auto& [key, end] : {std::pair("from", &device.from), std::pair("to", &device.to)}) {
-    if (!json.contains(key) || json[key].is_null()) continue;
-    PW_ASSIGN(*end, GetInt(json, key, place, 0, kMaxQuantity));
-  }
-  if (device.from.has_value() != device.to.has_value()) {
+  const bool from = json.contains("from") && !json["from"].is_null();
+  const bool to = json.contains("to") && !json["to"].is_null();
+  if (from != to) {
     return MakeError(ErrorCode::kField, "a share has both from and to, or neither", place,
                      "Leave both out for equal shares.");
+  }
+  if (from) {
+    PW_ASSIGN(device.box.emplace_back().from, GetInt(json, "from", place, 0, kMaxQuantity));
+    PW_ASSIGN(device.box.back().to, GetInt(json, "to", place, 0, kMaxQuantity));
+  }
+  if (!json.contains("box")) return device;
+  PW_ASSIGN(const Json* box, GetObject(json, "box", place));
+  for (const auto& [axis, ends] : box->items()) {
+    const std::string of_axis = fmt::format("{}.box.{}", place, Printable(axis, 60));
+    if (from || axis.empty() || !ends.is_array() || ends.size() != 2) {
+      return MakeError(ErrorCode::kField, "a box has [from, to) for each of its axes", of_axis,
+                       "Give the name of an axis and [from, to], without from and to beside.");
+    }
+    device.box.push_back({.axis = axis});
+    PW_ASSIGN(device.box.back().from, AsInt(ends[0], of_axis, 0, kMaxQuantity));
+    PW_ASSIGN(device.box.back().to, AsInt(ends[1], of_axis, 0, kMaxQuantity));
   }
   return device;
 }
@@ -49,7 +63,7 @@ Result<LayoutOption> ReadOption(const Json& json, const std::string& place,
                                 const LayoutSpec& spec) {
   if (!json.contains("option")) {
     const bool shares = std::any_of(spec.devices.begin(), spec.devices.end(),
-                                    [](const auto& device) { return device.from.has_value(); });
+                                    [](const auto& device) { return !device.box.empty(); });
     if (!spec.axis.empty() || shares) return LayoutOption::kAllReduce;
     // A glob may name several.
     const bool one = spec.devices.size() == 1 &&
@@ -112,8 +126,14 @@ Json LayoutSpecsToJson(const LayoutSpecs& specs) {
     json["devices"] = Json::array();
     for (const LayoutSpec::Device& device : spec.devices) {
       Json share = {{"name", device.name}, {"from", nullptr}, {"to", nullptr}};
-      if (device.from) share["from"] = *device.from;
-      if (device.to) share["to"] = *device.to;
+      for (const auto& [axis, from, to] : device.box) {
+        if (!axis.empty()) {
+          share["box"][axis] = {from, to};
+          continue;
+        }
+        share["from"] = from;
+        share["to"] = to;
+      }
       json["devices"].push_back(std::move(share));
     }
     json["option"] = ToString(spec.option);

@@ -12,9 +12,13 @@ using ::testing::HasSubstr;
 
 DistributionSpec Sample() {
   DistributionSpec spec;
-  spec.layouts = {{"*", GroupId(), "batch", {{"d0", 0, 3}, {"d1", 3, 8}}, LayoutOption::kAllReduce},
-                  {"m.head", GroupId(), "", {{"d1", {}, {}}}, LayoutOption::kPlace},
-                  {"", GroupId(7), "", {{"d*", {}, {}}}, LayoutOption::kModelParallel}};
+  spec.layouts = {{"*",
+                   GroupId(),
+                   "batch",
+                   {{"d0", {{"", 0, 3}}}, {"d1", {{"", 3, 8}}}},
+                   LayoutOption::kAllReduce},
+                  {"m.head", GroupId(), "", {{"d1", {}}}, LayoutOption::kPlace},
+                  {"", GroupId(7), "", {{"d*", {}}}, LayoutOption::kModelParallel}};
   spec.switches.fusion = Bytes(1 << 20);
   spec.switches.local_batch_norm = true;
   spec.switches.broadcasts = false;
@@ -33,6 +37,22 @@ TEST(LayoutsJson, WhatIsWrittenReadsBack) {
   EXPECT_EQ(DistributionSpecFromJson(object).Take(), Sample());
 }
 
+// Of several axes a share is an object of them.
+TEST(LayoutsJson, BoxesNameTheirAxes) {
+  const std::string text =
+      R"({"layouts": [{"groups": "*", "axis": "batch", "devices": [
+             {"name": "d0", "box": {"batch": [0, 3], "heads": [2, 4]}}]}]})";
+  const DistributionSpec spec = Read(text).Take();
+  EXPECT_EQ(spec.layouts[0].devices[0].box,
+            (std::vector<LayoutSpec::Interval>{{"batch", 0, 3}, {"heads", 2, 4}}));
+  EXPECT_EQ(spec.layouts[0].option, LayoutOption::kAllReduce);
+  Json object;
+  AddDistributionSpec(spec, &object);
+  EXPECT_EQ(object["layouts"][0]["devices"][0]["box"],
+            (Json{{"batch", {0, 3}}, {"heads", {2, 4}}}));
+  EXPECT_EQ(DistributionSpecFromJson(object).Take(), spec);
+}
+
 TEST(LayoutsJson, ByHandLittleIsNeeded) {
   const DistributionSpec spec =
       Read(R"({"layouts": [{"groups": "*", "axis": "batch", "devices": ["d0", {"name": "d1"}]},
@@ -43,7 +63,7 @@ TEST(LayoutsJson, ByHandLittleIsNeeded) {
   EXPECT_EQ(spec.layouts[0].option, LayoutOption::kAllReduce);
   EXPECT_EQ(spec.layouts[1].option, LayoutOption::kPlace);
   EXPECT_EQ(spec.layouts[2].option, LayoutOption::kDuplicate);
-  EXPECT_FALSE(spec.layouts[0].devices[1].from);
+  EXPECT_TRUE(spec.layouts[0].devices[1].box.empty());
   EXPECT_FALSE(spec.switches.local_batch_norm);
   EXPECT_TRUE(spec.switches.broadcasts);
   EXPECT_FALSE(spec.switches.gradients_apart.has_value());
@@ -60,6 +80,10 @@ TEST(LayoutsJson, ErrorsNameThePlace) {
   EXPECT_THAT(error(R"({"groups": "*", "devices": [3]})"), HasSubstr("layouts[0].devices[0]"));
   EXPECT_THAT(error(R"({"groups": "*", "devices": [{"name": "d0", "from": 1}]})"),
               HasSubstr("both from and to"));
+  EXPECT_THAT(error(R"({"groups": "*", "devices": [{"name": "d0", "box": {"batch": 3}}]})"),
+              HasSubstr("layouts[0].devices[0].box.batch: a box has [from, to)"));
+  EXPECT_THAT(error(R"({"groups": "*", "devices": [{"name": "d0", "box": {"batch": [0, -1]}}]})"),
+              HasSubstr("layouts[0].devices[0].box.batch"));
   EXPECT_THAT(error(R"({"groups": "*", "devices": ["d0"], "option": "replicate"})"),
               HasSubstr("layouts[0].option: there is no option \"replicate\""));
   EXPECT_THAT(Read(R"({"layouts": [], "batch_norm": "global"})").error().ToString(),

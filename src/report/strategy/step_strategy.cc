@@ -105,8 +105,8 @@ class StrategyFinder {
     found.axis = WithoutPath(spec->axis);
     for (const DeviceId device : found.devices) {
       for (const LayoutSpec::Device& stated : spec->devices) {
-        if (stated.name != inputs_.cluster.device(device).name || !stated.from) continue;
-        found.shares.push_back(*stated.to - *stated.from);
+        if (stated.name != inputs_.cluster.device(device).name || stated.box.empty()) continue;
+        found.shares.push_back(stated.box.front().to - stated.box.front().from);
       }
     }
     if (found.shares.size() != found.devices.size()) found.shares.clear();

@@ -214,7 +214,7 @@ TEST_F(Strategy, LayersThatAreTreatedAlikeAreOneRow) {
   AddLayer("head", Way::kBuckets);
   LayoutSpec spec;
   spec.axis = "batch";
-  spec.devices = {{"d0", 0, 4}, {"d1", 4, 8}};
+  spec.devices = {{"d0", {{"", 0, 4}}}, {"d1", {{"", 4, 8}}}};
   const std::vector<StrategyRow> rows = Rows(20, &spec);
   ASSERT_THAT(Names(rows), ElementsAre("embed", "encoder.layer.0-3", "encoder.layer.4-5", "head"));
   EXPECT_EQ(DescribeCompute(rows[0]), "placed");

@@ -73,7 +73,7 @@ DistributionSpec Split() {
   LayoutSpec all;
   all.groups = "*";
   all.axis = "input:x[0]";
-  all.devices = {{"a", {}, {}}, {"b", {}, {}}};
+  all.devices = {{"a", {}}, {"b", {}}};
   all.option = LayoutOption::kAllReduce;
   spec.layouts = {all};
   return spec;
@@ -125,7 +125,7 @@ TEST(StepPlan, MayStateTheOrder) {
       for (const GroupId group : IdRange<GroupId>(tiny.layouts->graph.group_count())) {
         const DeviceId device(random.Below(tiny.cluster->device_count()));
         plan.layouts.of_group.push_back(LayoutId(group.index()));
-        plan.layouts.layouts.push_back(Layout{AxisId(), {{device, 0, 0}}});
+        plan.layouts.layouts.push_back(PlacedOn(device));
       }
       StepPlan stated = plan;
       stated.switches.order = SchedulingPolicy::kCriticalPath;

@@ -73,10 +73,10 @@ struct JoinedStep {
   // Scores in parts of the words, all else on one device.
   DistributionSpec Split() const {
     DistributionSpec spec;
-    spec.layouts = {{"*", GroupId(), "", {{"host0/gpu0", {}, {}}}, LayoutOption::kPlace}};
+    spec.layouts = {{"*", GroupId(), "", {{"host0/gpu0", {}}}, LayoutOption::kPlace}};
     for (const char* const scores : {"scores", "last scores", "one score"}) {
       spec.layouts.push_back(
-          {"", GroupOf(scores), "param:words[1]", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce});
+          {"", GroupOf(scores), "param:words[1]", {{"*gpu*", {}}}, LayoutOption::kAllReduce});
     }
     return spec;
   }
@@ -105,7 +105,7 @@ TEST(Feeders, AreOnOneDeviceAndReadOnSeveral) {
   EXPECT_THAT(feeders(spec, 1), ElementsAre(step.GroupOf("joined")));
   EXPECT_THAT(feeders(spec, 0), IsEmpty());
   spec.layouts.push_back(
-      {"", step.GroupOf("joined"), "", {{"*gpu*", {}, {}}}, LayoutOption::kDuplicate});
+      {"", step.GroupOf("joined"), "", {{"*gpu*", {}}}, LayoutOption::kDuplicate});
   std::vector<GroupId> states = feeders(spec, 100);
   // The last state is read by two layouts.
   EXPECT_EQ(states.size(), static_cast<size_t>(JoinedStep::kSteps) + 1);
@@ -118,7 +118,7 @@ TEST(Feeders, AreComputedOnAllDevicesWhereTheSearchFindsThat) {
   const JoinedStep step;
   DistributionSpec everywhere = step.Split();
   everywhere.layouts.push_back(
-      {"", step.GroupOf("joined"), "", {{"*gpu*", {}, {}}}, LayoutOption::kDuplicate});
+      {"", step.GroupOf("joined"), "", {{"*gpu*", {}}}, LayoutOption::kDuplicate});
   const Nanos before = EvaluateSpec(*step.layouts, step.Split()).Take().step_time;
   const Nanos after = EvaluateSpec(*step.layouts, everywhere).Take().step_time;
   EXPECT_LT(after, before);

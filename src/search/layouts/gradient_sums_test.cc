@@ -162,12 +162,12 @@ TEST(GradientSums, AreCompletedBesideOtherWorkWhereTheSearchFindsThat) {
                         .Take();
   problem.layouts = step.layouts.get();
   DistributionSpec split;
-  split.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}, {}}}, LayoutOption::kAllReduce}};
+  split.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}}}, LayoutOption::kAllReduce}};
   const Nanos before = EvaluateSpec(*step.layouts, split).Take().step_time;
   Nanos beside = before;
   for (const GroupId group : GroupsOfSummands(*step.layouts, 2)) {
     DistributionSpec spec = split;
-    spec.layouts.push_back({"", group, "", {{"*gpu*", {}, {}}}, LayoutOption::kDuplicate});
+    spec.layouts.push_back({"", group, "", {{"*gpu*", {}}}, LayoutOption::kDuplicate});
     beside = std::min(beside, EvaluateSpec(*step.layouts, spec).Take().step_time);
   }
   EXPECT_LT(beside, before);

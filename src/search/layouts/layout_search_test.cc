@@ -94,7 +94,8 @@ TEST(LayoutSearch, TriesOtherSharesAndFactorsOfItsStart) {
     const std::vector<int64_t> by_speed =
         SharesInProportion(kSamples, {1 / times.Total(DeviceId(0)), 1 / times.Total(DeviceId(1))});
     DistributionSpec proportional = even;
-    proportional.layouts[0].devices = {{"a", 0, by_speed[0]}, {"b", by_speed[0], kSamples}};
+    proportional.layouts[0].devices = {{"a", {{"", 0, by_speed[0]}}},
+                                       {"b", {{"", by_speed[0], kSamples}}}};
     const auto of_speed = EvaluateSpec(*tiny.layouts, proportional);
     if (of_speed.ok()) {
       shares_differ += by_speed[0] != by_speed[1] ? 1 : 0;
@@ -118,7 +119,7 @@ TEST(LayoutSearch, SplitsLayersOfAPlacedStartByTheirAxes) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const LayeredProblem tiny(seed, {}, /*layers=*/18);
     DistributionSpec placed;
-    placed.layouts = {{"*", GroupId(), "", {{"a", {}, {}}}, LayoutOption::kPlace}};
+    placed.layouts = {{"*", GroupId(), "", {{"a", {}}}, LayoutOption::kPlace}};
     PlannerOptions options;
     options.budget.iterations = 1;
     options.starts = {ResolvePlan(*tiny.layouts, placed).Take()};
@@ -150,7 +151,7 @@ TEST(LayoutSearch, PutsWhatItSplitsIntoPlacementsThatAreOffered) {
     LayoutSpec alone;
     alone.groups = "layer0";
     alone.option = LayoutOption::kPlace;
-    alone.devices = {{"a", {}, {}}};
+    alone.devices = {{"a", {}}};
     start.layouts.push_back(alone);
     PlannerOptions options;
     options.starts = {ResolvePlan(*tiny.layouts, start).Take()};

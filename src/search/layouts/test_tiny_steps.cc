@@ -122,7 +122,7 @@ DistributionSpec EvenSplit() {
   spec.groups = "*";
   spec.option = LayoutOption::kAllReduce;
   spec.axis = "batch";
-  spec.devices = {{"a", {}, {}}, {"b", {}, {}}};
+  spec.devices = {{"a", {}}, {"b", {}}};
   DistributionSpec all;
   all.layouts = {spec};
   return all;

@@ -112,7 +112,7 @@ TEST(ReplicatedLowerBound, SharesWorkOutAmongEqualDevices) {
   all.groups = "*";
   all.axis = "input:x[0]";
   all.option = LayoutOption::kAllReduce;
-  all.devices = {{"a", {}, {}}, {"b", {}, {}}};
+  all.devices = {{"a", {}}, {"b", {}}};
   halves.layouts = {all};
   EXPECT_GE(EvaluateSpec(*layouts, halves).Take().step_time, bound.value);
 }

@@ -78,7 +78,7 @@ class SfbSearchTest : public ::testing::Test {
     LayoutSpec all;
     all.groups = "*";
     all.axis = "batch";
-    all.devices = {{"a", {}, {}}, {"b", {}, {}}};
+    all.devices = {{"a", {}}, {"b", {}}};
     all.option = option;
     DistributionSpec spec;
     spec.layouts = {all};

@@ -97,8 +97,9 @@ GroupLayouts::Spec GroupLayouts::Resolve(const LayoutSpec& stated) const {
   const auto parts = static_cast<int64_t>(devices.size());
   for (int64_t i = 0; i < parts; ++i) {
     const auto& [device, named] = devices[static_cast<size_t>(i)];
-    spec.shares[device] = {named->from.value_or(i * size / parts),
-                           named->to.value_or((i + 1) * size / parts)};
+    Interval share = {i * size / parts, (i + 1) * size / parts};
+    if (!named->box.empty()) share = {named->box.front().from, named->box.front().to};
+    spec.shares[device] = {{spec.axis, share}};
   }
   return spec;
 }
@@ -159,7 +160,7 @@ MaybeViolation GroupLayouts::CheckSpec(size_t index) const {
       return wrong(".axis", fmt::format("the option {} splits no axis", ToString(stated.option)));
     }
     for (const LayoutSpec::Device& device : stated.devices) {
-      if (!device.from && !device.to) continue;
+      if (device.box.empty()) continue;
       return wrong(".devices", fmt::format("the option {} has no shares", ToString(stated.option)));
     }
     return std::nullopt;
@@ -171,12 +172,16 @@ MaybeViolation GroupLayouts::CheckSpec(size_t index) const {
   }
   int64_t next = 0;
   for (const LayoutSpec::Device& device : stated.devices) {
-    if (!device.from || !device.to) continue;
-    if (*device.from != next || *device.to <= next) {
-      return wrong(".devices", fmt::format("[{}, {}) stands where a share from {} is due",
-                                           *device.from, *device.to, next));
+    if (device.box.empty()) continue;
+    const auto& [name, from, to] = device.box.front();
+    if (device.box.size() > 1 || (!name.empty() && name != axes_.axis(axis).name)) {
+      return wrong(".devices", "a box of other axes than that of the entry");
     }
-    next = *device.to;
+    if (from != next || to <= next) {
+      return wrong(".devices",
+                   fmt::format("[{}, {}) stands where a share from {} is due", from, to, next));
+    }
+    next = to;
   }
   const int64_t size = axes_.axis(axis).size;
   if (next == 0 || next == size) return std::nullopt;
@@ -184,17 +189,18 @@ MaybeViolation GroupLayouts::CheckSpec(size_t index) const {
                                        Printable(axes_.axis(axis).name, 80)));
 }
 
-AxisId GroupLayouts::axis(GroupId group) const {
-  if (spec_of_[group] < 0 || one_device_[group]) return AxisId();
+SmallVector<AxisId> GroupLayouts::axes(GroupId group) const {
+  if (spec_of_[group] < 0 || one_device_[group]) return {};
   const Spec& spec = specs_[static_cast<size_t>(spec_of_[group])];
-  return spec.devices.size() < 2 ? AxisId() : spec.axis;
+  if (spec.devices.size() < 2 || !spec.axis.valid()) return {};
+  return {spec.axis};
 }
 
-std::optional<Interval> GroupLayouts::ShareOn(GroupId group, DeviceId device) const {
-  if (spec_of_[group] < 0) return std::nullopt;
-  const std::map<DeviceId, Interval>& shares = specs_[static_cast<size_t>(spec_of_[group])].shares;
+Box GroupLayouts::ShareOn(GroupId group, DeviceId device) const {
+  if (axes(group).empty()) return {};
+  const std::map<DeviceId, Box>& shares = specs_[static_cast<size_t>(spec_of_[group])].shares;
   const auto found = shares.find(device);
-  return found == shares.end() ? std::nullopt : std::optional<Interval>(found->second);
+  return found == shares.end() ? Box() : found->second;
 }
 
 }  // namespace placewright::check

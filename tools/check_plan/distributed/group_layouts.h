@@ -5,14 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
 #include "check_plan/violation.h"
 #include "cluster/cluster.h"
 #include "graph/graph.h"
-#include "plan/distributed_step.h"
+#include "plan/box.h"
 #include "plan/layout_spec.h"
 #include "sharding/named_axes.h"
 
@@ -40,17 +39,17 @@ class GroupLayouts {
   // All of it is on one of the devices: of place, model-parallel, and of parameters under parameter-server.
   bool IsOnOneDevice(GroupId group) const { return one_device_[group]; }
 
-  // The axis that the group's ops are split by, where their rules have it; none: each does everything.
-  AxisId axis(GroupId group) const;
-  // Of that axis; nothing on a device that the layout does not name.
-  std::optional<Interval> ShareOn(GroupId group, DeviceId device) const;
+  // The axes that the group's ops are split by, where their rules have them: one at most; none: each does everything.
+  SmallVector<AxisId> axes(GroupId group) const;
+  // Of these axes; empty on a device that the layout does not name.
+  Box ShareOn(GroupId group, DeviceId device) const;
 
  private:
   struct Spec {
     std::set<DeviceId> devices;
     DeviceId first;  // as the plan names them
     AxisId axis;
-    std::map<DeviceId, Interval> shares;
+    std::map<DeviceId, Box> shares;
   };
 
   void Claim(size_t index);

@@ -364,7 +364,7 @@ MaybeViolation InstanceCheck::CheckCallOnPart() {
   IdVector<RuleAxisId, int64_t> sizes;
   for (const RuleAxis& axis : rule_->axes) sizes.push_back(axis.size);
   sizes[instance_.cut->axis] = instance_.cut->length();
-  PartCall call = CallOnPart(stated_, *rule_, instance_.cut->axis, sizes);
+  PartCall call = CallOnPart(stated_, *rule_, {instance_.cut->axis}, sizes);
   if (rule_->form == PartForm::kWeightedMean) return CheckWeightedMean(call);
   if (rule_->form == PartForm::kMean) {
     if (made_.type == call.type) {

@@ -64,9 +64,10 @@ class ShareCheck {
 
   void FindUnsplit() {
     for (const GroupId group : IdRange<GroupId>(original_.group_count())) {
-      const AxisId axis = layouts_.axis(group);
-      if (!axis.valid() || unsplit_.contains(axis)) continue;
-      unsplit_[axis] = FindUnsplitWrites(original_, axes_, axis);
+      for (const AxisId axis : layouts_.axes(group)) {
+        if (unsplit_.contains(axis)) continue;
+        unsplit_[axis] = FindUnsplitWrites(original_, axes_, axis);
+      }
     }
   }
 
@@ -89,20 +90,22 @@ class ShareCheck {
 
   std::string DueText(OpId origin, DeviceId device, const std::optional<Cut>& due) const {
     if (!due) return "all of it";
-    const GroupId group = original_.group(origin);
-    const Interval share = *layouts_.ShareOn(group, device);
-    return fmt::format("[{}, {}) of \"{}\"", share.from, share.to,
-                       Printable(axes_.axis(layouts_.axis(group)).name, 80));
+    std::string text;
+    for (const auto& [axis, share] : layouts_.ShareOn(original_.group(origin), device)) {
+      text += fmt::format("{}[{}, {}) of \"{}\"", text.empty() ? "" : ", ", share.from, share.to,
+                          Printable(axes_.axis(axis).name, 80));
+    }
+    return text;
   }
 
   // Other factors of the rule's axis stand before the layout's axis, or behind it.
   std::optional<Cut> DueOf(OpId origin, DeviceId device) const {
     const GroupId group = original_.group(origin);
-    const AxisId axis = layouts_.axis(group);
-    if (!axis.valid() || unsplit_.at(axis)[group]) return std::nullopt;
+    const Box box = layouts_.ShareOn(group, device);
+    if (box.empty()) return std::nullopt;
+    const auto& [axis, share] = box.front();
     const RuleAxisId split = axes_.SplitBy(origin, axis);
-    const std::optional<Interval> share = layouts_.ShareOn(group, device);
-    if (!split.valid() || !share) return std::nullopt;
+    if (unsplit_.at(axis)[group] || !split.valid()) return std::nullopt;
     Cut due{split, 1, 1, 0, 0, false};
     int64_t inner = 1;
     bool passed = false;
@@ -114,8 +117,8 @@ class ShareCheck {
       }
     }
     due.period = axes_.axis(axis).size * inner;
-    due.from = share->from * inner;
-    due.to = share->to * inner;
+    due.from = share.from * inner;
+    due.to = share.to * inner;
     return due;
   }
 
@@ -136,10 +139,12 @@ class ShareCheck {
   // What the op writes in place is all there: another op has made it so, or is blamed for it. What is there before
   // the step lies as the layout says.
   bool WritesWhole(OpId origin) const {
-    const AxisId axis = layouts_.axis(original_.group(origin));
+    const SmallVector<AxisId> axes = layouts_.axes(original_.group(origin));
     const std::vector<TensorId>& writes = original_.op(origin).writes;
     return std::any_of(writes.begin(), writes.end(), [&](TensorId written) {
-      return original_.tensor(written).producer.valid() || !axes_.Holds(written, axis);
+      return original_.tensor(written).producer.valid() ||
+             std::none_of(axes.begin(), axes.end(),
+                          [&](AxisId axis) { return axes_.Holds(written, axis); });
     });
   }
 
