@@ -45,6 +45,10 @@ StepPlan PlanOf(const Graph& graph, const Placement& placement) {
   return plan;
 }
 
+std::optional<Placement> PlacementIfPlaced(const Graph& graph, const StepPlan& plan) {
+  return plan.IsPlaced() ? std::optional(PlacementOf(graph, plan)) : std::nullopt;
+}
+
 Placement PlacementOf(const Graph& graph, const StepPlan& plan) {
   Placement placement;
   placement.reserve(graph.op_count());

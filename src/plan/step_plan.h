@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_PLAN_STEP_PLAN_H_
 #define PLACEWRIGHT_PLAN_STEP_PLAN_H_
 
+#include <optional>
 #include <vector>
 
 #include "graph/graph.h"
@@ -27,8 +28,10 @@ std::vector<DeviceId> DevicesOf(const StepPlan& plan);
 
 // Precondition: the placement covers every op of the graph and keeps colocation groups together.
 StepPlan PlanOf(const Graph& graph, const Placement& placement);
-// Of a plan that is placed. It may have more groups than the graph: those of what compiling adds to it
+// None where the plan splits or copies ops. It may have more groups than the graph: those of what compiling adds to it
 // (compile/counter_draws.h).
+std::optional<Placement> PlacementIfPlaced(const Graph& graph, const StepPlan& plan);
+// Precondition: the plan is placed.
 Placement PlacementOf(const Graph& graph, const StepPlan& plan);
 
 }  // namespace placewright

@@ -43,11 +43,6 @@ struct PlannerOptions {
   // all are tried.
   std::optional<int64_t> patience{};
   bool first_fit = false;  // a search over layouts ends with the first plan that fits
-
-  // `initial`, if it splits nothing; or nullptr.
-  const StepPlan* PlacedInitial() const {
-    return initial && initial->IsPlaced() ? &*initial : nullptr;
-  }
 };
 
 struct PlannerResult {
@@ -64,6 +59,13 @@ struct PlannerResult {
   bool out_of_memory = false;       // ended the search: the best plan until then
   bool cut_short = false;           // a constructive planner whose budget ended before it was done
   std::vector<std::string> notes;   // what a user should know: a limit that was met, say
+
+  // What the plan comes to.
+  void SetEvaluation(const Evaluation& evaluation) {
+    feasible = evaluation.feasible;
+    step_time = evaluation.step_time;
+    over = evaluation.TotalOver();
+  }
 };
 
 class IterativePlanner;

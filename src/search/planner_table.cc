@@ -67,8 +67,7 @@ PlannerTable MakeLayoutPlanners() {
 PlanSource ConstructivePlans(const PlannerTable& table, const Budget& budget) {
   return [&table, budget](const Problem& problem, Evaluator& evaluator, const PlanVisitor& visit) {
     for (const auto& planner : table) {
-      const bool placed = planner->space() == PlanSpace::kPlaced;
-      if (planner->iterative() || !planner->in_auto() || !placed) continue;
+      if (planner->iterative() || !planner->in_auto()) continue;
       if (budget.Expired()) return;
       PlannerOptions options;
       options.budget = budget;

@@ -35,8 +35,8 @@ PlannerTable MakeLayoutPlanners();
 // where the problem allows it. Its result is at most every entry of its own baselines.
 std::unique_ptr<Planner> MakeAuto(const PlannerTable& table);
 
-// The plans of the constructive planners of a table that `auto` would run, for proofs. The table
-// must outlive it. Without plans once the budget has expired.
+// The plans of the constructive planners of a table that `auto` would run, for proofs. All of them place ops whole. The
+// table must outlive it. Without plans once the budget has expired.
 PlanSource ConstructivePlans(const PlannerTable& table, const Budget& budget = {});
 
 }  // namespace placewright

@@ -1,7 +1,4 @@
-// auto: every planner of a table, and the best of their plans. One long file: one class, all of whose parts change
-// the same plan, budget and baselines.
-#include <fmt/format.h>
-
+// auto: every planner of a table, and the best of their plans.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,8 +10,8 @@
 
 #include "base/thread_pool.h"
 #include "search/evaluation/plan_result.h"
+#include "search/found_plans.h"
 #include "search/layout_runs.h"
-#include "search/plan_history.h"
 #include "search/planner_table.h"
 #include "search/problem/layout_problem.h"
 
@@ -41,7 +38,8 @@ class Portfolio {
       : problem_(problem),
         evaluator_(evaluator),
         options_(options),
-        deadline_(options.budget.deadline) {
+        deadline_(options.budget.deadline),
+        found_(problem) {
     options_.patience = kPatience;
   }
 
@@ -50,10 +48,7 @@ class Portfolio {
     if (!initial.IsPlaced()) return AddInitialLayouts(initial);
     const GroupPlacement groups = GroupsOf(problem_, initial);
     PW_ASSIGN(const Score score, EvaluateGroups(problem_, groups, evaluator_));
-    best_ = MakeResult(problem_, "init", groups, score, options_);
-    best_score_ = score;
-    history_.Note(*best_, false);
-    plans_.emplace_back(score, best_->plan);
+    found_.AddInitial(found_.placed, MakeResult(problem_, "init", groups, score, options_), score);
     return Ok();
   }
 
@@ -62,7 +57,8 @@ class Portfolio {
     const GroupPlacement groups = GroupsOf(problem_, *options_.given);
     const Result<Score> score = EvaluateGroups(problem_, groups, evaluator_);
     if (!(PlanOf(problem_, groups) == *options_.given) || !score.ok()) return;
-    Add(MakeResult(problem_, "given", groups, score.value(), options_), score.value(), false);
+    found_.Add(found_.placed, MakeResult(problem_, "given", groups, score.value(), options_),
+               score.value(), false);
   }
 
   // On the threads of the options, those that need the calling thread there; what they make is
@@ -82,7 +78,7 @@ class Portfolio {
     ThreadPool pool(std::clamp(options_.threads, 1, count));
     const auto run = [&](size_t i) {
       // There is one plan at least, whatever the deadline.
-      if (no_memory || ((best_ || i > 0) && options_.budget.Expired())) return;
+      if (no_memory || ((!found_.empty() || i > 0) && options_.budget.Expired())) return;
       try {
         const std::unique_ptr<Evaluator> own =
             pool.threads() > 1 ? evaluator_.ForProblem(problem_, 1) : nullptr;
@@ -96,7 +92,7 @@ class Portfolio {
     });
     for (size_t i = 0; i < planners.size(); ++i) Take(*planners[i], std::move(made[i]));
     out_of_memory_ = out_of_memory_ || no_memory;
-    if (out_of_memory_ && !best_) throw std::bad_alloc();  // nothing to save
+    if (out_of_memory_ && found_.empty()) throw std::bad_alloc();  // nothing to save
   }
 
   // A third of what is left goes to plans that split or copy ops whole steps at a time, the rest to the search.
@@ -122,7 +118,7 @@ class Portfolio {
   // Searches that place ops whole. `iterations` of the budget are shared by all searches.
   void StartPlaced(const std::vector<const IterativePlanner*>& planners) {
     if (options_.budget.Stopped()) {
-      if (!best_) Keep(NoPlanInTime("auto"));
+      if (found_.empty()) found_.Keep(NoPlanInTime("auto"));
       return;
     }
     if (!options_.bound && !planners.empty()) {
@@ -151,7 +147,7 @@ class Portfolio {
       if (joining_ != nullptr) {
         bool goes_on = false;
         Guarded([&] { goes_on = joining_->Advance(until - MovesMade()); });
-        history_.Note(*joining_);
+        found_.history.Note(*joining_);
         if (!goes_on) Guarded([&] { OfferToOthers(*std::exchange(joining_, nullptr)); });
       } else if (!late_.empty() &&
                  (live_.empty() || PlacedMoves() >= late_.front()->joins_after(problem_))) {
@@ -164,7 +160,7 @@ class Portfolio {
                                            });
         bool goes_on = false;
         Guarded([&] { goes_on = (*next)->Advance(until - MovesMade()); });
-        history_.Note(**next);
+        found_.history.Note(**next);
         if (runs_.size() > 1) Guarded([&] { OfferToOthers(**next); });
         if (!goes_on || !Limited()) live_.erase(next);
       }
@@ -176,11 +172,11 @@ class Portfolio {
   // A plan that was offered to the search over layouts is that of the one that made it.
   void AddSearches() {
     for (const auto& run : runs_) {
-      history_.Note(*run);
+      found_.history.Note(*run);
       PlannerResult result = run->result();
       out_of_memory_ = out_of_memory_ || result.out_of_memory;
       const Score score = ScoreOf(result);
-      Add(std::move(result), score, true);
+      found_.Add(found_.placed, std::move(result), score, true);
     }
     layouts_.ForEach([&](PlannerRun& run) { AddLayouts(run); });
     layouts_.Clear();
@@ -192,13 +188,13 @@ class Portfolio {
   // share, so that their number repeats the plan.
   void SearchLayoutsAndPlacements(const std::vector<const IterativePlanner*>& planners) {
     if (MovesLeft() <= 0 || (options_.budget.Expired() && HasPlan())) {
-      for (const IterativePlanner* planner : planners) AddNotRun(*planner);
+      for (const IterativePlanner* planner : planners) found_.AddNotRun(*planner);
       return;
     }
     const PlannerOptions options = OptionsForLayouts();
     for (const IterativePlanner* planner : planners) {
       if (MovesLeft() <= 0) {
-        AddNotRun(*planner);
+        found_.AddNotRun(*planner);
         continue;
       }
       const size_t before = layouts_.size();
@@ -206,7 +202,7 @@ class Portfolio {
       if (layouts_.size() == before) continue;
       // One move in any case: without any the number of moves would not say that there were starts.
       Guarded([&] { layouts_.Advance(layouts_.last(), Limited() ? 1 : kMaxQuantity); });
-      history_.Note(layouts_.last());
+      found_.history.Note(layouts_.last());
     }
     if (layouts_.empty()) return;
     // They began with the best one, or with the one that was given.
@@ -250,7 +246,7 @@ class Portfolio {
       if (std::optional<Result<PlannerResult>> made = std::move(made_ahead_[i])) {
         GuardedAlways([&] { AddReplicated(planner, *std::move(made)); });
       } else if (options_.budget.Expired() && HasPlan()) {
-        AddNotRun(planner);
+        found_.AddNotRun(planner);
       } else {
         Guarded([&] { AddReplicated(planner, planner.Plan(problem_, evaluator_, options_)); });
       }
@@ -259,29 +255,16 @@ class Portfolio {
 
   // Iterative planners may start from every plan so far, the best first.
   void OfferStarts() {
-    options_.starts.clear();
-    for (const auto& run : runs_) plans_.emplace_back(ScoreOf(run->result()), run->result().plan);
-    SortByScore(plans_);
-    for (const auto& [score, plan] : plans_) options_.starts.push_back(plan);
+    for (const auto& run : runs_) {
+      found_.placed.emplace_back(ScoreOf(run->result()), run->result().plan);
+    }
+    options_.starts = FoundPlans::BestOf(found_.placed);
   }
 
   Result<PlannerResult> Take() && {
-    if (!best_ && error_) return *std::move(error_);
-    if (!best_) return MakeError(ErrorCode::kUsage, "the table of planners is empty");
-    best_->baselines = std::move(baselines_);
-    best_->notes = std::move(notes_);
-    if (!constrained_.empty()) {
-      best_->notes.push_back(
-          "not run, as they choose the devices of every op themselves, against --pin, --forbid and "
-          "--colocate: " +
-          constrained_);
-    }
-    if (!not_run_.empty())
-      best_->notes.push_back("not run, as no time or moves were left: " + not_run_);
-    std::move(history_).EndWith(*best_, best_is_searched_, SecondsSince(options_.started));
-    best_->iterations = iterations_;
-    best_->out_of_memory = out_of_memory_;
-    return *std::move(best_);
+    Result<PlannerResult> best = std::move(found_).Take(SecondsSince(options_.started));
+    if (best.ok()) best.value().out_of_memory = out_of_memory_;
+    return best;
   }
 
  private:
@@ -294,55 +277,34 @@ class Portfolio {
 
   void Take(const Planner& planner, std::optional<Result<PlannerResult>> made) {
     if (!made) {
-      AddNotRun(planner);
+      found_.AddNotRun(planner);
     } else if (!made->ok()) {
-      Keep(std::move(made->error()));
+      found_.Keep(std::move(made->error()));
     } else {
       out_of_memory_ = out_of_memory_ || made->value().out_of_memory;
       const Score score = ScoreOf(made->value());
-      Add(made->Take(), score, false);
+      found_.Add(found_.placed, made->Take(), score, false);
     }
-  }
-
-  void AddNotRun(const Planner& planner) {
-    not_run_ += (not_run_.empty() ? "" : ", ") + std::string(planner.name());
-  }
-  void AddFailure(std::string_view planner, Error error) {
-    notes_.push_back(fmt::format("{}: {}", planner, error.message));
-    Keep(std::move(error));
-  }
-
-  void Keep(Error error) {
-    if (!error_) error_ = std::move(error);
   }
 
   void AddReplicated(const Planner& planner, Result<PlannerResult> made) {
-    if (!made.ok() && made.error().code == ErrorCode::kUsage && !problem_.constraints.Empty()) {
-      constrained_ += (constrained_.empty() ? "" : ", ") + std::string(planner.name());
-      return Keep(std::move(made.error()));
-    }
-    if (!made.ok()) return AddFailure(planner.name(), std::move(made.error()));
+    if (!made.ok()) return found_.AddRefusal(planner, std::move(made.error()));
     const Score score = ScoreInParts(made.value());
-    Add(made.Take(), score, false);
+    found_.Add(found_.split, made.Take(), score, false);
   }
 
   // The same of a plan to start from that splits or copies ops.
   Status AddInitialLayouts(const StepPlan& initial) {
-    const StepPlan plan{initial.layouts, AsStart(*problem_.layouts, initial.switches)};
-    PW_ASSIGN(const Evaluation evaluation, evaluator_.EvaluatePlan(plan));
-    PlannerResult& result = best_.emplace();
+    PlannerResult result;
     result.algorithm = "init";
     result.space = PlanSpace::kReplicated;
-    result.plan = plan;
-    result.feasible = evaluation.feasible;
-    result.step_time = evaluation.step_time;
-    result.over = evaluation.TotalOver();
-    best_score_ = evaluation.score();
-    split_plans_.emplace_back(best_score_, plan);
+    result.plan = {initial.layouts, AsStart(*problem_.layouts, initial.switches)};
+    PW_ASSIGN(const Evaluation evaluation, evaluator_.EvaluatePlan(result.plan));
+    result.SetEvaluation(evaluation);
     if (result.feasible) {
       result.history = {{0, SecondsSince(options_.started), result.step_time, result.algorithm}};
     }
-    history_.Note(result, false);
+    found_.AddInitial(found_.split, std::move(result), evaluation.score());
     options_.initial.reset();  // what searches over layouts start from is chosen later
     return Ok();
   }
@@ -351,12 +313,10 @@ class Portfolio {
   PlannerOptions OptionsForLayouts() {
     OfferStarts();
     PlannerOptions options = options_;
-    SortByScore(split_plans_);
-    options.starts.clear();
-    for (const auto& [score, plan] : split_plans_) {
-      if (options.starts.size() < kLayoutStarts) options.starts.push_back(plan);
+    options.starts = FoundPlans::BestOf(found_.split, kLayoutStarts);
+    if (!options_.starts.empty() && !options_.initial) {
+      options.starts.push_back(options_.starts.front());
     }
-    if (!plans_.empty() && !options_.initial) options.starts.push_back(plans_.front().second);
     return options;
   }
 
@@ -365,13 +325,8 @@ class Portfolio {
     if (run.ok()) {
       layouts_.Add(run.Take());
     } else {
-      AddFailure(planner.name(), std::move(run.error()));
+      found_.AddFailure(planner.name(), std::move(run.error()));
     }
-  }
-
-  static void SortByScore(std::vector<std::pair<Score, StepPlan>>& plans) {
-    std::stable_sort(plans.begin(), plans.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 
   // Memory that runs out ends the portfolio with what it has.
@@ -394,11 +349,11 @@ class Portfolio {
   PlannerRun* StartRun(const IterativePlanner& planner) {
     Result<std::unique_ptr<PlannerRun>> run = planner.Start(problem_, placing(), options_);
     if (!run.ok()) {
-      Keep(std::move(run.error()));
+      found_.Keep(std::move(run.error()));
       return nullptr;
     }
     runs_.push_back(run.Take());
-    history_.Note(*runs_.back());
+    found_.history.Note(*runs_.back());
     return runs_.back().get();
   }
 
@@ -473,7 +428,7 @@ class Portfolio {
     do {
       PlannerRun& run = *layouts_.Next();
       Guarded([&] { layouts_.Advance(run, until - layouts_.MovesMade()); });
-      history_.Note(run);
+      found_.history.Note(run);
       Guarded([&] { layouts_.OfferToOthers(run); });
     } while (layouts_.Next() != nullptr && layouts_.MovesMade() < until && !out_of_memory_ &&
              !options_.budget.Expired());
@@ -482,7 +437,7 @@ class Portfolio {
   // Of the searches, or else of the constructive plans.
   Score BestPlaced() const {
     Score best{false, kMaxQuantity, kMaxQuantity};
-    for (const auto& [score, placement] : plans_) best = std::min(best, score);
+    for (const auto& [score, plan] : found_.placed) best = std::min(best, score);
     for (const auto& run : runs_) best = std::min(best, ScoreOf(run->result()));
     return best;
   }
@@ -510,17 +465,17 @@ class Portfolio {
     try {
       finished = run.Finish();
     } catch (const std::bad_alloc&) {
-      if (!best_) throw;
+      if (found_.empty()) throw;
       out_of_memory_ = true;
       has_memory = false;
     }
     const PlannerResult& result = run.result();
-    if (finished.ok()) history_.Note(run);
+    if (finished.ok()) found_.history.Note(run);
     const bool has_plan = finished.ok() && has_memory;
-    history_.Withdraw(result, has_plan);  // what does not compile
-    if (has_plan) return Add(result, ScoreInParts(result), true);
-    iterations_ += result.iterations;
-    if (!finished.ok()) AddFailure(result.algorithm, finished.error());
+    found_.history.Withdraw(result, has_plan);  // what does not compile
+    if (has_plan) return found_.Add(found_.split, result, ScoreInParts(result), true);
+    found_.AddMoves(result.iterations);
+    if (!finished.ok()) found_.AddFailure(result.algorithm, finished.error());
   }
 
   void OfferToOthers(const PlannerRun& from) {
@@ -531,7 +486,7 @@ class Portfolio {
     }
   }
 
-  bool HasPlan() const { return best_ || !runs_.empty(); }
+  bool HasPlan() const { return !found_.empty() || !runs_.empty(); }
   bool Limited() const { return options_.budget.iterations || options_.budget.deadline; }
   int64_t PlacedMoves() const {
     int64_t moves = 0;
@@ -542,20 +497,6 @@ class Portfolio {
   int64_t MovesLeft() const {
     if (!options_.budget.iterations) return kMaxQuantity;
     return std::max<int64_t>(0, *options_.budget.iterations - MovesMade());
-  }
-
-  void Add(PlannerResult result, const Score& score, bool search) {
-    const bool placed = result.space == PlanSpace::kPlaced;
-    (placed ? plans_ : split_plans_).emplace_back(score, result.plan);
-    baselines_.push_back(BaselineOf(problem_, result, search));
-    if (search)
-      iterations_ += result.iterations;  // what others tried is no move that a budget counts
-    for (const std::string& note : result.notes) notes_.push_back(note);
-    if (!search) history_.Note(result, false);
-    if (best_ && !(score < best_score_)) return;
-    best_ = std::move(result);
-    best_score_ = score;
-    best_is_searched_ = search;
   }
 
   Score ScoreOf(const PlannerResult& result) const {
@@ -579,19 +520,8 @@ class Portfolio {
   bool waits_for_others_ = false;  // there are late ones alone
   LayoutRuns layouts_;
   std::unique_ptr<Evaluator> placing_;
-  std::optional<PlannerResult> best_;
-  Score best_score_;
-  bool best_is_searched_ = false;
-  std::optional<Error> error_;  // of the first planner that failed
-  std::vector<std::pair<Score, StepPlan>> plans_,
-      split_plans_;  // of whole ops; that split or copy some
   std::vector<std::optional<Result<PlannerResult>>> made_ahead_;  // by planner of RunReplicated
-  std::vector<Baseline> baselines_;
-  std::vector<std::string> notes_;
-  std::string not_run_;      // planners
-  std::string constrained_;  // planners that the problem's constraints exclude
-  PlanHistory history_;
-  int64_t iterations_ = 0;
+  FoundPlans found_;
   std::atomic<bool> out_of_memory_ = false;
 };
 
@@ -602,8 +532,7 @@ class AutoPlanner : public Planner {
       if (!planner->in_auto()) continue;
       const bool placed = planner->space() == PlanSpace::kPlaced;
       if (const IterativePlanner* search = planner->AsIterative()) {
-        if (placed) iterative_.push_back(search);
-        if (!placed) layout_searches_.push_back(search);
+        (placed ? iterative_ : layout_searches_).push_back(search);
       } else {
         (placed ? constructive_ : replicated_).push_back(planner.get());
       }

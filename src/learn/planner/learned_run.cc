@@ -108,9 +108,8 @@ void LearnedRun::BeginFrom(const GroupPlacement& first, const Evaluation& evalua
   trainer_ = std::make_unique<Trainer>(*agent_.policy, optimizer_, agent_.trainer,
                                        Random(options_.seed).Fork(kTrainer));
   Consider(evaluation, first, true);
-  if (const StepPlan* const plan = options_.PlacedInitial()) {
-    const GroupPlacement start = GroupsOf(problem_.problem, *plan);
-    Consider(Evaluate(start), start, false);
+  if (const auto start = InitialGroups(problem_.problem, options_)) {
+    Consider(Evaluate(*start), *start, false);
   }
   NoteSamples();
 }
@@ -236,10 +235,8 @@ void LearnedRun::BeginAnew() {
 void LearnedRun::NotePretrained() {
   pretrained_ = true;
   if (agent_.begin) agent_.begin();
-  const StepPlan* const initial = options_.PlacedInitial();
-  if (initial != nullptr && options_.budget.iterations != 0) {
-    Imitate(GroupsOf(problem_.problem, *initial));
-  }
+  const auto initial = InitialGroups(problem_.problem, options_);
+  if (initial && options_.budget.iterations != 0) Imitate(*initial);
   if (restart_ == 0) return;
   for (const at::Tensor& tensor : agent_.policy->parameters().tensors()) {
     first_values_.push_back(tensor.detach().clone());

@@ -79,9 +79,8 @@ Result<std::unique_ptr<PlacetoRun>> PlacetoRun::Start(const AgentSettings& setti
   }
   task.order =
       UnitsInOrder(problem, run->units_, ParseTraversalOrder(settings.Word("order")).value());
-  const GroupPlacement start = options.PlacedInitial() != nullptr
-                                   ? GroupsOf(problem, *options.PlacedInitial())
-                                   : AllOnFastest(run->candidates_);
+  const GroupPlacement start =
+      InitialGroups(problem, options).value_or(AllOnFastest(run->candidates_));
   std::vector<int32_t> first;
   for (const DeviceId device : DevicesOfUnits(problem, run->units_, start)) {
     first.push_back(device.value());

@@ -40,6 +40,15 @@ GroupPlacement GroupsOf(const Problem& problem, const StepPlan& plan) {
                   [&](OpId op) { return plan.layouts.Of(graph.group(op)).shares.front().device; });
 }
 
+std::optional<GroupPlacement> GroupsIfPlaced(const Problem& problem, const StepPlan& plan) {
+  const std::optional<Placement> placement = PlacementIfPlaced(*problem.graph, plan);
+  return placement ? std::optional(GroupsOf(problem, *placement)) : std::nullopt;
+}
+
+std::optional<GroupPlacement> InitialGroups(const Problem& problem, const PlannerOptions& options) {
+  return options.initial ? GroupsIfPlaced(problem, *options.initial) : std::nullopt;
+}
+
 Result<Score> EvaluateGroups(const Problem& problem, const GroupPlacement& device_of,
                              Evaluator& evaluator) {
   const Placement placement = ExpandGroups(problem, device_of);

@@ -2,8 +2,11 @@
 #ifndef PLACEWRIGHT_SEARCH_EVALUATION_GROUP_PLACEMENT_H_
 #define PLACEWRIGHT_SEARCH_EVALUATION_GROUP_PLACEMENT_H_
 
+#include <optional>
+
 #include "base/result.h"
 #include "search/evaluator.h"
+#include "search/planner.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -16,6 +19,10 @@ GroupPlacement GroupsOf(const Problem& problem, const Placement& placement);
 // The same of a plan that is placed, and the other way round.
 GroupPlacement GroupsOf(const Problem& problem, const StepPlan& plan);
 StepPlan PlanOf(const Problem& problem, const GroupPlacement& device_of);
+// Of any plan: none where it splits or copies ops.
+std::optional<GroupPlacement> GroupsIfPlaced(const Problem& problem, const StepPlan& plan);
+// Of `initial`, where that is given and placed.
+std::optional<GroupPlacement> InitialGroups(const Problem& problem, const PlannerOptions& options);
 // The placement of a planner's result of the problem, whose plan is placed.
 Placement PlacementOf(const Problem& problem, const StepPlan& plan);
 

@@ -90,14 +90,15 @@ class SimulatedEvaluator : public Evaluator {
     if (problem_.layouts != nullptr) return Layouts().Evaluate(candidates, options);
     std::vector<Result<Evaluation>> results;
     for (size_t i = 0; i < candidates.size(); ++i) {
-      if (!candidates[i].IsPlaced()) {
+      const std::optional<Placement> placement = PlacementIfPlaced(*problem_.graph, candidates[i]);
+      if (!placement) {
         results.push_back(NoLayouts());
         continue;
       }
       EvaluationOptions one = options;
       if (!options.limits.empty()) one.abandon_above = options.limits[i];
       one.order = candidates[i].switches.order;
-      results.push_back(EvaluateOne(PlacementOf(*problem_.graph, candidates[i]), one));
+      results.push_back(EvaluateOne(*placement, one));
       if (options.feedback && !results.back().value().abandoned) {
         AddInstances(candidates[i], *results.back().value().feedback);
       }

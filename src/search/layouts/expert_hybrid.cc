@@ -391,9 +391,7 @@ Result<PlannerResult> ExpertHybridPlanner::Plan(const Problem& problem, Evaluato
   result.algorithm = name();
   result.space = space();
   result.iterations = 1;
-  result.feasible = evaluation.feasible;
-  result.step_time = evaluation.step_time;
-  result.over = evaluation.TotalOver();
+  result.SetEvaluation(evaluation);
   result.notes.push_back(std::move(hybrid.note));
   result.plan = std::move(hybrid.plan);
   if (result.feasible) {

@@ -188,10 +188,7 @@ class LayoutRun : public PlannerRun {
   Status TakePlan(const LayoutState& state) {
     StepPlan plan = PlanOf(book_, state);
     PW_ASSIGN(const CompiledStep* const compiled, evaluator_.CompileAndKeep(plan));
-    const Evaluation evaluation = EvaluateStep(*compiled);
-    result_.feasible = evaluation.feasible;
-    result_.step_time = evaluation.step_time;
-    result_.over = evaluation.TotalOver();
+    result_.SetEvaluation(EvaluateStep(*compiled));
     result_.plan = std::move(plan);
     return Ok();
   }
@@ -395,9 +392,9 @@ Result<PlannerResult> SearchOfEitherSpace::Plan(const Problem& problem, Evaluato
 
 Result<std::unique_ptr<PlannerRun>> LayoutSearchPlanner::Start(
     const Problem& problem, Evaluator& evaluator, const PlannerOptions& options) const {
-  const StepPlan* const placed = options.PlacedInitial();
+  const bool placed = options.initial && options.initial->IsPlaced();
   return StartLayoutSearch(problem, evaluator, options, LayoutRule::kLocalSearch, name(),
-                           placed != nullptr ? *placed : StepPlan());
+                           placed ? *options.initial : StepPlan());
 }
 
 }  // namespace placewright

@@ -59,12 +59,13 @@ Result<std::vector<ScoredPlacement>> FindFirstPlans(const std::vector<PlacerInpu
                                                     const GroupPlacement* known) {
   const Problem& problem = inputs.front().problem;
   std::vector<GroupPlacement> plans;
-  if (const StepPlan* plan = options.PlacedInitial()) plans.push_back(GroupsOf(problem, *plan));
+  if (auto initial = InitialGroups(problem, options)) plans.push_back(*std::move(initial));
   if (options.given) plans.push_back(GroupsOf(problem, *options.given));
   bool offered = false;
   for (const StepPlan& plan : options.starts) {
-    if (!plan.IsPlaced()) continue;
-    plans.push_back(GroupsOf(problem, plan));
+    std::optional<GroupPlacement> groups = GroupsIfPlaced(problem, plan);
+    if (!groups) continue;
+    plans.push_back(*std::move(groups));
     offered = true;
   }
   if (known != nullptr) plans.push_back(*known);  // after its equals

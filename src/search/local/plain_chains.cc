@@ -27,8 +27,7 @@ Result<std::vector<ScoredPlacement>> StartsOf(const PlacerInput& input, Evaluato
                                               const PlannerOptions& options,
                                               const Setting& setting) {
   std::vector<GroupPlacement> plans;
-  if (const StepPlan* plan = options.PlacedInitial())
-    plans.push_back(GroupsOf(input.problem, *plan));
+  if (auto initial = InitialGroups(input.problem, options)) plans.push_back(*std::move(initial));
   if (options.given) plans.push_back(GroupsOf(input.problem, *options.given));
   if (setting.expert != nullptr) plans.push_back(GroupsOf(input.problem, *setting.expert));
   for (const PlaceFunction& place : setting.starts) plans.push_back(PlaceConnected(place, input));
