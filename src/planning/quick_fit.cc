@@ -20,26 +20,24 @@ class FitFinder {
         fastest_(fastest),
         on_gpus_(OnGpusAlone(problem)),
         options_(options),
-        of_all_(MakeSimulatedEvaluator(problem_, options.threads)),
-        of_gpus_(MakeSimulatedEvaluator(on_gpus_, options.threads)) {
-    on_gpus_.layouts = nullptr;
-  }
+        evaluator_(MakeSimulatedEvaluator(on_gpus_, options.threads)) {}
 
   Result<QuickFit> Find(const Planner* asked) {
     PW_RETURN_IF_ERROR(CheckNotProvenDisconnected(problem_));
     const PlanSource none = [](const Problem&, Evaluator&, const PlanVisitor&) {};
-    const bool replicated = problem_.layouts != nullptr;
-    Status proof = CheckNotProvenInfeasible(on_gpus_, *of_gpus_, none);
+    const bool replicated = on_gpus_.layouts != nullptr;
+    Status proof = CheckNotProvenInfeasible(on_gpus_, *evaluator_, none);
     if (!proof.ok() && !replicated) return QuickFit{false, true, proof.error().message, {}};
-    if (asked != nullptr && !asked->iterative()) {
-      const bool splits = asked->space() != PlanSpace::kPlaced;
-      return Alone(*asked, splits ? problem_ : on_gpus_, splits ? *of_all_ : *of_gpus_);
-    }
     QuickFit found;
+    if (asked != nullptr && !asked->iterative()) {
+      PW_ASSIGN(found.plan, asked->Plan(on_gpus_, *evaluator_, options_));
+      found.fits = found.plan.feasible;
+      return found;
+    }
     if (replicated) {
       for (const std::shared_ptr<const Planner>& planner : MakeLayoutPlanners()) {
         if (planner->iterative() || !planner->finds_what_fits()) continue;
-        if (Fits(*planner, problem_, *of_all_, found)) return found;
+        if (Fits(*planner, found)) return found;
       }
     }
     if (proof.ok() && PlacementFits(found)) return found;
@@ -49,17 +47,10 @@ class FitFinder {
   }
 
  private:
-  Result<QuickFit> Alone(const Planner& planner, const Problem& problem, Evaluator& evaluator) {
-    QuickFit found;
-    PW_ASSIGN(found.plan, planner.Plan(problem, evaluator, options_));
-    found.fits = found.plan.feasible;
-    return found;
-  }
-
   // Whether that is enough. A planner that cannot plan such a problem says nothing about what fits.
-  bool Fits(const Planner& planner, const Problem& problem, Evaluator& evaluator, QuickFit& found) {
+  bool Fits(const Planner& planner, QuickFit& found) {
     if (options_.budget.Stopped()) return false;
-    Result<PlannerResult> planned = planner.Plan(problem, evaluator, options_);
+    Result<PlannerResult> planned = planner.Plan(on_gpus_, *evaluator_, options_);
     if (!planned.ok() || !planned.value().feasible) return false;
     if (found.fits && found.plan.step_time <= planned.value().step_time) return false;
     found.fits = true;
@@ -71,7 +62,7 @@ class FitFinder {
     const PlannerTable table = MakeSearchPlanners();
     for (const std::shared_ptr<const Planner>& planner : table) {
       if (planner->iterative() || !planner->in_auto() || planner->RunsLast(on_gpus_)) continue;
-      if (Fits(*planner, on_gpus_, *of_gpus_, found)) return true;
+      if (Fits(*planner, found)) return true;
     }
     if (found.fits) return true;
     for (const std::shared_ptr<const Planner>& planner : table) {
@@ -82,13 +73,11 @@ class FitFinder {
   }
 
   Status LayoutsFit(QuickFit& found) {
-    Problem problem = on_gpus_;
-    problem.layouts = problem_.layouts;
     PlannerOptions options = options_;
     options.budget.iterations = kFitMoves;
     options.first_fit = true;
     const LayoutSearchPlanner search;
-    const Result<std::unique_ptr<PlannerRun>> run = search.Start(problem, *of_all_, options);
+    const Result<std::unique_ptr<PlannerRun>> run = search.Start(on_gpus_, *evaluator_, options);
     if (!run.ok()) return Ok();  // says nothing about what fits
     while (!options_.budget.Stopped() && run.value()->Advance(kFitMoves)) {
     }
@@ -100,7 +89,7 @@ class FitFinder {
   }
 
   bool SearchFits(const IterativePlanner& search, QuickFit& found) {
-    const Result<std::unique_ptr<PlannerRun>> run = search.Start(on_gpus_, *of_gpus_, options_);
+    const Result<std::unique_ptr<PlannerRun>> run = search.Start(on_gpus_, *evaluator_, options_);
     if (!run.ok()) return false;
     constexpr int64_t kAnyMoves = int64_t{1} << 40;
     for (int slice = 0; slice < kFitSlices && !options_.budget.Stopped(); ++slice) {
@@ -113,9 +102,9 @@ class FitFinder {
 
   const Problem& problem_;
   const bool fastest_;  // of all that are tried, not the first that fits
-  Problem on_gpus_;
+  const Problem on_gpus_;
   const PlannerOptions& options_;
-  std::unique_ptr<Evaluator> of_all_, of_gpus_;
+  const std::unique_ptr<Evaluator> evaluator_;
 };
 
 }  // namespace
