@@ -34,9 +34,8 @@ Result<QuickFit> FitOfLayouts(const LayoutProblem& problem, DistributionSpec spe
   QuickFit fit;
   PW_ASSIGN(fit.plan, ResultOfLayouts(problem, spec));
   PW_ASSIGN(const Evaluation evaluation, EvaluateCompiled(problem, fit.plan.plan));
-  fit.fits = fit.plan.feasible = evaluation.feasible;
-  fit.plan.step_time = evaluation.step_time;
-  fit.plan.over = evaluation.TotalOver();
+  fit.plan.SetEvaluation(evaluation);
+  fit.fits = evaluation.feasible;
   return fit;
 }
 
@@ -110,12 +109,10 @@ Result<MaxBatchOrTrials> FindMaxBatch(BatchTrials& trials, int64_t start, const 
   MaxBatchOrTrials result;
   result.trials = of_all.trials;
   if (of_all.batch == 0) return result;
-  // Devices that have equal shares where the batch divides by their number.
   const PlannerResult& plan = trials.plan();
-  const size_t parts = plan.space == PlanSpace::kPlaced ? 1 : DevicesOf(plan.plan).size();
   PW_ASSIGN(std::vector<BatchRate> rates,
             FindBatchRates(
-                of_all, static_cast<int64_t>(parts),
+                of_all, static_cast<int64_t>(PartsOf(plan)),
                 [&](int64_t batch) { return trials.Rate(batch); }, stop));
   if (stop.StopRequested()) return interrupted;
   if (rates.empty()) rates.push_back(RateOf(plan, of_all.batch));

@@ -2,10 +2,15 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "compile/layout_specs.h"
+#include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/sfb/sfb_search.h"
+#include "sim/communication_use.h"
+#include "sim/device_use.h"
+#include "sim/saturation_check.h"
 
 namespace placewright {
 
@@ -52,10 +57,7 @@ Result<PlannerResult> ResultOfLayouts(const LayoutProblem& problem, Distribution
 Result<PlannerResult> PlanSession::TakeLayouts(DistributionSpec spec) {
   PW_ASSIGN(PlannerResult result, ResultOfLayouts(*layouts_, spec));
   PW_ASSIGN(const CompiledStep* const compiled, evaluator().CompileAndKeep(result.plan));
-  const Evaluation evaluation = EvaluateStep(*compiled);
-  result.feasible = evaluation.feasible;
-  result.step_time = evaluation.step_time;
-  result.over = evaluation.TotalOver();
+  result.SetEvaluation(EvaluateStep(*compiled));
   stated_.emplace(std::move(spec), result.plan);
   return result;
 }
@@ -84,9 +86,7 @@ Status PlanSession::RecomputeFromFactors(SfbMode mode, const StopToken& stop,
         "it found (--algo data-parallel recomputes them all the same)");
     return Ok();
   }
-  result.feasible = recomputed.after.feasible;
-  result.step_time = recomputed.after.step_time;
-  result.over = recomputed.after.TotalOver();
+  result.SetEvaluation(recomputed.after);
   if (!changed) return Ok();
   result.plan = std::move(recomputed.plan);
   result.algorithm += "+sfb";
@@ -105,31 +105,103 @@ Status PlanSession::RecomputeFromFactors(SfbMode mode, const StopToken& stop,
 
 namespace {
 
-PlanSession::Compiled CompiledOf(const LayoutProblem& problem, std::unique_ptr<CompiledStep> step,
-                                 DistributionSpec spec) {
-  PlanSession::Compiled compiled{std::move(step), {}};
+StepOfPlan StepOfCompiled(const LayoutProblem& problem, std::unique_ptr<CompiledStep> compiled,
+                          DistributionSpec spec) {
   spec.layouts = ExpandSpecs(problem.axes, problem.cluster, std::move(spec.layouts));
   // Who reads the plan again compiles it as it was decided here.
-  spec.switches.gradients_apart = compiled.step->gradients_apart;
-  compiled.distribution.spec = std::move(spec);
-  compiled.distribution.samples = problem.graph.batch();
-  return compiled;
+  spec.switches.gradients_apart = compiled->gradients_apart;
+  StepOfPlan step;
+  step.space = PlanSpace::kReplicated;
+  step.graph = &compiled->step.graph;
+  step.costs = &compiled->costs;
+  step.sim_graph = &compiled->sim_graph;
+  step.placement = compiled->step.placement;
+  step.original = &problem.graph;
+  step.origin = compiled->step.origin;
+  step.distribution = std::move(spec);
+  step.compiled = std::move(compiled);
+  return step;
 }
 
 }  // namespace
 
-Result<PlanSession::Compiled> PlanSession::Compile(const PlannerResult& result) const {
-  PW_ASSIGN(std::unique_ptr<CompiledStep> step, evaluator().Compile(result.plan));
-  const bool stated = stated_ && stated_->second == result.plan;
-  return CompiledOf(*layouts_, std::move(step),
-                    stated ? stated_->first : StatePlan(*layouts_, result.plan));
+StepOfPlan StepOfWholeOps(const Graph& graph, const CostTable& costs, const SimGraph* sim_graph,
+                          Placement placement) {
+  StepOfPlan step;
+  step.graph = step.original = &graph;
+  step.costs = &costs;
+  step.sim_graph = sim_graph;
+  step.placement = std::move(placement);
+  for (const OpId op : graph.ops()) step.origin.push_back(op);
+  return step;
 }
 
-Result<PlanSession::Compiled> CompileStated(const LayoutProblem& problem,
-                                            const DistributionSpec& spec) {
+Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const DistributionSpec& spec) {
   PW_ASSIGN(const StepPlan plan, ResolvePlan(problem, spec));
-  PW_ASSIGN(CompiledStep step, DecideAndCompile(problem, plan));
-  return CompiledOf(problem, std::make_unique<CompiledStep>(std::move(step)), spec);
+  PW_ASSIGN(CompiledStep compiled, DecideAndCompile(problem, plan));
+  return StepOfCompiled(problem, std::make_unique<CompiledStep>(std::move(compiled)), spec);
+}
+
+size_t PartsOf(const PlannerResult& result) {
+  return result.space == PlanSpace::kPlaced ? 1 : DevicesOf(result.plan).size();
+}
+
+Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result) const {
+  if (result.space == PlanSpace::kPlaced) {
+    StepOfPlan step = StepOfWholeOps(*problem().graph, *problem().costs, &problem().sim_graph,
+                                     PlacementOf(problem(), result.plan));
+    step.bound = &prepared().bound();
+    return step;
+  }
+  PW_ASSIGN(std::unique_ptr<CompiledStep> compiled, evaluator().Compile(result.plan));
+  const bool stated = stated_ && stated_->second == result.plan;
+  StepOfPlan step = StepOfCompiled(*layouts_, std::move(compiled),
+                                   stated ? stated_->first : StatePlan(*layouts_, result.plan));
+  if (prepared().replicated_bound()) step.bound = &*prepared().replicated_bound();
+  return step;
+}
+
+Result<SimResult> PlanSession::Replay(const StepOfPlan& step, const PlannerResult& result) const {
+  const Cluster& cluster = *problem().cluster;
+  Simulator simulator(*step.sim_graph);
+  SimResult replay = simulator.Run(
+      step.placement, {.policy = OrderOf(result), .schedule = true, .feedback = true});
+  PW_RETURN_IF_ERROR(
+      CheckNotSaturated(*step.sim_graph, *step.graph, cluster, step.placement, replay));
+  if (step.space != PlanSpace::kPlaced) return replay;
+  PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
+  PW_CHECK_EQ(replay.feasible, result.feasible);
+  return replay;
+}
+
+Plan PlanSession::MakePlan(const StepOfPlan& step, const PlannerResult& result,
+                           const SimResult& replay, uint64_t seed, double seconds) const {
+  const Cluster& cluster = *problem().cluster;
+  Plan plan;
+  plan.graph_name = step.graph->name();
+  plan.cluster_name = cluster.name();
+  plan.samples = step.graph->batch();
+  plan.policy = OrderOf(result);
+  plan.algorithm = result.algorithm;
+  plan.space = plan.bound_space = step.space;
+  if (step.bound != nullptr) plan.lower_bound = step.bound->value;
+  plan.feasible = replay.feasible;
+  plan.step_time = replay.step_time;
+  plan.devices = UseOfDevices(replay, cluster);
+  plan.baselines = result.baselines;
+  const CostShares shares = SharesOf(*step.costs, step.placement);
+  plan.share_given = shares.given;
+  plan.share_measured = shares.measured;
+  plan.share_modelled = shares.modelled;
+  plan.seed = seed;
+  plan.iterations = result.iterations;
+  plan.seconds = seconds;
+  plan.first_feasible_seconds = result.first_feasible_seconds;
+  plan.history = result.history;
+  plan.placement = NamePlacement(step.placement, *step.graph, cluster);
+  plan.distribution = step.distribution;
+  plan.communication = UseOfCommunication(*step.graph, *step.costs, *replay.schedule);
+  return plan;
 }
 
 }  // namespace placewright

@@ -38,6 +38,29 @@ Result<PlannerResult> ResultOfLayouts(const LayoutProblem& problem, Distribution
 // there are several devices.
 bool SplitsByDefault(const Graph& graph, const Cluster& cluster);
 
+// What a plan comes to: the problem's graph with devices, or the step compiled of it. The session outlives it.
+struct StepOfPlan {
+  PlanSpace space = PlanSpace::kPlaced;
+  // Whose ops run, with their costs: the problem's, or those of `compiled`.
+  const Graph* graph = nullptr;
+  const CostTable* costs = nullptr;
+  const SimGraph* sim_graph = nullptr;
+  Placement placement;
+  const Graph* original = nullptr;         // whose ops they are instances of,
+  IdVector<OpId, OpId> origin;             // as in DistributedStep
+  DistributionSpec distribution{};         // layouts in words, of a compiled step
+  const Bound* bound = nullptr;            // of plans of its space; nullptr: nothing is known
+  std::unique_ptr<CompiledStep> compiled;  // nullptr: ops are whole
+};
+// Of ops that are whole, each its own instance.
+StepOfPlan StepOfWholeOps(const Graph& graph, const CostTable& costs, const SimGraph* sim_graph,
+                          Placement placement);
+// Of layouts in words, compiled; without a bound. Errors: those of ResolveLayouts and CompileStep.
+Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const DistributionSpec& spec);
+
+// Devices that have equal shares of the samples where the batch divides by their number; of whole ops one.
+size_t PartsOf(const PlannerResult& result);
+
 // Not moved once opened: parts refer to others.
 class PlanSession {
  public:
@@ -66,15 +89,19 @@ class PlanSession {
   Status RecomputeFromFactors(SfbMode mode, const StopToken& stop, Clock::time_point started,
                               PlannerResult& result) const;
 
-  // A plan that splits or copies ops is its compiled step, from here on.
-  struct Compiled {
-    std::unique_ptr<CompiledStep> step;
-    Distribution distribution;  // without file and communication
-  };
   // Errors: those of CompileStep.
-  Result<Compiled> Compile(const PlannerResult& result) const;
+  Result<StepOfPlan> StepOf(const PlannerResult& result) const;
+  // The step of a result simulated with schedule and feedback. Of whole ops another step time than the planner's is a
+  // defect of ours and stops the program. Errors: kTooLarge (CheckNotSaturated).
+  Result<SimResult> Replay(const StepOfPlan& step, const PlannerResult& result) const;
+  // Everything that a plan says but for the files it was made of. `seconds`: of the search, since the start.
+  Plan MakePlan(const StepOfPlan& step, const PlannerResult& result, const SimResult& replay,
+                uint64_t seed, double seconds) const;
 
  private:
+  SchedulingPolicy OrderOf(const PlannerResult& result) const {
+    return result.plan.switches.order.value_or(problem().policy);
+  }
   PlanSession() = default;
 
   std::unique_ptr<LayoutProblem> layouts_;
@@ -82,10 +109,6 @@ class PlanSession {
   // Layouts by hand, and the plan that they are.
   std::optional<std::pair<DistributionSpec, StepPlan>> stated_;
 };
-
-// Layouts in words, compiled. Errors: those of ResolveLayouts and CompileStep.
-Result<PlanSession::Compiled> CompileStated(const LayoutProblem& problem,
-                                            const DistributionSpec& spec);
 
 }  // namespace placewright
 

@@ -11,10 +11,8 @@
 #include "planning/algorithms.h"
 #include "planning/batch_trials.h"
 #include "planning/plan_session.h"
-#include "planning/replay.h"
 #include "planning/search_budget.h"
 #include "search/evaluation/group_placement.h"
-#include "sim/communication_use.h"
 #include "sim/placement_check.h"
 
 namespace placewright {
@@ -136,41 +134,6 @@ struct Subject {
   const CostOptions* parts;
 };
 
-Result<PlannedStep> PlannedInParts(const PlanSession& session, const Subject& subject,
-                                   PlannerResult& result, uint64_t seed, double seconds) {
-  PW_ASSIGN(PlanSession::Compiled compiled, session.Compile(result));
-  DistributedStep& step = compiled.step->step;
-  const SchedulingPolicy policy = session.problem().policy;
-  PW_ASSIGN(SimResult replay,
-            Replay(compiled.step->sim_graph, step.graph, subject.cluster, step.placement, policy));
-  PlannedStep planned;
-  planned.plan = MakePlan(
-      result, replay, {step.graph, subject.cluster, compiled.step->costs, step.placement, policy},
-      seed, seconds);
-  if (const std::optional<Bound>& bound = session.prepared().replicated_bound()) {
-    planned.plan.lower_bound = bound->value;
-    planned.bound_argument = bound->argument;
-  }
-  compiled.distribution.communication =
-      UseOfCommunication(step.graph, compiled.step->costs, *replay.schedule);
-  planned.plan.distribution = std::move(compiled.distribution);
-  planned.placement = std::move(step.placement);
-  planned.schedule = *std::move(replay.schedule);
-  planned.compiled = std::move(step.graph);
-  return planned;
-}
-
-Result<PlannedStep> PlannedWhole(const PlanSession& session, const PlannerResult& result,
-                                 uint64_t seed, double seconds) {
-  PW_ASSIGN(SimResult replay, Replay(session.prepared(), result));
-  PlannedStep planned;
-  planned.plan = MakePlan(session.prepared(), result, replay, seed, seconds);
-  planned.placement = PlacementOf(session.problem(), result.plan);
-  planned.schedule = *std::move(replay.schedule);
-  planned.bound_argument = session.prepared().bound().argument;
-  return planned;
-}
-
 // `trials`: that chose the batch; or nullptr.
 Result<PlannerResult> Search(const Request& request, PlanSession& session, PlannerOptions options,
                              const MaxBatch* trials) {
@@ -207,9 +170,14 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
   PW_ASSIGN(PlannerResult result, Search(request, *session, options, trials));
   PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, in.stop, started, result));
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
-  PW_ASSIGN(PlannedStep planned, result.space == PlanSpace::kPlaced
-                                     ? PlannedWhole(*session, result, in.seed, seconds)
-                                     : PlannedInParts(*session, subject, result, in.seed, seconds));
+  PW_ASSIGN(StepOfPlan step, session->StepOf(result));
+  PW_ASSIGN(SimResult replay, session->Replay(step, result));
+  PlannedStep planned;
+  planned.plan = session->MakePlan(step, result, replay, in.seed, seconds);
+  planned.placement = std::move(step.placement);
+  planned.schedule = *std::move(replay.schedule);
+  if (step.bound != nullptr) planned.bound_argument = step.bound->argument;
+  if (step.compiled) planned.compiled = std::move(step.compiled->step.graph);
   planned.plan.cost_profile = in.cost_profile;
   planned.plan.precision = in.precision;
   planned.notes = subject.cluster.notes();

@@ -136,14 +136,13 @@ TEST(PlanStep, SplitsOpsWhereItMay) {
   Nanos end;
   for (const OpId op : step.compiled->ops()) end = std::max(end, step.schedule.ops[op].end);
   EXPECT_EQ(end, step.plan.step_time);
-  ASSERT_TRUE(step.plan.distribution);
-  EXPECT_FALSE(step.plan.distribution->spec.layouts.empty());
-  EXPECT_EQ(step.plan.distribution->samples, 1024);
+  EXPECT_FALSE(step.plan.distribution.layouts.empty());
+  EXPECT_EQ(step.plan.samples, 1024);
   // Again, with the same seed and budget.
   const Result<PlannedStep> again = PlanStep(graph, cluster, request);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again.value().plan.step_time, step.plan.step_time);
-  EXPECT_EQ(again.value().plan.distribution->spec, step.plan.distribution->spec);
+  EXPECT_EQ(again.value().plan.distribution, step.plan.distribution);
 }
 
 // Two layers with their gradients and updates: w -= x^T relu(x w), a square of 1,024 each, from 16 samples.
@@ -229,8 +228,8 @@ TEST(PlanStep, TakesLayoutsByHand) {
   request.layouts = read.value();
   const PlannedStep planned = PlanStep(graph, cluster, request).Take();
   EXPECT_EQ(planned.plan.algorithm, "layouts");
-  EXPECT_EQ(planned.plan.distribution->spec.layouts.size(), 2u);
-  EXPECT_EQ(planned.plan.distribution->spec.layouts[1].groups, "layer1");
+  EXPECT_EQ(planned.plan.distribution.layouts.size(), 2u);
+  EXPECT_EQ(planned.plan.distribution.layouts[1].groups, "layer1");
   ASSERT_TRUE(planned.compiled);
   const OpId alone = planned.compiled->FindOp("layer1");
   ASSERT_TRUE(alone.valid());
@@ -256,7 +255,7 @@ TEST(PlanStep, FindsTheLargestBatch) {
   ASSERT_TRUE(planned.ok()) << planned.error().ToString();
   const PlannedBatch& found = planned.value();
   EXPECT_TRUE(found.step.plan.feasible);
-  EXPECT_EQ(found.step.plan.distribution->samples, found.found.batch);
+  EXPECT_EQ(found.step.plan.samples, found.found.batch);
   EXPECT_GT(found.found.batch, 100'000);
   ASSERT_NE(found.found.Above(), nullptr);
   EXPECT_EQ(found.found.Above()->batch, found.found.batch + 1);

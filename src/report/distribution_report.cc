@@ -43,17 +43,16 @@ std::string RenderLayouts(const LayoutSpecs& layouts, const Style& style) {
 
 std::string RenderDistribution(const Plan& plan, const Schedule& schedule, const Graph& step,
                                bool layouts, const Style& style) {
-  const Distribution& distribution = *plan.distribution;
   std::string text;
-  if (layouts) text = RenderLayouts(distribution.spec.layouts, style) + "\n";
-  if (distribution.spec.switches.local_batch_norm) {
+  if (layouts) text = RenderLayouts(plan.distribution.layouts, style) + "\n";
+  if (plan.distribution.switches.local_batch_norm) {
     text += fmt::format("{}\n", kLocalBatchNorm);
   }
-  if (distribution.communication.empty()) return text + "nothing moves between devices\n";
+  if (plan.communication.empty()) return text + "nothing moves between devices\n";
   const auto right = Table::Align::kRight;
   Table table(
       {{"communication"}, {"algorithm"}, {"count", right}, {"bytes", right}, {"time", right}});
-  for (const CommunicationUse& use : distribution.communication) {
+  for (const CommunicationUse& use : plan.communication) {
     table.AddRow({use.kind, use.algorithm, FormatCount(use.count), FormatBytes(use.bytes),
                   FormatNanos(use.time)});
   }

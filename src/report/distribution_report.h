@@ -16,7 +16,7 @@ inline constexpr std::string_view kLocalBatchNorm =
     "batch norms take the statistics of each part alone: not the step on one device";
 
 // With `layouts` a table of them; one of communication, and how much of the step that takes and how much of it no
-// computation hides. `plan` has a distribution; `step` and `schedule` are those of its compiled step.
+// computation hides. `step` and `schedule` are those of its compiled step.
 std::string RenderDistribution(const Plan& plan, const Schedule& schedule, const Graph& step,
                                bool layouts, const Style& style);
 

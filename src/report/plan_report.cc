@@ -22,19 +22,14 @@ Table::Cell MemoryCell(const DeviceUse& device, const Style& style) {
 
 }  // namespace
 
-std::string_view PlansOf(PlanSpace space) {
-  return space == PlanSpace::kPlaced ? "placements of whole ops"
-                                     : "plans that may split or copy ops";
-}
-
 std::string BoundVerdict(const Plan& plan) {
-  if (!plan.lower_bound) return fmt::format("none for {}", PlansOf(plan.space));
+  if (!plan.lower_bound) return fmt::format("none for {}", WordsOf(plan.space).plans);
   if (plan.bound_space != plan.space) {
-    return fmt::format("a bound for {} alone", PlansOf(plan.bound_space));
+    return fmt::format("a bound for {} alone", WordsOf(plan.bound_space).plans);
   }
-  if (plan.ProvenOptimal()) return fmt::format("optimal for {}", PlansOf(plan.space));
+  if (plan.ProvenOptimal()) return fmt::format("optimal for {}", WordsOf(plan.space).plans);
   return fmt::format("at most {} below this is possible for {}", FormatShare(plan.Gap()),
-                     PlansOf(plan.space));
+                     WordsOf(plan.space).plans);
 }
 
 BestBaseline FindBestBaseline(const Plan& plan) {
@@ -70,8 +65,7 @@ std::string DescribeBestBaseline(const Plan& plan) {
 
 std::string DescribeThroughput(const Plan& plan) {
   if (plan.SamplesPerSecond() <= 0) return "";
-  const int64_t samples = plan.distribution ? plan.distribution->samples : plan.samples;
-  return fmt::format("{:.4g} samples/s (batch {})", plan.SamplesPerSecond(), samples);
+  return fmt::format("{:.4g} samples/s (batch {})", plan.SamplesPerSecond(), plan.samples);
 }
 
 std::string RenderHeadline(const Plan& plan, const Style& style) {

@@ -14,9 +14,6 @@
 
 namespace placewright {
 
-// The plans of a space, for sentences and JSON: "placements of whole ops".
-std::string_view PlansOf(PlanSpace space);
-
 // What the bound says about the step time of a plan that fits: "at most 4.2% below this is possible
 // for placements of whole ops", or "optimal for placements of whole ops" where the gap is 0. A
 // bound of another space than the plan's proves nothing about it: that is said.

@@ -30,10 +30,9 @@ PlanInputs InputsFor(const RecordedStep& recorded, const StatedLayouts& stated,
   inputs.costs = CostsOfStep(step, *recorded.graph, communication, {}).Take();
   SimulatedPlan simulated = Simulate(step.graph, cluster, inputs.costs, step.placement, policy);
   inputs.plan = std::move(simulated.plan);
-  inputs.plan.distribution = Distribution();
-  inputs.plan.distribution->communication =
-      UseOfCommunication(step.graph, inputs.costs, simulated.schedule);
-  inputs.plan.distribution->samples = step.graph.batch();
+  inputs.plan.space = PlanSpace::kReplicated;
+  inputs.plan.communication = UseOfCommunication(step.graph, inputs.costs, simulated.schedule);
+  inputs.plan.samples = step.graph.batch();
   inputs.graph.graph = std::move(step.graph);
   inputs.schedule = {std::move(simulated.schedule), std::move(step.placement)};
   inputs.document = PlanToJson(inputs.plan);
@@ -63,7 +62,7 @@ TEST_P(CollectiveSchedules, AndNoOthers) {
   ASSERT_EQ(recorded.axes->axis(AxisId(0)).size, 6);
   PlanInputs inputs = InputsFor(recorded, ForAll(recorded, samples, {3, 2, 1}), GetParam());
   ASSERT_EQ(ScheduleVerdict(inputs), "holds");
-  for (CommunicationUse& use : inputs.plan.distribution->communication) {
+  for (CommunicationUse& use : inputs.plan.communication) {
     ++use.count;
     EXPECT_THAT(ScheduleVerdict(inputs), ::testing::HasSubstr("communication: "));
     --use.count;

@@ -32,7 +32,7 @@ Result<Findings> CheckStepOf(const PlanInputs& inputs, const std::string& plan_p
   PW_ASSIGN(const std::string text, ReadFile(step_path));
   PW_ASSIGN(const DistributedStep step,
             ReadAtenStep(text, original.graph, cluster).InFile(step_path));
-  return CheckDistribution(original.graph, step, cluster, plan.distribution->spec);
+  return CheckDistribution(original.graph, step, cluster, plan.distribution);
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path,
   CheckedPlan checked;
   PW_ASSIGN(checked.inputs, LoadPlanInputs(plan_path, options));
   checked.violation = CheckPlan(checked.inputs);
-  if (checked.violation || !checked.inputs.plan.distribution) return checked;
+  if (checked.violation || checked.inputs.plan.space == PlanSpace::kPlaced) return checked;
   PW_ASSIGN(Findings findings, CheckStepOf(checked.inputs, plan_path, options));
   checked.violation = std::move(findings.violation);
   checked.not_proven = std::move(findings.not_proven);

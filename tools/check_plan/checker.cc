@@ -87,7 +87,7 @@ MaybeViolation CheckPlan(const PlanInputs& inputs) {
   CHECK_PLAN_RETURN_IF_VIOLATED(
       CheckCoverage(plan.placement, graph, cluster, inputs.costs, placement));
   CHECK_PLAN_RETURN_IF_VIOLATED(
-      CheckColocation(graph, cluster, placement, plan.distribution.has_value()));
+      CheckColocation(graph, cluster, placement, plan.space != PlanSpace::kPlaced));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenHomes(graph, cluster));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckGivenCosts(inputs));
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckScheduleDevices(inputs, placement));

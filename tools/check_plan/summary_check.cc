@@ -158,7 +158,7 @@ Moved MovedIn(const Step& step) {
 }
 
 MaybeViolation CheckSamples(const Plan& plan, const Json& document, const Step& step) {
-  const int64_t samples = plan.distribution->samples, batch = step.graph().batch();
+  const int64_t samples = plan.samples, batch = step.graph().batch();
   if (samples != batch) {
     return Differs(ViolationKind::kSamples, "samples", std::to_string(samples),
                    std::to_string(batch));
@@ -174,10 +174,10 @@ MaybeViolation CheckSamples(const Plan& plan, const Json& document, const Step& 
                    "samples_per_second"};
 }
 
-MaybeViolation CheckCommunication(const Distribution& distribution, const Step& step) {
+MaybeViolation CheckCommunication(const Plan& plan, const Step& step) {
   Moved moved = MovedIn(step);
-  for (size_t i = 0; i < distribution.communication.size(); ++i) {
-    const CommunicationUse& stated = distribution.communication[i];
+  for (size_t i = 0; i < plan.communication.size(); ++i) {
+    const CommunicationUse& stated = plan.communication[i];
     const auto found = moved.find({stated.kind, stated.algorithm});
     const std::string place = fmt::format("communication[{}]", i);
     if (found == moved.end()) {
@@ -204,8 +204,8 @@ MaybeViolation CheckCommunication(const Distribution& distribution, const Step& 
 }  // namespace
 
 MaybeViolation CheckDistributionFigures(const Plan& plan, const Json& document, const Step& step) {
-  if (!plan.distribution) return std::nullopt;
-  CHECK_PLAN_RETURN_IF_VIOLATED(CheckCommunication(*plan.distribution, step));
+  if (plan.space == PlanSpace::kPlaced) return std::nullopt;
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckCommunication(plan, step));
   return CheckSamples(plan, document, step);
 }
 

@@ -83,18 +83,6 @@ struct CommunicationUse {
   friend bool operator==(const CommunicationUse&, const CommunicationUse&) = default;
 };
 
-// Of a plan whose ops are split or copied.
-struct Distribution {
-  FileReference step;  // the compiled step (a distributed ATen graph), beside the plan
-  DistributionSpec spec;
-  std::vector<CommunicationUse> communication;
-  int64_t samples = 0;  // of a step; 0: not known
-};
-
-// Names of the devices that run an op (views are none), in the cluster's order.
-std::vector<std::string> DevicesInUse(const Placement& placement, const Graph& graph,
-                                      const Cluster& cluster);
-
 struct Plan {
   FileReference graph, cluster, costs, schedule;
   std::string graph_name, cluster_name;
@@ -129,9 +117,12 @@ struct Plan {
   std::optional<double> first_feasible_seconds;
   std::vector<HistoryPoint> history;
   NamedPlacement placement;  // of the graph's ops, or of the compiled step's
-  std::optional<Distribution> distribution;
-  int64_t samples =
-      0;  // of a step, over all devices; 0: not known. Not in the file of a placed plan.
+  int64_t samples = 0;       // of a step, over all devices; 0: not known
+  // Of a plan that may split or copy ops: how, what moves, and the compiled step (a distributed ATen graph), whose file
+  // lies beside the plan's. The file of a placed plan has none of these and no samples.
+  DistributionSpec distribution;
+  std::vector<CommunicationUse> communication;
+  FileReference step;
 
   // 0 where it is not known.
   double SamplesPerSecond() const;

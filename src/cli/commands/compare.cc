@@ -18,9 +18,7 @@
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
 #include "report/plan_report.h"
-#include "search/evaluation/group_placement.h"
 #include "sim/communication_use.h"
-#include "sim/device_use.h"
 
 namespace placewright {
 namespace {
@@ -40,30 +38,23 @@ constexpr const char* kCompareExamples =
 
 // One line of the table, whichever way it came about.
 struct Entry {
+  Entry(std::string named, Plan made) : name(std::move(named)), plan(std::move(made)) {
+    plan.placement.clear();
+    for (const DeviceUse& use : plan.devices) {
+      if (use.ops > 0) devices.push_back(use.name);
+      if (use.peak_memory > use.capacity) over += use.peak_memory - use.capacity;
+    }
+  }
+
   std::string name;  // of the algorithm or the file
-  std::string algorithm;
-  bool feasible = false;
-  Nanos step_time;
-  std::optional<Nanos> bound;
+  Plan plan;
   Bytes over;
-  double seconds = 0;
-  int64_t iterations = 0;
-  CostShares costs;
   std::vector<std::string> notes;    // of the planner
   std::vector<std::string> devices;  // that run an op
   bool search = false;               // an algorithm that improves on the others' plans
   bool interrupted = false;          // its search was cut short
-  std::string graph, cluster;        // of a plan file
-  PlanSpace space = PlanSpace::kPlaced;
-  // Where ops are split or copied: how, what moves, and how much of the step that takes.
-  std::optional<Distribution> distribution;
-  CommunicationTime communication;
-  Bytes peak;  // of the fullest device
-
-  double Gap() const {
-    if (step_time.count <= 0 || !bound) return 0;
-    return static_cast<double>((step_time - *bound).count) / static_cast<double>(step_time.count);
-  }
+  // Of an algorithm's plan that splits or copies ops.
+  std::optional<CommunicationTime> communication;
 };
 
 struct Comparison {
@@ -82,15 +73,16 @@ struct Comparison {
   std::optional<Plan> Best() const {
     std::optional<Plan> best;
     for (const Entry& e : entries) {
-      if (!algorithms || !e.feasible || (best && best->step_time <= e.step_time)) continue;
+      const Plan& plan = e.plan;
+      if (!algorithms || !plan.feasible || (best && best->step_time <= plan.step_time)) continue;
       best.emplace();
-      best->algorithm = e.algorithm;
-      best->step_time = e.step_time;
+      best->algorithm = plan.algorithm;
+      best->step_time = plan.step_time;
     }
     if (!best) return best;
     best->devices = devices;
     for (const Entry& e : entries) {
-      best->baselines.push_back({e.name, e.feasible, e.step_time, e.devices, e.search});
+      best->baselines.push_back({e.name, e.plan.feasible, e.plan.step_time, e.devices, e.search});
     }
     return best;
   }
@@ -159,18 +151,7 @@ class CompareCommand : public Command {
     std::optional<Plan> first;
     for (const std::string& file : files_) {
       PW_ASSIGN(Plan plan, LoadPlan(file));
-      Entry entry{file, plan.algorithm, plan.feasible, plan.step_time, plan.lower_bound};
-      for (const DeviceUse& use : plan.devices) {
-        if (use.ops > 0) entry.devices.push_back(use.name);
-        if (use.peak_memory > use.capacity) entry.over += use.peak_memory - use.capacity;
-      }
-      entry.seconds = plan.seconds;
-      entry.space = plan.space;
-      entry.iterations = plan.iterations;
-      entry.costs = {plan.share_given, plan.share_measured, plan.share_modelled};
-      entry.graph = plan.graph_name;
-      entry.cluster = plan.cluster_name;
-      comparison.entries.push_back(std::move(entry));
+      comparison.entries.emplace_back(file, plan);
       // Times compare with the first plan's where graph, sizes, cluster and links are its own.
       if (!first) first = plan;
       const std::string differs = Difference(*first, plan);
@@ -207,12 +188,17 @@ class CompareCommand : public Command {
     input_.say = [&context](std::string_view text) { context.console.Note(text); };
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     PW_ASSIGN(const PlanSpace space, ParseSpace(space_));
-    const bool asked = space == PlanSpace::kReplicated || !space_.layouts.empty();
-    space_.where_proven = !asked && !app_.Given("--space");  // as `plan` does
-    PW_ASSIGN(const std::unique_ptr<Planning> planning,
-              Prepare(input_, search_, asked || space_.where_proven ? &space_ : nullptr));
+    using Splitting = SpaceOptions::Splitting;
+    if (space == PlanSpace::kReplicated || !space_.layouts.empty()) {
+      space_.splitting = Splitting::kYes;
+    } else if (!app_.Given("--space")) {
+      space_.splitting = Splitting::kWhereProven;  // as `plan` does
+    }
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_, space_));
     const bool distributes = planning->layouts() != nullptr;
-    if (space_.where_proven && distributes) context.console.Note(kMayBeSplit);
+    if (space_.splitting == Splitting::kWhereProven && distributes) {
+      context.console.Note(kMayBeSplit);
+    }
     Comparison comparison;
     std::vector<const Planner*> planners;
     for (const Planner* planner : algorithms_.all()) {
@@ -242,9 +228,8 @@ class CompareCommand : public Command {
       PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
       PW_ASSIGN(PlannerResult given,
                 planning->session->TakeLayouts(std::move(spec)).InFile(space_.layouts));
-      Entry entry{"layouts", "layouts"};
-      PW_RETURN_IF_ERROR(
-          FillDistributed(*planning, given, space_.layouts, entry, &comparison.devices));
+      PW_ASSIGN(Entry entry, EntryOf("layouts", *planning, given, space_.layouts));
+      comparison.devices = entry.plan.devices;
       comparison.entries.push_back(std::move(entry));
     }
     for (size_t i = 0; i < planners.size(); ++i) {
@@ -286,56 +271,29 @@ class CompareCommand : public Command {
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
     if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
     for (const std::string& note : result.notes) context.console.Note(note);
-    if (result.space != PlanSpace::kPlaced) {
-      Entry entry{std::string(planner.name()), result.algorithm};
-      PW_RETURN_IF_ERROR(FillDistributed(planning, result, input_.graph, entry, devices));
-      entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      entry.search = planner.iterative();
-      entry.interrupted = budget.Stopped() && (planner.iterative() || result.cut_short);
-      return entry;
-    }
-    PW_ASSIGN(const SimResult replay, Replay(planning, result));
-    Entry entry{std::string(planner.name()), result.algorithm,  result.feasible, result.step_time,
-                planning.bound().value,      replay.TotalOver()};
-    entry.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    entry.iterations = result.iterations;
-    const Placement placement = PlacementOf(planning.problem(), result.plan);
-    entry.costs = SharesOf(planning.inputs.costs, placement);
-    entry.notes = result.notes;
-    entry.devices = DevicesInUse(placement, *planning.problem().graph, *planning.problem().cluster);
+    PW_ASSIGN(Entry entry, EntryOf(std::string(planner.name()), planning, result, input_.graph));
+    entry.plan.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     entry.search = planner.iterative();
-    *devices = UseOfDevices(replay, *planning.problem().cluster);
     entry.interrupted = budget.Stopped() && (planner.iterative() || result.cut_short);
+    *devices = entry.plan.devices;
     return entry;
   }
 
-  // What a plan that splits or copies ops comes to.
-  static Status FillDistributed(const Planning& planning, PlannerResult& result,
-                                const std::string& file, Entry& entry,
-                                std::vector<DeviceUse>* devices) {
-    PW_ASSIGN(PlanSession::Compiled compiled, planning.session->Compile(result).InFile(file));
-    PW_ASSIGN(const DistributedInputs distributed,
-              Distribute(planning.inputs, *planning.layouts(), std::move(compiled)));
-    PW_ASSIGN(const SimResult replay, Simulate(distributed));
-    const Graph& graph = distributed.inputs.graph.graph;
-    entry.feasible = replay.feasible;
-    entry.step_time = replay.step_time;
-    entry.over = replay.TotalOver();
-    entry.iterations = result.iterations;
-    entry.costs = SharesOf(distributed.inputs.costs, distributed.placement);
+  // What a planner's result comes to. Errors name `file`.
+  Result<Entry> EntryOf(std::string name, const Planning& planning, const PlannerResult& result,
+                        const std::string& file) const {
+    PW_ASSIGN(const StepInputs of, StepOf(planning, result, file));
+    PW_ASSIGN(const SimResult replay, Replay(planning, of, result));
+    Entry entry(std::move(name), MakePlan(planning, input_, search_, of, result, replay, 0));
     entry.notes = result.notes;
-    entry.devices = DevicesInUse(distributed.placement, graph, distributed.inputs.cluster.cluster);
-    entry.space = PlanSpace::kReplicated;
-    if (const auto& bound = planning.prepared().replicated_bound()) entry.bound = bound->value;
-    entry.distribution = distributed.distribution;
-    entry.distribution->communication =
-        UseOfCommunication(graph, distributed.inputs.costs, *replay.schedule);
-    entry.communication = TimeOfCommunication(graph, *replay.schedule);
-    for (const DeviceResult& device : replay.devices) {
-      entry.peak = std::max(entry.peak, device.peak);
+    if (of.step.compiled) {
+      entry.communication = TimeOfCommunication(*of.step.graph, *replay.schedule);
     }
-    *devices = UseOfDevices(replay, distributed.inputs.cluster.cluster);
-    return Ok();
+    return entry;
+  }
+
+  static CostShares SharesOf(const Plan& plan) {
+    return {plan.share_given, plan.share_measured, plan.share_modelled};
   }
 
   static Error Interrupted(const Comparison& comparison) {
@@ -355,10 +313,10 @@ class CompareCommand : public Command {
     const Style& style = console.style();
     const auto right = Table::Align::kRight;
     const bool moves = std::any_of(comparison.entries.begin(), comparison.entries.end(),
-                                   [](const Entry& e) { return e.distribution.has_value(); });
+                                   [](const Entry& e) { return e.communication.has_value(); });
     Nanos best(kMaxQuantity);
     for (const Entry& e : comparison.entries) {
-      if (e.feasible) best = std::min(best, e.step_time);
+      if (e.plan.feasible) best = std::min(best, e.plan.step_time);
     }
     std::vector<Table::Column> columns = {
         Table::Column{comparison.algorithms ? "algorithm" : "plan"}};
@@ -385,27 +343,29 @@ class CompareCommand : public Command {
                                    {"runs on", Table::Align::kLeft, true}});
     Table table(columns);
     for (const Entry& e : comparison.entries) {
-      const bool wins = e.feasible && e.step_time == best && !comparison.mixed;
+      const Plan& plan = e.plan;
+      const bool wins = plan.feasible && plan.step_time == best && !comparison.mixed;
       std::vector<Table::Cell> row = {{e.name, wins ? Tone::kGood : Tone::kPlain}};
       if (comparison.mixed) {
-        row.emplace_back(e.graph);
-        row.emplace_back(e.cluster);
+        row.emplace_back(plan.graph_name);
+        row.emplace_back(plan.cluster_name);
       }
-      std::string found_by = e.algorithm == e.name ? "" : e.algorithm;
+      std::string found_by = plan.algorithm == e.name ? "" : plan.algorithm;
       if (e.interrupted) found_by += found_by.empty() ? "interrupted" : ", interrupted";
       row.emplace_back(
-          FormatNanosLike(e.step_time, best.count < kMaxQuantity ? best : e.step_time));
+          FormatNanosLike(plan.step_time, best.count < kMaxQuantity ? best : plan.step_time));
       if (moves) {
-        row.emplace_back(e.distribution
-                             ? FormatShare(ShareOf(e.communication.any.count, e.step_time.count))
-                             : "");
+        row.emplace_back(
+            e.communication ? FormatShare(ShareOf(e.communication->any.count, plan.step_time.count))
+                            : "");
       }
-      row.insert(row.end(), {e.bound ? FormatShare(e.Gap()) : "-",
-                             e.feasible ? Table::Cell("fits")
-                                        : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
-                             fmt::format("{:.2f}", e.seconds), FormatCount(e.iterations),
-                             RenderCostSources(e.costs), found_by,
-                             DescribeDevices(e.devices, comparison.devices)});
+      row.insert(row.end(),
+                 {plan.lower_bound ? FormatShare(plan.Gap()) : "-",
+                  plan.feasible ? Table::Cell("fits")
+                                : Table::Cell("over by " + FormatBytes(e.over), Tone::kBad),
+                  fmt::format("{:.2f}", plan.seconds), FormatCount(plan.iterations),
+                  RenderCostSources(SharesOf(plan)), found_by,
+                  DescribeDevices(e.devices, comparison.devices)});
       table.AddRow(std::move(row));
     }
     console.Print(table.Render(style));
@@ -422,7 +382,8 @@ class CompareCommand : public Command {
       object["cluster"] = comparison.cluster;
       if (!comparison.entries.empty()) {
         for (const Entry& e : comparison.entries) {
-          if (e.bound && e.space == PlanSpace::kPlaced) object["lower_bound_ns"] = e.bound->count;
+          const bool placed = e.plan.space == PlanSpace::kPlaced;
+          if (e.plan.lower_bound && placed) object["lower_bound_ns"] = e.plan.lower_bound->count;
         }
       }
     }
@@ -437,32 +398,31 @@ class CompareCommand : public Command {
     for (const Entry& e : comparison.entries) {
       Json line;
       line[comparison.algorithms ? "planner" : "file"] = e.name;
+      const Plan& plan = e.plan;
       if (!comparison.algorithms) {
-        line["graph"] = e.graph;
-        line["cluster"] = e.cluster;
+        line["graph"] = plan.graph_name;
+        line["cluster"] = plan.cluster_name;
       }
-      line["algorithm"] = e.algorithm;
-      line["feasible"] = e.feasible;
-      line["step_time_ns"] = e.step_time.count;
+      line["algorithm"] = plan.algorithm;
+      line["feasible"] = plan.feasible;
+      line["step_time_ns"] = plan.step_time.count;
       line["lower_bound_ns"] = line["gap"] = nullptr;
-      if (e.bound) {
-        line["lower_bound_ns"] = e.bound->count;
-        line["gap"] = e.Gap();
+      if (plan.lower_bound) {
+        line["lower_bound_ns"] = plan.lower_bound->count;
+        line["gap"] = plan.Gap();
       }
-      if (e.distribution) {
-        Plan plan;
-        plan.space = e.space;
-        plan.step_time = e.step_time;
-        plan.distribution = e.distribution;
+      if (e.communication) {
         AddDistribution(plan, &line);
         AddSamplesPerSecond(plan, &line);
-        AddCommunicationTime(e.communication, &line);
-        line["peak_memory_bytes"] = e.peak.count;
+        AddCommunicationTime(plan, *e.communication, &line);
+        Bytes peak;
+        for (const DeviceUse& use : plan.devices) peak = std::max(peak, use.peak_memory);
+        line["peak_memory_bytes"] = peak.count;
       }
       line["over_bytes"] = e.over.count;
-      line["seconds"] = e.seconds;
-      line["iterations"] = e.iterations;
-      line["cost_sources"] = CostSourcesToJson(e.costs);
+      line["seconds"] = plan.seconds;
+      line["iterations"] = plan.iterations;
+      line["cost_sources"] = CostSourcesToJson(SharesOf(plan));
       line["notes"] = e.notes;
       line["devices"] = e.devices;
       line["interrupted"] = e.interrupted;

@@ -3,8 +3,8 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/inputs.h"
+#include "cli/request/plan_export.h"
 #include "cli/terminal/output_path.h"
-#include "formats/aten/writer.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 
@@ -52,7 +52,7 @@ class CompileCommand : public Command {
     }
     PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(plan_, options_));
     PW_RETURN_IF_ERROR(CheckDigest(plan.document).InFile(plan_));
-    PW_ASSIGN(const std::string text, StepOf(plan));
+    PW_ASSIGN(const std::string text, TextOfStep(plan, plan_));
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, IsGzipName(output_) ? Gzip(text) : text));
     const Graph& graph = plan.graph.graph;
     if (context.console.json) {
@@ -72,15 +72,6 @@ class CompileCommand : public Command {
   }
 
  private:
-  // Of a distributed plan the file beside it as it is; of a placed one its graph with devices.
-  Result<std::string> StepOf(const PlanInputs& plan) const {
-    if (plan.plan.distribution) return ReadFile(FilesOf(plan.plan, plan_).back());
-    PW_ASSIGN(const Placement placement,
-              ResolvePlacement(plan.plan.placement, plan.graph.graph, plan.cluster.cluster)
-                  .InFile(plan_));
-    return WriteAtenPlan(plan, placement).InFile(plan_);
-  }
-
   std::string plan_, output_;
   PlanInputOptions options_;
 };

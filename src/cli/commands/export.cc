@@ -12,24 +12,12 @@
 namespace placewright {
 namespace {
 
-std::string FormatsAndExamples() {
-  std::string text = "Formats, and what they refuse:\n";
-  for (const ExportFormat& format : ExportFormats()) {
-    text += fmt::format("  {:<18}{}\n  {:<18}refuses {}\n", format.name, format.description, "",
-                        format.refuses);
-  }
-  std::vector<std::string_view> distributed;
-  for (const ExportFormat& format : ExportFormats()) {
-    if (format.distributed) distributed.push_back(format.name);
-  }
-  text += fmt::format("Plans that split or copy ops: {} alone\n", fmt::join(distributed, ", "));
-  return text +
-         "Examples:\n"
-         "  placewright export workload.plan.json --to dnn-partitioning -o split.json\n"
-         "  placewright export whole.plan.json --to accelerate -o device_map.json\n"
-         "  placewright export bert.plan.json --to chrome-trace -o bert.trace.json\n"
-         "  placewright export bert.plan.json --to costgraph -o bert.costgraph.json.gz";
-}
+constexpr const char* kExportExamples =
+    "Examples:\n"
+    "  placewright export workload.plan.json --to dnn-partitioning -o split.json\n"
+    "  placewright export whole.plan.json --to accelerate -o device_map.json\n"
+    "  placewright export bert.plan.json --to chrome-trace -o bert.trace.json\n"
+    "  placewright export bert.plan.json --to costgraph -o bert.costgraph.json.gz";
 
 class ExportCommand : public Command {
  public:
@@ -51,7 +39,7 @@ class ExportCommand : public Command {
     app.AddOption("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
         .TypeName("CLUSTER")
         .Group("Input");
-    app.Footer(FormatsAndExamples());
+    app.Footer(DescribeExportFormats() + kExportExamples);
     return app;
   }
 

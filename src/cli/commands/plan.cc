@@ -18,7 +18,6 @@
 #include "cli/request/planning.h"
 #include "cli/request/policies.h"
 #include "cli/request/result_json.h"
-#include "cli/request/strategy.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/layouts_json.h"
@@ -26,11 +25,8 @@
 #include "planning/algorithms.h"
 #include "planning/permitted_changes.h"
 #include "planning/search_budget.h"
-#include "report/distribution_report.h"
 #include "report/plan_report.h"
 #include "search/evaluation/group_placement.h"
-#include "search/proof/memory_advice.h"
-#include "sim/order_advice.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/torch_library.h"
 
@@ -109,9 +105,7 @@ class PlanCommand : public Command {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     PW_ASSIGN(sfb_, ParseSfb(space_));
-    PW_ASSIGN(const bool distributes, MayDistribute(*asked));
-    space_.where_proven = !distributes && SearchesAnything();
-    const bool splits = distributes || space_.where_proven;
+    PW_RETURN_IF_ERROR(SettleSpace({app_, *asked, initial_, measured_}, space_));
     PW_RETURN_IF_ERROR(CheckMaxBatch());
     PW_ASSIGN(const std::string batch_note, ResolveBatch(&input_));
     if (!batch_note.empty()) context.console.Note(batch_note);
@@ -133,23 +127,21 @@ class PlanCommand : public Command {
     input_.cluster_store = StoredClusterPath(input_.cluster, output_);
     PW_RETURN_IF_ERROR(CheckOutput());
     if (wants_max_batch_) {
-      PW_ASSIGN(max_batch_, FindMaxBatch({input_, search_, splits ? &space_ : nullptr, *asked,
-                                          StopToken(&interrupted)},
+      PW_ASSIGN(max_batch_, FindMaxBatch({input_, search_, space_, *asked, StopToken(&interrupted)},
                                          context.console));
       input_.batch = max_batch_->found.batch;
       input_.store = StoredPath(input_.graph, input_.batch, output_);
       PW_RETURN_IF_ERROR(CheckOutput());
     }
 
-    Result<std::unique_ptr<Planning>> prepared =
-        Prepare(input_, search_, splits ? &space_ : nullptr);
+    Result<std::unique_ptr<Planning>> prepared = Prepare(input_, search_, space_);
     if (!prepared.ok() && prepared.error().code == ErrorCode::kInfeasible) {
       prepared.error().remedy += FitAdvice(
-          {input_, search_, splits ? &space_ : nullptr, *asked, nullptr, StopToken(&interrupted)},
-          context.console);
+          {input_, search_, space_, *asked, nullptr, StopToken(&interrupted)}, context.console);
     }
     PW_ASSIGN(const std::unique_ptr<Planning> planning, std::move(prepared));
-    if (space_.where_proven && planning->layouts() != nullptr) {
+    if (space_.splitting == SpaceOptions::Splitting::kWhereProven &&
+        planning->layouts() != nullptr) {
       context.console.Note(kMayBeSplit);
     }
     PW_RETURN_IF_ERROR(
@@ -163,7 +155,7 @@ class PlanCommand : public Command {
       PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
       PW_ASSIGN(PlannerResult given,
                 planning->session->TakeLayouts(std::move(spec)).InFile(space_.layouts));
-      return FinishDistributed(*planning, std::move(given), *asked, budget, context);
+      return Finish(*planning, std::move(given), *asked, budget, context);
     }
     if (!initial_.empty()) {
       PW_ASSIGN(Initial initial, LoadInitial(initial_, input_, *planning));
@@ -175,13 +167,7 @@ class PlanCommand : public Command {
     }
     if (max_batch_) options.initial = StartOf(*max_batch_);
     if (!expert_.empty()) {
-      PW_ASSIGN(Initial expert, LoadInitial(expert_, input_, *planning));
-      if (!expert.plan.IsPlaced()) {
-        return MakeError(ErrorCode::kUsage,
-                         "--expert is a placement, and " + Printable(expert_, 4096) +
-                             " a plan that splits or copies ops",
-                         "", "Start a search from it with --init.");
-      }
+      PW_ASSIGN(const Initial expert, LoadExpert(expert_, input_, *planning));
       settings_.expert = PlacementOf(planning->problem(), expert.plan);
       NoteDifferences("--expert", expert_, expert.differs, context.console);
     }
@@ -208,154 +194,49 @@ class PlanCommand : public Command {
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
     if (max_batch_) TakeTrialsPlan(*max_batch_, planning->problem(), result);
-    if (result.space != PlanSpace::kPlaced) {
-      return FinishDistributed(*planning, std::move(result), *asked, budget, context);
-    }
-    PW_RETURN_IF_ERROR(
-        planning->session->RecomputeFromFactors(sfb_, budget.stop, context.started, result));
-    if (measured_) TakeMeasured(*planning, result);
-    const double seconds = SecondsSince(context.started);
-    context.console.Progress("");
-    NoteReplicatedBound(*planning, result);
-    for (const std::string& note : result.notes) context.console.Note(note);
-    PW_ASSIGN(SimResult replay, Replay(*planning, result));
-    Plan plan = MakePlan(*planning, input_, search_, result, replay, seconds);
-    plan.measured_step_time = measured_time_;
-    if (plan.feasible) {
-      const Inputs& inputs = planning->inputs;
-      PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
-                                        inputs.cluster.cluster, output_));
-    }
-    AskForPermittedChanges(*planning, plan, budget, context.console, result);
-    const SimGraph& sim_graph = planning->problem().sim_graph;
-    const Placement placement = PlacementOf(planning->problem(), result.plan);
-    Analysis analysis = Analyze(planning->inputs, sim_graph, placement, std::move(replay), false);
-    analysis.strategy = StrategyOfPlaced(planning->inputs, placement, *analysis.result.schedule);
-    Status pictures = WritePictures(pictures_, planning->inputs, sim_graph, placement, analysis,
-                                    plan, NotesOfPage(result));
-    if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
-    std::optional<Error> error = OutcomeError(*planning, result, budget);
-    if (error && error->code == ErrorCode::kNothingFound) {
-      error->remedy += CheckpointAdvice(planning->inputs.graph.graph, analysis,
-                                        planning->inputs.cluster.cluster) +
-                       FitAdvice({input_, search_, splits ? &space_ : nullptr, *asked,
-                                  planning.get(), budget.stop},
-                                 context.console);
-    }
-    if (result.out_of_memory) error = OutOfMemory();
-    return Report(planning->inputs, planning->bound().argument, plan, analysis, result.notes, error,
-                  context.console);
+    return Finish(*planning, std::move(result), *asked, budget, context);
   }
 
  private:
-  // Whether the plan may split or copy ops. An algorithm that always does is permission enough.
-  Result<bool> MayDistribute(const Planner& asked) const {
-    PW_ASSIGN(const PlanSpace space, ParseSpace(space_));
-    const bool replicates = asked.space() != PlanSpace::kPlaced;
-    if (replicates && app_.Given("--space") && space == PlanSpace::kPlaced) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("{} splits ops, which --space placed forbids", asked.name()), "",
-                       "Leave --space out, or give --space replicated.");
-    }
-    if (!space_.layouts.empty() && app_.Given("--space") && space == PlanSpace::kPlaced) {
-      return MakeError(ErrorCode::kUsage,
-                       "--layouts splits or copies ops, which --space placed "
-                       "forbids",
-                       "", "Leave one of the two out.");
-    }
-    const bool initial = InitialSplits();
-    if (initial && app_.Given("--space") && space == PlanSpace::kPlaced) {
-      return MakeError(ErrorCode::kUsage,
-                       "--init is a plan that splits or copies ops, which --space placed forbids",
-                       "", "Leave --space out.");
-    }
-    const bool distributes =
-        replicates || initial || space == PlanSpace::kReplicated || !space_.layouts.empty();
-    for (const char* option : {"--batch-norm", "--sfb", "--units"}) {
-      if (distributes || SearchesAnything() || !app_.Given(option)) continue;
-      return MakeError(ErrorCode::kUsage, fmt::format("{} is of plans that split ops", option), "",
-                       "Give --space replicated or --layouts with it.");
-    }
-    if (!space_.layouts.empty()) {
-      for (const char* option :
-           {"--algo", "--init", "--expert", "--policy", "--set", "--pin", "--forbid", "--colocate",
-            "--colocate-each", "--measured", "--units"}) {
-        if (!app_.Given(option)) continue;
-        return MakeError(
-            ErrorCode::kUsage,
-            fmt::format("{} cannot be used with --layouts, which says where everything "
-                        "runs",
-                        option),
-            "", fmt::format("Leave {} out.", option));
-      }
-    }
-    if (distributes && measured_) {
-      return MakeError(ErrorCode::kUsage, "--measured executes placements of whole ops alone", "",
-                       "Leave --measured out, or give --space placed.");
-    }
-    return distributes;
-  }
-
-  // Whether the plan to start from does. What is wrong with it is said later.
-  bool InitialSplits() const {
-    if (initial_.empty()) return false;
-    const Result<bool> is_plan = IsPlan(initial_);
-    if (!is_plan.ok() || !is_plan.value()) return false;
-    const Result<Plan> plan = LoadPlan(initial_);
-    return plan.ok() && plan.value().distribution.has_value();
-  }
-
-  // Nothing that is given is of placements alone.
-  bool SearchesAnything() const {
-    if (algorithm_ != "auto" || measured_) return false;
-    for (const char* option : {"--space", "--init", "--expert", "--policy", "--set"}) {
-      if (app_.Given(option)) return false;
-    }
-    return true;
-  }
-
-  // A plan that splits or copies ops is its compiled step, from here on.
-  Result<int> FinishDistributed(const Planning& planning, PlannerResult result,
-                                const Planner& asked, const Budget& budget, Context& context) {
+  // From what the planner made to the plan's files and the report.
+  Result<int> Finish(const Planning& planning, PlannerResult result, const Planner& asked,
+                     const Budget& budget, Context& context) {
     const std::string& file = space_.layouts.empty() ? input_.graph : space_.layouts;
     PW_RETURN_IF_ERROR(
         planning.session->RecomputeFromFactors(sfb_, budget.stop, context.started, result)
             .InFile(file));
-    PW_ASSIGN(PlanSession::Compiled compiled, planning.session->Compile(result).InFile(file));
-    PW_ASSIGN(DistributedInputs distributed,
-              Distribute(planning.inputs, *planning.layouts(), std::move(compiled)));
-    PW_ASSIGN(SimResult replay, Simulate(distributed).InFile(input_.graph));
+    if (measured_) TakeMeasured(planning, result);
+    PW_ASSIGN(const StepInputs of, StepOf(planning, result, file));
+    PW_ASSIGN(SimResult replay, Replay(planning, of, result));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
+    NoteReplicatedBound(planning, of.step, result);
     for (const std::string& note : result.notes) context.console.Note(note);
-    const Plan plan = MakePlan(planning, input_, search_, result, replay, seconds, distributed);
-    const Inputs& inputs = distributed.inputs;
+    Plan plan = MakePlan(planning, input_, search_, of, result, replay, seconds);
+    plan.measured_step_time = measured_time_;
+    const Inputs& inputs = *of.inputs;
+    const Cluster& cluster = inputs.cluster.cluster;
     if (plan.feasible) {
       PW_RETURN_IF_ERROR(WritePlanFiles(plan, inputs.costs, *replay.schedule, inputs.graph.graph,
-                                        inputs.cluster.cluster, output_, distributed.step));
+                                        cluster, output_, of.file));
     }
     AskForPermittedChanges(planning, plan, budget, context.console, result);
-    Analysis analysis =
-        Analyze(inputs, distributed.sim_graph, distributed.placement, std::move(replay), false);
-    analysis.strategy = StrategyOfCompiled(inputs, distributed.placement, *analysis.result.schedule,
-                                           planning.layouts()->graph, distributed.origin,
-                                           distributed.distribution.spec);
-    Status pictures = WritePictures(pictures_, inputs, distributed.sim_graph, distributed.placement,
-                                    analysis, plan, NotesOfPage(result));
+    const Analysis analysis = Analyze(of, std::move(replay), false);
+    Status pictures = WritePictures(pictures_, of, analysis, plan, NotesOfPage(result));
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error;
     if (budget.Stopped() && space_.layouts.empty()) {
       error = Interrupted(plan.feasible);
     } else if (!plan.feasible) {
-      error = DoesNotFit(plan, inputs.cluster.cluster, distributed);
+      error = DoesNotFit(planning, of, plan, ForAdvice(budget, Clock::now()));
+    }
+    if (error && error->code == ErrorCode::kNothingFound) {
       error->remedy +=
-          CheckpointAdvice(planning.inputs.graph.graph, analysis, inputs.cluster.cluster) +
-          FitAdvice({input_, search_, &space_, asked, &planning, budget.stop}, context.console);
+          CheckpointAdvice(planning.inputs.graph.graph, analysis, cluster) +
+          FitAdvice({input_, search_, space_, asked, &planning, budget.stop}, context.console);
     }
     if (result.out_of_memory) error = OutOfMemory();
-    const std::optional<Bound>& bound = planning.prepared().replicated_bound();
-    return Report(inputs, bound ? bound->argument : "", plan, analysis, result.notes, error,
-                  context.console);
+    return Report(of, plan, analysis, result.notes, error, context.console);
   }
 
   // What is not looked at is a note of the result.
@@ -385,29 +266,11 @@ class PlanCommand : public Command {
     return notes;
   }
 
-  static Error DoesNotFit(const Plan& plan, const Cluster& cluster,
-                          const DistributedInputs& distributed) {
-    const DeviceUse* worst = nullptr;
-    for (const DeviceUse& use : plan.devices) {
-      const bool worse =
-          worst == nullptr || use.peak_memory - use.capacity > worst->peak_memory - worst->capacity;
-      if (worse) worst = &use;
-    }
-    const auto order = FindCheaperOrder(distributed.sim_graph, distributed.placement, plan.policy);
-    return MakeError(
-        ErrorCode::kNothingFound,
-        fmt::format("the plan of {} does not fit: {} needs {} and has {}; nothing was written",
-                    plan.algorithm, worst->name, FormatBytes(worst->peak_memory),
-                    FormatBytes(worst->capacity)),
-        "",
-        fmt::format("Give more time (--time), or more memory{}",
-                    order ? "; or " + Describe(*order, cluster) : ""));
-  }
-
   // The plan found is one of whole ops, which its bound is of; others were allowed.
-  static void NoteReplicatedBound(const Planning& planning, PlannerResult& result) {
+  static void NoteReplicatedBound(const Planning& planning, const StepOfPlan& step,
+                                  PlannerResult& result) {
     const std::optional<Bound>& bound = planning.prepared().replicated_bound();
-    if (!bound || !result.feasible || result.step_time.count <= 0) return;
+    if (!bound || step.bound == &*bound || !result.feasible || result.step_time.count <= 0) return;
     const double left = static_cast<double>((result.step_time - bound->value).count) /
                         static_cast<double>(result.step_time.count);
     result.notes.push_back(fmt::format(
@@ -532,34 +395,24 @@ class PlanCommand : public Command {
             : "Continue with the same command and --init " + Printable(output_, 4096) + ".");
   }
 
-  std::optional<Error> OutcomeError(const Planning& planning, const PlannerResult& result,
-                                    const Budget& budget) const {
-    if (budget.Stopped()) return Interrupted(result.feasible);
-    if (result.feasible) return std::nullopt;
-    const PreparedProblem& prepared = planning.prepared();
-    const PlanSource plans = prepared.plans(ForAdvice(budget, Clock::now()));
-    return NothingFits(prepared.problem(), prepared.evaluator(), plans, result.algorithm,
-                       PlacementOf(prepared.problem(), result.plan));
-  }
-
-  // `inputs`: of a plan that splits or copies ops those of its compiled step.
-  int Report(const Inputs& inputs, const std::string& bound_argument, const Plan& plan,
-             const Analysis& analysis, const std::vector<std::string>& notes,
-             const std::optional<Error>& error, Console& console) const {
+  int Report(const StepInputs& of, const Plan& plan, const Analysis& analysis,
+             const std::vector<std::string>& notes, const std::optional<Error>& error,
+             Console& console) const {
     if (console.json) {
-      PrintJsonReport(inputs, bound_argument, plan, analysis, notes, error, console);
+      PrintJsonReport(of, plan, analysis, notes, error, console);
     } else {
-      PrintTextReport(inputs, plan, analysis, console);
+      PrintTextReport(of, plan, analysis, console);
       if (error) console.PrintError(*error);
     }
     return error ? InfoOf(error->code).exit_status : 0;
   }
 
-  void PrintJsonReport(const Inputs& inputs, const std::string& bound_argument, const Plan& plan,
-                       const Analysis& analysis, const std::vector<std::string>& notes,
-                       const std::optional<Error>& error, Console& console) const {
+  void PrintJsonReport(const StepInputs& of, const Plan& plan, const Analysis& analysis,
+                       const std::vector<std::string>& notes, const std::optional<Error>& error,
+                       Console& console) const {
+    const Inputs& inputs = *of.inputs;
     Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
-    object["bound_argument"] = bound_argument;
+    object["bound_argument"] = of.step.bound != nullptr ? of.step.bound->argument : "";
     object["max_batch"] = nullptr;
     if (max_batch_) object["max_batch"] = MaxBatchToJson(*max_batch_);
     object["permitted_changes"] = Json::array();
@@ -575,10 +428,8 @@ class PlanCommand : public Command {
     if (plan.feasible) object["plan_file"] = output_;
     const Cluster& cluster = inputs.cluster.cluster;
     AddAnalysis(analysis, cluster, &object);
-    if (plan.distribution) {
-      AddCommunicationTime(TimeOfCommunication(inputs.graph.graph, *analysis.result.schedule),
-                           &object);
-    }
+    AddCommunicationTime(plan, TimeOfCommunication(inputs.graph.graph, *analysis.result.schedule),
+                         &object);
     object["fullest"] = nullptr;
     if (!analysis.peaks.empty()) object["fullest"] = PeaksToJson(analysis, cluster)[0];
     object["init_differs"] = init_differs_;
@@ -591,8 +442,9 @@ class PlanCommand : public Command {
     console.PrintJson(object);
   }
 
-  void PrintTextReport(const Inputs& inputs, const Plan& plan, const Analysis& analysis,
+  void PrintTextReport(const StepInputs& of, const Plan& plan, const Analysis& analysis,
                        Console& console) const {
+    const Inputs& inputs = *of.inputs;
     const Style& style = console.style();
     const Cluster& cluster = inputs.cluster.cluster;
     console.Print(RenderHeadline(plan, style));
@@ -604,16 +456,13 @@ class PlanCommand : public Command {
     for (const PermittedChange& change : permitted_.changes) {
       console.Print(Wrap("  would gain " + DescribePermittedChange(change) + "\n", style, 13));
     }
-    const std::string modules = RenderModuleTable(analysis, plan.distribution, cluster, style);
+    const std::string modules = RenderModuleTable(analysis, plan, cluster, style);
     if (!modules.empty()) console.Print("\n" + modules);
     console.Print("\n" + RenderDevices(plan.devices, style));
     if (analysis.gpu_use) {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
-    if (plan.distribution) {
-      console.Print("\n" + RenderDistribution(plan, *analysis.result.schedule, inputs.graph.graph,
-                                              analysis.strategy.rows.empty(), style));
-    }
+    console.Print(RenderCommunication(analysis, plan, inputs.graph.graph, style));
     if (!plan.baselines.empty()) console.Print("\n" + RenderBaselines(plan, style));
     console.Print("\n" + Explain(analysis, cluster, style));
     const std::vector<std::string>& unknown = inputs.cost_report.unknown_types;
@@ -623,7 +472,7 @@ class PlanCommand : public Command {
     }
     if (plan.feasible) {
       console.Print(fmt::format("\nplan written to {}, its {}costs and schedule beside it\n",
-                                Printable(output_, 4096), plan.distribution ? "step, " : ""));
+                                Printable(output_, 4096), of.file.empty() ? "" : "step, "));
     }
   }
 

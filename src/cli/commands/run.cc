@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/commands/command.h"
 #include "cli/request/distributed.h"
+#include "cli/request/executed_files.h"
 #include "cli/request/inputs.h"
 #include "cli/request/placed_graph.h"
 #include "cli/request/prediction_now.h"
@@ -20,18 +21,8 @@
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/plan_files.h"
-#include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
-#include "report/layer_table.h"
-#include "report/memory_curve.h"
-#include "report/page/plan_page.h"
 #include "report/table.h"
-#include "report/timeline_svg.h"
-#include "report/trace/chrome_trace.h"
-#include "sim/communication_use.h"
-#include "sim/device_use.h"
-#include "sim/engine/sim_graph.h"
-#include "sim/simulator.h"
 #include "torch_api/blas.h"
 #include "torch_api/execution_service.h"
 #include "torch_api/execution_setup.h"
@@ -107,19 +98,7 @@ class RunCommand : public Command {
         "--no-nccl", no_nccl_,
         "The same: tensors cross between GPUs of several ranks by the host's memory, whatever "
         "LibTorch has");
-    app.AddOption("--schedule", schedule_file_,
-                  "When the ops and transfers of a typical step ran, as plans keep their schedule")
-        .TypeName("FILE")
-        .Group("Output");
-    app.AddOption("--svg", svg_, "Draw that step: devices, links and memory over time")
-        .TypeName("FILE")
-        .Group("Output");
-    app.AddOption("--html", html_, "The plan as a page with a timeline and tables")
-        .TypeName("FILE")
-        .Group("Output");
-    app.AddOption("--trace", trace_, "That step for chrome://tracing and Perfetto")
-        .TypeName("FILE")
-        .Group("Output");
+    AddExecutedFiles(app, &files_);
     app.AddOption("--graph", input_.graph, "Where the graph lies now, if not where the plan says")
         .TypeName("FILE")
         .Group("Input");
@@ -210,12 +189,10 @@ class RunCommand : public Command {
     PW_ASSIGN(read.loaded, Load());
     const Graph& graph = read.loaded.graph.graph;
     PW_RETURN_IF_ERROR(CheckExecutable(graph));
-    PW_ASSIGN(read.placement, ResolvePlacement(read.loaded.plan.placement, graph,
-                                               read.loaded.cluster.cluster)
-                                  .InFile(plan_));
-    if (read.loaded.plan.distribution) {
-      PW_ASSIGN(read.original, LoadOriginal(read.loaded, plan_, input_));
-    }
+    PW_ASSIGN(read.placement,
+              ResolvePlacement(read.loaded.plan.placement, graph, read.loaded.cluster.cluster)
+                  .InFile(plan_));
+    PW_ASSIGN(read.original, LoadOriginal(read.loaded, plan_, input_));
     return read;
   }
 
@@ -268,7 +245,8 @@ class RunCommand : public Command {
       Result<std::unique_ptr<Execution>> started =
           library.api().executions()->Start(std::move(request));
       if (!started.ok()) {
-        return Result<int>(WithRecordedVersion(started.error(), OriginalPath(loaded))).InFile(plan_);
+        return Result<int>(WithRecordedVersion(started.error(), OriginalPath(loaded)))
+            .InFile(plan_);
       }
       const std::unique_ptr<Execution> execution = started.Take();
       if (const std::string composed = ComposedOps(graph, library.api().libtorch_version());
@@ -289,8 +267,8 @@ class RunCommand : public Command {
         execution->SetStep(state.steps);
       }
       const bool loads = !resume_.empty() || !load_.empty();
-      PW_RETURN_IF_ERROR(
-          CheckConstants(subject.step(), loads ? &state.kept : nullptr).InFile(loaded.plan.graph.path));
+      PW_RETURN_IF_ERROR(CheckConstants(subject.step(), loads ? &state.kept : nullptr)
+                             .InFile(loaded.plan.graph.path));
       if (!resume_.empty() && state.steps >= steps_) {
         return MakeError(ErrorCode::kUsage,
                          fmt::format("{} has {} steps behind it, and --steps says {}", resume_,
@@ -349,7 +327,9 @@ class RunCommand : public Command {
       return stops ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
     }
     // What was measured is printed whatever becomes of the files; JSON is one object, the error's then.
-    if (saved.ok() && measured.steps > 0) saved = WriteOutput(loaded, placement, measured);
+    if (saved.ok() && measured.steps > 0) {
+      saved = WriteExecutedFiles(files_, loaded, placement, measured);
+    }
     const Predicted predicted{now, PredictOverRanks(loaded, placement, ranks.rank_of())};
     if (!saved.ok()) {
       if (!context.console.json) PrintText(loaded, measured, predicted, context.console);
@@ -393,10 +373,7 @@ class RunCommand : public Command {
   std::vector<NamedFile> Outputs() const {
     std::vector<NamedFile> files;
     if (!save_.empty()) files.push_back({"--save", save_});
-    if (!schedule_file_.empty()) files.push_back({"--schedule", schedule_file_});
-    if (!svg_.empty()) files.push_back({"--svg", svg_});
-    if (!html_.empty()) files.push_back({"--html", html_});
-    if (!trace_.empty()) files.push_back({"--trace", trace_});
+    for (NamedFile& file : FilesOf(files_)) files.push_back(std::move(file));
     return files;
   }
 
@@ -417,71 +394,6 @@ class RunCommand : public Command {
     return Ok();
   }
 
-  Status WriteOutput(const PlanInputs& loaded, const Placement& placement,
-                     const StepMeasurement& measured) const {
-    const Graph& graph = loaded.graph.graph;
-    const Cluster& cluster = loaded.cluster.cluster;
-    const Schedule& schedule = measured.schedule;
-    if (!schedule_file_.empty()) {
-      PW_RETURN_IF_ERROR(
-          WriteFileAtomically(schedule_file_, FormatSchedule(schedule, graph, cluster, placement)));
-    }
-    if (svg_.empty() && html_.empty() && trace_.empty()) return Ok();
-    const SimGraph sim_graph = BuildSimGraph(graph, cluster, loaded.costs);
-    const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph, placement, schedule);
-    if (!trace_.empty()) {
-      std::string text;
-      const TextSink sink = [&](std::string_view piece) -> Status {
-        text += piece;
-        return Ok();
-      };
-      PW_RETURN_IF_ERROR(
-          WriteChromeTrace({graph, cluster, sim_graph, placement, schedule, memory}, sink));
-      PW_RETURN_IF_ERROR(WriteFileAtomically(trace_, text));
-    }
-    if (svg_.empty() && html_.empty()) return Ok();
-    Simulator simulator(sim_graph);
-    // For what lies in memory beside tensors.
-    SimOptions options;
-    options.policy = loaded.plan.policy;
-    options.sequences = &loaded.sequences;
-    const SimResult& predicted = simulator.Run(placement, options);
-    const std::string subtitle =
-        fmt::format("executed: {} a step (predicted {})", FormatNanos(measured.schedule_time),
-                    FormatNanosLike(loaded.plan.step_time, measured.schedule_time));
-    if (!svg_.empty()) {
-      const std::string svg = RenderTimelineSvg(
-          {graph, cluster, placement, schedule, memory, predicted.devices, measured.schedule_time,
-           Nanos(0), fmt::format("{} on {}", Printable(graph.name()), Printable(cluster.name())),
-           subtitle});
-      PW_RETURN_IF_ERROR(WriteFileAtomically(svg_, svg));
-    }
-    if (html_.empty()) return Ok();
-    // The plan as it was executed: what only predictions have is left out.
-    Plan plan;
-    plan.graph_name = graph.name();
-    plan.cluster_name = cluster.name();
-    plan.algorithm = loaded.plan.algorithm;
-    plan.feasible = true;
-    plan.step_time = measured.schedule_time;
-    plan.devices = UseOfDevices(predicted, cluster);
-    for (const DeviceId id : cluster.devices()) {
-      plan.devices[id.index()].busy = measured.busy[id.index()];
-      plan.devices[id.index()].peak_memory = Bytes(measured.peaks[id.index()]);
-    }
-    plan.policy = loaded.plan.policy;
-    plan.space = loaded.plan.space;
-    plan.samples = graph.batch();
-    if (loaded.plan.distribution) {
-      plan.distribution = loaded.plan.distribution;
-      plan.distribution->communication = UseOfCommunication(graph, loaded.costs, schedule);
-    }
-    PlanPage page{plan, cluster, graph, placement, schedule, memory, predicted};
-    page.layers = LayersByDevice(graph, placement, schedule);
-    page.notes = {subtitle + "; times, busy shares and peaks are measured."};
-    return WriteFileAtomically(html_, RenderPlanPage(page));
-  }
-
   // Examples in a second; none where the batch is not known.
   static std::optional<double> RateOf(const Graph& graph, const StepMeasurement& measured) {
     const Nanos median = measured.median();
@@ -495,8 +407,8 @@ class RunCommand : public Command {
     std::optional<Nanos> now, over_ranks;
   };
 
-  void PrintJson(const PlanInputs& loaded, const StepMeasurement& measured,
-                 const Predicted& also, bool interrupted, Console& console) const {
+  void PrintJson(const PlanInputs& loaded, const StepMeasurement& measured, const Predicted& also,
+                 bool interrupted, Console& console) const {
     Json object;
     object["schema"] = "placewright.run/1";
     object["plan_file"] = plan_;
@@ -545,8 +457,8 @@ class RunCommand : public Command {
     console.PrintJson(object);
   }
 
-  void PrintText(const PlanInputs& loaded, const StepMeasurement& measured,
-                 const Predicted& also, Console& console) const {
+  void PrintText(const PlanInputs& loaded, const StepMeasurement& measured, const Predicted& also,
+                 Console& console) const {
     const auto time = [&](double share) { return FormatNanos(Nanos(measured.Quantile(share))); };
     std::string text =
         fmt::format("{} on {}{}: {} steps, {} of them warm-up\n",
@@ -569,9 +481,9 @@ class RunCommand : public Command {
                           FormatNanosLike(*also.now, loaded.plan.step_time));
     }
     if (also.over_ranks) {
-      text += fmt::format(
-          "           predicted {} where cores compute, send and receive by turns\n",
-          FormatNanosLike(*also.over_ranks, loaded.plan.step_time));
+      text +=
+          fmt::format("           predicted {} where cores compute, send and receive by turns\n",
+                      FormatNanosLike(*also.over_ranks, loaded.plan.step_time));
     }
     if (const auto rate = RateOf(loaded.graph.graph, measured)) {
       text += fmt::format("rate       {:.4g} samples a second\n", *rate);
@@ -602,8 +514,8 @@ class RunCommand : public Command {
     console.Print(text + "\n" + table.Render(console.style()));
   }
 
-  std::string plan_, placement_, load_, resume_, inputs_, save_, schedule_file_, svg_, html_,
-      trace_;
+  std::string plan_, placement_, load_, resume_, inputs_, save_;
+  ExecutedFiles files_;
   PlanInputOptions input_;
   int64_t steps_ = 15, batches_ = 1, save_every_ = 0, rank_timeout_ = 20, message_timeout_ = 600;
   uint64_t seed_ = 0;

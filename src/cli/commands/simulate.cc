@@ -94,41 +94,39 @@ class SimulateCommand : public Command {
     } else {
       PW_ASSIGN(subject, FromGraph());
     }
-    const Graph& graph = subject.inputs.graph.graph;
-    const Cluster& cluster = subject.inputs.cluster.cluster;
-    const SimGraph sim_graph = BuildSimGraph(graph, cluster, subject.inputs.costs);
-    PW_RETURN_IF_ERROR(CheckPlacementLegal(sim_graph, graph, cluster, subject.placement)
-                           .InFile(subject.placement_file));
+    const Inputs& inputs = *subject.of.inputs;
+    const Graph& graph = inputs.graph.graph;
+    const Cluster& cluster = inputs.cluster.cluster;
+    const Placement& placement = subject.of.step.placement;
+    const SimGraph sim_graph = BuildSimGraph(graph, cluster, inputs.costs);
+    subject.of.step.sim_graph = &sim_graph;
+    PW_RETURN_IF_ERROR(
+        CheckPlacementLegal(sim_graph, graph, cluster, placement).InFile(subject.placement_file));
     if (sim_ == kPlaceto) {
       placeto_.graph = graph.name();
       placeto_.cluster = cluster.name();
       placeto_.schedule = schedule_;
-      PW_RETURN_IF_ERROR(
-          ReportPlaceto(MakePlacetoCase(sim_graph, graph, cluster, subject.placement), placeto_,
-                        context.console));
+      PW_RETURN_IF_ERROR(ReportPlaceto(MakePlacetoCase(sim_graph, graph, cluster, placement),
+                                       placeto_, context.console));
       return 0;
     }
-    if (subject.inputs.policy == SchedulingPolicy::kProgram) {
+    if (inputs.policy == SchedulingPolicy::kProgram) {
       PW_RETURN_IF_ERROR(CheckProgramOrder(sim_graph, graph).InFile(input_.graph));
     }
     Simulator simulator(sim_graph);
-    SimOptions options = {subject.inputs.policy, true, true};
-    options.sequences = &subject.inputs.sequences;
-    const SimResult& result = simulator.Run(subject.placement, options);
+    SimOptions options = {inputs.policy, true, true};
+    options.sequences = &inputs.sequences;
+    const SimResult& result = simulator.Run(placement, options);
     if (result.stuck.valid()) {
-      Error error = SequenceDeadlock(graph, cluster, subject.placement, result.stuck);
+      Error error = SequenceDeadlock(graph, cluster, placement, result.stuck);
       error.file = subject.placement_file;
       return error;
     }
-    PW_RETURN_IF_ERROR(CheckNotSaturated(sim_graph, graph, cluster, subject.placement, result)
-                           .InFile(input_.graph));
-    if (subject.distribution) {
-      subject.distribution->communication =
-          UseOfCommunication(graph, subject.inputs.costs, *result.schedule);
-    }
-    Analysis analysis = Analyze(subject.inputs, sim_graph, subject.placement, result, memory_);
-    analysis.strategy = StrategyOf(subject, *result.schedule);
-    PW_RETURN_IF_ERROR(DrawPictures(subject, sim_graph, analysis));
+    PW_RETURN_IF_ERROR(
+        CheckNotSaturated(sim_graph, graph, cluster, placement, result).InFile(input_.graph));
+    CompletePlan(result, subject);
+    const Analysis analysis = Analyze(subject.of, result, memory_);
+    PW_RETURN_IF_ERROR(WritePictures(pictures_, subject.of, analysis, subject.plan));
     ReportSimulation(subject, analysis, schedule_, context.console);
     return 0;
   }
@@ -230,35 +228,37 @@ class SimulateCommand : public Command {
     PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));
     // Behind the files: a change with a meaning is named first, the digest says only that there is one.
     PW_RETURN_IF_ERROR(CheckDigest(loaded.document).InFile(input_.graph));
-    SimulatedSubject subject;
-    if (loaded.plan.distribution) {
-      PW_ASSIGN(OriginalStep original, LoadOriginal(loaded, input_.graph, options));
-      subject.origin = std::move(original.origin);
-      subject.step_of_plan = std::make_unique<const OriginalStep>(std::move(original));
-      subject.original = &subject.step_of_plan->step();
-    }
-    subject.inputs.policy = loaded.plan.policy;
+    PW_ASSIGN(std::optional<OriginalStep> original, LoadOriginal(loaded, input_.graph, options));
+    Inputs inputs;
+    inputs.policy = loaded.plan.policy;
     if (app_.Given("--order")) {
-      PW_ASSIGN(subject.inputs.policy, ParseSchedulingPolicy(input_.order));
+      PW_ASSIGN(inputs.policy, ParseSchedulingPolicy(input_.order));
     }
     if (app_.Given("--precision")) {
       return MakeError(ErrorCode::kUsage,
                        "--precision cannot be used with a plan, which has its costs", "",
                        "Leave --precision out, or give the graph.");
     }
-    PW_ASSIGN(subject.inputs.precision, ParseFloatPrecision(loaded.plan.precision));
-    subject.inputs.graph = std::move(loaded.graph);
-    subject.inputs.cluster = std::move(loaded.cluster);
-    subject.inputs.costs = std::move(loaded.costs);
-    subject.inputs.plan_links = loaded.plan.links.size();
-    PW_ASSIGN(subject.placement, ResolvePlacement(loaded.plan.placement, subject.inputs.graph.graph,
-                                                  subject.inputs.cluster.cluster)
-                                     .InFile(input_.graph));
-    subject.placement_file = input_.graph;
-    subject.distribution = loaded.plan.distribution;
-    subject.inputs.distributed = loaded.plan.distribution.has_value();
+    PW_ASSIGN(inputs.precision, ParseFloatPrecision(loaded.plan.precision));
+    inputs.graph = std::move(loaded.graph);
+    inputs.cluster = std::move(loaded.cluster);
+    inputs.costs = std::move(loaded.costs);
+    inputs.plan_links = loaded.plan.links.size();
+    PW_ASSIGN(Placement placement,
+              ResolvePlacement(loaded.plan.placement, inputs.graph.graph, inputs.cluster.cluster)
+                  .InFile(input_.graph));
     // Under another order the plan's bound and producer would say nothing about what is shown.
-    if (subject.inputs.policy == loaded.plan.policy) subject.plan = std::move(loaded.plan);
+    const bool same = inputs.policy == loaded.plan.policy;
+    SimulatedSubject subject = SubjectOf(std::move(inputs), std::move(placement), input_.graph);
+    StepOfPlan& step = subject.of.step;
+    step.space = loaded.plan.space;
+    step.distribution = loaded.plan.distribution;
+    if (original) {
+      step.origin = std::move(original->origin);
+      subject.step_of_plan = std::make_unique<const OriginalStep>(*std::move(original));
+      step.original = &subject.step_of_plan->step();
+    }
+    if (same) subject.plan = std::move(loaded.plan);
     return subject;
   }
 
@@ -275,28 +275,21 @@ class SimulateCommand : public Command {
     SimulatedSubject subject;
     subject.whole = std::make_unique<const Inputs>(std::move(inputs));
     PW_ASSIGN(subject.problem, MakeLayoutProblem(input_, space_, *subject.whole));
-    PW_ASSIGN(PlanSession::Compiled compiled,
-              CompileStated(*subject.problem, spec).InFile(space_.layouts));
-    PW_ASSIGN(DistributedInputs distributed,
-              Distribute(*subject.whole, *subject.problem, std::move(compiled)));
-    subject.original = &subject.problem->graph;
-    subject.origin = std::move(distributed.origin);
-    subject.inputs = std::move(distributed.inputs);
-    subject.placement = std::move(distributed.placement);
+    PW_ASSIGN(StepOfPlan step, StepOfLayouts(*subject.problem, spec).InFile(space_.layouts));
+    PW_ASSIGN(subject.of, InputsOf(*subject.whole, std::move(step)));
     subject.placement_file = space_.layouts;
-    subject.distribution = std::move(distributed.distribution);
     return subject;
   }
 
   Result<SimulatedSubject> FromGraph() const {
-    SimulatedSubject subject;
-    PW_ASSIGN(subject.inputs, LoadInputs(input_));
-    std::optional<NamedPlacement> named = std::move(subject.inputs.graph.placement);
-    NamedSequences sequences = std::move(subject.inputs.graph.sequences);
-    subject.placement_file = placement_.empty() ? input_.graph : placement_;
+    PW_ASSIGN(Inputs inputs, LoadInputs(input_));
+    const Graph& graph = inputs.graph.graph;
+    const Cluster& cluster = inputs.cluster.cluster;
+    std::optional<NamedPlacement> named = std::move(inputs.graph.placement);
+    NamedSequences sequences = std::move(inputs.graph.sequences);
+    const std::string& file = placement_.empty() ? input_.graph : placement_;
     if (!placement_.empty()) {
-      PW_ASSIGN(LoadedPlacement loaded,
-                LoadPlacement(placement_, subject.inputs.graph, subject.inputs.cluster.cluster));
+      PW_ASSIGN(LoadedPlacement loaded, LoadPlacement(placement_, inputs.graph, cluster));
       named = std::move(loaded.placement);
       sequences = std::move(loaded.sequences);
     }
@@ -306,42 +299,37 @@ class SimulateCommand : public Command {
           "--placement FILE is missing: " + input_.graph + " does not say where its ops run", "",
           "Give a plan or a JSON map from op to device.");
     }
-    PW_ASSIGN(subject.placement,
-              ResolvePlacement(*named, subject.inputs.graph.graph, subject.inputs.cluster.cluster)
-                  .InFile(subject.placement_file));
-    PW_ASSIGN(subject.inputs.sequences,
-              ResolveSequences(sequences, subject.inputs.graph.graph,
-                               subject.inputs.cluster.cluster, subject.placement)
-                  .InFile(subject.placement_file));
+    PW_ASSIGN(Placement placement, ResolvePlacement(*named, graph, cluster).InFile(file));
+    PW_ASSIGN(inputs.sequences,
+              ResolveSequences(sequences, graph, cluster, placement).InFile(file));
+    return SubjectOf(std::move(inputs), std::move(placement), file);
+  }
+
+  // Every op is an instance of itself.
+  static SimulatedSubject SubjectOf(Inputs inputs, Placement placement, std::string file) {
+    auto own = std::make_unique<const Inputs>(std::move(inputs));
+    SimulatedSubject subject;
+    subject.of.step = StepOfWholeOps(own->graph.graph, own->costs, nullptr, std::move(placement));
+    subject.of.inputs = own.get();
+    subject.of.own = std::move(own);
+    subject.placement_file = std::move(file);
     return subject;
   }
 
-  Status DrawPictures(const SimulatedSubject& subject, const SimGraph& sim_graph,
-                      const Analysis& analysis) const {
-    const SimResult& result = analysis.result;
-    Plan plan = subject.plan;
-    plan.policy = subject.inputs.policy;
-    plan.samples = subject.inputs.graph.graph.batch();
-    if (subject.distribution) {
-      plan.space = PlanSpace::kReplicated;
-      plan.distribution = subject.distribution;
-      plan.distribution->communication =
-          UseOfCommunication(subject.inputs.graph.graph, subject.inputs.costs, *result.schedule);
-    }
-    plan.graph_name = subject.inputs.graph.graph.name();
-    plan.cluster_name = subject.inputs.cluster.cluster.name();
+  static void CompletePlan(const SimResult& result, SimulatedSubject& subject) {
+    const StepOfPlan& step = subject.of.step;
+    const Inputs& inputs = *subject.of.inputs;
+    Plan& plan = subject.plan;
+    plan.policy = inputs.policy;
+    plan.samples = step.graph->batch();
+    plan.space = step.space;
+    plan.distribution = step.distribution;
+    plan.communication = UseOfCommunication(*step.graph, inputs.costs, *result.schedule);
+    plan.graph_name = step.graph->name();
+    plan.cluster_name = inputs.cluster.cluster.name();
     plan.feasible = result.feasible;
     plan.step_time = result.step_time;
-    plan.devices = UseOfDevices(result, subject.inputs.cluster.cluster);
-    return WritePictures(pictures_, subject.inputs, sim_graph, subject.placement, analysis, plan);
-  }
-
-  static StrategyReport StrategyOf(const SimulatedSubject& subject, const Schedule& schedule) {
-    if (!subject.distribution) {
-      return StrategyOfPlaced(subject.inputs, subject.placement, schedule);
-    }
-    return StrategyOfCompiled(subject.inputs, subject.placement, schedule, *subject.original,
-                              subject.origin, subject.distribution->spec);
+    plan.devices = UseOfDevices(result, inputs.cluster.cluster);
   }
 
   InputOptions input_;

@@ -8,32 +8,20 @@
 #include "base/text.h"
 #include "cli/request/assumptions.h"
 #include "cli/request/result_json.h"
-#include "cli/request/strategy.h"
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
-#include "report/distribution_report.h"
 #include "report/plan_report.h"
 #include "report/table.h"
 #include "sim/communication_use.h"
-#include "sim/device_use.h"
 
 namespace placewright {
 namespace {
 
-// As far as a distribution and the samples per second are said by it.
-Plan PlanOfSimulated(const SimulatedSubject& subject, const SimResult& result) {
-  Plan plan;
-  plan.space = subject.distribution ? PlanSpace::kReplicated : PlanSpace::kPlaced;
-  plan.step_time = result.step_time;
-  plan.distribution = subject.distribution;
-  plan.samples = subject.inputs.graph.graph.batch();
-  return plan;
-}
-
 void PrintSimulationJson(const SimulatedSubject& subject, const Analysis& analysis,
                          bool with_schedule, Console& console) {
   const SimResult& result = analysis.result;
-  const Inputs& inputs = subject.inputs;
+  const Inputs& inputs = *subject.of.inputs;
+  const Placement& placement = subject.of.step.placement;
   Json object;
   object["schema"] = "placewright.simulate/1";
   object["graph"] = inputs.graph.graph.name();
@@ -41,14 +29,13 @@ void PrintSimulationJson(const SimulatedSubject& subject, const Analysis& analys
   object["order"] = ToString(inputs.policy);
   object["feasible"] = result.feasible;
   object["step_time_ns"] = result.step_time.count;
-  AddSamplesPerSecond(PlanOfSimulated(subject, result), &object);
-  if (subject.distribution) {
-    AddDistribution(PlanOfSimulated(subject, result), &object);
-    AddCommunicationTime(TimeOfCommunication(inputs.graph.graph, *result.schedule), &object);
-  }
+  AddSamplesPerSecond(subject.plan, &object);
+  AddDistribution(subject.plan, &object);
+  AddCommunicationTime(subject.plan, TimeOfCommunication(inputs.graph.graph, *result.schedule),
+                       &object);
   object["over_bytes"] = result.TotalOver().count;
-  object["devices"] = DevicesToJson(UseOfDevices(result, inputs.cluster.cluster));
-  object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, subject.placement));
+  object["devices"] = DevicesToJson(subject.plan.devices);
+  object["cost_sources"] = CostSourcesToJson(SharesOf(inputs.costs, placement));
   object["unknown_types"] = UnknownTypes(inputs.graph.graph);
   AddAssumedShapes(inputs.graph, &object);
   AddNotes(inputs, &object);
@@ -56,8 +43,8 @@ void PrintSimulationJson(const SimulatedSubject& subject, const Analysis& analys
   AddAnalysis(analysis, cluster, &object);
   object["peaks"] = PeaksToJson(analysis, cluster);
   if (with_schedule) {
-    Json schedule = Json::parse(
-        FormatSchedule(*result.schedule, inputs.graph.graph, cluster, subject.placement));
+    Json schedule =
+        Json::parse(FormatSchedule(*result.schedule, inputs.graph.graph, cluster, placement));
     object["ops"] = std::move(schedule["ops"]);
     object["transfers"] = std::move(schedule["transfers"]);
     if (schedule.contains("collectives")) {
@@ -111,35 +98,33 @@ void PrintSimulationText(const SimulatedSubject& subject, const Analysis& analys
                          bool with_schedule, Console& console) {
   const SimResult& result = analysis.result;
   const Style& style = console.style();
-  const Cluster& cluster = subject.inputs.cluster.cluster;
-  const Graph& graph = subject.inputs.graph.graph;
-  const std::string throughput = DescribeThroughput(PlanOfSimulated(subject, result));
+  const Inputs& inputs = *subject.of.inputs;
+  const Cluster& cluster = inputs.cluster.cluster;
+  const Graph& graph = inputs.graph.graph;
+  const Placement& placement = subject.of.step.placement;
+  const std::string throughput = DescribeThroughput(subject.plan);
   console.Print(fmt::format("{} on {}: {}, step time {}{}\n", Printable(graph.name()),
                             Printable(cluster.name()),
                             result.feasible ? Paint("fits", Tone::kGood, style)
                                             : Paint("does not fit", Tone::kBad, style),
                             Paint(FormatNanos(result.step_time), Tone::kStrong, style),
                             throughput.empty() ? "" : ", " + throughput));
-  const CostShares shares = SharesOf(subject.inputs.costs, subject.placement);
+  const CostShares shares = SharesOf(inputs.costs, placement);
   console.Print("costs: " + RenderCostSources(shares) + "\n" +
                 RenderUnknownTypes(UnknownTypes(graph)));
-  for (const std::string& line : DescribeAssumptions(subject.inputs)) {
+  for (const std::string& line : DescribeAssumptions(inputs)) {
     console.Print(Wrap(line + "\n", style));
   }
   console.Print("\n");
-  const std::string modules = RenderModuleTable(analysis, subject.distribution, cluster, style);
+  const std::string modules = RenderModuleTable(analysis, subject.plan, cluster, style);
   if (!modules.empty()) console.Print(modules + "\n");
-  console.Print(RenderDevices(UseOfDevices(result, cluster), style));
+  console.Print(RenderDevices(subject.plan.devices, style));
   if (analysis.gpu_use) {
     console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
   }
-  if (subject.distribution) {
-    console.Print("\n" + RenderDistribution(PlanOfSimulated(subject, result), *result.schedule,
-                                            graph, analysis.strategy.rows.empty(), style));
-  }
+  console.Print(RenderCommunication(analysis, subject.plan, graph, style));
   console.Print("\n" + Explain(analysis, cluster, style));
-  if (with_schedule)
-    PrintSimulatedSchedule(*result.schedule, subject.placement, graph, cluster, console);
+  if (with_schedule) PrintSimulatedSchedule(*result.schedule, placement, graph, cluster, console);
 }
 
 }  // namespace

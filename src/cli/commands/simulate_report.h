@@ -3,31 +3,24 @@
 #define PLACEWRIGHT_CLI_COMMANDS_SIMULATE_REPORT_H_
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "cli/request/analysis.h"
 #include "cli/request/distributed.h"
-#include "cli/request/inputs.h"
 #include "cli/terminal/console.h"
-#include "plan/placement.h"
 #include "plan/plan.h"
 
 namespace placewright {
 
 // Everything that one simulation needs, whichever files it came from.
 struct SimulatedSubject {
-  Inputs inputs;
-  Placement placement;
+  StepInputs of;
   std::string placement_file;
-  Plan plan;  // where it came from a plan: its bound and who found it
-  std::optional<Distribution> distribution;  // where ops are split or copied
-  // What the compiled step is of, if it is one.
+  Plan plan;  // where it came from a plan, its bound and who found it; simulating adds all else
+  // What a compiled step is of.
   std::unique_ptr<const Inputs> whole;
   std::unique_ptr<const LayoutProblem> problem;
   std::unique_ptr<const OriginalStep> step_of_plan;
-  const Graph* original = nullptr;  // in one of these
-  IdVector<OpId, OpId> origin;
 };
 
 // Prints the simulation as text or JSON, as the console says. `schedule`: also start and end of every

@@ -39,7 +39,6 @@ std::string RenderSettings(const LearnedAlgorithm& algorithm, const Style& style
 
 void PrintAlgorithm(const Planner& planner, Console& console) {
   const LearnedAlgorithm* const learned = FindLearnedAlgorithm(planner.name());
-  const bool whole = planner.space() == PlanSpace::kPlaced;
   const bool either = dynamic_cast<const SearchOfEitherSpace*>(&planner) != nullptr;
   const bool all = planner.name() == "auto";
   if (console.json) {
@@ -56,7 +55,7 @@ void PrintAlgorithm(const Planner& planner, Console& console) {
   }
   console.Print(Paint(planner.name(), Tone::kStrong, console.style()) + "\n");
   console.Print(fmt::format("  meaning   {}\n", planner.description()));
-  std::string plans = whole ? "every op whole, on one device" : "ops split and copied over devices";
+  std::string plans(WordsOf(planner.space()).how);
   if (all) plans = "of all algorithms that it runs";
   if (either) plans += "; with --space replicated split and copied ones, too";
   console.Print("  plans     " + plans + "\n");

@@ -1,6 +1,7 @@
 #include "cli/request/analysis.h"
 
 #include "cli/request/result_json.h"
+#include "report/distribution_report.h"
 
 namespace placewright {
 namespace {
@@ -9,13 +10,16 @@ constexpr size_t kMaxReasons = 5;
 
 }  // namespace
 
-Analysis Analyze(const Inputs& inputs, const SimGraph& sim_graph, const Placement& placement,
-                 SimResult result, bool all_devices) {
-  const Graph& graph = inputs.graph.graph;
+Analysis Analyze(const StepInputs& of, SimResult result, bool all_devices) {
+  const Inputs& inputs = *of.inputs;
+  const Graph& graph = *of.step.graph;
+  const SimGraph& sim_graph = *of.step.sim_graph;
+  const Placement& placement = of.step.placement;
   const Cluster& cluster = inputs.cluster.cluster;
   Analysis analysis;
   analysis.layers = LayersByDevice(graph, placement, *result.schedule);
-  if (!inputs.distributed) analysis.gpu_use = FindIdleGpus(result, graph, cluster);
+  analysis.strategy = StrategyOf(of, *result.schedule);
+  if (of.step.space == PlanSpace::kPlaced) analysis.gpu_use = FindIdleGpus(result, graph, cluster);
   analysis.bottlenecks = FindBottlenecks(sim_graph, graph, cluster, placement, *result.schedule);
   const DeviceId fullest = FullestDevice(result, cluster);
   for (DeviceId device : cluster.devices()) {
@@ -38,15 +42,28 @@ std::string Explain(const Analysis& analysis, const Cluster& cluster, const Styl
   return text;
 }
 
-std::string RenderModuleTable(const Analysis& analysis,
-                              const std::optional<Distribution>& distribution,
-                              const Cluster& cluster, const Style& style) {
-  if (!distribution) return RenderLayers(analysis.layers, cluster, style);
+std::string RenderModuleTable(const Analysis& analysis, const Plan& plan, const Cluster& cluster,
+                              const Style& style) {
+  if (plan.space == PlanSpace::kPlaced) return RenderLayers(analysis.layers, cluster, style);
   const std::string table =
-      RenderStrategy(analysis.strategy.rows, cluster, distribution->spec.switches.fusion, style);
+      RenderStrategy(analysis.strategy.rows, cluster, plan.distribution.switches.fusion, style);
   const std::string copies = DescribeCopies(analysis.strategy.copied, cluster);
   if (table.empty()) return copies;
   return table + Wrap(DescribeAverages(analysis.strategy.averages) + "\n", style) + copies;
+}
+
+void AddModules(const Analysis& analysis, PlanPage& page) {
+  page.layers = analysis.layers;
+  if (page.plan.space == PlanSpace::kPlaced) return;
+  page.strategy = analysis.strategy.rows;
+  page.averages = DescribeAverages(analysis.strategy.averages);
+}
+
+std::string RenderCommunication(const Analysis& analysis, const Plan& plan, const Graph& step,
+                                const Style& style) {
+  if (plan.space == PlanSpace::kPlaced) return "";
+  return "\n" + RenderDistribution(plan, *analysis.result.schedule, step,
+                                   analysis.strategy.rows.empty(), style);
 }
 
 void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object) {

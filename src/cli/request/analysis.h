@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "cli/request/inputs.h"
+#include "cli/request/distributed.h"
 #include "cli/request/strategy.h"
 #include "formats/text/json.h"
 #include "plan/plan.h"
 #include "report/explanation.h"
 #include "report/gpu_use.h"
 #include "report/layer_table.h"
+#include "report/page/plan_page.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -25,22 +26,27 @@ struct Analysis {
   Bottlenecks bottlenecks;
   // The fullest device, or every device that holds anything, in the cluster's order.
   std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
-  StrategyReport strategy{};  // the caller fills it in (cli/request/strategy.h)
+  StrategyReport strategy;
 };
 
 // `result` was recorded with schedule and feedback. Cost: two simulations for each device in
 // `peaks`.
-Analysis Analyze(const Inputs& inputs, const SimGraph& sim_graph, const Placement& placement,
-                 SimResult result, bool all_devices);
+Analysis Analyze(const StepInputs& of, SimResult result, bool all_devices);
 
 // For people: why the step is not faster, and what fills devices.
 std::string Explain(const Analysis& analysis, const Cluster& cluster, const Style& style);
 
 // The step by module: where ops are split or copied how they are computed and synchronised, else which devices
 // they run on. An empty text without modules.
-std::string RenderModuleTable(const Analysis& analysis,
-                              const std::optional<Distribution>& distribution,
-                              const Cluster& cluster, const Style& style);
+std::string RenderModuleTable(const Analysis& analysis, const Plan& plan, const Cluster& cluster,
+                              const Style& style);
+
+// The same for the page of a plan.
+void AddModules(const Analysis& analysis, PlanPage& page);
+
+// Where ops are split or copied what moves between devices, and their layouts where no modules say them.
+std::string RenderCommunication(const Analysis& analysis, const Plan& plan, const Graph& step,
+                                const Style& style);
 
 // Adds `layers`, `strategy`, `strategy_averages`, `gpu_use`, `links` and `reasons`, and to each element of `devices`, which is
 // there, its idle times.

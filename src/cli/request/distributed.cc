@@ -9,8 +9,6 @@
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
 #include "formats/text/file.h"
-#include "planning/replay.h"
-#include "sim/communication_use.h"
 
 namespace placewright {
 namespace {
@@ -74,9 +72,8 @@ Result<SfbMode> ParseSfb(const SpaceOptions& options) {
                    "", "It is none, cut or paper.");
 }
 
-bool MaySplit(const SpaceOptions* space, const Inputs& inputs) {
-  if (space == nullptr) return false;
-  if (!space->where_proven) return true;
+bool MaySplit(const SpaceOptions& space, const Inputs& inputs) {
+  if (space.splitting != SpaceOptions::Splitting::kWhereProven) return space.MaySplit();
   return !StatesTimes(inputs) && SplitsByDefault(inputs.graph.graph, inputs.cluster.cluster);
 }
 
@@ -89,6 +86,82 @@ Result<PlanSpace> ParseSpace(const SpaceOptions& options) {
                    "--space \"" + Printable(options.space) + "\" is unknown" +
                        DidYouMean(options.space, {"placed", "replicated"}),
                    "", "The spaces are placed and replicated.");
+}
+
+namespace {
+
+// Whether the plan to start from does. What is wrong with it is said later.
+bool InitialSplits(const std::string& initial) {
+  if (initial.empty()) return false;
+  const Result<bool> is_plan = IsPlan(initial);
+  if (!is_plan.ok() || !is_plan.value()) return false;
+  const Result<Plan> plan = LoadPlan(initial);
+  return plan.ok() && plan.value().space != PlanSpace::kPlaced;
+}
+
+// Nothing that is given is of placements alone.
+bool SearchesAnything(const SpaceRequest& request) {
+  if (request.asked.name() != "auto" || request.measured) return false;
+  for (const char* option : {"--space", "--init", "--expert", "--policy", "--set"}) {
+    if (request.app.Given(option)) return false;
+  }
+  return true;
+}
+
+// Errors: kUsage where --layouts is given with what it leaves no meaning.
+Status CheckLayoutsAlone(const CommandLine& app) {
+  for (const char* option :
+       {"--algo", "--init", "--expert", "--policy", "--set", "--pin", "--forbid", "--colocate",
+        "--colocate-each", "--measured", "--units"}) {
+    if (!app.Given(option)) continue;
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} cannot be used with --layouts, which says where everything runs", option),
+        "", fmt::format("Leave {} out.", option));
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Status SettleSpace(const SpaceRequest& request, SpaceOptions& options) {
+  PW_ASSIGN(const PlanSpace space, ParseSpace(options));
+  const bool forbidden = request.app.Given("--space") && space == PlanSpace::kPlaced;
+  const bool layouts = !options.layouts.empty(), initial = InitialSplits(request.initial);
+  const bool replicates = request.asked.space() != PlanSpace::kPlaced;
+  if (replicates && forbidden) {
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} splits ops, which --space placed forbids", request.asked.name()), "",
+        "Leave --space out, or give --space replicated.");
+  }
+  if (layouts && forbidden) {
+    return MakeError(ErrorCode::kUsage,
+                     "--layouts splits or copies ops, which --space placed forbids", "",
+                     "Leave one of the two out.");
+  }
+  if (initial && forbidden) {
+    return MakeError(ErrorCode::kUsage,
+                     "--init is a plan that splits or copies ops, which --space placed forbids", "",
+                     "Leave --space out.");
+  }
+  using Splitting = SpaceOptions::Splitting;
+  if (replicates || initial || layouts || space == PlanSpace::kReplicated) {
+    options.splitting = Splitting::kYes;
+  } else if (SearchesAnything(request)) {
+    options.splitting = Splitting::kWhereProven;
+  }
+  for (const char* option : {"--batch-norm", "--sfb", "--units"}) {
+    if (options.MaySplit() || !request.app.Given(option)) continue;
+    return MakeError(ErrorCode::kUsage, fmt::format("{} is of plans that split ops", option), "",
+                     "Give --space replicated or --layouts with it.");
+  }
+  if (layouts) PW_RETURN_IF_ERROR(CheckLayoutsAlone(request.app));
+  if (options.splitting == Splitting::kYes && request.measured) {
+    return MakeError(ErrorCode::kUsage, "--measured executes placements of whole ops alone", "",
+                     "Leave --measured out, or give --space placed.");
+  }
+  return Ok();
 }
 
 Result<CostOptions> CostsOfParts(const InputOptions& input, const Inputs& inputs) {
@@ -114,39 +187,41 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
   return MakeLayouts(inputs.graph.graph, inputs.cluster.cluster, costs, inputs.policy, wishes);
 }
 
-Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
-                                     PlanSession::Compiled made) {
-  CompiledStep& compiled = *made.step;
-  DistributedInputs distributed;
-  PW_ASSIGN(distributed.step, FormatAtenStep(compiled.step, problem.graph, inputs.cluster.cluster));
-  Inputs& of_step = distributed.inputs;
-  of_step.graph.path = inputs.graph.path;
-  of_step.graph.sha256 = inputs.graph.sha256;
-  of_step.graph.format = inputs.graph.format;
-  of_step.graph.notes = inputs.graph.notes;
-  of_step.graph.assumed_shapes = inputs.graph.assumed_shapes;
-  of_step.graph.assumed_dimensions = inputs.graph.assumed_dimensions;
-  of_step.graph.graph = std::move(compiled.step.graph);
-  of_step.cluster = inputs.cluster;
-  of_step.costs = std::move(compiled.costs);
-  of_step.cost_report = std::move(compiled.report);
-  of_step.cost_store = inputs.cost_store;
-  of_step.links = inputs.links;
-  of_step.plan_links = inputs.plan_links;
-  of_step.policy = inputs.policy;
-  of_step.precision = inputs.precision;
-  of_step.dimensions = inputs.dimensions;
-  distributed.placement = std::move(compiled.step.placement);
-  distributed.origin = std::move(compiled.step.origin);
-  distributed.sim_graph = std::move(compiled.sim_graph);
-  distributed.distribution = std::move(made.distribution);
-  of_step.distributed = true;
-  return distributed;
+Result<StepInputs> InputsOf(const Inputs& inputs, StepOfPlan step) {
+  if (step.compiled == nullptr) return StepInputs{std::move(step), &inputs};
+  CompiledStep& compiled = *step.compiled;
+  StepInputs made;
+  PW_ASSIGN(made.file, FormatAtenStep(compiled.step, *step.original, inputs.cluster.cluster));
+  auto of_step = std::make_unique<Inputs>();
+  of_step->graph.path = inputs.graph.path;
+  of_step->graph.sha256 = inputs.graph.sha256;
+  of_step->graph.format = inputs.graph.format;
+  of_step->graph.notes = inputs.graph.notes;
+  of_step->graph.assumed_shapes = inputs.graph.assumed_shapes;
+  of_step->graph.assumed_dimensions = inputs.graph.assumed_dimensions;
+  of_step->graph.graph = std::move(compiled.step.graph);
+  of_step->cluster = inputs.cluster;
+  of_step->costs = std::move(compiled.costs);
+  of_step->cost_report = std::move(compiled.report);
+  of_step->cost_store = inputs.cost_store;
+  of_step->links = inputs.links;
+  of_step->plan_links = inputs.plan_links;
+  of_step->policy = inputs.policy;
+  of_step->precision = inputs.precision;
+  of_step->dimensions = inputs.dimensions;
+  step.graph = &of_step->graph.graph;
+  step.costs = &of_step->costs;
+  made.step = std::move(step);
+  made.inputs = of_step.get();
+  made.own = std::move(of_step);
+  return made;
 }
 
-Result<OriginalStep> LoadOriginal(const PlanInputs& loaded, const std::string& plan_path,
-                                  const PlanInputOptions& options) {
+Result<std::optional<OriginalStep>> LoadOriginal(const PlanInputs& loaded,
+                                                 const std::string& plan_path,
+                                                 const PlanInputOptions& options) {
   const Plan& plan = loaded.plan;
+  if (plan.space == PlanSpace::kPlaced) return std::optional<OriginalStep>();
   const std::vector<std::string> files = FilesOf(plan, plan_path);
   GraphInputOptions graph_options;
   if (plan.batch_option > 0) graph_options.batch = plan.batch_option;
@@ -160,13 +235,7 @@ Result<OriginalStep> LoadOriginal(const PlanInputs& loaded, const std::string& p
             ReadAtenStep(text, original.step(), loaded.cluster.cluster).InFile(files.back()));
   original.pieces = std::move(step.inputs);
   original.origin = std::move(step.origin);
-  return original;
-}
-
-Result<SimResult> Simulate(const DistributedInputs& distributed) {
-  const Inputs& inputs = distributed.inputs;
-  return Replay(distributed.sim_graph, inputs.graph.graph, inputs.cluster.cluster,
-                distributed.placement, inputs.policy);
+  return std::optional(std::move(original));
 }
 
 }  // namespace placewright

@@ -29,8 +29,9 @@ struct SpaceOptions {
   std::string layouts;  // a file, or empty
   std::string sfb = "none";
   int units = kTagParts;
-  // Nothing was asked for: ops may be split where the batch is proven to follow.
-  bool where_proven = false;
+  // Whether plans may split or copy ops; where nothing was asked for, if the batch is proven to follow.
+  enum class Splitting { kNo, kWhereProven, kYes } splitting = Splitting::kNo;
+  bool MaySplit() const { return splitting != Splitting::kNo; }  // some steps
 };
 // --layouts and, with `search`, --space, --batch-norm and --units.
 void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search);
@@ -38,9 +39,9 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search);
 void AddSfbOption(CommandLine app, SpaceOptions* options);
 // Errors: kUsage with near names.
 Result<SfbMode> ParseSfb(const SpaceOptions& options);
-// Whether a plan may split or copy ops of the step: not without `space`; where that asks for it; and else where it is
-// proven how the step follows its batch, the cost model knows parts of its ops, and there are several devices.
-bool MaySplit(const SpaceOptions* space, const Inputs& inputs);
+// Whether a plan may split or copy ops of the step: where nothing was asked for if it is proven how the step follows its
+// batch, the cost model knows parts of its ops, and there are several devices.
+bool MaySplit(const SpaceOptions& space, const Inputs& inputs);
 // Said where that is so though nothing was asked for.
 inline constexpr std::string_view kMayBeSplit =
     "ops may be split and copied, as the batch is proven to follow (--space placed: whole ops "
@@ -48,6 +49,17 @@ inline constexpr std::string_view kMayBeSplit =
 
 // Errors: kUsage with near names.
 Result<PlanSpace> ParseSpace(const SpaceOptions& options);
+
+// What `plan` is asked for, as far as it says whether ops may be split.
+struct SpaceRequest {
+  const CommandLine& app;
+  const Planner& asked;
+  const std::string& initial;  // --init
+  bool measured = false;
+};
+// Sets `splitting`: an algorithm or a plan to start from that splits ops is permission enough. Errors: kUsage (what
+// excludes one another).
+Status SettleSpace(const SpaceRequest& request, SpaceOptions& options);
 
 // How parts of ops cost what they do. Errors: kUsage (a file that states its own times: those of parts of ops are not
 // known), those of the cost store.
@@ -61,20 +73,16 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
                                                          const SpaceOptions& options,
                                                          const Inputs& inputs);
 
-// The compiled step, as what is simulated, drawn and written in the place of a placed graph.
-struct DistributedInputs {
-  Inputs inputs;  // with the name, path and hash of the original's file
-  Placement placement;
-  SimGraph sim_graph;
-  Distribution distribution;      // without communication, which a schedule says
-  std::string step;               // the file of the compiled step
-  IdVector<OpId, OpId> origin{};  // as in DistributedStep, of LayoutProblem::graph
+// A step as what is simulated, drawn and reported, whatever its plan does with ops.
+struct StepInputs {
+  StepOfPlan step;
+  // Of a compiled step with the name, path and hash of the original's file; `own`, or somebody else's.
+  const Inputs* inputs = nullptr;
+  std::unique_ptr<const Inputs> own{};
+  std::string file{};  // the text of a compiled step's file
 };
-// Of the step nothing is left.
-Result<DistributedInputs> Distribute(const Inputs& inputs, const LayoutProblem& problem,
-                                     PlanSession::Compiled compiled);
-// Simulated with schedule and feedback. Errors: kTooLarge.
-Result<SimResult> Simulate(const DistributedInputs& distributed);
+// `inputs`: of the graph that was planned. They and what the step points to outlive it.
+Result<StepInputs> InputsOf(const Inputs& inputs, StepOfPlan step);
 
 // What the step of a distributed plan was compiled of.
 struct OriginalStep {
@@ -85,9 +93,10 @@ struct OriginalStep {
 
   const Graph& step() const { return counted ? *counted : graph.graph; }
 };
-// Errors: those of the readers, kPlanMismatch.
-Result<OriginalStep> LoadOriginal(const PlanInputs& loaded, const std::string& plan_path,
-                                  const PlanInputOptions& options);
+// None of a plan of whole ops, whose graph is its own. Errors: those of the readers, kPlanMismatch.
+Result<std::optional<OriginalStep>> LoadOriginal(const PlanInputs& loaded,
+                                                 const std::string& plan_path,
+                                                 const PlanInputOptions& options);
 
 }  // namespace placewright
 

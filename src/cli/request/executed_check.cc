@@ -135,17 +135,15 @@ class Comparison {
 Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::string& plan_path,
                                             const PlanInputOptions& options) {
   PW_RETURN_IF_ERROR(CheckExecutable(plan.graph.graph));
-  if (plan.plan.distribution && plan.plan.distribution->spec.switches.local_batch_norm) {
+  if (plan.plan.distribution.switches.local_batch_norm) {
     return MakeError(ErrorCode::kField,
                      "its batch norms are local, so that its step is not that of one device",
                      "batch_norm", "Make the plan without --batch-norm local, or leave --run out.");
   }
-  std::optional<OriginalStep> original;
-  if (plan.plan.distribution) {
-    PW_ASSIGN(original, LoadOriginal(plan, plan_path, options));
-    PW_RETURN_IF_ERROR(CheckExecutable(original->step()));
-  }
-  PW_ASSIGN(const Graph whole, WithWideFloats(original ? original->step() : plan.graph.graph));
+  PW_ASSIGN(const std::optional<OriginalStep> original, LoadOriginal(plan, plan_path, options));
+  const Graph& of = original ? original->step() : plan.graph.graph;
+  PW_RETURN_IF_ERROR(CheckExecutable(of));
+  PW_ASSIGN(const Graph whole, WithWideFloats(of));
   PW_ASSIGN(const Graph step, WithWideFloats(plan.graph.graph));
   PW_ASSIGN(const Placement placement,
             ResolvePlacement(plan.plan.placement, step, plan.cluster.cluster));

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/request/plan_export.h"
 #include "cost/cost_model.h"
 #include "planning/quick_fit.h"
 #include "search/evaluation/group_placement.h"
@@ -48,7 +49,7 @@ Result<PlanInputs> WholeStep(const PlanInputs& plan, const std::string& plan_pat
                              const PlanInputOptions& options) {
   PlanInputs whole;
   whole.plan = plan.plan;
-  whole.plan.distribution.reset();
+  whole.plan.space = PlanSpace::kPlaced;
   whole.cluster = plan.cluster;
   GraphInputOptions of_graph;
   if (plan.plan.batch_option > 0) of_graph.batch = plan.plan.batch_option;
@@ -108,7 +109,7 @@ Error WithTriedRemedy(Error error, const ExportFormat& format, const PlanInputs&
                       const std::string& plan_path, const PlanInputOptions& options,
                       const StopToken& stop) {
   if (error.code != ErrorCode::kNotExpressible) return error;
-  const bool splits = plan.plan.distribution.has_value();
+  const bool splits = NeedsWholeOps(format, plan);
   std::vector<std::string> wanted = OptionsIn(error.remedy);
   if (wanted.empty() && !splits) return error;
   std::optional<PlanInputs> whole;

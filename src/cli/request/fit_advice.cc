@@ -28,8 +28,8 @@ PlannerOptions OptionsOf(const FitAdviceRequest& request) {
 // Plans that split ops, where whole ones alone were allowed.
 std::string SplitAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
   SpaceOptions space;
-  space.where_proven = true;
-  if (!MaySplit(&space, inputs)) return "";
+  space.splitting = SpaceOptions::Splitting::kWhereProven;
+  if (!MaySplit(space, inputs)) return "";
   const Result<Constraints> constraints = ParseConstraints(request.search);
   if (!constraints.ok() || !constraints.value().Empty()) return "";
   Result<Problem> problem =
@@ -49,14 +49,13 @@ std::string SplitAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
 
 // Plans of all algorithms, where one was asked for.
 std::string AlgorithmAdvice(const FitAdviceRequest& request) {
-  const bool given = !request.space->layouts.empty();
+  const bool given = !request.space.layouts.empty();
   if (request.asked.name() == "auto" && !given) return "";
   const Result<QuickFit> fit = FindFit(request.planning->problem(), nullptr, OptionsOf(request));
   if (!fit.ok() || !fit.value().fits) return "";
   const PlannerResult& plan = fit.value().plan;
   return fmt::format("; or {}--algo {}, which {}: it fits, {} a step",
-                     given ? "instead of --layouts " : "", plan.algorithm,
-                     plan.space == PlanSpace::kPlaced ? "places whole ops" : "splits ops otherwise",
+                     given ? "instead of --layouts " : "", plan.algorithm, WordsOf(plan.space).does,
                      FormatNanos(plan.step_time));
 }
 
@@ -93,7 +92,7 @@ std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   std::string text;
   const bool splits = request.planning != nullptr && request.planning->layouts() != nullptr;
   if (splits) text += AlgorithmAdvice(request);
-  if (!splits && request.space == nullptr) text += SplitAdvice(request, inputs);
+  if (!splits && !request.space.MaySplit()) text += SplitAdvice(request, inputs);
   text += BatchAdvice(request, inputs, console);
   console.Progress("");
   return request.stop.StopRequested() ? "" : text;

@@ -13,7 +13,7 @@ namespace placewright {
 struct FitAdviceRequest {
   const InputOptions& input;
   const SearchOptions& search;
-  const SpaceOptions* space;  // nullptr: ops are placed whole
+  const SpaceOptions& space;
   const Planner& asked;
   const Planning* planning;  // nullptr: it is proven that nothing fits, and there is none
   StopToken stop;

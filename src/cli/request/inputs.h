@@ -25,7 +25,6 @@ struct Inputs {
   Sequences sequences;  // of the placement that is looked at, if one was given with them
   FloatPrecision precision = FloatPrecision::kPyTorch;  // of modelled costs
   std::map<std::string, int64_t> dimensions;            // --dim
-  bool distributed = false;                             // the graph is a compiled step
 };
 
 // Errors: kUsage (no -c where the file carries no devices; options that a cost graph cannot take),

@@ -22,7 +22,7 @@ InputOptions At(const MaxBatchRequest& request, std::optional<int64_t> batch) {
   at.batch = batch;
   at.store.clear();  // trials leave nothing behind
   at.cluster_store.clear();
-  at.prove_batch = request.space != nullptr;
+  at.prove_batch = request.space.MaySplit();
   return at;
 }
 
@@ -60,7 +60,7 @@ class LoadedAtBatch : public ProblemAtBatch {
     PW_ASSIGN(made->problem_, BuildProblem(inputs.graph.graph, inputs.cluster.cluster, inputs.costs,
                                            constraints, inputs.policy));
     if (MaySplit(request.space, inputs)) {
-      PW_ASSIGN(made->layouts_, MakeLayoutProblem(at, *request.space, inputs));
+      PW_ASSIGN(made->layouts_, MakeLayoutProblem(at, request.space, inputs));
       made->problem_.layouts = made->layouts_.get();
     }
     return std::unique_ptr<ProblemAtBatch>(std::move(made));
@@ -98,9 +98,9 @@ Result<BatchTrialOptions> OptionsOf(const MaxBatchRequest& request, Console& con
   options.at_batch = [&request](int64_t batch) { return LoadedAtBatch::Load(request, batch); };
   options.asked = &request.asked;
   options.graph_file = request.input.graph;
-  if (request.space != nullptr && !request.space->layouts.empty()) {
-    PW_ASSIGN(options.layouts, ReadDistributionSpec(request.space->layouts));
-    options.layouts_file = request.space->layouts;
+  if (!request.space.layouts.empty()) {
+    PW_ASSIGN(options.layouts, ReadDistributionSpec(request.space.layouts));
+    options.layouts_file = request.space.layouts;
   }
   options.planning.threads = ThreadsOf(request.search);
   options.planning.seed = request.search.seed;

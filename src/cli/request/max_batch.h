@@ -21,8 +21,8 @@ namespace placewright {
 struct MaxBatchRequest {
   InputOptions input;  // without a batch
   const SearchOptions& search;
-  const SpaceOptions* space;  // nullptr: ops are placed whole
-  const Planner& asked;       // tried alone where it makes one plan
+  const SpaceOptions& space;
+  const Planner& asked;  // tried alone where it makes one plan
   StopToken stop;
 };
 

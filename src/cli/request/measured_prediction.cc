@@ -62,7 +62,7 @@ std::optional<MeasuredPrediction> MeasuredPrediction::OfPlan(const PlanInputs& l
                                                              Console& console) {
   const Plan& plan = loaded.plan;
   // Of collectives nothing is measured while others compute: such plans keep their own times.
-  if (plan.distribution) return std::nullopt;
+  if (plan.space != PlanSpace::kPlaced) return std::nullopt;
   if (!plan.cost_store || plan.cost_store->environments.empty() || plan.share_given > 0 ||
       plan.cost_profile != "default") {
     return std::nullopt;

@@ -36,19 +36,21 @@ std::vector<NamedFile> FilesOf(const PictureOptions& options) {
   return files;
 }
 
-Status WritePictures(const PictureOptions& options, const Inputs& inputs, const SimGraph& sim_graph,
-                     const Placement& placement, const Analysis& analysis, const Plan& plan,
-                     const std::vector<std::string>& notes) {
+Status WritePictures(const PictureOptions& options, const StepInputs& of, const Analysis& analysis,
+                     const Plan& plan, const std::vector<std::string>& notes) {
   if (options.svg.empty() && options.html.empty()) return Ok();
+  const Inputs& inputs = *of.inputs;
+  const Graph& step = *of.step.graph;
+  const Placement& placement = of.step.placement;
   const Schedule& schedule = *analysis.result.schedule;
-  const std::vector<MemoryCurve> memory = MemoryCurves(sim_graph, placement, schedule);
+  const std::vector<MemoryCurve> memory = MemoryCurves(*of.step.sim_graph, placement, schedule);
   std::string subtitle = fmt::format("{} a step", FormatNanos(plan.step_time));
   if (plan.lower_bound.value_or(Nanos()).count > 0) {
     subtitle += plan.feasible ? "; " + BoundVerdict(plan) : "; does not fit";
     subtitle += fmt::format(" (bound {})", FormatNanosLike(*plan.lower_bound, plan.step_time));
   }
   if (!plan.algorithm.empty()) subtitle += fmt::format("; found by {}", plan.algorithm);
-  TimelineInput timeline{inputs.graph.graph,
+  TimelineInput timeline{step,
                          inputs.cluster.cluster,
                          placement,
                          schedule,
@@ -58,21 +60,16 @@ Status WritePictures(const PictureOptions& options, const Inputs& inputs, const 
                          plan.lower_bound.value_or(Nanos()),
                          fmt::format("{} on {}", plan.graph_name, plan.cluster_name),
                          subtitle};
-  if (plan.bound_space != PlanSpace::kPlaced) timeline.bound_of = "plan that may split or copy ops";
+  timeline.bound_of = WordsOf(plan.bound_space).plan;
   if (!options.svg.empty()) {
     PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, RenderTimelineSvg(timeline)));
   }
   if (options.html.empty()) return Ok();
   const Cluster& cluster = inputs.cluster.cluster;
-  PlanPage page{plan, cluster, inputs.graph.graph, placement, schedule, memory, analysis.result};
-  page.layers = analysis.layers;
-  if (plan.distribution) {
-    page.strategy = analysis.strategy.rows;
-    page.averages = DescribeAverages(analysis.strategy.averages);
-    AddIfAny(DescribeCopies(analysis.strategy.copied, cluster), page.warnings);
-    if (plan.distribution->spec.switches.local_batch_norm)
-      page.warnings.emplace_back(kLocalBatchNorm);
-  }
+  PlanPage page{plan, cluster, step, placement, schedule, memory, analysis.result};
+  AddModules(analysis, page);
+  AddIfAny(DescribeCopies(analysis.strategy.copied, cluster), page.warnings);
+  if (plan.distribution.switches.local_batch_norm) page.warnings.emplace_back(kLocalBatchNorm);
   if (analysis.gpu_use) page.warnings.push_back(DescribeGpuUse(*analysis.gpu_use));
   page.notes = notes;
   for (std::string& line : DescribeAssumptions(inputs)) page.notes.push_back(std::move(line));

@@ -7,7 +7,6 @@
 
 #include "base/result.h"
 #include "cli/request/analysis.h"
-#include "cli/request/inputs.h"
 #include "cli/terminal/command_line.h"
 #include "cli/terminal/output_path.h"
 #include "plan/plan.h"
@@ -24,9 +23,8 @@ std::vector<NamedFile> FilesOf(const PictureOptions& options);
 
 // `plan` needs names, times and devices. `notes`: what the search or the reader says beside it, for the page. Errors:
 // kFileUnwritable.
-Status WritePictures(const PictureOptions& options, const Inputs& inputs, const SimGraph& sim_graph,
-                     const Placement& placement, const Analysis& analysis, const Plan& plan,
-                     const std::vector<std::string>& notes = {});
+Status WritePictures(const PictureOptions& options, const StepInputs& of, const Analysis& analysis,
+                     const Plan& plan, const std::vector<std::string>& notes = {});
 
 }  // namespace placewright
 

@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "cli/request/costgraph_export.h"
+#include "formats/aten/writer.h"
+#include "formats/text/file.h"
 #include "report/memory_curve.h"
 #include "report/trace/chrome_trace.h"
 #include "sim/placement_check.h"
@@ -59,13 +61,37 @@ Status WriteTrace(const PlanInputs& plan, const Placement& placement, const Text
 
 Status WriteExport(const ExportFormat& format, const PlanInputs& plan, const Placement& placement,
                    const TextSink& sink, std::vector<std::string>* notes) {
-  if (plan.plan.distribution && !format.distributed) {
+  if (NeedsWholeOps(format, plan)) {
     return MakeError(ErrorCode::kNotExpressible, "the plan splits or copies ops", "",
                      "Make a plan with --space placed.");
   }
   constexpr SimulatedWriters kSimulated{WriteTrace, WriteCostGraphPlan};
   const ExportWriter write = format.simulated ? kSimulated.*format.simulated : format.write;
   return write(plan, placement, sink, notes);
+}
+
+bool NeedsWholeOps(const ExportFormat& format, const PlanInputs& plan) {
+  return plan.plan.space != PlanSpace::kPlaced && !format.distributed;
+}
+
+Result<std::string> TextOfStep(const PlanInputs& plan, const std::string& plan_path) {
+  if (plan.plan.space != PlanSpace::kPlaced) return ReadFile(FilesOf(plan.plan, plan_path).back());
+  PW_ASSIGN(const Placement placement,
+            ResolvePlacement(plan.plan.placement, plan.graph.graph, plan.cluster.cluster)
+                .InFile(plan_path));
+  return WriteAtenPlan(plan, placement).InFile(plan_path);
+}
+
+std::string DescribeExportFormats() {
+  std::string text = "Formats, and what they refuse:\n";
+  std::vector<std::string_view> distributed;
+  for (const ExportFormat& format : ExportFormats()) {
+    text += fmt::format("  {:<18}{}\n  {:<18}refuses {}\n", format.name, format.description, "",
+                        format.refuses);
+    if (format.distributed) distributed.push_back(format.name);
+  }
+  return text +
+         fmt::format("Plans that split or copy ops: {} alone\n", fmt::join(distributed, ", "));
 }
 
 Result<const ExportFormat*> FindExportFormat(std::string_view name) {

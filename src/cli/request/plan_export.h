@@ -16,6 +16,16 @@ namespace placewright {
 Status WriteExport(const ExportFormat& format, const PlanInputs& plan, const Placement& placement,
                    const TextSink& sink, std::vector<std::string>* notes);
 
+// Whether the plan splits or copies ops and the form knows none that does.
+bool NeedsWholeOps(const ExportFormat& format, const PlanInputs& plan);
+
+// The plan's step as each device runs it (the form "aten"): of one that splits or copies ops the file beside it as it
+// is.
+Result<std::string> TextOfStep(const PlanInputs& plan, const std::string& plan_path);
+
+// "Plans that split or copy ops: aten, chrome-trace alone", behind all forms and what they refuse.
+std::string DescribeExportFormats();
+
 // Errors: kUsage with near names.
 Result<const ExportFormat*> FindExportFormat(std::string_view name);
 

@@ -11,9 +11,9 @@
 #include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
-#include "planning/replay.h"
 #include "planning/search_budget.h"
-#include "sim/communication_use.h"
+#include "search/proof/memory_advice.h"
+#include "sim/order_advice.h"
 #include "sim/placement_check.h"
 
 namespace placewright {
@@ -31,11 +31,11 @@ int64_t UncountedBytes(const Inputs& inputs) {
 }  // namespace
 
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search,
-                                          const SpaceOptions* space) {
+                                          const SpaceOptions& space) {
   PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
   auto planning = std::make_unique<Planning>();
   InputOptions proven = input;
-  proven.prove_batch = space != nullptr;
+  proven.prove_batch = space.MaySplit();
   PW_ASSIGN(planning->inputs, LoadInputs(proven));
   planning->loaded = Clock::now();
   const Inputs& inputs = planning->inputs;
@@ -47,7 +47,7 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   std::optional<CostOptions> parts;
   SplitWishes wishes;
   if (MaySplit(space, inputs)) {
-    PW_ASSIGN(wishes, WishesOf(*space));
+    PW_ASSIGN(wishes, WishesOf(space));
     PW_ASSIGN(parts, CostsOfParts(input, inputs));
   }
   PW_ASSIGN(settings.advice, MakeBudget(search, planning->loaded));
@@ -106,7 +106,7 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
   if (is_plan) {
     PW_ASSIGN(plan, LoadPlan(path));
   }
-  if (plan && plan->distribution) {
+  if (plan && plan->space != PlanSpace::kPlaced) {
     if (planning.layouts() == nullptr) {
       Error error =
           MakeError(ErrorCode::kUsage, "it is a plan that splits or copies ops", "",
@@ -115,7 +115,7 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
       return error;
     }
     const LayoutProblem& problem = *planning.layouts();
-    Result<StepPlan> resolved = ResolvePlan(problem, plan->distribution->spec).InFile(path);
+    Result<StepPlan> resolved = ResolvePlan(problem, plan->distribution).InFile(path);
     if (!resolved.ok()) return OfOther(*plan, resolved.error(), planning);
     return Initial{resolved.Take(), Differences(*plan, input, planning.inputs)};
   }
@@ -130,6 +130,16 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
   Initial initial{PlanOf(graph, placement.value()), {}};
   if (plan) initial.differs = Differences(*plan, input, planning.inputs);
   return initial;
+}
+
+Result<Initial> LoadExpert(const std::string& path, const InputOptions& input,
+                           const Planning& planning) {
+  PW_ASSIGN(Initial expert, LoadInitial(path, input, planning));
+  if (expert.plan.IsPlaced()) return expert;
+  return MakeError(
+      ErrorCode::kUsage,
+      "--expert is a placement, and " + Printable(path, 4096) + " a plan that splits or copies ops",
+      "", "Start a search from it with --init.");
 }
 
 PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& budget,
@@ -151,32 +161,47 @@ PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& bud
   return options;
 }
 
-Result<SimResult> Replay(const Planning& planning, const PlannerResult& result) {
-  return Replay(planning.prepared(), result).InFile(planning.inputs.graph.path);
+Result<StepInputs> StepOf(const Planning& planning, const PlannerResult& result,
+                          const std::string& file) {
+  PW_ASSIGN(StepOfPlan step, planning.session->StepOf(result).InFile(file));
+  return InputsOf(planning.inputs, std::move(step));
+}
+
+Result<SimResult> Replay(const Planning& planning, const StepInputs& of,
+                         const PlannerResult& result) {
+  return planning.session->Replay(of.step, result).InFile(planning.inputs.graph.path);
 }
 
 Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
-              const PlannerResult& result, const SimResult& replay, double seconds) {
-  Plan plan = MakePlan(planning.prepared(), result, replay, search.seed, seconds);
+              const StepInputs& of, const PlannerResult& result, const SimResult& replay,
+              double seconds) {
+  Plan plan = planning.session->MakePlan(of.step, result, replay, search.seed, seconds);
   NameInputs(planning.inputs, input, plan);
   return plan;
 }
 
-Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
-              const PlannerResult& result, const SimResult& replay, double seconds,
-              DistributedInputs& distributed) {
-  const Inputs& inputs = distributed.inputs;
-  const Graph& graph = inputs.graph.graph;
-  distributed.distribution.communication =
-      UseOfCommunication(graph, inputs.costs, *replay.schedule);
-  Plan plan =
-      MakePlan(result, replay,
-               {graph, inputs.cluster.cluster, inputs.costs, distributed.placement, inputs.policy},
-               search.seed, seconds);
-  if (const auto& bound = planning.prepared().replicated_bound()) plan.lower_bound = bound->value;
-  plan.distribution = distributed.distribution;
-  NameInputs(planning.inputs, input, plan);
-  return plan;
+Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& plan,
+                 const Budget& advice) {
+  const PreparedProblem& prepared = planning.prepared();
+  if (plan.space == PlanSpace::kPlaced) {
+    return NothingFits(prepared.problem(), prepared.evaluator(), prepared.plans(advice),
+                       plan.algorithm, of.step.placement);
+  }
+  const DeviceUse* worst = nullptr;
+  for (const DeviceUse& use : plan.devices) {
+    const bool worse =
+        worst == nullptr || use.peak_memory - use.capacity > worst->peak_memory - worst->capacity;
+    if (worse) worst = &use;
+  }
+  const auto order = FindCheaperOrder(*of.step.sim_graph, of.step.placement, plan.policy);
+  return MakeError(
+      ErrorCode::kNothingFound,
+      fmt::format("the plan of {} does not fit: {} needs {} and has {}; nothing was written",
+                  plan.algorithm, worst->name, FormatBytes(worst->peak_memory),
+                  FormatBytes(worst->capacity)),
+      "",
+      fmt::format("Give more time (--time), or more memory{}",
+                  order ? "; or " + Describe(*order, of.inputs->cluster.cluster) : ""));
 }
 
 void NameInputs(const Inputs& inputs, const InputOptions& input, Plan& plan) {

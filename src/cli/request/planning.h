@@ -32,9 +32,9 @@ struct Planning {
 
 // Loads, builds, proves that something may fit, bounds. Errors: those of the readers, kConstraint,
 // kInfeasible with its proof.
-// `space`: none, or what plans may do with ops beyond placing them.
+// `space`: what plans may do with ops beyond placing them.
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search,
-                                          const SpaceOptions* space = nullptr);
+                                          const SpaceOptions& space = {});
 
 // --init: where to start, and what a plan given there was made for another of: "graph", "sizes"
 // (--batch, --dim), "cluster", "memory reserve". That is no error where all ops and devices have
@@ -47,23 +47,29 @@ struct Initial {
 // kPlanInvalid, kUsage (a plan that splits ops, where the problem's may not).
 Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
                             const Planning& planning);
+// The same of --expert, a placement. Errors: kUsage (a plan that splits or copies ops), too.
+Result<Initial> LoadExpert(const std::string& path, const InputOptions& input,
+                           const Planning& planning);
 
 // What planners are called with. `interrupted` may be nullptr.
 PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& budget,
                                   Context& context);
 
-// placewright::Replay, naming the graph's file.
-Result<SimResult> Replay(const Planning& planning, const PlannerResult& result);
+// What a planner's result comes to (PlanSession::StepOf). Errors name `file`.
+Result<StepInputs> StepOf(const Planning& planning, const PlannerResult& result,
+                          const std::string& file);
+// PlanSession::Replay, naming the graph's file.
+Result<SimResult> Replay(const Planning& planning, const StepInputs& of,
+                         const PlannerResult& result);
 
 // Everything the plan file and the report say. `seconds`: of the search, since the start.
 Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
-              const PlannerResult& result, const SimResult& replay, double seconds);
+              const StepInputs& of, const PlannerResult& result, const SimResult& replay,
+              double seconds);
 
-// The same for a plan that splits or copies ops; `replay` is that of `distributed`, which gets what the
-// plan says of communication.
-Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchOptions& search,
-              const PlannerResult& result, const SimResult& replay, double seconds,
-              DistributedInputs& distributed);
+// Of a plan that does not fit: what is missing, or the proof that nothing fits. `advice`: for looking.
+Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& plan,
+                 const Budget& advice);
 
 // What a plan says of its graph, cluster, costs and links.
 void NameInputs(const Inputs& inputs, const InputOptions& input, Plan& plan);

@@ -39,10 +39,10 @@ Json BestBaselineToJson(const BestBaseline& best) {
 }
 
 void AddDistribution(const Plan& plan, Json* object) {
-  const Distribution& distribution = *plan.distribution;
+  if (plan.space == PlanSpace::kPlaced) return;
   (*object)["space"] = ToString(plan.space);
-  AddDistributionSpec(distribution.spec, object);
-  (*object)["communication"] = CommunicationToJson(distribution.communication);
+  AddDistributionSpec(plan.distribution, object);
+  (*object)["communication"] = CommunicationToJson(plan.communication);
 }
 
 void AddSamplesPerSecond(const Plan& plan, Json* object) {
@@ -50,7 +50,8 @@ void AddSamplesPerSecond(const Plan& plan, Json* object) {
   if (plan.SamplesPerSecond() > 0) (*object)["samples_per_second"] = plan.SamplesPerSecond();
 }
 
-void AddCommunicationTime(const CommunicationTime& time, Json* object) {
+void AddCommunicationTime(const Plan& plan, const CommunicationTime& time, Json* object) {
+  if (plan.space == PlanSpace::kPlaced) return;
   (*object)["communication_ns"] = time.any.count;
   (*object)["exposed_communication_ns"] = time.exposed.count;
 }
@@ -73,7 +74,7 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   }
   object["space"] = ToString(plan.space);
   object["bound_space"] = ToString(plan.bound_space);
-  object["bound_scope"] = PlansOf(plan.bound_space);
+  object["bound_scope"] = WordsOf(plan.bound_space).plans;
   object["best_baseline"] = BestBaselineToJson(FindBestBaseline(plan));
   object["devices"] = DevicesToJson(plan.devices);
   object["baselines"] = Json::array();
@@ -86,7 +87,7 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
   }
   object["cost_sources"] =
       CostSourcesToJson({plan.share_given, plan.share_measured, plan.share_modelled});
-  if (plan.distribution) AddDistribution(plan, &object);
+  AddDistribution(plan, &object);
   object["seed"] = plan.seed;
   object["iterations"] = plan.iterations;
   object["seconds"] = plan.seconds;

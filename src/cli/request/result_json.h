@@ -27,10 +27,10 @@ Json BestBaselineToJson(const BestBaseline& best);
 
 // `samples_per_second`: null where the batch is not known.
 void AddSamplesPerSecond(const Plan& plan, Json* object);
-// Of a plan that has one: `space`, `layouts` and what else a distribution states, and `communication`.
+// Of a plan that splits or copies ops: `space`, `layouts` and what else states how, and `communication`.
 void AddDistribution(const Plan& plan, Json* object);
-// `communication_ns`, `exposed_communication_ns`.
-void AddCommunicationTime(const CommunicationTime& time, Json* object);
+// The same: `communication_ns`, `exposed_communication_ns`.
+void AddCommunicationTime(const Plan& plan, const CommunicationTime& time, Json* object);
 
 // The plan without its placement, history and references to files beside it.
 Json PlanSummaryToJson(const Plan& plan, std::string_view schema);

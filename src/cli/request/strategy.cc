@@ -52,32 +52,18 @@ Json SynchronisedToJson(const StrategyRow& row, const Cluster& cluster) {
 
 }  // namespace
 
-StrategyReport StrategyOfPlaced(const Inputs& inputs, const Placement& placement,
-                                const Schedule& schedule) {
-  const Graph& graph = inputs.graph.graph;
-  IdVector<OpId, OpId> itself;
-  for (const OpId op : graph.ops()) itself.push_back(op);
-  const StepStrategy strategy =
-      FindStrategy({graph, graph, itself, placement, schedule, inputs.cluster.cluster, {}});
-  return {TabulateStrategy(graph, strategy),
-          AverageStrategy(graph, strategy, inputs.cluster.cluster),
-          {}};
-}
-
-StrategyReport StrategyOfCompiled(const Inputs& inputs, const Placement& placement,
-                                  const Schedule& schedule, const Graph& original,
-                                  const IdVector<OpId, OpId>& origin,
-                                  const DistributionSpec& spec) {
+StrategyReport StrategyOf(const StepInputs& of, const Schedule& schedule) {
+  const Graph& original = *of.step.original;
+  const Cluster& cluster = of.inputs->cluster.cluster;
   const StrategyInputs step{original,
-                            inputs.graph.graph,
-                            origin,
-                            placement,
+                            *of.step.graph,
+                            of.step.origin,
+                            of.step.placement,
                             schedule,
-                            inputs.cluster.cluster,
-                            SpecsByGroup(original, spec.layouts)};
+                            cluster,
+                            SpecsByGroup(original, of.step.distribution.layouts)};
   const StepStrategy strategy = FindStrategy(step);
-  return {TabulateStrategy(original, strategy),
-          AverageStrategy(original, strategy, inputs.cluster.cluster),
+  return {TabulateStrategy(original, strategy), AverageStrategy(original, strategy, cluster),
           FindCopiedOps(step, strategy)};
 }
 

@@ -5,10 +5,8 @@
 #include <vector>
 
 #include "cli/request/copied_ops.h"
-#include "cli/request/inputs.h"
+#include "cli/request/distributed.h"
 #include "formats/text/json.h"
-#include "plan/layout_spec.h"
-#include "plan/placement.h"
 #include "plan/schedule.h"
 #include "report/strategy/strategy_averages.h"
 #include "report/strategy/strategy_table.h"
@@ -20,15 +18,7 @@ struct StrategyReport {
   StrategyAverages averages;
   CopiedOps copied;  // of a compiled step
 };
-// Of a step whose ops are placed whole.
-StrategyReport StrategyOfPlaced(const Inputs& inputs, const Placement& placement,
-                                const Schedule& schedule);
-
-// Of a compiled step (`inputs`, `placement`, `schedule`) of `original`, by `spec`. `origin`: as in
-// DistributedStep.
-StrategyReport StrategyOfCompiled(const Inputs& inputs, const Placement& placement,
-                                  const Schedule& schedule, const Graph& original,
-                                  const IdVector<OpId, OpId>& origin, const DistributionSpec& spec);
+StrategyReport StrategyOf(const StepInputs& of, const Schedule& schedule);
 
 // Adds `strategy` [{name, modules[], computed[], synchronised[], parameter_bytes, time_ns, time_share}] and
 // `strategy_averages` {devices{KIND}, gradients{KIND}} and `copied_ops`.

@@ -102,8 +102,10 @@ TEST(LayoutsJson, PlansKeepThem) {
   plan.schedule = {"p.schedule.json", hash};
   plan.space = plan.bound_space = PlanSpace::kReplicated;
   plan.step_time = Nanos(500'000'000);
-  plan.distribution = {
-      {"p.step.json.gz", hash}, Sample(), {{"all-reduce", "ring", Bytes(100), Nanos(7), 2}}, 24};
+  plan.step = {"p.step.json.gz", hash};
+  plan.distribution = Sample();
+  plan.communication = {{"all-reduce", "ring", Bytes(100), Nanos(7), 2}};
+  plan.samples = 24;
   const Json written = PlanToJson(plan);
   EXPECT_EQ(written["schema"], "placewright.plan/2");
   EXPECT_TRUE(written["lower_bound_ns"].is_null());
@@ -112,8 +114,8 @@ TEST(LayoutsJson, PlansKeepThem) {
   EXPECT_DOUBLE_EQ(written["samples_per_second"].get<double>(), 48);
   const Plan read = PlanFromJson(written).Take();
   EXPECT_EQ(PlanToJson(read), written);
-  EXPECT_EQ(read.distribution->spec, Sample());
-  EXPECT_EQ(read.distribution->communication, plan.distribution->communication);
+  EXPECT_EQ(read.distribution, Sample());
+  EXPECT_EQ(read.communication, plan.communication);
   Json placed = written;
   placed["schema"] = "placewright.plan/1";
   EXPECT_THAT(PlanFromJson(placed).error().ToString(), HasSubstr("space"));

@@ -109,8 +109,8 @@ Status LoadStep(const std::string& plan_path, const PlanInputOptions& options, P
     return other;
   }
   GraphInputOptions graph_options;
-  graph_options.sha256 = plan.distribution->step.sha256;
-  const std::string path = OpenPath(plan.distribution->step.path, plan_path);
+  graph_options.sha256 = plan.step.sha256;
+  const std::string path = OpenPath(plan.step.path, plan_path);
   PW_ASSIGN(inputs.graph, LoadGraph(path, graph_options));
   if (!inputs.graph.placement) {
     Error error = MakeError(ErrorCode::kField, "the step's ops have no devices", "ops",
@@ -217,10 +217,11 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
   plan.graph.path = StoredPath(plan.graph.path, folder);
   if (IsFile(plan.cluster)) plan.cluster.path = StoredPath(plan.cluster.path, folder);
   if (plan.cost_store) plan.cost_store->path = StoredPath(plan.cost_store->path, folder);
+  const bool distributed = plan.space != PlanSpace::kPlaced;
   FileSet files;
   const auto add = [&](std::string text, const std::string& suffix, FileReference& reference) {
     std::string path = PathBeside(plan_path, suffix);
-    if (plan.distribution && text.size() > kMaxPlainBytes && !IsGzipName(path)) {
+    if (distributed && text.size() > kMaxPlainBytes && !IsGzipName(path)) {
       path += kGzipSuffix;
     }
     if (IsGzipName(path)) text = Gzip(text);  // the hash is that of the file
@@ -230,9 +231,9 @@ Status WritePlanFiles(Plan plan, const CostTable& costs, const Schedule& schedul
   PW_RETURN_IF_ERROR(add(FormatCosts(costs, schedule, graph, cluster), "costs", plan.costs));
   PW_RETURN_IF_ERROR(
       add(FormatSchedule(schedule, graph, cluster, placement), "schedule", plan.schedule));
-  if (plan.distribution) {
+  if (distributed) {
     const std::string path = StepPath(plan_path), bytes = Gzip(step);
-    plan.distribution->step = {fs::path(path).filename().string(), Sha256(bytes)};
+    plan.step = {fs::path(path).filename().string(), Sha256(bytes)};
     PW_RETURN_IF_ERROR(files.Add(path, bytes));
   }
   PW_RETURN_IF_ERROR(files.Add(plan_path, FormatDocument(PlanToJson(plan))));
@@ -264,7 +265,7 @@ std::vector<std::string> FilesOf(const Plan& plan, const std::string& plan_path)
   for (const FileReference* reference : {&plan.graph, &plan.cluster, &plan.costs, &plan.schedule}) {
     if (IsFile(*reference)) paths.push_back(OpenPath(reference->path, plan_path));
   }
-  if (plan.distribution) paths.push_back(OpenPath(plan.distribution->step.path, plan_path));
+  if (plan.space != PlanSpace::kPlaced) paths.push_back(OpenPath(plan.step.path, plan_path));
   return paths;
 }
 
@@ -272,7 +273,7 @@ Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputO
   PlanInputs inputs;
   PW_ASSIGN(inputs.document, ReadDocument(plan_path));
   PW_ASSIGN(inputs.plan, PlanFromJson(inputs.document).InFile(plan_path));
-  if (inputs.plan.distribution) {
+  if (inputs.plan.space != PlanSpace::kPlaced) {
     PW_RETURN_IF_ERROR(LoadStep(plan_path, options, inputs));
   } else {
     PW_RETURN_IF_ERROR(LoadPlanGraph(plan_path, options, inputs));

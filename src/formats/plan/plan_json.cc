@@ -279,13 +279,12 @@ Result<std::optional<Nanos>> ReadBound(const Json& document) {
   return std::optional<Nanos>(value);
 }
 
-Result<Distribution> ReadDistribution(const Json& document) {
-  Distribution distribution;
-  PW_ASSIGN(distribution.step, GetReference(document, "step"));
-  PW_ASSIGN(distribution.spec, DistributionSpecFromJson(document));
-  PW_ASSIGN(distribution.communication, CommunicationFromJson(document));
-  PW_ASSIGN(distribution.samples, GetInt(document, "samples", "", 0, kMaxQuantity));
-  return distribution;
+Status ReadDistribution(const Json& document, Plan& plan) {
+  PW_ASSIGN(plan.step, GetReference(document, "step"));
+  PW_ASSIGN(plan.distribution, DistributionSpecFromJson(document));
+  PW_ASSIGN(plan.communication, CommunicationFromJson(document));
+  PW_ASSIGN(plan.samples, GetInt(document, "samples", "", 0, kMaxQuantity));
+  return Ok();
 }
 
 constexpr std::string_view kPlanFamily = "placewright.plan/";
@@ -423,8 +422,9 @@ std::string PlanDigest(const Json& document) {
 }
 
 Json PlanToJson(const Plan& plan) {
+  const bool distributed = plan.space != PlanSpace::kPlaced;
   Json json = ObjectFor(40);
-  json["schema"] = plan.distribution ? kDistributedSchema : kPlanSchema;
+  json["schema"] = distributed ? kDistributedSchema : kPlanSchema;
   json["graph"] = Json{{"path", plan.graph.path},
                        {"sha256", plan.graph.sha256},
                        {"name", plan.graph_name},
@@ -466,12 +466,11 @@ Json PlanToJson(const Plan& plan) {
   json["first_feasible_seconds"] = nullptr;
   if (plan.first_feasible_seconds) json["first_feasible_seconds"] = *plan.first_feasible_seconds;
   json["history"] = HistoryToJson(plan.history);
-  if (plan.distribution) {
-    const Distribution& distribution = *plan.distribution;
-    json["step"] = Json{{"path", distribution.step.path}, {"sha256", distribution.step.sha256}};
-    AddDistributionSpec(distribution.spec, &json);
-    json["communication"] = CommunicationToJson(distribution.communication);
-    json["samples"] = distribution.samples;
+  if (distributed) {
+    json["step"] = Json{{"path", plan.step.path}, {"sha256", plan.step.sha256}};
+    AddDistributionSpec(plan.distribution, &json);
+    json["communication"] = CommunicationToJson(plan.communication);
+    json["samples"] = plan.samples;
     json["samples_per_second"] = plan.SamplesPerSecond();
   } else {
     json["placement"] = PlacementToJson(plan.placement);
@@ -489,7 +488,7 @@ Result<Plan> PlanFromJson(const Json& document) {
   PW_RETURN_IF_ERROR(ReadOutcome(document, distributed, plan));
   PW_RETURN_IF_ERROR(ReadSearch(document, plan));
   if (distributed) {
-    PW_ASSIGN(plan.distribution, ReadDistribution(document));
+    PW_RETURN_IF_ERROR(ReadDistribution(document, plan));
   } else {
     PW_RETURN_IF_ERROR(GetObject(document, "placement", ""));
     PW_ASSIGN(plan.placement, PlacementFromJson(document));

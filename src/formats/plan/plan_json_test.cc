@@ -302,11 +302,13 @@ TEST(FormatDocument, GivesLongAndNestedMembersALineEach) {
 
 TEST(PlanJson, SpacesAreWrittenAndOlderPlansArePlaced) {
   Plan plan = SamplePlan();
-  plan.space = PlanSpace::kReplicated;
   Json json = PlanToJson(plan);
-  EXPECT_EQ(json["space"], "replicated");
+  EXPECT_EQ(json["space"], "placed");
   EXPECT_EQ(json["bound_space"], "placed");
+  plan.space = PlanSpace::kReplicated;
+  EXPECT_EQ(PlanToJson(plan)["space"], "replicated");
   EXPECT_FALSE(plan.ProvenOptimal());
+  json["space"] = "replicated";
   // No reader carries out what it does not know.
   for (const Error& error : {PlanFromJson(json).error(), PlacementFromJson(json).error()}) {
     EXPECT_EQ(error.place, "space");

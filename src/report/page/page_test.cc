@@ -244,6 +244,7 @@ TEST_F(PlanPageOf, SaysWhatThePlanSays) {
   plan.feasible = true;
   plan.step_time = result_.step_time;
   plan.samples = 8;
+  plan.communication = {{"transfer", "", Bytes(4000), Nanos(4000), 1}};
   plan.share_modelled = 1;
   plan.baselines = {{"single", true, Nanos(12070), {"d0"}}};
   for (const DeviceId device : cluster_->devices()) {

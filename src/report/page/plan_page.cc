@@ -122,12 +122,11 @@ class PageWriter {
     if (plan_.SamplesPerSecond() > 0) {
       card("samples a second", fmt::format("{:.4g}", plan_.SamplesPerSecond()));
     }
-    const int64_t samples = plan_.distribution ? plan_.distribution->samples : plan_.samples;
-    if (samples > 0) card("batch", FormatCount(samples));
+    if (plan_.samples > 0) card("batch", FormatCount(plan_.samples));
     html_ += fmt::format("<div><b class=\"{}\">{}</b><span>into memory</span></div>",
                          plan_.feasible ? "good" : "bad", plan_.feasible ? "fits" : "does not fit");
     html_ += "</div>\n<dl>\n";
-    Fact("plans", std::string(PlansOf(plan_.space)));
+    Fact("plans", std::string(WordsOf(plan_.space).plans));
     if (plan_.lower_bound) {
       const std::string bound = FormatNanosLike(*plan_.lower_bound, plan_.step_time);
       Fact("bound", plan_.feasible ? fmt::format("{} ({})", BoundVerdict(plan_), bound) : bound);
@@ -214,7 +213,7 @@ class PageWriter {
   }
 
   void AddModules() {
-    if (!page_.strategy.empty() && plan_.distribution) return AddStrategy(*plan_.distribution);
+    if (!page_.strategy.empty()) return AddStrategy();
     if (page_.layers.empty()) return;
     HtmlTable table({"module", "runs on", ">ops", ">op time, of all devices", ">parameters"});
     for (const LayerRow& row : page_.layers) {
@@ -231,7 +230,7 @@ class PageWriter {
     html_ += table.Take(fmt::format("{}.", kLayerColumns));
   }
 
-  void AddStrategy(const Distribution& distribution) {
+  void AddStrategy() {
     HtmlTable table({"module", "computed", "devices", "synchronised", ">parameters",
                      ">time, one device", ">share"});
     for (const StrategyRow& row : page_.strategy) {
@@ -240,7 +239,7 @@ class PageWriter {
       table.AddRow({row.name,
                     DescribeCompute(row),
                     DescribeComputeDevices(row, page_.cluster),
-                    DescribeSync(row, page_.cluster, distribution.spec.switches.fusion),
+                    DescribeSync(row, page_.cluster, plan_.distribution.switches.fusion),
                     FormatBytes(row.parameters),
                     FormatNanos(each),
                     {FormatShare(row.time_share), row.time_share}});
@@ -268,13 +267,12 @@ class PageWriter {
 
   void AddCommunication() {
     Heading("Communication");
-    const std::vector<CommunicationUse> uses = Uses();
-    if (uses.empty()) {
+    if (plan_.communication.empty()) {
       html_ += "<p>Nothing moves between devices.</p>\n";
       return;
     }
     HtmlTable table({"kind", "algorithm", ">count", ">bytes", ">time, summed"});
-    for (const CommunicationUse& use : uses) {
+    for (const CommunicationUse& use : plan_.communication) {
       table.AddRow({use.kind, use.algorithm.empty() ? "-" : use.algorithm, FormatCount(use.count),
                     FormatBytes(use.bytes), FormatNanos(use.time)});
     }
@@ -286,19 +284,6 @@ class PageWriter {
         fmt::format("Communication is under way for {} of the step; for {} no device computes.",
                     share(time.any), share(time.exposed)));
     AddLinks();
-  }
-
-  // What the plan says, or of a placed step the transfers.
-  std::vector<CommunicationUse> Uses() const {
-    if (plan_.distribution) return plan_.distribution->communication;
-    CommunicationUse transfers{"transfer", "", Bytes(), Nanos(), 0};
-    for (const TransferSpan& span : page_.schedule.transfers) {
-      transfers.bytes += span.length;
-      transfers.time += span.end - span.start;
-      ++transfers.count;
-    }
-    if (transfers.count == 0) return {};
-    return {transfers};
   }
 
   // Links with equal figures are one row.

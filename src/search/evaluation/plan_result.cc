@@ -1,6 +1,7 @@
 #include "search/evaluation/plan_result.h"
 
 #include <chrono>
+#include <set>
 
 #include "search/evaluation/group_placement.h"
 
@@ -24,13 +25,16 @@ PlannerResult MakeResult(const Problem& problem, std::string_view algorithm,
 
 Baseline BaselineOf(const Problem& problem, const PlannerResult& result, bool search) {
   Baseline baseline{result.algorithm, result.feasible, result.step_time, {}, search};
-  if (result.space == PlanSpace::kPlaced) {
-    baseline.devices =
-        DevicesInUse(PlacementOf(problem, result.plan), *problem.graph, *problem.cluster);
-  } else {
-    for (const DeviceId device : DevicesOf(result.plan)) {
-      baseline.devices.push_back(problem.cluster->device(device).name);
+  const Graph& graph = *problem.graph;
+  std::set<DeviceId> devices;  // that run an op
+  for (const OpId op : graph.ops()) {
+    if (graph.op(op).is_view) continue;
+    for (const Share& share : result.plan.layouts.Of(graph.group(op)).shares) {
+      devices.insert(share.device);
     }
+  }
+  for (const DeviceId device : devices) {
+    baseline.devices.push_back(problem.cluster->device(device).name);
   }
   return baseline;
 }
