@@ -32,7 +32,7 @@ DistributionSpec SplitOver(const Cluster& cluster, int32_t gpus, int64_t batch, 
   for (const DeviceId device : cluster.devices()) {
     const auto used = static_cast<int64_t>(all.devices.size());
     if (cluster.kind(device).device_class != DeviceClass::kGpu || used == gpus) continue;
-    all.devices.push_back({cluster.device(device).name, used * batch, (used + 1) * batch});
+    all.devices.push_back({cluster.device(device).name, {{"", used * batch, (used + 1) * batch}}});
   }
   if (gpus == 1) {
     all.devices.front().box = {};

@@ -138,7 +138,7 @@ Status ArrayWriter::WriteMarked() {
     return std::exchange(marked_[static_cast<size_t>(place)], 0) != 0;
   };
   for (const TensorId id : inputs_) {
-    if (take(PlaceOf(id))) PW_RETURN_IF_ERROR(WriteInput(id));
+    if (take(PlaceOf(id))) WriteInput(id);
   }
   for (const OpId op : graph_.ops()) {
     if (take(PlaceOf(op))) PW_RETURN_IF_ERROR(WriteOp(op));
@@ -153,17 +153,16 @@ Status ArrayWriter::WriteMarked() {
   return Ok();
 }
 
-Status ArrayWriter::WriteInput(TensorId id) {
+void ArrayWriter::WriteInput(TensorId id) {
   const int32_t place = PlaceOf(id);
   emitter_->Begin(place);
   store_->Begin(place);
   const TensorState before = store_->state(id);
   states_before_.emplace_back(id, before);
-  PW_RETURN_IF_ERROR(writer_->WriteInput(id));
+  writer_->WriteInput(id);
   store_->End(false);
   const bool same = emitter_->End().same && store_->state(id) == before;
   if (!same) MarkReaders(id, place);
-  return Ok();
 }
 
 void ArrayWriter::NoteOverwritten(int32_t place) {

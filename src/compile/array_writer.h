@@ -62,7 +62,7 @@ class ArrayWriter {
   void MarkChanged(const Layouts& layouts);
   Status WriteMarked();
   void Undo();
-  Status WriteInput(TensorId id);
+  void WriteInput(TensorId id);
   Status WriteOp(OpId op);
   void MarkReaders(TensorId id, int32_t behind);
   void MarkOverwritten(const std::vector<StorageId>& storages, int32_t behind);

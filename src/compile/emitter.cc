@@ -57,19 +57,21 @@ std::span<const PartInput> Emitter::TakeInputs(std::span<const TensorId> inputs)
   return types_;
 }
 
-Status Emitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inputs,
-                            DeviceId device, const MakeSpec& make, std::vector<TensorId>& made) {
+void Emitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inputs, DeviceId device,
+                          const MakeSpec& make, std::vector<TensorId>& made) {
   key_.clear();
-  key_.insert(key_.end(), {kInstanceKey, kinds_[key.op], key.axis.value(), key.split.value()});
-  AppendWide(key.length, key_);
-  if (prices_.tells_arguments_apart()) AppendWide(key.from, key_);
+  key_.insert(key_.end(), {kInstanceKey, kinds_[key.op], static_cast<int32_t>(key.parts.size())});
+  for (const InstanceKey::Part& part : key.parts) {
+    key_.insert(key_.end(), {part.axis.value(), part.split.value()});
+    AppendWide(part.length, key_);
+    if (prices_.tells_arguments_apart()) AppendWide(part.from, key_);
+  }
   const auto types = TakeInputs(inputs);
   if (key_ != last_key_) {
     last_part_ = prices_.Find(key_, types, make);
     last_key_.swap(key_);
   }
   Add(last_part_, inputs, device, key.op, original_.op(key.op).phase, /*own=*/true, made);
-  return Ok();
 }
 
 // All that its arguments say, since views among these lie where they say.
@@ -132,8 +134,8 @@ void Emitter::Name(ArrayName name, TensorId like) {
   arrays_.ops[last_].like = like;
 }
 
-Result<std::vector<TensorId>> Emitter::AddOfPart(OpSpec spec, bool main, DeviceId device,
-                                                 OpId origin, bool in_kernel) {
+std::vector<TensorId> Emitter::AddOfPart(OpSpec spec, bool main, DeviceId device, OpId origin,
+                                         bool in_kernel) {
   const std::vector<TensorId> inputs = spec.inputs;
   const PricedPartId part = PartOf(spec, in_kernel);
   std::vector<TensorId> made;
@@ -142,9 +144,9 @@ Result<std::vector<TensorId>> Emitter::AddOfPart(OpSpec spec, bool main, DeviceI
   return made;
 }
 
-Result<TensorId> Emitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
-                                  std::vector<Value> args, std::vector<int64_t> shape,
-                                  TensorId like, DeviceId device) {
+TensorId Emitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
+                          std::vector<Value> args, std::vector<int64_t> shape, TensorId like,
+                          DeviceId device) {
   const PartTypeId made_type = prices_.ContiguousType(dtype(like), shape);
   key_ = {kLikeKey, prices_.WordOf(type), made_type.value()};
   AppendArguments(args);
@@ -161,8 +163,8 @@ Result<TensorId> Emitter::AddLike(std::string_view type, std::vector<TensorId> i
   return made;
 }
 
-Result<OpId> Emitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
-                                std::vector<Value> args, DeviceId device) {
+OpId Emitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
+                        std::vector<Value> args, DeviceId device) {
   key_ = {kReaderKey, prices_.WordOf(type)};
   AppendArguments(args);
   const auto types = TakeInputs(inputs);
@@ -178,14 +180,14 @@ Result<OpId> Emitter::AddReader(std::string_view type, std::vector<TensorId> inp
   return last();
 }
 
-Result<TensorId> Emitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
+TensorId Emitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
   const ArrayOp like = arrays_.ops[producer(view)];
   const TensorId made = AddOne(like.part, {&base, 1}, device, like.origin, like.phase);
   Name(ArrayName::kView, view);
   return made;
 }
 
-Result<TensorId> Emitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
+TensorId Emitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
   std::vector<TensorId> inputs = {written};
   if (value.valid()) inputs.push_back(value);
   key_ = {kOverwriteKey};
@@ -205,7 +207,7 @@ Result<TensorId> Emitter::Overwrite(TensorId written, TensorId value, DeviceId d
   return made;
 }
 
-Result<TensorId> Emitter::AddInput(TensorId original, DeviceId device, const TensorBox& box) {
+TensorId Emitter::AddInput(TensorId original, DeviceId device, const TensorBox& box) {
   const Tensor& like = original_.tensor(original);
   const PartTypeId type = prices_.ContiguousType(like.dtype, ShapeOf(like.shape, box));
   const Bytes bytes = SizeOf(like.dtype) > 0 ? prices_.type(type).bytes : like.bytes;
@@ -233,13 +235,13 @@ Result<TensorId> Emitter::AddInput(TensorId original, DeviceId device, const Ten
   return made;
 }
 
-Status Emitter::JoinMakers(const std::vector<TensorId>& made) {
+void Emitter::JoinMakers(const std::vector<TensorId>& made) {
   std::vector<OpId> members;
   for (const TensorId id : made) members.push_back(producer(id));
   return Join(std::move(members));
 }
 
-Status Emitter::Join(std::vector<OpId> members) {
+void Emitter::Join(std::vector<OpId> members) {
   const std::string_view type = prices_.part(arrays_.ops[members.front()].part).op.type;
   const std::optional<CollectiveKind> kind = CollectiveKindOf(type);
   PW_CHECK(kind.has_value());
@@ -265,7 +267,6 @@ Status Emitter::Join(std::vector<OpId> members) {
   collective.members.end = static_cast<int32_t>(arrays_.members.size());
   collective.request = RequestOfMembers(*kind, inputs, outputs, root);
   arrays_.collectives[id] = collective;
-  return Ok();
 }
 
 template <class Number, class Pool>

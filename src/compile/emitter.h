@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
+#include "base/small_vector.h"
 #include "cluster/cluster.h"
 #include "compile/step_arrays.h"
 #include "graph/graph_builder.h"
@@ -23,11 +23,14 @@ namespace placewright {
 // What an instance of an op is, beside what it reads: with equal keys and inputs of equal types, instances
 // are equal but for their device.
 struct InstanceKey {
+  struct Part {
+    AxisId axis;
+    RuleAxisId split;    // which axis of the op's rule that is
+    int64_t length = 0;  // of the part
+    int64_t from = 0;    // where it begins, if one of the instance's arguments says so
+  };
   OpId op;
-  AxisId axis;         // of which axis it has a part, none: of none
-  RuleAxisId split;    // and which axis of the op's rule that is
-  int64_t length = 0;  // of the part
-  int64_t from = 0;    // where the part begins, if one of its arguments says so
+  SmallVector<Part> parts;  // what it has of axes; all of the others
 };
 
 class Emitter {
@@ -59,29 +62,28 @@ class Emitter {
 
   // Without inputs and name of the op. What it makes is appended to `made`.
   using MakeSpec = std::function<OpSpec()>;
-  Status AddInstance(const InstanceKey& key, std::span<const TensorId> inputs, DeviceId device,
-                     const MakeSpec& make, std::vector<TensorId>& made);
+  void AddInstance(const InstanceKey& key, std::span<const TensorId> inputs, DeviceId device,
+                   const MakeSpec& make, std::vector<TensorId>& made);
   // One of several ops that compute a part of `origin`: that which is called as it (`main`), or another, called by its
   // type. `spec` has no names. `in_kernel`: as DistributedStep has it.
-  Result<std::vector<TensorId>> AddOfPart(OpSpec spec, bool main, DeviceId device, OpId origin,
-                                          bool in_kernel);
+  std::vector<TensorId> AddOfPart(OpSpec spec, bool main, DeviceId device, OpId origin,
+                                  bool in_kernel);
   // What moves, joins or sums pieces, with one output; its phase is that of what made `like`.
-  Result<TensorId> AddLike(std::string_view type, std::vector<TensorId> inputs,
-                           std::vector<Value> args, std::vector<int64_t> shape, TensorId like,
-                           DeviceId device);
+  TensorId AddLike(std::string_view type, std::vector<TensorId> inputs, std::vector<Value> args,
+                   std::vector<int64_t> shape, TensorId like, DeviceId device);
   // One without outputs, called after the first tensor that it reads.
-  Result<OpId> AddReader(std::string_view type, std::vector<TensorId> inputs,
-                         std::vector<Value> args, DeviceId device);
+  OpId AddReader(std::string_view type, std::vector<TensorId> inputs, std::vector<Value> args,
+                 DeviceId device);
   // The view `view` of what is equal to its base, on another device: an instance of the same op.
-  Result<TensorId> AddViewOf(TensorId view, TensorId base, DeviceId device);
+  TensorId AddViewOf(TensorId view, TensorId base, DeviceId device);
   // Writes `value` over `tensor`, which lies on the device, or zeros; what `tensor` then is.
-  Result<TensorId> Overwrite(TensorId tensor, TensorId value, DeviceId device);
+  TensorId Overwrite(TensorId tensor, TensorId value, DeviceId device);
   // A part of an original input, or all of it; of a device alone, or of none.
-  Result<TensorId> AddInput(TensorId original, DeviceId device, const TensorBox& box = {});
+  TensorId AddInput(TensorId original, DeviceId device, const TensorBox& box = {});
   // The ops begin and end together.
-  Status Join(std::vector<OpId> members);
+  void Join(std::vector<OpId> members);
   // The ops that made these tensors do.
-  Status JoinMakers(const std::vector<TensorId>& made);
+  void JoinMakers(const std::vector<TensorId>& made);
   // One more op with the same rows.
   OpId AddCopyOf(OpId op);
   // A view of `spec`'s only input, with the phase of what made `like`.

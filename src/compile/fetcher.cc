@@ -26,29 +26,27 @@ bool Fetcher::IsOfInput(TensorId id) const {
   return !made && storage.kind == TensorKind::kInput && storage.versions.size() == 1;
 }
 
-Status Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
+void Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
   const TensorState& state = store_.StateAt(id, version);
-  if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return Ok();
+  if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return;
   std::set<DeviceId> wanted(devices.begin(), devices.end()), having;
   for (const Piece& piece : state.pieces) having.insert(piece.device);
-  if (wanted != having) return Ok();
-  PW_ASSIGN(TensorState whole,
-            state.IsPartial() ? EmitAllReduce(emitter_, state) : EmitAllGather(emitter_, state));
+  if (wanted != having) return;
+  TensorState whole =
+      state.IsPartial() ? EmitAllReduce(emitter_, state) : EmitAllGather(emitter_, state);
   store_.SetCompleted(id, version, std::move(whole));
-  return Ok();
 }
 
-Status Fetcher::PreparePart(TensorId id, int32_t version,
-                            const std::map<DeviceId, TensorBox>& boxes) {
+void Fetcher::PreparePart(TensorId id, int32_t version,
+                          const std::map<DeviceId, TensorBox>& boxes) {
   const TensorState& state = store_.StateAt(id, version);
-  if (!collectives_ || !state.IsPartial() || boxes.size() < 2) return Ok();
+  if (!collectives_ || !state.IsPartial() || boxes.size() < 2) return;
   const bool same = state.pieces.size() == boxes.size() &&
                     std::all_of(state.pieces.begin(), state.pieces.end(),
                                 [&](const Piece& piece) { return boxes.contains(piece.device); });
-  if (!same) return Ok();
-  PW_ASSIGN(TensorState split, EmitReduceScatter(emitter_, state, boxes));
+  if (!same) return;
+  TensorState split = EmitReduceScatter(emitter_, state, boxes);
   store_.SetCompleted(id, version, std::move(split));
-  return Ok();
 }
 
 // Those of the devices that have nothing of it yet.
@@ -78,36 +76,34 @@ TensorId Fetcher::ViewedBy(TensorId id, int32_t version) {
   return beside ? op.inputs.front() : TensorId();
 }
 
-Status Fetcher::PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
-  if (!broadcasts_ || devices.size() < 2 || IsOfInput(id)) return Ok();
+void Fetcher::PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
+  if (!broadcasts_ || devices.size() < 2 || IsOfInput(id)) return;
   const TensorState& own = store_.state(id);
-  if (!own.IsWhole() || own.pieces.size() != 1) return Ok();
+  if (!own.IsWhole() || own.pieces.size() != 1) return;
   const TensorId base = ViewedBy(id, version);
   if (base.valid()) {
-    PW_RETURN_IF_ERROR(PrepareCopies(base, version, devices));
+    PrepareCopies(base, version, devices);
     return AddViews(id, version, base);
   }
   const std::vector<DeviceId> others = WithoutCopies(id, version, devices);
-  if (others.size() < 2) return Ok();
-  PW_ASSIGN(const std::vector<Piece> made, EmitBroadcast(emitter_, own.pieces.front(), others));
+  if (others.size() < 2) return;
+  const std::vector<Piece> made = EmitBroadcast(emitter_, own.pieces.front(), others);
   TensorState copied = store_.StateAt(id, version);
   copied.pieces.insert(copied.pieces.end(), made.begin(), made.end());
   store_.SetCompleted(id, version, std::move(copied));
-  return Ok();
 }
 
 // On all devices that have copies of what is viewed.
-Status Fetcher::AddViews(TensorId id, int32_t version, TensorId base) {
+void Fetcher::AddViews(TensorId id, int32_t version, TensorId base) {
   TensorState copied = store_.StateAt(id, version);
   const TensorState& of_base = store_.StateAt(base, version);
   for (const Piece& piece : of_base.pieces) {
     if (copied.On(piece.device) != nullptr) continue;
-    PW_ASSIGN(const TensorId view, emitter_.AddViewOf(store_.state(id).pieces.front().tensor,
-                                                      piece.tensor, piece.device));
+    const TensorId view =
+        emitter_.AddViewOf(store_.state(id).pieces.front().tensor, piece.tensor, piece.device);
     copied.pieces.push_back({piece.device, view});
   }
   store_.SetCompleted(id, version, std::move(copied));
-  return Ok();
 }
 
 void Fetcher::Add(TensorId id, FetchedPart part) {
@@ -118,17 +114,17 @@ void Fetcher::Add(TensorId id, FetchedPart part) {
   }
 }
 
-Result<TensorId> Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
+TensorId Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
   const TensorId found = store_.FindFetched(id, version, device, {});
   if (found.valid()) return found;
-  PW_ASSIGN(const TensorId whole, IsInput(id) ? WholeInput(id, device)
-                                              : MakeWhole(id, store_.StateAt(id, version), device));
+  const TensorId whole =
+      IsInput(id) ? WholeInput(id, device) : MakeWhole(id, store_.StateAt(id, version), device);
   Add(id, {version, device, {}, whole});
   return whole;
 }
 
 // The same on every device, but a tensor of its own on each, so that each may view it.
-Result<TensorId> Fetcher::WholeInput(TensorId id, DeviceId device) {
+TensorId Fetcher::WholeInput(TensorId id, DeviceId device) {
   if (store_.IsFirstReader(id, device)) return store_.state(id).pieces.front().tensor;
   return emitter_.AddInput(id, device);
 }
@@ -147,15 +143,14 @@ const Piece& Fetcher::NearestOf(const TensorState& state, DeviceId device, Bytes
                            [&](const Piece& a, const Piece& b) { return arrival(a) < arrival(b); });
 }
 
-Result<TensorId> Fetcher::MakeWhole(TensorId id, const TensorState& state, DeviceId device) {
+TensorId Fetcher::MakeWhole(TensorId id, const TensorState& state, DeviceId device) {
   PW_CHECK(!state.pieces.empty());  // the graph's order makes a tensor before it is read
   if (state.IsSplit()) return EmitConcat(emitter_, state.pieces, device);
   if (state.IsPartial()) return EmitAddN(emitter_, state.pieces, device);
   return NearestOf(state, device, graph_.tensor(id).bytes).tensor;
 }
 
-Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const TensorBox& box,
-                               DeviceId device) {
+TensorId Fetcher::Part(TensorId id, int32_t version, const TensorBox& box, DeviceId device) {
   const auto& [place, interval] = box.front();
   if (interval == Interval{0, place.size}) return Whole(id, version, device);
   const TensorId found = store_.FindFetched(id, version, device, box);
@@ -163,21 +158,21 @@ Result<TensorId> Fetcher::Part(TensorId id, int32_t version, const TensorBox& bo
   // What has been gathered is for those that need all of it: a part is one of the pieces, which an op in
   // place then writes.
   const TensorState& own = store_.state(id);
-  PW_ASSIGN(const TensorId part,
-            MakePart(id, own.IsSplitAt(place) ? own : store_.StateAt(id, version), box, device));
+  const TensorId part =
+      MakePart(id, own.IsSplitAt(place) ? own : store_.StateAt(id, version), box, device);
   Add(id, {version, device, box, part});
   return part;
 }
 
-Result<TensorId> Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBox& box,
-                                   DeviceId device) {
+TensorId Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBox& box,
+                           DeviceId device) {
   if (IsInput(id)) return emitter_.AddInput(id, DeviceId(), box);
   const auto& [place, interval] = box.front();
   if (state.IsPartial()) {
     // Each device gives its part of its sum: what crosses is the part alone.
     std::vector<Piece> parts;
     for (const Piece& piece : state.pieces) {
-      PW_ASSIGN(const TensorId part, EmitSplit(emitter_, piece.tensor, box, piece.device));
+      const TensorId part = EmitSplit(emitter_, piece.tensor, box, piece.device);
       parts.push_back({piece.device, part, box, piece.summed});
     }
     return EmitAddN(emitter_, parts, device);
@@ -188,7 +183,7 @@ Result<TensorId> Fetcher::MakePart(TensorId id, const TensorState& state, const 
     return EmitSplit(emitter_, source.tensor, box, source.device);
   }
   if (!state.IsSplitAt(place)) {
-    PW_ASSIGN(const TensorId whole, MakeWhole(id, state, device));
+    const TensorId whole = MakeWhole(id, state, device);
     return EmitSplit(emitter_, whole, box, device);
   }
   std::vector<Piece> parts;
@@ -201,7 +196,7 @@ Result<TensorId> Fetcher::MakePart(TensorId id, const TensorState& state, const 
       AxisPlace local = place;
       local.size = own.length();
       const Interval within = {common.from - own.from, common.to - own.from};
-      PW_ASSIGN(part, EmitSplit(emitter_, piece.tensor, {{local, within}}, piece.device));
+      part = EmitSplit(emitter_, piece.tensor, {{local, within}}, piece.device);
     }
     parts.push_back({piece.device, part, {{place, common}}});
   }

@@ -30,17 +30,17 @@ class Fetcher {
   bool IsStale(StorageId id) const { return store_.IsStale(id); }
 
   // The tensor as the original reads it at `version`, whole, on a device.
-  Result<TensorId> Whole(TensorId id, int32_t version, DeviceId device);
+  TensorId Whole(TensorId id, int32_t version, DeviceId device);
   // A part of it.
-  Result<TensorId> Part(TensorId id, int32_t version, const TensorBox& box, DeviceId device);
+  TensorId Part(TensorId id, int32_t version, const TensorBox& box, DeviceId device);
   // Several devices are about to fetch all of it: where they are those that have its pieces, one
   // collective serves them.
-  Status PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
+  void PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
   // The same of parts of a sum, one for each device.
-  Status PreparePart(TensorId id, int32_t version, const std::map<DeviceId, TensorBox>& boxes);
+  void PreparePart(TensorId id, int32_t version, const std::map<DeviceId, TensorBox>& boxes);
   // The same of what one device has: where two or more others want it, they get copies. Of a view that shows
   // all of what it views they get that, and views of their own: what one storage holds crosses once.
-  Status PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
+  void PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
   // The tensor is read at that version as the sum of its pieces.
   bool IsPartial(TensorId id, int32_t version);
 
@@ -51,12 +51,11 @@ class Fetcher {
   std::vector<DeviceId> WithoutCopies(TensorId id, int32_t version,
                                       const std::vector<DeviceId>& devices);
   TensorId ViewedBy(TensorId id, int32_t version);
-  Status AddViews(TensorId id, int32_t version, TensorId base);
-  Result<TensorId> WholeInput(TensorId id, DeviceId device);
+  void AddViews(TensorId id, int32_t version, TensorId base);
+  TensorId WholeInput(TensorId id, DeviceId device);
   const Piece& NearestOf(const TensorState& state, DeviceId device, Bytes bytes) const;
-  Result<TensorId> MakeWhole(TensorId id, const TensorState& state, DeviceId device);
-  Result<TensorId> MakePart(TensorId id, const TensorState& state, const TensorBox& box,
-                            DeviceId device);
+  TensorId MakeWhole(TensorId id, const TensorState& state, DeviceId device);
+  TensorId MakePart(TensorId id, const TensorState& state, const TensorBox& box, DeviceId device);
 
   const Graph& graph_;
   Emitter& emitter_;

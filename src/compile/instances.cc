@@ -130,7 +130,7 @@ void InstanceMaker::FindBeside() {
   for (size_t i = 0; i < op_.inputs.size(); ++i) beside_[i] = IsBeside(i);
 }
 
-Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
+TensorId InstanceMaker::FetchInput(size_t input, size_t share) {
   const TensorId id = op_.inputs[input];
   if (beside_[input] != 0) return fetcher_.state(id).pieces[share].tensor;
   const int32_t version = op_.input_versions[input];
@@ -139,7 +139,7 @@ Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
   if (SplitsInput(input)) {
     return fetcher_.Part(id, version, BoxIn(rule().inputs[input], share), device);
   }
-  PW_ASSIGN(const TensorId whole, fetcher_.Whole(id, version, device));
+  const TensorId whole = fetcher_.Whole(id, version, device);
   if (share == 0 || !IsOnce(input)) return whole;
   return emitter_.AddLike("aten.zeros_like.default", {whole}, References(1), emitter_.shape(whole),
                           whole, device);
@@ -148,7 +148,7 @@ Result<TensorId> InstanceMaker::FetchInput(size_t input, size_t share) {
 Status InstanceMaker::FetchInputs(size_t share) {
   const DeviceId device = layout_.shares[share].device;
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    PW_ASSIGN(const TensorId input, FetchInput(i, share));
+    const TensorId input = FetchInput(i, share);
     const bool written = IsWritten(i);
     if (written && beside_[i] == 0 && fetcher_.state(op_.inputs[i]).On(device) == nullptr) {
       return MakeError(ErrorCode::kField,
@@ -228,26 +228,26 @@ Status InstanceMaker::Make() {
     if (axes_.in_own_order(op_.inputs[i])) PW_RETURN_IF_ERROR(CheckOwnOrder(i));
   }
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    if (beside_[i] == 0) PW_RETURN_IF_ERROR(Prepare(i));
+    if (beside_[i] == 0) Prepare(i);
   }
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     PW_RETURN_IF_ERROR(FetchInputs(share));
   }
   const bool together = IsSynchronised() && !HasOwnStatistics();
-  PW_RETURN_IF_ERROR(together ? MakeSynchronised() : MakeEach());
+  together ? MakeSynchronised() : MakeEach();
   PW_RETURN_IF_ERROR(Finish());
   MarkViewsOfCopies();
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    if (IsWritten(i) && beside_[i] == 0) PW_RETURN_IF_ERROR(WriteBack(i));
+    if (IsWritten(i) && beside_[i] == 0) WriteBack(i);
   }
   return Ok();
 }
 
 // What all instances read, where a collective brings it to them.
-Status InstanceMaker::Prepare(size_t input) {
+void InstanceMaker::Prepare(size_t input) {
   const TensorId id = op_.inputs[input];
   const int32_t version = op_.input_versions[input];
-  if (partial_[input] != 0) return Ok();
+  if (partial_[input] != 0) return;
   if (SplitsInput(input)) {
     std::map<DeviceId, TensorBox> boxes;
     for (size_t share = 0; share < devices_.size(); ++share) {
@@ -255,33 +255,32 @@ Status InstanceMaker::Prepare(size_t input) {
     }
     return fetcher_.PreparePart(id, version, boxes);
   }
-  PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, devices_));
+  fetcher_.PrepareWhole(id, version, devices_);
   // A view that looks at a part brings no more than the part.
   const bool all =
       !op_.is_view || graph_.tensor(op_.outputs.front()).bytes >= graph_.tensor(id).bytes;
-  return all ? fetcher_.PrepareCopies(id, version, devices_) : Ok();
+  if (all) fetcher_.PrepareCopies(id, version, devices_);
 }
 
 // One instance for each share.
-Status InstanceMaker::MakeEach() {
+void InstanceMaker::MakeEach() {
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
-    InstanceKey key{id_, AxisId(), split_, 0};
+    InstanceKey key{id_, {}};
     if (split_.valid()) {
-      key.axis = axis_;
-      key.length = IntervalOf(share).length();
-      if (PlaceArgumentOf(rule(), split_).there()) key.from = IntervalOf(share).from;
+      const Interval own = IntervalOf(share);
+      const bool stated = PlaceArgumentOf(rule(), split_).there();
+      key.parts = {{axis_, split_, own.length(), stated ? own.from : 0}};
     }
-    PW_RETURN_IF_ERROR(emitter_.AddInstance(
+    emitter_.AddInstance(
         key, read_[share], layout_.shares[share].device, [&] { return SpecOf(share); },
-        made_.items));
+        made_.items);
     const bool mean = split_.valid() && rule().form == PartForm::kMean;
-    if (mean) PW_RETURN_IF_ERROR(DivideMean(share));
+    if (mean) DivideMean(share);
   }
-  return Ok();
 }
 
 // What needs sums over all parts first.
-Status InstanceMaker::MakeSynchronised() {
+void InstanceMaker::MakeSynchronised() {
   const BatchNormCall call = *BatchNormCallOf(op_);
   std::vector<std::vector<TensorId>> read;
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
@@ -289,11 +288,10 @@ Status InstanceMaker::MakeSynchronised() {
   }
   const OpInParts parts{graph_, id_, devices_, read};
   const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
-  PW_ASSIGN(const MadeInParts made, emit(emitter_, parts, call, fetcher_.collectives()));
+  const MadeInParts made = emit(emitter_, parts, call, fetcher_.collectives());
   for (const std::vector<TensorId>& part : made) {
     made_.items.insert(made_.items.end(), part.begin(), part.end());
   }
-  return Ok();
 }
 
 Status InstanceMaker::CheckNotStale(size_t input) const {
@@ -382,16 +380,16 @@ bool InstanceMaker::IsReadThroughOutputs(TensorId written) const {
 // what is split), they get what it has made of that. A sum stays one: of the first piece, and zeros. What is a sum
 // no more is not made one again where nothing looks at its pieces: gradients that are clipped in place, for whose
 // norm they are completed, are synchronised once.
-Status InstanceMaker::WriteBack(size_t input) {
+void InstanceMaker::WriteBack(size_t input) {
   // What changes sizes in place (unsqueeze_, t_) changes no element, and its result is no piece of what it reads.
   const Tensor& read = graph_.tensor(op_.inputs[input]);
   for (const TensorId output : op_.outputs) {
     const Tensor& made = graph_.tensor(output);
-    if (made.storage == read.storage && made.shape != read.shape) return Ok();
+    if (made.storage == read.storage && made.shape != read.shape) return;
   }
   const TensorState before = fetcher_.state(op_.inputs[input]);
   const bool sum = before.IsPartial();
-  if (sum && !split_.valid() && IsReadThroughOutputs(op_.inputs[input])) return Ok();
+  if (sum && !split_.valid() && IsReadThroughOutputs(op_.inputs[input])) return;
   TensorState after = before;
   bool changed = false;
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
@@ -402,27 +400,24 @@ Status InstanceMaker::WriteBack(size_t input) {
     if (own->tensor == written) continue;
     changed = true;
     const bool zero = sum && share > 0;
-    PW_ASSIGN(written, EmitSplit(emitter_, written, own->box, device));
-    PW_ASSIGN(own->tensor, emitter_.Overwrite(own->tensor, zero ? TensorId() : written, device));
+    written = EmitSplit(emitter_, written, own->box, device);
+    own->tensor = emitter_.Overwrite(own->tensor, zero ? TensorId() : written, device);
   }
-  if (!changed) return Ok();
+  if (!changed) return;
   for (const TensorId output : op_.outputs) {
     const bool same = graph_.tensor(output).storage == graph_.tensor(op_.inputs[input]).storage;
     if (same) fetcher_.state(output) = after;
   }
-  return Ok();
 }
 
 // Of what the instance has made, the last ones: the mean, which other results are not.
-Status InstanceMaker::DivideMean(size_t share) {
+void InstanceMaker::DivideMean(size_t share) {
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
     TensorId& sum = made_.items[share * made_.width + i];
     if (!sum.valid() || graph_.tensor(op_.outputs[i]).output_index != 0) continue;
-    PW_ASSIGN(
-        sum, emitter_.AddLike("aten.div.Scalar", {sum}, {Value(InputRef{0}), Value(rule().divisor)},
-                              emitter_.shape(sum), sum, layout_.shares[share].device));
+    sum = emitter_.AddLike("aten.div.Scalar", {sum}, {Value(InputRef{0}), Value(rule().divisor)},
+                           emitter_.shape(sum), sum, layout_.shares[share].device);
   }
-  return Ok();
 }
 
 TensorState InstanceMaker::StateOf(size_t output) const {
@@ -476,14 +471,13 @@ Status InstanceMaker::DivideByWeight() {
   }
   const TensorId id = op_.outputs[weight];
   const int32_t version = graph_.tensor(id).version;
-  PW_RETURN_IF_ERROR(fetcher_.PrepareWhole(id, version, devices_));
+  fetcher_.PrepareWhole(id, version, devices_);
   TensorState& state = fetcher_.state(op_.outputs[loss]);
   for (size_t share = 0; share < devices_.size(); ++share) {
-    PW_ASSIGN(const TensorId total, fetcher_.Whole(id, version, devices_[share]));
+    const TensorId total = fetcher_.Whole(id, version, devices_[share]);
     const TensorId sum = made_[share][loss];
-    PW_ASSIGN(state.pieces[share].tensor,
-              emitter_.AddLike("aten.div.Tensor", {sum, total}, References(2), emitter_.shape(sum),
-                               sum, devices_[share]));
+    state.pieces[share].tensor = emitter_.AddLike("aten.div.Tensor", {sum, total}, References(2),
+                                                  emitter_.shape(sum), sum, devices_[share]);
   }
   return Ok();
 }

@@ -64,17 +64,17 @@ class InstanceMaker {
   bool IsBeside(size_t input) const;
   bool IsOnce(size_t input) const;
   Status FetchInputs(size_t share);
-  Result<TensorId> FetchInput(size_t input, size_t share);
+  TensorId FetchInput(size_t input, size_t share);
   PartCall CallOf(size_t share) const;
   OpSpec SpecOf(size_t share) const;
-  Status Prepare(size_t input);
+  void Prepare(size_t input);
   std::vector<OutputSpec> OutputsOf(size_t share) const;
-  Status MakeEach();
-  Status MakeSynchronised();
+  void MakeEach();
+  void MakeSynchronised();
   Status Finish();
   TensorState StateOf(size_t output) const;
   Status DivideByWeight();
-  Status DivideMean(size_t share);
+  void DivideMean(size_t share);
 
   void MarkViewsOfCopies();
   Status CheckNotStale(size_t input) const;
@@ -82,7 +82,7 @@ class InstanceMaker {
   bool IsWritten(size_t input) const;
   bool MayWriteParts(size_t input) const;
   bool IsReadThroughOutputs(TensorId written) const;
-  Status WriteBack(size_t input);
+  void WriteBack(size_t input);
   AxisPlace PlaceIn(const TensorAxes& tensor) const;
   // What a share has of it, which has the axis.
   TensorBox BoxIn(const TensorAxes& tensor, size_t share) const {

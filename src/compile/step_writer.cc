@@ -71,7 +71,7 @@ Status StepWriter::WriteOp(OpId op) {
 Result<std::vector<TensorId>> StepWriter::WriteOutputs() {
   PW_RETURN_IF_ERROR(CheckKept());
   std::vector<TensorId> outputs;
-  for (const TensorId id : graph_.outputs()) PW_RETURN_IF_ERROR(AddOutput(id, outputs));
+  for (const TensorId id : graph_.outputs()) AddOutput(id, outputs);
   return outputs;
 }
 
@@ -114,7 +114,7 @@ bool StepWriter::HasEnoughForEach(OpId op, const Layout& layout) const {
 
 // What is there before the step: parameters, state and buffers as their group's layout has them, inputs
 // whole, of which parts are made as they are needed.
-Status StepWriter::WriteInput(TensorId id) {
+void StepWriter::WriteInput(TensorId id) {
   const Tensor& tensor = graph_.tensor(id);
   TensorState& state = store_.state(id);
   state = {};
@@ -122,9 +122,9 @@ Status StepWriter::WriteInput(TensorId id) {
   const bool input = storage.kind == TensorKind::kInput && storage.versions.size() == 1;
   const OpId home = graph_.home_op(tensor.storage);
   if (input || !home.valid()) {
-    PW_ASSIGN(const TensorId whole, emitter_.AddInput(id, DeviceId()));
+    const TensorId whole = emitter_.AddInput(id, DeviceId());
     state.pieces.push_back({DeviceId(), whole});
-    return Ok();
+    return;
   }
   const Layout& layout = LayoutOf(graph_.group(home));
   const GroupId group = graph_.group(home);
@@ -134,10 +134,9 @@ Status StepWriter::WriteInput(TensorId id) {
     const DeviceId device = layout.shares.size() == 1 ? DeviceId() : share.device;
     TensorBox box;
     if (place.dimension >= 0) box = {{place, share.Along(layout.axis())}};
-    PW_ASSIGN(const TensorId piece, emitter_.AddInput(id, device, box));
+    const TensorId piece = emitter_.AddInput(id, device, box);
     state.pieces.push_back({share.device, piece, std::move(box)});
   }
-  return Ok();
 }
 
 // What a step leaves behind is in the pieces, not in copies of them.
@@ -159,17 +158,16 @@ Status StepWriter::CheckKept() const {
 }
 
 // A partial sum is completed; of all else every piece is an output.
-Status StepWriter::AddOutput(TensorId id, std::vector<TensorId>& outputs) {
+void StepWriter::AddOutput(TensorId id, std::vector<TensorId>& outputs) {
   const TensorState& state = store_.state(id);
   if (state.IsPartial()) {
     const int32_t version =
         static_cast<int32_t>(graph_.storage(graph_.tensor(id).storage).versions.size()) - 1;
-    PW_ASSIGN(const TensorId whole, fetcher_.Whole(id, version, state.pieces.front().device));
+    const TensorId whole = fetcher_.Whole(id, version, state.pieces.front().device);
     outputs.push_back(whole);
-    return Ok();
+    return;
   }
   for (const Piece& piece : state.pieces) outputs.push_back(piece.tensor);
-  return Ok();
 }
 
 }  // namespace placewright

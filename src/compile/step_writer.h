@@ -28,7 +28,7 @@ class StepWriter {
 
   // The parts of a step, in this order: every tensor without a producer, every op in the order of the file, in which
   // versions were resolved, and the outputs.
-  Status WriteInput(TensorId id);
+  void WriteInput(TensorId id);
   Status WriteOp(OpId op);
   Result<std::vector<TensorId>> WriteOutputs();
 
@@ -49,7 +49,7 @@ class StepWriter {
   bool MayBeLocal(OpId op) const;
   bool HasEnoughForEach(OpId op, const Layout& layout) const;
   Status CheckKept() const;
-  Status AddOutput(TensorId id, std::vector<TensorId>& outputs);
+  void AddOutput(TensorId id, std::vector<TensorId>& outputs);
 
   const Graph& graph_;
   const NamedAxes& axes_;

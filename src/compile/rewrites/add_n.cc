@@ -3,7 +3,7 @@
 
 namespace placewright {
 
-Result<TensorId> EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device) {
+TensorId EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device) {
   if (pieces.size() == 1) return pieces.front().tensor;
   std::vector<TensorId> inputs;
   for (const Piece& piece : pieces) inputs.push_back(piece.tensor);

@@ -3,21 +3,20 @@
 
 namespace placewright {
 
-Result<TensorState> EmitAllGather(Emitter& emitter, const TensorState& split) {
+TensorState EmitAllGather(Emitter& emitter, const TensorState& split) {
   TensorState whole;
   std::vector<TensorId> made;
   for (const Piece& piece : split.pieces) {
     const AxisPlace& place = piece.box.front().place;
     std::vector<int64_t> shape = emitter.shape(piece.tensor);
     shape[static_cast<size_t>(place.dimension)] = place.outer * place.size * place.inner;
-    PW_ASSIGN(const TensorId member,
-              emitter.AddLike("placewright.all_gather.default", {piece.tensor},
-                              PartArguments(piece.box.front()), std::move(shape), piece.tensor,
-                              piece.device));
+    const TensorId member = emitter.AddLike("placewright.all_gather.default", {piece.tensor},
+                                            PartArguments(piece.box.front()), std::move(shape),
+                                            piece.tensor, piece.device);
     whole.pieces.push_back({piece.device, member});
     made.push_back(member);
   }
-  PW_RETURN_IF_ERROR(emitter.JoinMakers(made));
+  emitter.JoinMakers(made);
   return whole;
 }
 

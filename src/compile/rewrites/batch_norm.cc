@@ -25,22 +25,22 @@ class BatchNormForward : NormInParts {
     if (DTypeOfSums(statistics_) == statistics_) sums_ = statistics_;
   }
 
-  Result<MadeInParts> Emit(bool collectives) {
+  MadeInParts Emit(bool collectives) {
     const int64_t width = 2 * channels_ + 1;
     const int64_t parts = static_cast<int64_t>(parts_.size());
     TensorState rows;
     for (int64_t part = 0; part < parts; ++part) {
-      PW_ASSIGN(const TensorId row, OwnStatistics(static_cast<size_t>(part)));
+      const TensorId row = OwnStatistics(static_cast<size_t>(part));
       rows.pieces.push_back({parts_[static_cast<size_t>(part)].device(),
                              row,
                              {{{0, 1, parts, width}, {part, part + 1}}}});
     }
-    PW_ASSIGN(const std::vector<TensorId> all, Everywhere(rows, collectives));
+    const std::vector<TensorId> all = Everywhere(rows, collectives);
     std::vector<Outputs> outputs;
     for (size_t part = 0; part < parts_.size(); ++part) {
-      PW_ASSIGN(const Statistics whole, Combine(parts_[part], all[part]));
-      PW_RETURN_IF_ERROR(Update(parts_[part], whole));
-      PW_ASSIGN(Outputs made, Normalise(parts_[part], whole));
+      const Statistics whole = Combine(parts_[part], all[part]);
+      Update(parts_[part], whole);
+      Outputs made = Normalise(parts_[part], whole);
       outputs.push_back(std::move(made));
     }
     return outputs;
@@ -52,118 +52,110 @@ class BatchNormForward : NormInParts {
   };
 
   // [mean, variance, share of the elements] of a part.
-  Result<TensorId> OwnStatistics(size_t part) {
+  TensorId OwnStatistics(size_t part) {
     PartWriter& ops = parts_[part];
-    PW_ASSIGN(const TensorId x, ops.Cast(ops.Read(call_.x), sums_));
+    const TensorId x = ops.Cast(ops.Read(call_.x), sums_);
     const OutputSpec vector{.dtype = sums_, .shape = {channels_}};
-    PW_ASSIGN(const Outputs own, ops.AddAll({"aten.batch_norm_update_stats.default",
-                                             {x},
-                                             {Value(InputRef{0}), Value(), Value(), Value(0.0)},
-                                             {},
-                                             AliasKind::kFresh,
-                                             /*kernel=*/true},
-                                            {vector, vector}));
+    const Outputs own = ops.AddAll({"aten.batch_norm_update_stats.default",
+                                    {x},
+                                    {Value(InputRef{0}), Value(), Value(), Value(0.0)},
+                                    {},
+                                    AliasKind::kFresh,
+                                    /*kernel=*/true},
+                                   {vector, vector});
     const double share = static_cast<double>(counts_[part]) / static_cast<double>(count_);
-    PW_ASSIGN(const TensorId weight, ops.Add({"aten.new_full.default",
-                                              {own[0]},
-                                              {Value(InputRef{0}), IntegerList({1}), Value(share)},
-                                              {},
-                                              AliasKind::kFresh,
-                                              /*kernel=*/true},
-                                             {1}, sums_));
+    const TensorId weight = ops.Add({"aten.new_full.default",
+                                     {own[0]},
+                                     {Value(InputRef{0}), IntegerList({1}), Value(share)},
+                                     {},
+                                     AliasKind::kFresh,
+                                     /*kernel=*/true},
+                                    {1}, sums_);
     return ops.Join({own[0], own[1], weight});
   }
 
   // Of [parts * (2 c + 1)]: a row of each part.
-  Result<Statistics> Combine(PartWriter& ops, TensorId all) {
+  Statistics Combine(PartWriter& ops, TensorId all) {
     const int64_t parts = static_cast<int64_t>(parts_.size());
     const std::vector<int64_t> matrix = {parts, 2 * channels_ + 1};
-    PW_ASSIGN(const TensorId rows, ops.Add({"aten.view.default",
-                                            {all},
-                                            {Value(InputRef{0}), IntegerList(matrix)},
-                                            {},
-                                            AliasKind::kView},
-                                           matrix, sums_));
-    PW_ASSIGN(const TensorId means, ops.Slice(rows, 0, channels_));
-    PW_ASSIGN(const TensorId variances, ops.Slice(rows, channels_, 2 * channels_));
-    PW_ASSIGN(const TensorId shares,
-              ops.Add({"aten.select.int",
-                       {rows},
-                       {Value(InputRef{0}), Value(int64_t{1}), Value(2 * channels_)},
-                       {},
-                       AliasKind::kView},
-                      {parts}, sums_));
-    PW_ASSIGN(const TensorId first,
-              ops.Add({"aten.select.int",
-                       {means},
-                       {Value(InputRef{0}), Value(int64_t{0}), Value(int64_t{0})},
-                       {},
-                       AliasKind::kView},
-                      {channels_}, sums_));
+    const TensorId rows = ops.Add({"aten.view.default",
+                                   {all},
+                                   {Value(InputRef{0}), IntegerList(matrix)},
+                                   {},
+                                   AliasKind::kView},
+                                  matrix, sums_);
+    const TensorId means = ops.Slice(rows, 0, channels_);
+    const TensorId variances = ops.Slice(rows, channels_, 2 * channels_);
+    const TensorId shares = ops.Add({"aten.select.int",
+                                     {rows},
+                                     {Value(InputRef{0}), Value(int64_t{1}), Value(2 * channels_)},
+                                     {},
+                                     AliasKind::kView},
+                                    {parts}, sums_);
+    const TensorId first = ops.Add({"aten.select.int",
+                                    {means},
+                                    {Value(InputRef{0}), Value(int64_t{0}), Value(int64_t{0})},
+                                    {},
+                                    AliasKind::kView},
+                                   {channels_}, sums_);
     Statistics whole;
-    PW_ASSIGN(const TensorId apart, Away(ops, means, first));
-    PW_ASSIGN(const TensorId steps, Transposed(ops, apart));
-    PW_ASSIGN(whole.mean,
-              ops.Add({.type = "aten.addmv.default",
-                       .inputs = {first, steps, shares},
-                       .kernel = true},
-                      {channels_}, sums_));
-    PW_ASSIGN(const TensorId away, Away(ops, means, whole.mean));
-    PW_ASSIGN(const TensorId squares, ops.Add({"aten.addcmul.default", {variances, away, away}},
-                                              {parts, channels_}, sums_));
-    PW_ASSIGN(const TensorId columns, Transposed(ops, squares));
-    PW_ASSIGN(whole.variance, ops.Add({"aten.mv.default", {columns, shares}}, {channels_}, sums_));
+    const TensorId apart = Away(ops, means, first);
+    const TensorId steps = Transposed(ops, apart);
+    whole.mean =
+        ops.Add({.type = "aten.addmv.default", .inputs = {first, steps, shares}, .kernel = true},
+                {channels_}, sums_);
+    const TensorId away = Away(ops, means, whole.mean);
+    const TensorId squares =
+        ops.Add({"aten.addcmul.default", {variances, away, away}}, {parts, channels_}, sums_);
+    const TensorId columns = Transposed(ops, squares);
+    whole.variance = ops.Add({"aten.mv.default", {columns, shares}}, {channels_}, sums_);
     return whole;
   }
 
   // Of every row of [parts c].
-  Result<TensorId> Away(PartWriter& ops, TensorId rows, TensorId from) {
+  TensorId Away(PartWriter& ops, TensorId rows, TensorId from) {
     const int64_t parts = static_cast<int64_t>(parts_.size());
     return ops.Add({"aten.sub.Tensor", {rows, from}}, {parts, channels_}, sums_);
   }
 
-  Result<TensorId> Transposed(PartWriter& ops, TensorId rows) {
+  TensorId Transposed(PartWriter& ops, TensorId rows) {
     const std::vector<int64_t> shape = {channels_, static_cast<int64_t>(parts_.size())};
     return ops.Add({"aten.t.default", {rows}, {}, {}, AliasKind::kView}, shape, sums_);
   }
 
-  Status Update(PartWriter& ops, const Statistics& whole) const {
-    const auto follow = [&](TensorId running, TensorId value) -> Status {
-      PW_ASSIGN(const TensorId end, ops.Cast(value, ops.dtype(running)));
-      PW_RETURN_IF_ERROR(ops.Write({"aten.lerp_.Scalar",
-                                    {running, end},
-                                    {Value(InputRef{0}), Value(InputRef{1}), Value(call_.momentum)},
-                                    {}}));
-      return Ok();
+  void Update(PartWriter& ops, const Statistics& whole) const {
+    const auto follow = [&](TensorId running, TensorId value) -> void {
+      const TensorId end = ops.Cast(value, ops.dtype(running));
+      ops.Write({"aten.lerp_.Scalar",
+                 {running, end},
+                 {Value(InputRef{0}), Value(InputRef{1}), Value(call_.momentum)},
+                 {}});
     };
     if (call_.running_mean >= 0) {
-      PW_RETURN_IF_ERROR(follow(ops.Read(call_.running_mean), whole.mean));
+      follow(ops.Read(call_.running_mean), whole.mean);
     }
-    if (call_.running_var < 0) return Ok();
+    if (call_.running_var < 0) return;
     const double unbiased = static_cast<double>(count_) / static_cast<double>(count_ - 1);
-    PW_ASSIGN(
-        const TensorId variance,
+    const TensorId variance =
         ops.Add({"aten.mul.Scalar", {whole.variance}, {Value(InputRef{0}), Value(unbiased)}, {}},
-                {channels_}, sums_));
+                {channels_}, sums_);
     return follow(ops.Read(call_.running_var), variance);
   }
 
-  Result<Outputs> Normalise(PartWriter& ops, const Statistics& whole) const {
+  Outputs Normalise(PartWriter& ops, const Statistics& whole) const {
     Outputs outputs = NoOutputs();
-    PW_ASSIGN(const TensorId mean, ops.Cast(whole.mean, statistics_));
+    const TensorId mean = ops.Cast(whole.mean, statistics_);
     Set(outputs, 1, mean);
     if (Wants(2)) {
-      PW_ASSIGN(
-          const TensorId shifted,
+      const TensorId shifted =
           ops.Add({"aten.add.Scalar", {whole.variance}, {Value(InputRef{0}), Value(call_.eps)}, {}},
-                  {channels_}, sums_));
-      PW_ASSIGN(const TensorId exact,
-                ops.Add({"aten.rsqrt.default", {shifted}}, {channels_}, sums_));
-      PW_ASSIGN(const TensorId invstd, ops.Cast(exact, statistics_));
+                  {channels_}, sums_);
+      const TensorId exact = ops.Add({"aten.rsqrt.default", {shifted}}, {channels_}, sums_);
+      const TensorId invstd = ops.Cast(exact, statistics_);
       Set(outputs, 2, invstd);
     }
     if (!Wants(0)) return outputs;
-    PW_ASSIGN(const TensorId variance, ops.Cast(whole.variance, statistics_));
+    const TensorId variance = ops.Cast(whole.variance, statistics_);
     PlainOp call{.type = "aten.native_batch_norm.default", .kernel = true};
     AddTensors({ops.Read(call_.x), ops.Read(call_.weight), ops.Read(call_.bias), mean, variance},
                call);
@@ -172,7 +164,7 @@ class BatchNormForward : NormInParts {
     call.args.push_back(Value(call_.eps));
     const TensorId x = ops.Read(call_.x);
     const OutputSpec y{.dtype = ops.dtype(x), .shape = ops.shape(x), .output_index = 0};
-    PW_ASSIGN(const Outputs made, ops.AddAll(std::move(call), {y}, /*main=*/true));
+    const Outputs made = ops.AddAll(std::move(call), {y}, /*main=*/true);
     Set(outputs, 0, made.front());
     return outputs;
   }
@@ -182,8 +174,8 @@ class BatchNormForward : NormInParts {
 
 }  // namespace
 
-Result<MadeInParts> EmitBatchNorm(Emitter& emitter, const OpInParts& op, const BatchNormCall& call,
-                                  bool collectives) {
+MadeInParts EmitBatchNorm(Emitter& emitter, const OpInParts& op, const BatchNormCall& call,
+                          bool collectives) {
   return BatchNormForward(emitter, op, call).Emit(collectives);
 }
 

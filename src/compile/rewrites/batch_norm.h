@@ -36,10 +36,10 @@ namespace placewright {
 
 // `collectives`: as CompileOptions has it. Of the outputs y and grad_x are parts, all others are whole.
 // Precondition: `call` is the op's, in training; there are at least two parts.
-Result<MadeInParts> EmitBatchNorm(Emitter& emitter, const OpInParts& op, const BatchNormCall& call,
+MadeInParts EmitBatchNorm(Emitter& emitter, const OpInParts& op, const BatchNormCall& call,
+                          bool collectives);
+MadeInParts EmitBatchNormBackward(Emitter& emitter, const OpInParts& op, const BatchNormCall& call,
                                   bool collectives);
-Result<MadeInParts> EmitBatchNormBackward(Emitter& emitter, const OpInParts& op,
-                                          const BatchNormCall& call, bool collectives);
 
 }  // namespace placewright
 

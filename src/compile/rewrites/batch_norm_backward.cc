@@ -17,25 +17,25 @@ class BatchNormGradients : NormInParts {
     }
   }
 
-  Result<MadeInParts> Emit(bool collectives) {
+  MadeInParts Emit(bool collectives) {
     TensorState sums;
     const auto parts = static_cast<int64_t>(parts_.size());
     for (int64_t part = 0; part < parts; ++part) {
       PartWriter& ops = parts_[static_cast<size_t>(part)];
-      PW_ASSIGN(const TensorId own, OwnSums(ops));
+      const TensorId own = OwnSums(ops);
       sums.pieces.push_back({ops.device(), own, {}, {{AxisId(), {part, part + 1}}}});
     }
-    PW_ASSIGN(const std::vector<TensorId> all, Everywhere(sums, collectives));
+    const std::vector<TensorId> all = Everywhere(sums, collectives);
     std::vector<Outputs> outputs;
     for (size_t part = 0; part < parts_.size(); ++part) {
       PartWriter& ops = parts_[part];
       Outputs made = NoOutputs();
-      PW_ASSIGN(const TensorId weight, ops.Slice(all[part], 0, channels_));
-      PW_ASSIGN(const TensorId bias, ops.Slice(all[part], channels_, 2 * channels_));
+      const TensorId weight = ops.Slice(all[part], 0, channels_);
+      const TensorId bias = ops.Slice(all[part], channels_, 2 * channels_);
       Set(made, 1, weight);
       Set(made, 2, bias);
       if (Wants(0)) {
-        PW_ASSIGN(const TensorId grad, GradOfX(ops, weight, bias));
+        const TensorId grad = GradOfX(ops, weight, bias);
         Set(made, 0, grad);
       }
       outputs.push_back(std::move(made));
@@ -45,7 +45,7 @@ class BatchNormGradients : NormInParts {
 
  private:
   // [sum of grad xhat, sum of grad] over the part: the op itself, asked for the other gradients.
-  Result<TensorId> OwnSums(PartWriter& ops) {
+  TensorId OwnSums(PartWriter& ops) {
     PlainOp call{.type = "aten.native_batch_norm_backward.default", .kernel = true};
     AddTensors({ops.Read(call_.grad), ops.Read(call_.x), ops.Read(call_.weight),
                 ops.Read(call_.running_mean), ops.Read(call_.running_var),
@@ -56,7 +56,7 @@ class BatchNormGradients : NormInParts {
     call.args.push_back(Value(Value::List{Value(false), Value(true), Value(true)}));
     const OutputSpec weight{.dtype = sums_, .shape = {channels_}, .output_index = 1};
     const OutputSpec bias{.dtype = sums_, .shape = {channels_}, .output_index = 2};
-    PW_ASSIGN(const Outputs sums, ops.AddAll(std::move(call), {weight, bias}, /*main=*/true));
+    const Outputs sums = ops.AddAll(std::move(call), {weight, bias}, /*main=*/true);
     return ops.Join(sums);
   }
 
@@ -64,48 +64,48 @@ class BatchNormGradients : NormInParts {
   struct Line {
     TensorId of_grad, of_x, constant;
   };
-  Result<Line> LineOf(PartWriter& ops, TensorId grad_weight, TensorId grad_bias) {
+  Line LineOf(PartWriter& ops, TensorId grad_weight, TensorId grad_bias) {
     const auto product = [&](TensorId a, TensorId b) {
       return ops.Add({"aten.mul.Tensor", {a, b}}, {channels_}, sums_);
     };
     Line line;
-    PW_ASSIGN(const TensorId invstd, ops.Cast(ops.Read(call_.save_invstd), sums_));
+    const TensorId invstd = ops.Cast(ops.Read(call_.save_invstd), sums_);
     const TensorId weight = ops.Read(call_.weight);
     line.of_grad = invstd;
     if (weight.valid()) {
-      PW_ASSIGN(line.of_grad, product(invstd, weight));
+      line.of_grad = product(invstd, weight);
     }
-    PW_ASSIGN(const TensorId scaled, product(invstd, grad_weight));
-    PW_ASSIGN(line.of_x, product(line.of_grad, scaled));
-    PW_ASSIGN(const TensorId shift, product(line.of_grad, grad_bias));
-    PW_ASSIGN(line.constant, ops.Add({"aten.mul.Scalar",
-                                      {shift},
-                                      {Value(InputRef{0}), Value(-1 / static_cast<double>(count_))},
-                                      {}},
-                                     {channels_}, sums_));
+    const TensorId scaled = product(invstd, grad_weight);
+    line.of_x = product(line.of_grad, scaled);
+    const TensorId shift = product(line.of_grad, grad_bias);
+    line.constant = ops.Add({"aten.mul.Scalar",
+                             {shift},
+                             {Value(InputRef{0}), Value(-1 / static_cast<double>(count_))},
+                             {}},
+                            {channels_}, sums_);
     for (TensorId* const vector : {&line.of_grad, &line.of_x, &line.constant}) {
-      PW_ASSIGN(*vector, ops.PerChannel(*vector, rank_));
+      *vector = ops.PerChannel(*vector, rank_);
     }
     return line;
   }
 
-  Result<TensorId> GradOfX(PartWriter& ops, TensorId grad_weight, TensorId grad_bias) {
-    PW_ASSIGN(const Line line, LineOf(ops, grad_weight, grad_bias));
+  TensorId GradOfX(PartWriter& ops, TensorId grad_weight, TensorId grad_bias) {
+    const Line line = LineOf(ops, grad_weight, grad_bias);
     const TensorId x = ops.Read(call_.x);
     const std::vector<int64_t> shape = ops.shape(x);
     const DType stated = ops.dtype(x);
-    PW_ASSIGN(const TensorId saved, ops.Cast(ops.Read(call_.save_mean), sums_));
-    PW_ASSIGN(const TensorId mean, ops.PerChannel(saved, rank_));
-    PW_ASSIGN(const TensorId away, ops.Add({"aten.sub.Tensor", {x, mean}}, shape, sums_));
-    PW_ASSIGN(const TensorId rest, ops.Add({"aten.addcmul.default",
-                                            {line.constant, away, line.of_x},
-                                            {},
-                                            {{"value", Value(-1 / static_cast<double>(count_))}}},
-                                           shape, sums_));
-    PW_ASSIGN(const TensorId grad, ops.Add({.type = "aten.addcmul.default",
-                                            .inputs = {rest, ops.Read(call_.grad), line.of_grad},
-                                            .kernel = true},
-                                           shape, sums_));
+    const TensorId saved = ops.Cast(ops.Read(call_.save_mean), sums_);
+    const TensorId mean = ops.PerChannel(saved, rank_);
+    const TensorId away = ops.Add({"aten.sub.Tensor", {x, mean}}, shape, sums_);
+    const TensorId rest = ops.Add({"aten.addcmul.default",
+                                   {line.constant, away, line.of_x},
+                                   {},
+                                   {{"value", Value(-1 / static_cast<double>(count_))}}},
+                                  shape, sums_);
+    const TensorId grad = ops.Add({.type = "aten.addcmul.default",
+                                   .inputs = {rest, ops.Read(call_.grad), line.of_grad},
+                                   .kernel = true},
+                                  shape, sums_);
     return ops.Cast(grad, stated);
   }
 
@@ -114,8 +114,8 @@ class BatchNormGradients : NormInParts {
 
 }  // namespace
 
-Result<MadeInParts> EmitBatchNormBackward(Emitter& emitter, const OpInParts& op,
-                                          const BatchNormCall& call, bool collectives) {
+MadeInParts EmitBatchNormBackward(Emitter& emitter, const OpInParts& op, const BatchNormCall& call,
+                                  bool collectives) {
   return BatchNormGradients(emitter, op, call).Emit(collectives);
 }
 

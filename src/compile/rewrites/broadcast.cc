@@ -7,19 +7,19 @@
 
 namespace placewright {
 
-Result<std::vector<Piece>> EmitBroadcast(Emitter& emitter, const Piece& root,
-                                         const std::vector<DeviceId>& others) {
+std::vector<Piece> EmitBroadcast(Emitter& emitter, const Piece& root,
+                                 const std::vector<DeviceId>& others) {
   constexpr std::string_view kType = "placewright.broadcast.default";
-  PW_ASSIGN(const OpId source, emitter.AddReader(kType, {root.tensor}, References(1), root.device));
+  const OpId source = emitter.AddReader(kType, {root.tensor}, References(1), root.device);
   std::vector<OpId> members = {source};
   std::vector<Piece> made;
   for (const DeviceId device : others) {
-    PW_ASSIGN(const TensorId copy,
-              emitter.AddLike(kType, {}, {}, emitter.shape(root.tensor), root.tensor, device));
+    const TensorId copy =
+        emitter.AddLike(kType, {}, {}, emitter.shape(root.tensor), root.tensor, device);
     members.push_back(emitter.producer(copy));
     made.push_back({device, copy});
   }
-  PW_RETURN_IF_ERROR(emitter.Join(std::move(members)));
+  emitter.Join(std::move(members));
   return made;
 }
 

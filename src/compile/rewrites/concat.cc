@@ -3,7 +3,7 @@
 
 namespace placewright {
 
-Result<TensorId> EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device) {
+TensorId EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device) {
   if (pieces.size() == 1) return pieces.front().tensor;
   std::vector<TensorId> inputs;
   int64_t length = 0;

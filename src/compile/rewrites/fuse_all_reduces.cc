@@ -118,7 +118,7 @@ class Fuser {
 
   CollectiveId JoinedAs(std::vector<OpId> members) {
     const OpId first = members.front();
-    (void)emitter_.Join(std::move(members));
+    emitter_.Join(std::move(members));
     return arrays_.ops[first].collective;
   }
 
@@ -133,16 +133,15 @@ class Fuser {
     }
     const DeviceId device = arrays_.ops[members.front()].device;
     const TensorId like = arrays_.MadeBy(arrays_.ops[members.front()]).front();
-    const TensorId packed = emitter_
-                                .AddLike("placewright.pack.default", inputs,
-                                         {Value(References(inputs.size()))}, {length}, like, device)
-                                .Take();
+    const TensorId packed =
+        emitter_.AddLike("placewright.pack.default", inputs, {Value(References(inputs.size()))},
+                         {length}, like, device);
     added_->push_back(emitter_.last());
     // At the versions that their own all-reduces read.
     const ArrayRow row = arrays_.ops[emitter_.last()].reads;
     std::copy(reads.begin(), reads.end(), arrays_.reads.begin() + row.begin);
     const TensorId sum =
-        emitter_.AddLike(kSumType, {packed}, References(1), {length}, like, device).Take();
+        emitter_.AddLike(kSumType, {packed}, References(1), {length}, like, device);
     const OpId made = emitter_.last();
     added_->push_back(made);
     int64_t from = 0;

@@ -22,18 +22,18 @@ NormInParts::NormInParts(Emitter& emitter, const OpInParts& op, const BatchNormC
   }
 }
 
-Result<std::vector<TensorId>> NormInParts::Everywhere(const TensorState& pieces, bool collectives) {
+std::vector<TensorId> NormInParts::Everywhere(const TensorState& pieces, bool collectives) {
   const bool partial = pieces.IsPartial();
   std::vector<TensorId> whole;
   if (collectives) {
-    PW_ASSIGN(const TensorState met,
-              partial ? EmitAllReduce(emitter_, pieces) : EmitAllGather(emitter_, pieces));
+    const TensorState met =
+        partial ? EmitAllReduce(emitter_, pieces) : EmitAllGather(emitter_, pieces);
     for (const Piece& piece : met.pieces) whole.push_back(piece.tensor);
     return whole;
   }
   for (const Piece& piece : pieces.pieces) {
-    PW_ASSIGN(const TensorId made, partial ? EmitAddN(emitter_, pieces.pieces, piece.device)
-                                           : EmitConcat(emitter_, pieces.pieces, piece.device));
+    const TensorId made = partial ? EmitAddN(emitter_, pieces.pieces, piece.device)
+                                  : EmitConcat(emitter_, pieces.pieces, piece.device);
     whole.push_back(made);
   }
   return whole;

@@ -19,7 +19,7 @@ class NormInParts {
   using Outputs = std::vector<TensorId>;  // of a part, parallel to the op's; invalid: not made
 
   // By part: all of a split tensor, or of a sum, once the pieces have met.
-  Result<std::vector<TensorId>> Everywhere(const TensorState& pieces, bool collectives);
+  std::vector<TensorId> Everywhere(const TensorState& pieces, bool collectives);
 
   TensorId InputOf(int32_t input, size_t part) const {
     return op_.read[part][static_cast<size_t>(input)];

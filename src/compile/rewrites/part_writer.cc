@@ -22,8 +22,7 @@ std::string WordOf(DType dtype) {
 
 }  // namespace
 
-Result<std::vector<TensorId>> PartWriter::AddAll(PlainOp call, std::vector<OutputSpec> outputs,
-                                                 bool main) {
+std::vector<TensorId> PartWriter::AddAll(PlainOp call, std::vector<OutputSpec> outputs, bool main) {
   const bool in_kernel = !call.kernel && call.alias != AliasKind::kView;
   OpSpec spec;
   spec.type = std::move(call.type);
@@ -38,29 +37,29 @@ Result<std::vector<TensorId>> PartWriter::AddAll(PlainOp call, std::vector<Outpu
   return emitter_.AddOfPart(std::move(spec), main, device(), op_.op, in_kernel);
 }
 
-Result<TensorId> PartWriter::Add(PlainOp call, std::vector<int64_t> shape, DType dtype) {
-  PW_ASSIGN(const std::vector<TensorId> made,
-            AddAll(std::move(call), {{.dtype = dtype, .shape = std::move(shape)}}));
+TensorId PartWriter::Add(PlainOp call, std::vector<int64_t> shape, DType dtype) {
+  const std::vector<TensorId> made =
+      AddAll(std::move(call), {{.dtype = dtype, .shape = std::move(shape)}});
   return made.front();
 }
 
-Result<TensorId> PartWriter::Write(PlainOp call) {
+TensorId PartWriter::Write(PlainOp call) {
   call.alias = AliasKind::kInPlace;
   const TensorId written = call.inputs.front();
   return Add(std::move(call), shape(written), dtype(written));
 }
 
-Result<TensorId> PartWriter::Cast(TensorId id, DType dtype) {
+TensorId PartWriter::Cast(TensorId id, DType dtype) {
   if (emitter_.dtype(id) == dtype) return id;
   return Copy(id, dtype);
 }
 
-Result<TensorId> PartWriter::Copy(TensorId id, DType dtype) {
+TensorId PartWriter::Copy(TensorId id, DType dtype) {
   return Add({"aten._to_copy.default", {id}, {}, {{"dtype", Value(WordOf(dtype))}}},
              emitter_.shape(id), dtype);
 }
 
-Result<TensorId> PartWriter::Slice(TensorId id, int64_t from, int64_t to) {
+TensorId PartWriter::Slice(TensorId id, int64_t from, int64_t to) {
   std::vector<int64_t> part = shape(id);
   const int64_t dimension = static_cast<int64_t>(part.size()) - 1;
   part.back() = to - from;
@@ -72,11 +71,11 @@ Result<TensorId> PartWriter::Slice(TensorId id, int64_t from, int64_t to) {
              std::move(part), dtype(id));
 }
 
-Result<TensorId> PartWriter::PerChannel(TensorId id, size_t rank) {
+TensorId PartWriter::PerChannel(TensorId id, size_t rank) {
   if (rank == 2) return id;
   const DeviceId home = emitter_.device_of(id);
   if (home.valid() && home != device()) {
-    PW_ASSIGN(id, Copy(id, dtype(id)));
+    id = Copy(id, dtype(id));
   }
   std::vector<int64_t> column = shape(id);
   column.resize(rank - 1, 1);
@@ -85,7 +84,7 @@ Result<TensorId> PartWriter::PerChannel(TensorId id, size_t rank) {
       column, dtype(id));
 }
 
-Result<TensorId> PartWriter::Join(std::vector<TensorId> vectors) {
+TensorId PartWriter::Join(std::vector<TensorId> vectors) {
   int64_t length = 0;
   for (const TensorId id : vectors) length += shape(id).front();
   std::vector<Value> args = {Value(References(vectors.size())), Value(int64_t{0})};

@@ -44,25 +44,24 @@ class PartWriter {
   const std::vector<int64_t>& shape(TensorId id) const { return emitter_.shape(id); }
   DType dtype(TensorId id) const { return emitter_.dtype(id); }
 
-  Result<TensorId> Add(PlainOp call, std::vector<int64_t> shape, DType dtype);
+  TensorId Add(PlainOp call, std::vector<int64_t> shape, DType dtype);
   // Several results: shape, dtype and output_index of `outputs`. `main`: it has the op's own name.
-  Result<std::vector<TensorId>> AddAll(PlainOp call, std::vector<OutputSpec> outputs,
-                                       bool main = false);
+  std::vector<TensorId> AddAll(PlainOp call, std::vector<OutputSpec> outputs, bool main = false);
   // In place on the first input.
-  Result<TensorId> Write(PlainOp call);
+  TensorId Write(PlainOp call);
 
   // The same where it has that dtype already.
-  Result<TensorId> Cast(TensorId id, DType dtype);
+  TensorId Cast(TensorId id, DType dtype);
   // [from, to) of a vector, and of the columns of a matrix: views.
-  Result<TensorId> Slice(TensorId id, int64_t from, int64_t to);
+  TensorId Slice(TensorId id, int64_t from, int64_t to);
   // A vector [c] as [c 1 1 ...], which is broadcast to a tensor [n c ...] of that rank: a view, of a copy where
   // the vector is another device's, since views are where their storage is.
-  Result<TensorId> PerChannel(TensorId id, size_t rank);
+  TensorId PerChannel(TensorId id, size_t rank);
   // Vectors, one behind the other.
-  Result<TensorId> Join(std::vector<TensorId> vectors);
+  TensorId Join(std::vector<TensorId> vectors);
 
  private:
-  Result<TensorId> Copy(TensorId id, DType dtype);
+  TensorId Copy(TensorId id, DType dtype);
 
   Emitter& emitter_;
   const OpInParts& op_;

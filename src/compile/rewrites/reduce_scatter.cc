@@ -10,20 +10,20 @@
 
 namespace placewright {
 
-Result<TensorState> EmitReduceScatter(Emitter& emitter, const TensorState& partial,
-                                      const std::map<DeviceId, TensorBox>& boxes) {
+TensorState EmitReduceScatter(Emitter& emitter, const TensorState& partial,
+                              const std::map<DeviceId, TensorBox>& boxes) {
   TensorState split;
   std::vector<TensorId> made;
   for (const Piece& piece : partial.pieces) {
     const TensorBox& box = boxes.at(piece.device);
     std::vector<int64_t> shape = ShapeOf(emitter.shape(piece.tensor), box);
-    PW_ASSIGN(const TensorId member, emitter.AddLike("placewright.reduce_scatter.default",
-                                                     {piece.tensor}, PartArguments(box.front()),
-                                                     std::move(shape), piece.tensor, piece.device));
+    const TensorId member =
+        emitter.AddLike("placewright.reduce_scatter.default", {piece.tensor},
+                        PartArguments(box.front()), std::move(shape), piece.tensor, piece.device);
     split.pieces.push_back({piece.device, member, box});
     made.push_back(member);
   }
-  PW_RETURN_IF_ERROR(emitter.JoinMakers(made));
+  emitter.JoinMakers(made);
   std::sort(split.pieces.begin(), split.pieces.end(), [](const Piece& a, const Piece& b) {
     return a.box.front().interval.from < b.box.front().interval.from;
   });

@@ -13,23 +13,22 @@
 namespace placewright {
 
 // split.cc: the box (whose axes have the sizes that they have in `tensor`), on `device`.
-Result<TensorId> EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box,
-                           DeviceId device);
+TensorId EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box, DeviceId device);
 // concat.cc: the pieces, in their order, are consecutive intervals of one axis; one of them is it.
-Result<TensorId> EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device);
+TensorId EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device);
 // add_n.cc: the sum of all pieces.
-Result<TensorId> EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device);
+TensorId EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device);
 // all_reduce.cc: the sum of all pieces on every device that has one, by a collective.
-Result<TensorState> EmitAllReduce(Emitter& emitter, const TensorState& partial);
+TensorState EmitAllReduce(Emitter& emitter, const TensorState& partial);
 // all_gather.cc: all intervals on every device that has one, by a collective.
-Result<TensorState> EmitAllGather(Emitter& emitter, const TensorState& split);
+TensorState EmitAllGather(Emitter& emitter, const TensorState& split);
 // reduce_scatter.cc: a box of the sum of all pieces on every device that has one, by a collective. `boxes`: of one
 // axis, for each of these devices; they cover it once.
-Result<TensorState> EmitReduceScatter(Emitter& emitter, const TensorState& partial,
-                                      const std::map<DeviceId, TensorBox>& boxes);
+TensorState EmitReduceScatter(Emitter& emitter, const TensorState& partial,
+                              const std::map<DeviceId, TensorBox>& boxes);
 // broadcast.cc: what one device has on `others` as well (one or more, without the root), by a collective.
-Result<std::vector<Piece>> EmitBroadcast(Emitter& emitter, const Piece& root,
-                                         const std::vector<DeviceId>& others);
+std::vector<Piece> EmitBroadcast(Emitter& emitter, const Piece& root,
+                                 const std::vector<DeviceId>& others);
 
 // "%0", and which interval of which axis: dimension, outer, size, from, to.
 std::vector<Value> PartArguments(const AxisPart& part);

@@ -11,12 +11,11 @@ std::vector<Value> PartArguments(const AxisPart& part) {
   return args;
 }
 
-Result<TensorId> EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box,
-                           DeviceId device) {
+TensorId EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box, DeviceId device) {
   for (const AxisPart& part : box) {
     std::vector<int64_t> shape = ShapeOf(emitter.shape(tensor), {part});
-    PW_ASSIGN(tensor, emitter.AddLike("placewright.split.default", {tensor}, PartArguments(part),
-                                      std::move(shape), tensor, device));
+    tensor = emitter.AddLike("placewright.split.default", {tensor}, PartArguments(part),
+                             std::move(shape), tensor, device);
   }
   return tensor;
 }
