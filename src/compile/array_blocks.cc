@@ -1,7 +1,7 @@
 // The blocks of an Emitter: begun and ended, kept as they were and undone, and laid one behind the other.
 #include <algorithm>
+#include <map>
 #include <numeric>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -276,19 +276,26 @@ void Emitter::SetOrder() {
 // What states an order: the first op of each of its instances waits for all of those that it states.
 void Emitter::SetAfter() {
   const auto instances_of = [&](OpId op) {
-    std::vector<OpId> instances;
+    std::vector<std::vector<OpId>> by_device;
+    std::map<DeviceId, size_t> rows;
     for (const OpId id : blocks_[original_.tensor_count() + 1 + op.index()].ops) {
-      if (arrays_.ops[id].origin == op && arrays_.ops[id].IsInstance()) instances.push_back(id);
+      const ArrayOp& instance = arrays_.ops[id];
+      if (instance.origin != op || !instance.IsInstance()) continue;
+      const size_t row = rows.emplace(instance.device, rows.size()).first->second;
+      by_device.resize(rows.size());
+      by_device[row].push_back(id);
     }
-    return instances;
+    return by_device;
   };
   for (const OpId op : ordered_) {
-    std::set<DeviceId> seen;
-    for (const OpId later : instances_of(op)) {
-      if (!seen.insert(arrays_.ops[later].device).second) continue;
-      for (const OpId stated : original_.op(op).after) {
-        for (const OpId earlier : instances_of(stated)) arrays_.after.emplace_back(earlier, later);
+    std::vector<OpId> earlier;
+    for (const OpId stated : original_.op(op).after) {
+      for (const std::vector<OpId>& on_device : instances_of(stated)) {
+        earlier.insert(earlier.end(), on_device.begin(), on_device.end());
       }
+    }
+    for (const std::vector<OpId>& later : instances_of(op)) {
+      for (const OpId one : earlier) arrays_.after.emplace_back(one, later.front());
     }
   }
 }

@@ -31,7 +31,7 @@ namespace placewright {
 struct CompileOptions {
   bool collectives =
       true;  // false: sums and gathers are made by every device for itself, nothing is a Broadcast
-  StepSwitches switches = {};
+  StepSwitches switches = {};  // gradients are made apart where they leave that open
 };
 
 // `axes` are the graph's. Errors: kField (a layout without shares, an axis that there is not, shares that

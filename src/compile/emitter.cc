@@ -64,7 +64,8 @@ void Emitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inpu
   for (const InstanceKey::Part& part : key.parts) {
     key_.insert(key_.end(), {part.axis.value(), part.split.value()});
     AppendWide(part.length, key_);
-    if (prices_.tells_arguments_apart()) AppendWide(part.from, key_);
+    if (!prices_.tells_arguments_apart()) continue;
+    for (const int64_t number : NumbersOf(part.stated)) AppendWide(number, key_);
   }
   const auto types = TakeInputs(inputs);
   if (key_ != last_key_) {

@@ -27,7 +27,7 @@ struct InstanceKey {
     AxisId axis;
     RuleAxisId split;    // which axis of the op's rule that is
     int64_t length = 0;  // of the part
-    int64_t from = 0;    // where it begins, if one of the instance's arguments says so
+    AxisPart stated;     // where it lies, if one of the instance's arguments says so
   };
   OpId op;
   SmallVector<Part> parts;  // what it has of axes; all of the others

@@ -250,7 +250,7 @@ OpSpec GraphPrinter::SpecOf(OpId id) {
   for (size_t i = 0; i < part.outputs.size(); ++i) {
     const PartOutput& output = part.outputs[i];
     const PartType& type = parts_.type(output.type);
-    OutputSpec made{.name = OutputName(op, spec.name, i), .dtype = type.dtype, .shape = type.shape};
+    OutputSpec made{.dtype = type.dtype, .shape = type.shape};
     made.alias = output.alias;
     made.alias_of = output.alias_of;
     made.output_index = output.output_index;

@@ -267,9 +267,10 @@ void InstanceMaker::MakeEach() {
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     InstanceKey key{id_, {}};
     if (split_.valid()) {
-      const Interval own = IntervalOf(share);
-      const bool stated = PlaceArgumentOf(rule(), split_).there();
-      key.parts = {{axis_, split_, own.length(), stated ? own.from : 0}};
+      InstanceKey::Part part{axis_, split_, IntervalOf(share).length(), {}};
+      const PlaceArgument at = PlaceArgumentOf(rule(), split_);
+      if (at.there()) part.stated = {PlaceIn(at.TensorOf(rule())), IntervalOf(share)};
+      key.parts = {part};
     }
     emitter_.AddInstance(
         key, read_[share], layout_.shares[share].device, [&] { return SpecOf(share); },
@@ -449,7 +450,8 @@ TensorState InstanceMaker::StateOf(size_t output) const {
     if (!sum) continue;
     piece.summed = split_.valid() ? box : fetcher_.state(partial_input_).On(device)->summed;
   }
-  return state.pieces.empty() ? TensorState() : state;
+  if (state.pieces.empty()) state = {};
+  return state;
 }
 
 Status InstanceMaker::Finish() {

@@ -1,4 +1,4 @@
-// Whether layouts can be compiled at all (internal to the module).
+// Whether layouts can be compiled at all.
 #ifndef PLACEWRIGHT_COMPILE_LAYOUT_CHECK_H_
 #define PLACEWRIGHT_COMPILE_LAYOUT_CHECK_H_
 
@@ -10,7 +10,9 @@
 
 namespace placewright {
 
-// kField, with the layout as the place.
+// Errors: kField.
+Status CheckLayout(const Layout& layout, const NamedAxes& axes, const Cluster& cluster);
+// Errors: kField, with the layout as the place.
 Status CheckLayouts(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
                     const Cluster& cluster);
 

@@ -400,6 +400,7 @@ LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpe
     const auto parts = static_cast<int64_t>(devices.size());
     for (int64_t i = 0; splits && axis.valid() && i < parts; ++i) {
       LayoutSpec::Device& device = devices[static_cast<size_t>(i)];
+      if (device.box.size() == 1 && device.box[0].axis == spec.axis) device.box[0].axis.clear();
       if (!device.box.empty()) continue;
       const int64_t size = axes.axis(axis).size;
       device.box = {{"", i * size / parts, (i + 1) * size / parts}};

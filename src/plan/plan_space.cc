@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "plan/space_words.h"
 
 namespace placewright {
 

@@ -153,7 +153,8 @@ class Asker {
         BuildSimGraph(*in_.problem.graph, *in_.problem.cluster, table.value());
     Simulator simulator(sim_graph);
     const SimResult& result =
-        simulator.Run(PlacementOf(in_.problem, in_.plan.plan), {in_.problem.policy, false, false});
+        simulator.Run(PlacementOf(in_.problem, in_.plan.plan),
+                      {in_.plan.plan.switches.order.value_or(in_.problem.policy), false, false});
     if (!result.feasible) return std::nullopt;
     return result.step_time;
   }

@@ -38,7 +38,7 @@ Result<PlannerResult> ResultOfLayouts(const LayoutProblem& problem, Distribution
 // there are several devices.
 bool SplitsByDefault(const Graph& graph, const Cluster& cluster);
 
-// What a plan comes to: the problem's graph with devices, or the step compiled of it. The session outlives it.
+// What a plan comes to: the problem's graph with devices, or the step compiled of it. What it points to outlives it.
 struct StepOfPlan {
   PlanSpace space = PlanSpace::kPlaced;
   // Whose ops run, with their costs: the problem's, or those of `compiled`.
@@ -50,7 +50,7 @@ struct StepOfPlan {
   IdVector<OpId, OpId> origin;             // as in DistributedStep
   DistributionSpec distribution{};         // layouts in words, of a compiled step
   const Bound* bound = nullptr;            // of plans of its space; nullptr: nothing is known
-  std::unique_ptr<CompiledStep> compiled;  // nullptr: ops are whole
+  std::unique_ptr<CompiledStep> compiled;  // what it points to of a step that was compiled for it
 };
 // Of ops that are whole, each its own instance.
 StepOfPlan StepOfWholeOps(const Graph& graph, const CostTable& costs, const SimGraph* sim_graph,

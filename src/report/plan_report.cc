@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "plan/space_words.h"
 
 namespace placewright {
 namespace {

@@ -67,8 +67,7 @@ struct Evaluation {
   Nanos step_time;
   std::vector<Device> devices;       // [device]
   std::optional<Feedback> feedback;  // where it was asked for
-  // Of a plan that splits or copies ops: what StepSwitches::gradients_apart comes to, where that does not take
-  // compiling the step.
+  // Of a plan that splits or copies ops: what StepSwitches::gradients_apart comes to.
   std::optional<bool> gradients_apart;
 
   Bytes TotalOver() const;  // saturating

@@ -118,8 +118,8 @@ struct Plan {
   std::vector<HistoryPoint> history;
   NamedPlacement placement;  // of the graph's ops, or of the compiled step's
   int64_t samples = 0;       // of a step, over all devices; 0: not known
-  // Of a plan that may split or copy ops: how, what moves, and the compiled step (a distributed ATen graph), whose file
-  // lies beside the plan's. The file of a placed plan has none of these and no samples.
+  // How a plan splits or copies ops, what moves, and the compiled step (a distributed ATen graph), whose file lies beside
+  // the plan's. The file of a placed plan has none of these and no samples.
   DistributionSpec distribution;
   std::vector<CommunicationUse> communication;
   FileReference step;

@@ -16,13 +16,6 @@ enum class PlanSpace : uint8_t {
   kPipelined,   // and the batch cut into micro-batches: named, but neither planned nor read
 };
 std::string_view ToString(PlanSpace space);  // "placed", "replicated", "pipelined"
-// What sentences say of a space: "placements of whole ops", "placement of whole ops", ...
-struct SpaceWords {
-  std::string_view plans, plan;
-  std::string_view how;   // what becomes of ops: "every op whole, on one device"
-  std::string_view does;  // what an algorithm of it does: "places whole ops"
-};
-const SpaceWords& WordsOf(PlanSpace space);
 // Never kPipelined. Errors: kField.
 Result<PlanSpace> ParsePlanSpace(std::string_view text);
 

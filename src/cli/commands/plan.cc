@@ -207,11 +207,11 @@ class PlanCommand : public Command {
             .InFile(file));
     if (measured_) TakeMeasured(planning, result);
     PW_ASSIGN(const StepInputs of, StepOf(planning, result, file));
-    PW_ASSIGN(SimResult replay, Replay(planning, of, result));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
     NoteReplicatedBound(planning, of.step, result);
     for (const std::string& note : result.notes) context.console.Note(note);
+    PW_ASSIGN(SimResult replay, Replay(planning, of, result));
     Plan plan = MakePlan(planning, input_, search_, of, result, replay, seconds);
     plan.measured_step_time = measured_time_;
     const Inputs& inputs = *of.inputs;
@@ -221,7 +221,7 @@ class PlanCommand : public Command {
                                         cluster, output_, of.file));
     }
     AskForPermittedChanges(planning, plan, budget, context.console, result);
-    const Analysis analysis = Analyze(of, std::move(replay), false);
+    const Analysis analysis = Analyze(of, std::move(replay), plan.policy, false);
     Status pictures = WritePictures(pictures_, of, analysis, plan, NotesOfPage(result));
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
     std::optional<Error> error;
@@ -270,7 +270,8 @@ class PlanCommand : public Command {
   static void NoteReplicatedBound(const Planning& planning, const StepOfPlan& step,
                                   PlannerResult& result) {
     const std::optional<Bound>& bound = planning.prepared().replicated_bound();
-    if (!bound || step.bound == &*bound || !result.feasible || result.step_time.count <= 0) return;
+    const bool whole = step.space == PlanSpace::kPlaced;
+    if (!bound || !whole || !result.feasible || result.step_time.count <= 0) return;
     const double left = static_cast<double>((result.step_time - bound->value).count) /
                         static_cast<double>(result.step_time.count);
     result.notes.push_back(fmt::format(
@@ -287,8 +288,8 @@ class PlanCommand : public Command {
                       "prediction",
                       FormatNanos(result.step_time)));
     }
-    const Evaluation predicted =
-        planning.prepared().evaluator().EvaluateOne(PlacementOf(planning.problem(), result.plan));
+    const Evaluation predicted = planning.prepared().evaluator().EvaluateOne(
+        PlacementOf(planning.problem(), result.plan), {.order = result.plan.switches.order});
     if (result.feasible != predicted.feasible) {
       result.notes.push_back(result.feasible
                                  ? "it was executed, but is predicted not to fit"

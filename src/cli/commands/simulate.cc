@@ -98,7 +98,9 @@ class SimulateCommand : public Command {
     const Graph& graph = inputs.graph.graph;
     const Cluster& cluster = inputs.cluster.cluster;
     const Placement& placement = subject.of.step.placement;
-    const SimGraph sim_graph = BuildSimGraph(graph, cluster, inputs.costs);
+    subject.sim_graph =
+        std::make_unique<const SimGraph>(BuildSimGraph(graph, cluster, inputs.costs));
+    const SimGraph& sim_graph = *subject.sim_graph;
     subject.of.step.sim_graph = &sim_graph;
     PW_RETURN_IF_ERROR(
         CheckPlacementLegal(sim_graph, graph, cluster, placement).InFile(subject.placement_file));
@@ -125,7 +127,7 @@ class SimulateCommand : public Command {
     PW_RETURN_IF_ERROR(
         CheckNotSaturated(sim_graph, graph, cluster, placement, result).InFile(input_.graph));
     CompletePlan(result, subject);
-    const Analysis analysis = Analyze(subject.of, result, memory_);
+    const Analysis analysis = Analyze(subject.of, result, inputs.policy, memory_);
     PW_RETURN_IF_ERROR(WritePictures(pictures_, subject.of, analysis, subject.plan));
     ReportSimulation(subject, analysis, schedule_, context.console);
     return 0;

@@ -14,13 +14,14 @@ namespace placewright {
 
 // Everything that one simulation needs, whichever files it came from.
 struct SimulatedSubject {
-  StepInputs of;
   std::string placement_file;
   Plan plan;  // where it came from a plan, its bound and who found it; simulating adds all else
   // What a compiled step is of.
   std::unique_ptr<const Inputs> whole;
   std::unique_ptr<const LayoutProblem> problem;
   std::unique_ptr<const OriginalStep> step_of_plan;
+  std::unique_ptr<const SimGraph> sim_graph;
+  StepInputs of;  // of what stands above
 };
 
 // Prints the simulation as text or JSON, as the console says. `schedule`: also start and end of every

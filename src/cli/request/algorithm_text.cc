@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "plan/space_words.h"
 #include "report/table.h"
 #include "search/layouts/layout_search.h"
 

@@ -10,7 +10,7 @@ constexpr size_t kMaxReasons = 5;
 
 }  // namespace
 
-Analysis Analyze(const StepInputs& of, SimResult result, bool all_devices) {
+Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order, bool all_devices) {
   const Inputs& inputs = *of.inputs;
   const Graph& graph = *of.step.graph;
   const SimGraph& sim_graph = *of.step.sim_graph;
@@ -26,7 +26,7 @@ Analysis Analyze(const StepInputs& of, SimResult result, bool all_devices) {
     const bool holds = result.devices[device.index()].tensor_peak.count > 0;
     if (device != fullest && !(all_devices && holds)) continue;
     analysis.peaks.emplace_back(
-        device, ItemisePeak(sim_graph, graph, placement, inputs.policy, device, &inputs.sequences));
+        device, ItemisePeak(sim_graph, graph, placement, order, device, &inputs.sequences));
   }
   analysis.result = std::move(result);
   return analysis;

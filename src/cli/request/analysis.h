@@ -31,7 +31,7 @@ struct Analysis {
 
 // `result` was recorded with schedule and feedback. Cost: two simulations for each device in
 // `peaks`.
-Analysis Analyze(const StepInputs& of, SimResult result, bool all_devices);
+Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order, bool all_devices);
 
 // For people: why the step is not faster, and what fills devices.
 std::string Explain(const Analysis& analysis, const Cluster& cluster, const Style& style);

@@ -142,7 +142,7 @@ Result<ExecutedCheck> ExecuteBesideOriginal(const PlanInputs& plan, const std::s
   }
   PW_ASSIGN(const std::optional<OriginalStep> original, LoadOriginal(plan, plan_path, options));
   const Graph& of = original ? original->step() : plan.graph.graph;
-  PW_RETURN_IF_ERROR(CheckExecutable(of));
+  if (original) PW_RETURN_IF_ERROR(CheckExecutable(of));
   PW_ASSIGN(const Graph whole, WithWideFloats(of));
   PW_ASSIGN(const Graph step, WithWideFloats(plan.graph.graph));
   PW_ASSIGN(const Placement placement,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/request/max_batch.h"
+#include "plan/space_words.h"
 #include "planning/quick_fit.h"
 
 namespace placewright {

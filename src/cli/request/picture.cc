@@ -4,6 +4,7 @@
 
 #include "cli/request/assumptions.h"
 #include "formats/text/file.h"
+#include "plan/space_words.h"
 #include "report/distribution_report.h"
 #include "report/page/plan_page.h"
 #include "report/plan_report.h"

@@ -21,7 +21,7 @@ void AddPictureOptions(CommandLine app, PictureOptions* options);
 // Those that are asked for.
 std::vector<NamedFile> FilesOf(const PictureOptions& options);
 
-// `plan` needs names, times and devices. `notes`: what the search or the reader says beside it, for the page. Errors:
+// `plan` needs names, times, devices, its space, samples, order and communication. `notes`: what the search or the reader says beside it, for the page. Errors:
 // kFileUnwritable.
 Status WritePictures(const PictureOptions& options, const StepInputs& of, const Analysis& analysis,
                      const Plan& plan, const std::vector<std::string>& notes = {});

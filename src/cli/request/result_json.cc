@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/plan/layouts_json.h"
+#include "plan/space_words.h"
 
 namespace placewright {
 

@@ -1,4 +1,4 @@
-// Which all-reduces of gradients are joined (internal to rewrites/), whatever holds the step.
+// Which all-reduces of gradients are joined (internal to rewrites/).
 #ifndef PLACEWRIGHT_COMPILE_REWRITES_BUCKETS_H_
 #define PLACEWRIGHT_COMPILE_REWRITES_BUCKETS_H_
 

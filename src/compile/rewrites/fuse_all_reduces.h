@@ -5,7 +5,7 @@
 // Why it preserves the step: a sum of buffers is the buffer of the sums, element by element in the same order
 // of devices; packing and unpacking move elements. Tensors are joined only where all of them are there before
 // the first of their all-reduces stands in the graph, and where no op between there and their own all-reduce
-// writes them, so that what is read is the same.
+// writes them, so that what is read is the same. What writes a sum in place then writes its part of the buffer.
 #ifndef PLACEWRIGHT_COMPILE_REWRITES_FUSE_ALL_REDUCES_H_
 #define PLACEWRIGHT_COMPILE_REWRITES_FUSE_ALL_REDUCES_H_
 

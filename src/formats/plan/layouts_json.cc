@@ -34,23 +34,30 @@ Result<LayoutSpec::Device> ReadShare(const Json& json, const std::string& place)
   }
   PW_RETURN_IF_ERROR(CheckKeys(json, {"name", "from", "to", "box"}, place));
   PW_ASSIGN(device.name, GetString(json, "name", place));
-  const bool from = json.contains("from") && !json["from"].is_null();
-  const bool to = json.contains("to") && !json["to"].is_null();
-  if (from != to) {
+  const auto has = [&](const char* key) { return json.contains(key) && !json[key].is_null(); };
+  LayoutSpec::Interval only;
+  if (has("from")) {
+    PW_ASSIGN(only.from, GetInt(json, "from", place, 0, kMaxQuantity));
+  }
+  if (has("to")) {
+    PW_ASSIGN(only.to, GetInt(json, "to", place, 0, kMaxQuantity));
+  }
+  if (has("from") != has("to")) {
     return MakeError(ErrorCode::kField, "a share has both from and to, or neither", place,
                      "Leave both out for equal shares.");
   }
-  if (from) {
-    PW_ASSIGN(device.box.emplace_back().from, GetInt(json, "from", place, 0, kMaxQuantity));
-    PW_ASSIGN(device.box.back().to, GetInt(json, "to", place, 0, kMaxQuantity));
-  }
-  if (!json.contains("box")) return device;
+  if (has("from")) device.box.push_back(only);
+  if (!has("box")) return device;
   PW_ASSIGN(const Json* box, GetObject(json, "box", place));
+  if (has("from") || box->empty()) {
+    return MakeError(ErrorCode::kField, "a box names an axis or more, without from and to beside",
+                     place + ".box", "Leave it out for equal shares.");
+  }
   for (const auto& [axis, ends] : box->items()) {
     const std::string of_axis = fmt::format("{}.box.{}", place, Printable(axis, 60));
-    if (from || axis.empty() || !ends.is_array() || ends.size() != 2) {
+    if (axis.empty() || !ends.is_array() || ends.size() != 2) {
       return MakeError(ErrorCode::kField, "a box has [from, to) for each of its axes", of_axis,
-                       "Give the name of an axis and [from, to], without from and to beside.");
+                       "Give the name of an axis and [from, to].");
     }
     device.box.push_back({.axis = axis});
     PW_ASSIGN(device.box.back().from, AsInt(ends[0], of_axis, 0, kMaxQuantity));

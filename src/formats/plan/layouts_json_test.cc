@@ -82,6 +82,10 @@ TEST(LayoutsJson, ErrorsNameThePlace) {
               HasSubstr("both from and to"));
   EXPECT_THAT(error(R"({"groups": "*", "devices": [{"name": "d0", "box": {"batch": 3}}]})"),
               HasSubstr("layouts[0].devices[0].box.batch: a box has [from, to)"));
+  for (const char* box : {R"("box": {})", R"("from": 0, "to": 3, "box": {"batch": [0, 3]})"}) {
+    EXPECT_THAT(error(std::string(R"({"groups": "*", "devices": [{"name": "d0", )") + box + "}]}"),
+                HasSubstr("layouts[0].devices[0].box: a box names an axis or more"));
+  }
   EXPECT_THAT(error(R"({"groups": "*", "devices": [{"name": "d0", "box": {"batch": [0, -1]}}]})"),
               HasSubstr("layouts[0].devices[0].box.batch"));
   EXPECT_THAT(error(R"({"groups": "*", "devices": ["d0"], "option": "replicate"})"),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "plan/space_words.h"
 #include "report/page/alike_devices.h"
 #include "report/page/page_assets.h"
 #include "report/page/page_timeline.h"

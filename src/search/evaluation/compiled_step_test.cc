@@ -141,6 +141,70 @@ TEST(StepPlan, MayStateTheOrder) {
   EXPECT_GT(differ, 10);
 }
 
+// y waits for a view of what z has made, and v, a view that y reads, for z: in arrays as in the graph.
+TEST(LayoutEvaluator, WaitsForViews) {
+  for (const bool of_view : {true, false}) {
+    GraphBuilder builder("views", "aten");
+    const auto add = [&](std::string name, std::string type, TensorId read, std::string after) {
+      OpSpec op{.name = name, .type = std::move(type), .inputs = {read}};
+      op.args = {Value(InputRef{0})};
+      op.outputs = {{.name = name, .shape = {64, 64}}};
+      if (op.type == "aten.t.default") {
+        op.outputs[0].alias = AliasKind::kView;
+        op.outputs[0].alias_of = 0;
+      }
+      if (!after.empty()) op.after = {std::move(after)};
+      return builder.AddOp(std::move(op)).Take()[0];
+    };
+    const TensorId x =
+        builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {64, 64}).Take();
+    const TensorId slow = add("slow", "aten.exp.default", x, "");
+    const TensorId z = add("z", "aten.relu.default", slow, "");
+    add("shown", "aten.t.default", z, "");
+    const TensorId a = add("a", "aten.relu.default", x, "");
+    const TensorId v = add("v", "aten.t.default", a, of_view ? "z" : "");
+    builder.SetOutputs({z, add("y", "aten.relu.default", v, of_view ? "" : "shown")});
+    const Graph graph = std::move(builder).Build().Take();
+    const Cluster cluster = TwoDevices(BytesPerSecond(1 << 20));
+    const auto problem =
+        LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+    StepPlan plan;
+    plan.layouts.layouts = {PlacedOn(DeviceId(0)), PlacedOn(DeviceId(1))};
+    plan.layouts.of_group = IdVector<GroupId, LayoutId>(problem->graph.group_count(), LayoutId(0));
+    for (const char* op : {"a", "v", "y"}) {
+      plan.layouts.of_group[problem->graph.group(problem->graph.FindOp(op))] = LayoutId(1);
+    }
+    ASSERT_TRUE(LayoutEvaluator::Suffices(*problem));
+    LayoutEvaluator evaluator(*problem);
+    const Evaluation fast = evaluator.EvaluateWithFeedback(plan.layouts, plan.switches).Take();
+    EXPECT_EQ(fast.step_time, EvaluateCompiled(*problem, plan).Take().step_time);
+    const auto instance = [&](const char* op) {
+      const OpId id = problem->graph.FindOp(op);
+      return *std::find_if(fast.feedback->instances.begin(), fast.feedback->instances.end(),
+                           [&](const auto& one) { return one.origin == id; });
+    };
+    EXPECT_EQ(instance("y").start, instance("z").end);
+  }
+}
+
+TEST(EvaluatePlans, RefuseLayoutsThatNothingComputes) {
+  const Graph graph = GradientsOfConvolution();
+  const Cluster cluster = TwoDevices(BytesPerSecond(1 << 20));
+  const auto layouts =
+      LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+  Problem problem =
+      BuildProblem(graph, cluster, layouts->costs, {}, SchedulingPolicy::kFifo).Take();
+  problem.layouts = layouts.get();
+  const auto evaluator = MakeSimulatedEvaluator(problem, 1);
+  const StepPlan right = ResolvePlan(*layouts, Split()).Take();
+  StepPlan wrong = right;
+  for (Layout& layout : wrong.layouts.layouts) layout.shares.front().box = {};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(evaluator->EvaluatePlan(wrong).error().code, ErrorCode::kField);
+    EXPECT_TRUE(evaluator->EvaluatePlan(right).ok());
+  }
+}
+
 // However its gradients are made, with buckets, and after other steps.
 TEST(LayoutEvaluator, KnowsTheInstancesOfTheStep) {
   const Graph graph = GradientsOfConvolution();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "compile/layout_check.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/problem/layout_problem.h"
 
@@ -86,9 +87,17 @@ Result<Evaluation> LayoutBatches::EvaluateIn(Slot& slot, const StepPlan& plan, N
                                              bool feedback) const {
   slot.layouts.of_group = slot.book.Add(plan.layouts, problem_.graph.group_count());
   const std::vector<Layout>& all = slot.book.all();
+  for (size_t i = slot.layouts.layouts.size(); i < all.size(); ++i) {
+    Status right = CheckLayout(all[i], problem_.axes, problem_.cluster);
+    if (!right.ok()) slot.refused.emplace(LayoutId(i), std::move(right.error()));
+  }
   slot.layouts.layouts.insert(slot.layouts.layouts.end(),
                               all.begin() + static_cast<ptrdiff_t>(slot.layouts.layouts.size()),
                               all.end());
+  for (const auto& [id, error] : slot.refused) {
+    const IdVector<GroupId, LayoutId>& used = slot.layouts.of_group;
+    if (std::find(used.begin(), used.end(), id) != used.end()) return error;
+  }
   if (feedback) return slot.evaluator.EvaluateWithFeedback(slot.layouts, plan.switches);
   PW_ASSIGN(Evaluation evaluation, slot.evaluator.Evaluate(slot.layouts, plan.switches, limit));
   evaluation.gradients_apart = slot.evaluator.gradients_apart();

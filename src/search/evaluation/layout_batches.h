@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,6 +43,7 @@ class LayoutBatches {
     explicit Slot(const LayoutProblem& problem) : evaluator(problem) {}
     LayoutBook book;
     Layouts layouts;  // all of the book, and those of a plan's groups
+    std::map<LayoutId, Error> refused;
     LayoutEvaluator evaluator;
   };
   struct Known {

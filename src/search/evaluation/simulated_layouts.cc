@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compile/array_changes.h"
+#include "compile/layout_check.h"
 #include "compile/rewrites/fuse_all_reduces.h"
 #include "compile/rewrites/separate_gradients.h"
 #include "search/evaluation/compiled_step.h"
@@ -205,6 +206,7 @@ bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
 }
 
 Result<CompiledStep> DecideAndCompile(const LayoutProblem& problem, StepPlan plan) {
+  PW_RETURN_IF_ERROR(CheckLayouts(problem.graph, problem.axes, plan.layouts, problem.cluster));
   if (!plan.switches.gradients_apart) {
     LayoutEvaluator evaluator(problem);
     // What is wrong with it the compiler says better.

@@ -1,6 +1,7 @@
 #include "search/evaluation/step_packer.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -459,16 +460,57 @@ void StepPacker::AddEdges(const StepArrays& arrays) {
   packed_.ops[ops].edge = edge;
 }
 
+// As SimGraph has it: who waits for a view waits for who wrote what it shows, and a view hands its own waits on to its
+// readers.
+PackedStep::Waits StepPacker::WaitsThroughViews(const StepArrays& arrays) const {
+  std::multimap<OpId, OpId> stated;
+  for (const auto& [from, to] : arrays.after) stated.emplace(to, from);
+  std::map<TensorId, std::vector<ExecOpId>> handed_on;
+  const auto add_handed_on = [&](TensorId tensor, std::vector<ExecOpId>& waits) {
+    const auto found = handed_on.find(tensor);
+    if (found != handed_on.end()) {
+      waits.insert(waits.end(), found->second.begin(), found->second.end());
+    }
+  };
+  PackedStep::Waits after;
+  for (const OpId id : arrays.order) {
+    const ArrayOp& op = arrays.ops[id];
+    const ExecOpId exec = p_.exec_of[id];
+    std::vector<ExecOpId> waits;
+    for (const ArrayRead& read : arrays.ReadsOf(op)) add_handed_on(read.tensor, waits);
+    const auto [from, to] = stated.equal_range(id);
+    for (auto one = from; one != to; ++one) {
+      const ArrayOp& earlier = arrays.ops[one->second];
+      if (!earlier.is_view) {
+        waits.push_back(p_.exec_of[one->second]);
+        continue;
+      }
+      const OpId writer = arrays.versions[arrays.ReadsOf(earlier).front().version].writer;
+      if (writer.valid()) waits.push_back(p_.exec_of[writer]);
+      for (const TensorId made : arrays.MadeBy(earlier)) add_handed_on(made, waits);
+    }
+    for (const ExecOpId wait : waits) {
+      if (exec.valid() && wait != exec) after.emplace_back(wait, exec);
+    }
+    if (exec.valid() || waits.empty()) continue;
+    for (const TensorId made : arrays.MadeBy(op)) handed_on[made] = waits;
+  }
+  return after;
+}
+
 // What waits for the end of another op beside what it reads: by order, or to write over what that has made.
 void StepPacker::AddWaits(const StepArrays& arrays) {
   const size_t ops = static_cast<size_t>(p_.ops);
   p_.explicit_successors.offsets.assign(ops + 1, 0);
   p_.explicit_successors.items.clear();
   PackedStep::Waits after;
+  bool views = false;
   for (const auto& [from, to] : arrays.after) {
     const ExecOpId earlier = p_.exec_of[from], later = p_.exec_of[to];
-    if (earlier.valid() && later.valid()) after.emplace_back(earlier, later);
+    views = views || !earlier.valid() || !later.valid();
+    after.emplace_back(earlier, later);
   }
+  if (views) after = WaitsThroughViews(arrays);
   std::sort(after.begin(), after.end());
   after.erase(std::unique(after.begin(), after.end()), after.end());
   std::vector<int32_t>& offsets = p_.explicit_successors.offsets;

@@ -113,6 +113,7 @@ class StepPacker {
   int64_t AddWritten(const StepArrays& arrays, ArrayVersionId id);
   void AddEdges(const StepArrays& arrays);
   void AddWaits(const StepArrays& arrays);
+  PackedStep::Waits WaitsThroughViews(const StepArrays& arrays) const;
   Status AddCollectives(const StepArrays& arrays);
   Status CheckRoutes(const StepArrays& arrays) const;
   void AddOrder();
