@@ -106,7 +106,7 @@ TEST(CompileStep, MakesThemTogetherWhereItIsNot) {
 // A plan's order comes before the problem's; of plans that split ops, and of placed ones with and without layouts.
 TEST(StepPlan, MayStateTheOrder) {
   int differ = 0;
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
     const DrawnProblem tiny(seed);
     const auto by_path = LayoutProblem::Make(*tiny.graph, *tiny.cluster, CostOptions(),
                                              SchedulingPolicy::kCriticalPath)
