@@ -11,14 +11,7 @@ namespace placewright {
 namespace {
 
 // What a key begins with: how its part is described.
-enum KeyWord : int32_t {
-  kInstanceKey,
-  kPartKey,
-  kInKernelKey,
-  kLikeKey,
-  kReaderKey,
-  kOverwriteKey
-};
+enum KeyWord : int32_t { kInstanceKey, kPartKey, kInKernelKey, kLikeKey, kOverwriteKey };
 
 void AppendWide(int64_t number, std::vector<int32_t>& key) {
   key.push_back(static_cast<int32_t>(number));
@@ -145,20 +138,26 @@ std::vector<TensorId> Emitter::AddOfPart(OpSpec spec, bool main, DeviceId device
   return made;
 }
 
-TensorId Emitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
-                          std::vector<Value> args, std::vector<int64_t> shape, TensorId like,
-                          DeviceId device) {
-  const PartTypeId made_type = prices_.ContiguousType(dtype(like), shape);
-  key_ = {kLikeKey, prices_.WordOf(type), made_type.value()};
+PricedPartId Emitter::PartOfCall(std::string_view type, std::vector<Value> args,
+                                 std::span<const TensorId> inputs, PartTypeId made) {
+  key_ = {kLikeKey, prices_.WordOf(type), made.value()};
   AppendArguments(args);
   const auto types = TakeInputs(inputs);
-  const PricedPartId part = prices_.Find(key_, types, [&] {
+  return prices_.Find(key_, types, [&] {
     OpSpec spec;
     spec.type = std::string(type);
     spec.args = std::move(args);
-    spec.outputs = {{.dtype = prices_.type(made_type).dtype, .shape = std::move(shape)}};
+    if (!made.valid()) return spec;
+    spec.outputs = {{.dtype = prices_.type(made).dtype, .shape = prices_.type(made).shape}};
     return spec;
   });
+}
+
+TensorId Emitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
+                          std::vector<Value> args, std::vector<int64_t> shape, TensorId like,
+                          DeviceId device) {
+  const PartTypeId type_made = prices_.ContiguousType(dtype(like), shape);
+  const PricedPartId part = PartOfCall(type, std::move(args), inputs, type_made);
   const TensorId made = AddOne(part, inputs, device, OpId(), PhaseOf(like));
   Name(ArrayName::kLike, like);
   return made;
@@ -166,15 +165,7 @@ TensorId Emitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
 
 OpId Emitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
                         std::vector<Value> args, DeviceId device) {
-  key_ = {kReaderKey, prices_.WordOf(type)};
-  AppendArguments(args);
-  const auto types = TakeInputs(inputs);
-  const PricedPartId part = prices_.Find(key_, types, [&] {
-    OpSpec spec;
-    spec.type = std::string(type);
-    spec.args = std::move(args);
-    return spec;
-  });
+  const PricedPartId part = PartOfCall(type, std::move(args), inputs, PartTypeId());
   made_.clear();
   Add(part, inputs, device, OpId(), PhaseOf(inputs.front()), /*own=*/false, made_);
   Name(ArrayName::kLike, inputs.front());

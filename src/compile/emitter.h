@@ -111,6 +111,9 @@ class Emitter {
 
  private:
   PricedPartId PartOf(OpSpec& spec, bool in_kernel = false);
+  // Of what moves or joins pieces; `made`: what it makes, or none.
+  PricedPartId PartOfCall(std::string_view type, std::vector<Value> args,
+                          std::span<const TensorId> inputs, PartTypeId made);
   const PartType& type(TensorId id) const { return prices_.type(arrays_.tensors[id].type); }
   Phase PhaseOf(TensorId like) const;
   // What there is of a part in the key: the types of its inputs.

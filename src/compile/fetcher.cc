@@ -173,7 +173,7 @@ TensorId Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBo
     std::vector<Piece> parts;
     for (const Piece& piece : state.pieces) {
       const TensorId part = EmitSplit(emitter_, piece.tensor, box, piece.device);
-      parts.push_back({piece.device, part, box, piece.summed});
+      parts.push_back({piece.device, part, box});
     }
     return EmitAddN(emitter_, parts, device);
   }

@@ -448,7 +448,8 @@ TensorState InstanceMaker::StateOf(size_t output) const {
     piece.tensor = made;
     if (place.dimension >= 0) piece.box = {{place, IntervalOf(share)}};
     if (!sum) continue;
-    piece.summed = split_.valid() ? box : fetcher_.state(partial_input_).On(device)->summed;
+    const TensorState* const taken = split_.valid() ? nullptr : &fetcher_.state(partial_input_);
+    state.summed.push_back(taken == nullptr ? box : taken->SummedOn(device));
   }
   if (state.pieces.empty()) state = {};
   return state;

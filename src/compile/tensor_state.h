@@ -14,13 +14,15 @@ struct Piece {
   DeviceId device;
   TensorId tensor;
   TensorBox box;  // what it has of the original
-  Box summed;     // and of the axes that are summed over; empty: it is no part of a sum
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 struct TensorState {
   // With boxes of the same axes: so far of one, ascending, that cover it once. None: nothing has made it.
   std::vector<Piece> pieces;
+  // What each piece has of the axes that are summed over; empty: they are no parts of a sum. Apart, as there are few
+  // sums, and many pieces.
+  std::vector<Box> summed;
   // The pieces are views of copies that were fetched: what is written there is lost to the original.
   bool of_copies = false;
   // Every piece, though whole, is of its device's part alone: statistics of a batch norm that is not synchronised.
@@ -28,11 +30,15 @@ struct TensorState {
 
   friend bool operator==(const TensorState&, const TensorState&) = default;
   bool IsSplit() const { return !pieces.empty() && !pieces.front().box.empty(); }
-  bool IsPartial() const { return !pieces.empty() && !pieces.front().summed.empty(); }
+  bool IsPartial() const { return !summed.empty(); }
   bool IsWhole() const { return !pieces.empty() && !IsSplit() && !IsPartial(); }
   // The pieces are parts of this axis alone.
   bool IsSplitAt(const AxisPlace& place) const {
     return IsSplit() && pieces.front().box.front().place == place;
+  }
+  // Of a partial sum, of which the device has a piece.
+  const Box& SummedOn(DeviceId device) const {
+    return summed[static_cast<size_t>(On(device) - pieces.data())];
   }
   const Piece* On(DeviceId device) const {
     for (const Piece& piece : pieces) {

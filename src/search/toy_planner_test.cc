@@ -21,98 +21,83 @@ namespace {
 struct Log {
   int offers = 0, taken = 0;
 };
+Log g_log;
 
 // Begins with everything on the first device, and copies one group more to all devices at every move, where that is no
 // slower.
 class ToyRun : public PlannerRun {
  public:
-  ToyRun(const Problem& problem, Evaluator& evaluator, const PlannerOptions& options, Log* log)
-      : problem_(problem), evaluator_(evaluator), options_(options), log_(log) {
+  ToyRun(const Problem& problem, Evaluator& evaluator, const PlannerOptions& options)
+      : problem_(problem), evaluator_(evaluator), options_(options) {
     result_.algorithm = "toy";
     result_.space = PlanSpace::kReplicated;
   }
   Status Begin() {
     const Placement first(problem_.graph->op_count(), DeviceId(0));
-    const StepPlan plan =
-        options_.starts.empty() ? PlanOf(*problem_.graph, first) : options_.starts.front();
-    return Keep(plan, evaluator_.EvaluatePlan(plan));
+    return Keep(options_.starts.empty() ? PlanOf(*problem_.graph, first) : options_.starts.front());
   }
   bool Advance(int64_t max_moves) override {
-    const size_t groups = result_.plan.layouts.of_group.size();
-    const bool over = result_.iterations >= options_.budget.iterations.value_or(kMaxQuantity);
-    if (max_moves <= 0 || over || static_cast<size_t>(result_.iterations) >= groups) return false;
     StepPlan plan = result_.plan;
-    Layout copies;
-    for (const DeviceId device : problem_.cluster->devices()) copies.shares.push_back({device, {}});
-    plan.layouts.of_group[GroupId(static_cast<size_t>(result_.iterations++))] =
-        LayoutId(plan.layouts.layouts.size());
-    plan.layouts.layouts.push_back(std::move(copies));
-    return Keep(plan, evaluator_.EvaluatePlan(plan)).ok();
+    const GroupId next(static_cast<size_t>(result_.iterations));
+    const bool over = result_.iterations >= options_.budget.iterations.value_or(kMaxQuantity);
+    if (max_moves <= 0 || over || next.index() >= plan.layouts.of_group.size()) return false;
+    ++result_.iterations;
+    plan.layouts.of_group[next] = LayoutId(plan.layouts.layouts.size());
+    std::vector<DeviceId> devices;
+    for (const DeviceId device : problem_.cluster->devices()) devices.push_back(device);
+    plan.layouts.layouts.push_back(CopiesOn(devices));
+    return Keep(plan).ok();
   }
   void Offer(const Score& score, const StepPlan& plan) override {
-    ++log_->offers;
-    if (!(score < best_)) return;
-    ++log_->taken;
-    (void)Keep(plan, evaluator_.EvaluatePlan(plan));
+    ++g_log.offers;
+    if (score < best_ && Keep(plan).ok()) ++g_log.taken;
   }
   const PlannerResult& result() const override { return result_; }
 
  private:
-  Status Keep(const StepPlan& plan, const Result<Evaluation>& evaluation) {
+  Status Keep(const StepPlan& plan) {
+    const Result<Evaluation> evaluation = evaluator_.EvaluatePlan(plan);
     if (!evaluation.ok()) return result_.plan.empty() ? Status(evaluation.error()) : Ok();
-    const Score score = evaluation.value().score();
-    if (best_ < score) return Ok();
-    if (score < best_) {
-      result_.history.push_back({result_.iterations, SecondsSince(options_.started),
-                                 Nanos(score.step_time), result_.algorithm});
-    }
-    best_ = score;
+    if (best_ < evaluation.value().score()) return Ok();
+    best_ = evaluation.value().score();
     result_.plan = plan;
-    result_.feasible = score.feasible;
-    result_.step_time = Nanos(score.step_time);
-    result_.over = Bytes(score.over);
+    result_.SetEvaluation(evaluation.value());
     return Ok();
   }
 
   const Problem& problem_;
   Evaluator& evaluator_;
   const PlannerOptions options_;
-  Log* log_;
   Score best_;
   PlannerResult result_;
 };
 
 class ToyPlanner : public IterativePlanner {
  public:
-  explicit ToyPlanner(Log* log) : log_(log) {}
   std::string_view name() const override { return "toy"; }
   std::string_view description() const override { return "copies one group after the other"; }
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override {
-    auto run = std::make_unique<ToyRun>(problem, evaluator, options, log_);
+    auto run = std::make_unique<ToyRun>(problem, evaluator, options);
     PW_RETURN_IF_ERROR(run->Begin());
     return std::unique_ptr<PlannerRun>(std::move(run));
   }
-
- private:
-  Log* log_;
 };
 
-PlannerTable TableWith(Log* log) {
+PlannerTable TableWithToy() {
   PlannerTable table = MakeSearchPlanners();
   for (auto& planner : MakeLayoutPlanners()) table.push_back(std::move(planner));
-  table.push_back(std::make_unique<ToyPlanner>(log));
+  table.push_back(std::make_unique<ToyPlanner>());
   return table;
 }
 
 TEST(ToyPlanner, IsRunAlone) {
   const LayeredProblem tiny(3, {}, /*layers=*/3);
-  Log log;
   const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);
   PlannerOptions options;
   options.budget.iterations = 4;
-  const PlannerResult result = ToyPlanner(&log).Plan(tiny.problem, *evaluator, options).Take();
+  const PlannerResult result = ToyPlanner().Plan(tiny.problem, *evaluator, options).Take();
   EXPECT_EQ(result.iterations, 4);
   EXPECT_EQ(EvaluateCompiled(*tiny.layouts, result.plan).Take().step_time, result.step_time);
 }
@@ -122,8 +107,8 @@ TEST(ToyPlanner, SharesTimeAndPlansWithTheOthersInAuto) {
   int taken = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const LayeredProblem tiny(seed, {}, /*layers=*/3);
-    Log log;
-    const PlannerTable table = TableWith(&log);
+    g_log = {};
+    const PlannerTable table = TableWithToy();
     const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);
     PlannerOptions options;
     options.budget.iterations = 60;
@@ -135,8 +120,8 @@ TEST(ToyPlanner, SharesTimeAndPlansWithTheOthersInAuto) {
       searches += baseline.algorithm == "toy" || baseline.algorithm == "layout-search" ? 1 : 0;
     }
     EXPECT_EQ(searches, 2);
-    EXPECT_EQ(log.offers, log.taken);  // what is no better is not offered, but placements are
-    taken += log.taken;
+    EXPECT_EQ(g_log.offers, g_log.taken);  // what is no better is not offered, but placements are
+    taken += g_log.taken;
     const PlannerResult again = MakeAuto(table)->Plan(tiny.problem, *evaluator, options).Take();
     EXPECT_EQ(again.plan, result.plan);
   }

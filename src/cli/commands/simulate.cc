@@ -255,6 +255,7 @@ class SimulateCommand : public Command {
     StepOfPlan& step = subject.of.step;
     step.space = loaded.plan.space;
     step.distribution = loaded.plan.distribution;
+    // Of a plan that splits ops: what its instances are of, by which the tables show it.
     if (original) {
       step.origin = std::move(original->origin);
       subject.step_of_plan = std::make_unique<const OriginalStep>(*std::move(original));
@@ -271,6 +272,7 @@ class SimulateCommand : public Command {
                        "", fmt::format("Leave {} out.", option));
     }
     PW_ASSIGN(const DistributionSpec spec, ReadDistributionSpec(space_.layouts));
+    // Samples are shared out by what is proven of the batch.
     InputOptions proven = input_;
     proven.prove_batch = true;
     PW_ASSIGN(Inputs inputs, LoadInputs(proven));

@@ -187,6 +187,8 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
   return MakeLayouts(inputs.graph.graph, inputs.cluster.cluster, costs, inputs.policy, wishes);
 }
 
+// Reports, pictures and files read a graph with costs, whoever made it: a compiled step becomes inputs of its own, with
+// what is said of the graph that it is of. Its simulator's graph stays where it is.
 Result<StepInputs> InputsOf(const Inputs& inputs, StepOfPlan step) {
   if (step.compiled == nullptr) return StepInputs{std::move(step), &inputs};
   CompiledStep& compiled = *step.compiled;
@@ -222,6 +224,7 @@ Result<std::optional<OriginalStep>> LoadOriginal(const PlanInputs& loaded,
                                                  const PlanInputOptions& options) {
   const Plan& plan = loaded.plan;
   if (plan.space == PlanSpace::kPlaced) return std::optional<OriginalStep>();
+  // Batch and sizes of the plan, and the draws that count: the step's ops are instances of that graph's.
   const std::vector<std::string> files = FilesOf(plan, plan_path);
   GraphInputOptions graph_options;
   if (plan.batch_option > 0) graph_options.batch = plan.batch_option;

@@ -23,7 +23,8 @@ class BatchNormGradients : NormInParts {
     for (int64_t part = 0; part < parts; ++part) {
       PartWriter& ops = parts_[static_cast<size_t>(part)];
       const TensorId own = OwnSums(ops);
-      sums.pieces.push_back({ops.device(), own, {}, {{AxisId(), {part, part + 1}}}});
+      sums.pieces.push_back({ops.device(), own});
+      sums.summed.push_back({{AxisId(), {part, part + 1}}});
     }
     const std::vector<TensorId> all = Everywhere(sums, collectives);
     std::vector<Outputs> outputs;
