@@ -145,7 +145,7 @@ const Piece& Fetcher::NearestOf(const TensorState& state, DeviceId device, Bytes
 
 TensorId Fetcher::MakeWhole(TensorId id, const TensorState& state, DeviceId device) {
   PW_CHECK(!state.pieces.empty());  // the graph's order makes a tensor before it is read
-  if (state.IsSplit()) return EmitConcat(emitter_, state.pieces, device);
+  if (state.IsSplit()) return EmitConcat(emitter_, state, device);
   if (state.IsPartial()) return EmitAddN(emitter_, state.pieces, device);
   return NearestOf(state, device, graph_.tensor(id).bytes).tensor;
 }
@@ -173,7 +173,7 @@ TensorId Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBo
     std::vector<Piece> parts;
     for (const Piece& piece : state.pieces) {
       const TensorId part = EmitSplit(emitter_, piece.tensor, box, piece.device);
-      parts.push_back({piece.device, part, box});
+      parts.push_back({piece.device, part});
     }
     return EmitAddN(emitter_, parts, device);
   }
@@ -186,9 +186,10 @@ TensorId Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBo
     const TensorId whole = MakeWhole(id, state, device);
     return EmitSplit(emitter_, whole, box, device);
   }
-  std::vector<Piece> parts;
-  for (const Piece& piece : state.pieces) {
-    const Interval own = piece.box.front().interval;
+  TensorState parts;
+  for (size_t i = 0; i < state.pieces.size(); ++i) {
+    const Piece& piece = state.pieces[i];
+    const Interval own = state.boxes[i].front().interval;
     const Interval common = {std::max(own.from, interval.from), std::min(own.to, interval.to)};
     if (common.from >= common.to) continue;
     TensorId part = piece.tensor;
@@ -198,7 +199,7 @@ TensorId Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBo
       const Interval within = {common.from - own.from, common.to - own.from};
       part = EmitSplit(emitter_, piece.tensor, {{local, within}}, piece.device);
     }
-    parts.push_back({piece.device, part, {{place, common}}});
+    parts.AddPart(piece.device, part, {{place, common}});
   }
   return EmitConcat(emitter_, parts, device);
 }

@@ -112,7 +112,7 @@ bool InstanceMaker::IsBeside(size_t input) const {
   for (size_t i = 0; i < shares.size(); ++i) {
     const Piece& piece = state.pieces[i];
     if (piece.device != shares[i].device) return false;
-    if (split && piece.box.front().interval != IntervalOf(i)) return false;
+    if (split && state.boxes[i].front().interval != IntervalOf(i)) return false;
   }
   if (split) return state.IsSplitAt(PlaceIn(rule().inputs[input]));
   return !IsOnce(input);
@@ -401,7 +401,8 @@ void InstanceMaker::WriteBack(size_t input) {
     if (own->tensor == written) continue;
     changed = true;
     const bool zero = sum && share > 0;
-    written = EmitSplit(emitter_, written, own->box, device);
+    const auto at = static_cast<size_t>(own - after.pieces.begin());
+    if (after.IsSplit()) written = EmitSplit(emitter_, written, after.boxes[at], device);
     own->tensor = emitter_.Overwrite(own->tensor, zero ? TensorId() : written, device);
   }
   if (!changed) return;
@@ -443,10 +444,8 @@ TensorState InstanceMaker::StateOf(size_t output) const {
     const TensorId made = made_[share][output];
     if (!made.valid()) break;
     const auto& [device, box] = layout_.shares[share];
-    Piece& piece = state.pieces.emplace_back();
-    piece.device = device;
-    piece.tensor = made;
-    if (place.dimension >= 0) piece.box = {{place, IntervalOf(share)}};
+    state.pieces.push_back({device, made});
+    if (place.dimension >= 0) state.boxes.push_back({{place, IntervalOf(share)}});
     if (!sum) continue;
     const TensorState* const taken = split_.valid() ? nullptr : &fetcher_.state(partial_input_);
     state.summed.push_back(taken == nullptr ? box : taken->SummedOn(device));

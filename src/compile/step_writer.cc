@@ -135,7 +135,8 @@ void StepWriter::WriteInput(TensorId id) {
     TensorBox box;
     if (place.dimension >= 0) box = {{place, share.Along(layout.axis())}};
     const TensorId piece = emitter_.AddInput(id, device, box);
-    state.pieces.push_back({share.device, piece, std::move(box)});
+    state.pieces.push_back({share.device, piece});
+    if (!box.empty()) state.boxes.push_back(std::move(box));
   }
 }
 

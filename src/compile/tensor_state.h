@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_COMPILE_TENSOR_STATE_H_
 #define PLACEWRIGHT_COMPILE_TENSOR_STATE_H_
 
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -9,19 +10,20 @@
 
 namespace placewright {
 
-// One tensor of the distributed graph, and what of the original it is.
+// One tensor of the distributed graph, of the original.
 struct Piece {
   DeviceId device;
   TensorId tensor;
-  TensorBox box;  // what it has of the original
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 struct TensorState {
-  // With boxes of the same axes: so far of one, ascending, that cover it once. None: nothing has made it.
+  // None: nothing has made it.
   std::vector<Piece> pieces;
-  // What each piece has of the axes that are summed over; empty: they are no parts of a sum. Apart, as there are few
-  // sums, and many pieces.
+  // Of the pieces, in their order; beside them, as most have none. What each has of the original, of the same axes: so
+  // far of one, ascending, that cover it once; empty: all of it.
+  std::vector<TensorBox> boxes;
+  // And of the axes that are summed over; empty: they are no parts of a sum.
   std::vector<Box> summed;
   // The pieces are views of copies that were fetched: what is written there is lost to the original.
   bool of_copies = false;
@@ -29,12 +31,16 @@ struct TensorState {
   bool of_parts = false;
 
   friend bool operator==(const TensorState&, const TensorState&) = default;
-  bool IsSplit() const { return !pieces.empty() && !pieces.front().box.empty(); }
+  bool IsSplit() const { return !boxes.empty(); }
   bool IsPartial() const { return !summed.empty(); }
   bool IsWhole() const { return !pieces.empty() && !IsSplit() && !IsPartial(); }
   // The pieces are parts of this axis alone.
   bool IsSplitAt(const AxisPlace& place) const {
-    return IsSplit() && pieces.front().box.front().place == place;
+    return IsSplit() && boxes.front().front().place == place;
+  }
+  void AddPart(DeviceId device, TensorId tensor, TensorBox box) {
+    pieces.push_back({device, tensor});
+    boxes.push_back(std::move(box));
   }
   // Of a partial sum, of which the device has a piece.
   const Box& SummedOn(DeviceId device) const {

@@ -6,13 +6,15 @@ namespace placewright {
 TensorState EmitAllGather(Emitter& emitter, const TensorState& split) {
   TensorState whole;
   std::vector<TensorId> made;
-  for (const Piece& piece : split.pieces) {
-    const AxisPlace& place = piece.box.front().place;
+  for (size_t i = 0; i < split.pieces.size(); ++i) {
+    const Piece& piece = split.pieces[i];
+    const AxisPart& part = split.boxes[i].front();
+    const AxisPlace& place = part.place;
     std::vector<int64_t> shape = emitter.shape(piece.tensor);
     shape[static_cast<size_t>(place.dimension)] = place.outer * place.size * place.inner;
-    const TensorId member = emitter.AddLike("placewright.all_gather.default", {piece.tensor},
-                                            PartArguments(piece.box.front()), std::move(shape),
-                                            piece.tensor, piece.device);
+    const TensorId member =
+        emitter.AddLike("placewright.all_gather.default", {piece.tensor}, PartArguments(part),
+                        std::move(shape), piece.tensor, piece.device);
     whole.pieces.push_back({piece.device, member});
     made.push_back(member);
   }

@@ -31,9 +31,8 @@ class BatchNormForward : NormInParts {
     TensorState rows;
     for (int64_t part = 0; part < parts; ++part) {
       const TensorId row = OwnStatistics(static_cast<size_t>(part));
-      rows.pieces.push_back({parts_[static_cast<size_t>(part)].device(),
-                             row,
-                             {{{0, 1, parts, width}, {part, part + 1}}}});
+      rows.AddPart(parts_[static_cast<size_t>(part)].device(), row,
+                   {{{0, 1, parts, width}, {part, part + 1}}});
     }
     const std::vector<TensorId> all = Everywhere(rows, collectives);
     std::vector<Outputs> outputs;

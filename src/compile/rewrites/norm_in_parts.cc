@@ -33,7 +33,7 @@ std::vector<TensorId> NormInParts::Everywhere(const TensorState& pieces, bool co
   }
   for (const Piece& piece : pieces.pieces) {
     const TensorId made = partial ? EmitAddN(emitter_, pieces.pieces, piece.device)
-                                  : EmitConcat(emitter_, pieces.pieces, piece.device);
+                                  : EmitConcat(emitter_, pieces, piece.device);
     whole.push_back(made);
   }
   return whole;

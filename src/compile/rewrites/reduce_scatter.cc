@@ -4,15 +4,13 @@
 //
 // Equal to Split + AddN: an element of a sum is the sum of the elements, so that a part of the sum is the sum
 // of the parts, in the same order and thus to the last bit.
-#include <algorithm>
-
 #include "compile/rewrites/rewrites.h"
 
 namespace placewright {
 
 TensorState EmitReduceScatter(Emitter& emitter, const TensorState& partial,
                               const std::map<DeviceId, TensorBox>& boxes) {
-  TensorState split;
+  std::map<int64_t, Piece> ascending;  // by where the interval begins
   std::vector<TensorId> made;
   for (const Piece& piece : partial.pieces) {
     const TensorBox& box = boxes.at(piece.device);
@@ -20,13 +18,14 @@ TensorState EmitReduceScatter(Emitter& emitter, const TensorState& partial,
     const TensorId member =
         emitter.AddLike("placewright.reduce_scatter.default", {piece.tensor},
                         PartArguments(box.front()), std::move(shape), piece.tensor, piece.device);
-    split.pieces.push_back({piece.device, member, box});
+    ascending[box.front().interval.from] = {piece.device, member};
     made.push_back(member);
   }
   emitter.JoinMakers(made);
-  std::sort(split.pieces.begin(), split.pieces.end(), [](const Piece& a, const Piece& b) {
-    return a.box.front().interval.from < b.box.front().interval.from;
-  });
+  TensorState split;
+  for (const auto& [from, piece] : ascending) {
+    split.AddPart(piece.device, piece.tensor, boxes.at(piece.device));
+  }
   return split;
 }
 

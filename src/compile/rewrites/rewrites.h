@@ -15,7 +15,7 @@ namespace placewright {
 // split.cc: the box (whose axes have the sizes that they have in `tensor`), on `device`.
 TensorId EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box, DeviceId device);
 // concat.cc: the pieces, in their order, are consecutive intervals of one axis; one of them is it.
-TensorId EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device);
+TensorId EmitConcat(Emitter& emitter, const TensorState& split, DeviceId device);
 // add_n.cc: the sum of all pieces.
 TensorId EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device);
 // all_reduce.cc: the sum of all pieces on every device that has one, by a collective.
