@@ -187,7 +187,7 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayoutProblem(const InputOptions& inp
   return MakeLayouts(inputs.graph.graph, inputs.cluster.cluster, costs, inputs.policy, wishes);
 }
 
-// Reports, pictures and files read a graph with costs, whoever made it: a compiled step becomes inputs of its own, with
+// Reports, pictures and files read a graph with costs, read or compiled: a compiled step becomes inputs of its own, with
 // what is said of the graph that it is of. Its simulator's graph stays where it is.
 Result<StepInputs> InputsOf(const Inputs& inputs, StepOfPlan step) {
   if (step.compiled == nullptr) return StepInputs{std::move(step), &inputs};
