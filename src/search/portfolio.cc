@@ -47,8 +47,11 @@ class Portfolio {
     const StepPlan& initial = *options_.initial;
     if (!initial.IsPlaced()) return AddInitialLayouts(initial);
     const GroupPlacement groups = GroupsOf(problem_, initial);
-    PW_ASSIGN(const Score score, EvaluateGroups(problem_, groups, evaluator_));
-    found_.AddInitial(found_.placed, MakeResult(problem_, "init", groups, score, options_), score);
+    const std::optional<SchedulingPolicy> order = initial.switches.order;
+    PW_ASSIGN(const Score score, EvaluateGroups(problem_, groups, evaluator_, {.order = order}));
+    PlannerResult result = MakeResult(problem_, "init", groups, score, options_);
+    result.plan.switches.order = order;
+    found_.AddInitial(found_.placed, std::move(result), score);
     return Ok();
   }
 

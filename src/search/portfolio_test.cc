@@ -166,6 +166,18 @@ TEST_F(Portfolio, GivesEachSliceToTheOneWithFewestMoves) {
   EXPECT_THAT(log_.offers, ElementsAre("y", "x", "y", "y", "y", "x"));
 }
 
+// A plan to start from keeps the order that it was made in.
+TEST_F(Portfolio, StartsFromAPlanInItsOwnOrder) {
+  Add("x", 10, 1);
+  PlannerOptions options;
+  options.initial = PlanOf(test_->problem, AllOn(0, test_->problem.groups.size()));
+  options.initial->switches.order = SchedulingPolicy::kCriticalPath;
+  const PlannerResult result =
+      MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
+  EXPECT_EQ(result.algorithm, "init");  // x is no better
+  EXPECT_EQ(result.plan.switches.order, SchedulingPolicy::kCriticalPath);
+}
+
 TEST_F(Portfolio, GoesOnWithoutThoseThatAreDone) {
   Add("x", 10, 2);
   Add("y", 10, 4);

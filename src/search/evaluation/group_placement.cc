@@ -50,11 +50,11 @@ std::optional<GroupPlacement> InitialGroups(const Problem& problem, const Planne
 }
 
 Result<Score> EvaluateGroups(const Problem& problem, const GroupPlacement& device_of,
-                             Evaluator& evaluator) {
+                             Evaluator& evaluator, const EvaluationOptions& options) {
   const Placement placement = ExpandGroups(problem, device_of);
   PW_RETURN_IF_ERROR(
       CheckPlacementLegal(problem.sim_graph, *problem.graph, *problem.cluster, placement));
-  return evaluator.EvaluateOne(placement).score();
+  return evaluator.EvaluateOne(placement, options).score();
 }
 
 StepPlan PlanOf(const Problem& problem, const GroupPlacement& device_of) {

@@ -28,7 +28,7 @@ Placement PlacementOf(const Problem& problem, const StepPlan& plan);
 
 // Errors: kUnreachable (two devices that must communicate are not connected).
 Result<Score> EvaluateGroups(const Problem& problem, const GroupPlacement& device_of,
-                             Evaluator& evaluator);
+                             Evaluator& evaluator, const EvaluationOptions& options = {});
 
 }  // namespace placewright
 
