@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "compile/compiler.h"
-#include "compile/layout_specs.h"
 #include "compile/step_costs.h"
 #include "formats/input.h"
+#include "formats/plan/layout_words.h"
 #include "search/problem/layout_problem.h"
 #include "sim/simulator.h"
 
@@ -58,7 +58,7 @@ int Run(const std::string& path, const std::string& machines, int64_t batch) {
   const CostTable& costs = problem.costs;
   DistributionSpec spec;
   spec.layouts = {{"*", GroupId(), "batch", {{"*gpu*", {}}}, LayoutOption::kAllReduce}};
-  const Layouts layouts = ResolveLayouts(graph, problem.axes, on, spec.layouts).Take();
+  const Layouts layouts = ResolveLayouts(graph, problem.axes, on, spec.layouts).Take().layouts;
   fmt::print("{}: {} ops\n", graph.name(), graph.op_count());
   fmt::print("named axes        {:8.1f} ms\n", MillisecondsOf([&] { NamedAxes axes(graph); }));
   fmt::print("compile           {:8.1f} ms\n",

@@ -19,6 +19,7 @@
 #include <string>
 
 #include "formats/input.h"
+#include "planning/plan_words.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 #include "search/evaluation/simulated_layouts.h"

@@ -20,10 +20,10 @@
 #include <string>
 #include <vector>
 
-#include "compile/layout_specs.h"
 #include "formats/input.h"
 #include "formats/plan/layouts_json.h"
 #include "graph/partition/tag_groups.h"
+#include "planning/plan_words.h"
 #include "planning/prepared_problem.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/planner_table.h"

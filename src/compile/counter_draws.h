@@ -21,14 +21,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "plan/distributed_step.h"
 
 namespace placewright {
-
-inline constexpr std::string_view kStepCounter = "buffer:placewright.step";
 
 // The reference on one device and what is compiled are the same graph, after this. Every op keeps its id and
 // name, every group its ops; the increment comes behind them, in a group of its own. A graph without such

@@ -9,6 +9,7 @@
 
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
+#include "compile/test_draws.h"
 #include "cost/cost_model.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
@@ -19,51 +20,17 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// x [6 4]: a mask drawn in place, and a dropout behind it, in the order of the generator.
-// With a probability of 0.5 the recorder leaves it out.
-Graph Draws(double p = 0.8) {
-  GraphBuilder builder("draws", "aten");
-  builder.set_batch(6);
-  const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {6, 4}).Take();
-  OpSpec empty{.name = "empty", .type = "aten.empty_like.default"};
-  empty.inputs = {x};
-  empty.args = {Value(InputRef{0})};
-  empty.outputs = {{.name = "empty", .shape = {6, 4}}};
-  const TensorId noise = builder.AddOp(std::move(empty)).Take()[0];
-  OpSpec mask{.name = "mask", .type = "aten.bernoulli_.float"};
-  mask.inputs = {noise};
-  mask.args = {Value(InputRef{0})};
-  if (p != 0.5) mask.args.push_back(Value(p));
-  mask.outputs = {{.name = "mask", .shape = {6, 4}, .alias = AliasKind::kInPlace, .alias_of = 0}};
-  const TensorId drawn = builder.AddOp(std::move(mask)).Take()[0];
-  OpSpec drop{.name = "drop", .type = "aten.native_dropout.default"};
-  drop.inputs = {drawn};
-  drop.args = {Value(InputRef{0}), Value(0.1), Value(true)};
-  drop.after = {"mask"};
-  drop.outputs = {{.name = "y", .shape = {6, 4}},
-                  {.name = "kept", .dtype = DType::kBool, .shape = {6, 4}}};
-  builder.SetOutputs({builder.AddOp(std::move(drop)).Take()[0]});
-  Graph graph = std::move(builder).Build().Take();
-  BatchScaling laws{{6, 7, 9}, "", {}, {}, 0};
-  for (const TensorId id : graph.tensors()) {
-    laws.dimensions.items.push_back({0, 1});
-    laws.dimensions.offsets.push_back(static_cast<int32_t>(id.index()) + 1);
-  }
-  laws.arguments.offsets.assign(graph.op_count() + 1, 0);
-  return WithBatchScaling(std::move(graph), std::move(laws)).Take();
-}
-
 Value Int(int64_t value) { return Value(value); }
 
 TEST(CounterBasedDraws, ProbabilitiesThatAreLeftOut) {
-  const Graph graph = UseCounterBasedDraws(Draws(0.5), 5).Take();
+  const Graph graph = UseCounterBasedDraws(DrawingStep(0.5), 5).Take();
   EXPECT_EQ(graph.op(OpId(1)).type, "placewright.counter_bernoulli_.default");
   EXPECT_THAT(graph.op(OpId(1)).args, ElementsAre(Value(InputRef{0}), Value(InputRef{1}), Int(5),
                                                   Int(0), Value(0.5), Value(Value::List())));
 }
 
 TEST(CounterBasedDraws, CountByDrawAndStep) {
-  const Graph graph = UseCounterBasedDraws(Draws(), 5).Take();
+  const Graph graph = UseCounterBasedDraws(DrawingStep(), 5).Take();
   ASSERT_EQ(graph.op_count(), 4u);
   const Op& mask = graph.op(OpId(1));
   EXPECT_EQ(mask.name, "mask");
@@ -88,8 +55,8 @@ TEST(CounterBasedDraws, CountByDrawAndStep) {
 }
 
 TEST(CounterBasedDraws, KeepWhatIsProvenOfTheBatch) {
-  const Graph before = Draws();
-  const Graph graph = UseCounterBasedDraws(Draws(), 5).Take();
+  const Graph before = DrawingStep();
+  const Graph graph = UseCounterBasedDraws(DrawingStep(), 5).Take();
   ASSERT_NE(graph.batch_scaling(), nullptr);
   for (const TensorId id : graph.tensors()) {
     const bool ours = !before.FindTensor(graph.tensor(id).name).valid();
@@ -100,9 +67,9 @@ TEST(CounterBasedDraws, KeepWhatIsProvenOfTheBatch) {
 }
 
 TEST(CounterBasedDraws, AreMadeOnceOnly) {
-  const Graph once = UseCounterBasedDraws(Draws(), 5).Take();
+  const Graph once = UseCounterBasedDraws(DrawingStep(), 5).Take();
   const size_t ops = once.op_count();
-  const Graph twice = UseCounterBasedDraws(UseCounterBasedDraws(Draws(), 5).Take(), 6).Take();
+  const Graph twice = UseCounterBasedDraws(UseCounterBasedDraws(DrawingStep(), 5).Take(), 6).Take();
   EXPECT_EQ(twice.op_count(), ops);
   EXPECT_EQ(twice.op(OpId(1)).args, once.op(OpId(1)).args);
 }
@@ -198,7 +165,7 @@ TEST(CounterBasedDraws, NumbersKeepTheirLaws) {
 
 // Two devices draw 2 and 4 of the 6 samples: nothing is fetched but the counter.
 TEST(CounterBasedDraws, AreDrawnInParts) {
-  const Graph graph = UseCounterBasedDraws(Draws(), 5).Take();
+  const Graph graph = UseCounterBasedDraws(DrawingStep(), 5).Take();
   const NamedAxes axes(graph);
   ClusterBuilder devices("two");
   const int32_t kind = devices.AddKind({.name = "K"}).Take();

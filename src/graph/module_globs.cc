@@ -72,4 +72,19 @@ std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob) {
   return ops.empty() ? views : ops;
 }
 
+std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob) {
+  const IdVector<OpId, bool> matches = MatchingOps(graph, glob);
+  IdVector<GroupId, bool> by_op(graph.group_count(), false), has_op = by_op, by_view = by_op;
+  for (const OpId op : graph.ops()) {
+    const bool view = HoldsNothing(graph, op);
+    if (!view) has_op[graph.group(op)] = true;
+    if (matches[op]) (view ? by_view : by_op)[graph.group(op)] = true;
+  }
+  std::vector<GroupId> named;
+  for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
+    if (by_op[group] || (!has_op[group] && by_view[group])) named.push_back(group);
+  }
+  return named;
+}
+
 }  // namespace placewright

@@ -31,6 +31,10 @@ IdVector<OpId, bool> MatchingOps(const Graph& graph, std::string_view glob);
 // module before. Views of parameters, buffers and constants count: they are where these live. Ascending.
 std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob);
 
+// The colocation groups that a glob over module paths names: those with an op in a module that it matches. One
+// without ops of its own follows what is stated for its views. Ascending.
+std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_GRAPH_MODULE_GLOBS_H_

@@ -4,6 +4,7 @@
 #ifndef PLACEWRIGHT_PLAN_DISTRIBUTED_STEP_H_
 #define PLACEWRIGHT_PLAN_DISTRIBUTED_STEP_H_
 
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -11,6 +12,9 @@
 #include "plan/placement.h"
 
 namespace placewright {
+
+// Counts the steps where random draws count (compile/counter_draws.h).
+inline constexpr std::string_view kStepCounter = "buffer:placewright.step";
 
 struct DistributedStep {
   Graph graph;

@@ -11,7 +11,7 @@ bool StepPlan::IsPlaced() const {
 }
 
 bool operator==(const StepPlan& a, const StepPlan& b) {
-  if (!(a.switches == b.switches)) return false;
+  if (!(a.switches == b.switches) || a.transforms != b.transforms) return false;
   if (a.layouts.of_group.size() != b.layouts.of_group.size()) return false;
   for (const GroupId group : IdRange<GroupId>(a.layouts.of_group.size())) {
     if (!(a.layouts.Of(group) == b.layouts.Of(group))) return false;

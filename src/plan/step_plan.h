@@ -10,17 +10,20 @@
 #include "plan/layout.h"
 #include "plan/placement.h"
 #include "plan/step_switches.h"
+#include "plan/transform.h"
 
 namespace placewright {
 
 struct StepPlan {
   Layouts layouts;
   StepSwitches switches;
+  // By which the step was rewritten that the groups are of. None: those of the problem.
+  std::optional<Transforms> transforms = {};
 
   bool empty() const { return layouts.of_group.empty(); }  // there is none
   bool IsPlaced() const;  // every group is on one device; of none there is, too
 };
-// Whether every group has the same layout, however these are numbered, under the same switches.
+// Whether every group has the same layout, however these are numbered, under the same switches and transforms.
 bool operator==(const StepPlan& a, const StepPlan& b);
 
 // Those that have something of a group, ascending.

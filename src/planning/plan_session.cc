@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "compile/layout_specs.h"
+#include "planning/plan_words.h"
 #include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated_layouts.h"
@@ -107,7 +107,6 @@ namespace {
 
 StepOfPlan StepOfCompiled(const LayoutProblem& problem, std::unique_ptr<CompiledStep> compiled,
                           DistributionSpec spec) {
-  spec.layouts = ExpandSpecs(problem.axes, problem.cluster, std::move(spec.layouts));
   // Who reads the plan again compiles it as it was decided here.
   spec.switches.gradients_apart = compiled->gradients_apart;
   StepOfPlan step;
@@ -139,7 +138,8 @@ StepOfPlan StepOfWholeOps(const Graph& graph, const CostTable& costs, const SimG
 Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const DistributionSpec& spec) {
   PW_ASSIGN(const StepPlan plan, ResolvePlan(problem, spec));
   PW_ASSIGN(CompiledStep compiled, DecideAndCompile(problem, plan));
-  return StepOfCompiled(problem, std::make_unique<CompiledStep>(std::move(compiled)), spec);
+  return StepOfCompiled(problem, std::make_unique<CompiledStep>(std::move(compiled)),
+                        Restate(problem, plan, spec));
 }
 
 size_t PartsOf(const PlannerResult& result) {
@@ -155,8 +155,9 @@ Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result) const {
   }
   PW_ASSIGN(std::unique_ptr<CompiledStep> compiled, evaluator().Compile(result.plan));
   const bool stated = stated_ && stated_->second == result.plan;
-  StepOfPlan step = StepOfCompiled(*layouts_, std::move(compiled),
-                                   stated ? stated_->first : StatePlan(*layouts_, result.plan));
+  StepOfPlan step = StepOfCompiled(
+      *layouts_, std::move(compiled),
+      stated ? Restate(*layouts_, result.plan, stated_->first) : StatePlan(*layouts_, result.plan));
   if (prepared().replicated_bound()) step.bound = &*prepared().replicated_bound();
   return step;
 }
@@ -164,8 +165,8 @@ Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result) const {
 Result<SimResult> PlanSession::Replay(const StepOfPlan& step, const PlannerResult& result) const {
   const Cluster& cluster = *problem().cluster;
   Simulator simulator(*step.sim_graph);
-  SimResult replay = simulator.Run(
-      step.placement, {.policy = OrderOf(result), .schedule = true, .feedback = true});
+  SimResult replay = simulator.Run(step.placement,
+                                   {.policy = OrderOf(result), .schedule = true, .feedback = true});
   PW_RETURN_IF_ERROR(
       CheckNotSaturated(*step.sim_graph, *step.graph, cluster, step.placement, replay));
   if (step.space != PlanSpace::kPlaced) return replay;

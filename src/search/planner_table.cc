@@ -14,6 +14,7 @@
 #include "search/local/descent.h"
 #include "search/local/local_search.h"
 #include "search/local/plain_chains.h"
+#include "search/partition/model_parallel.h"
 #include "search/partition/partition_placers.h"
 
 namespace placewright {
@@ -43,6 +44,7 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
   constructive("scotch",
                "Scotch on colocation groups, one part a device (Pellegrini and Roman, HPCN 1996)",
                &PlaceScotch, kTries);
+  table.push_back(std::make_unique<ModelParallelPlanner>());
   table.push_back(std::make_unique<ExpertPlanner>(settings.expert));
   table.push_back(std::make_unique<McmcPlanner>(settings.expert));
   table.push_back(std::make_unique<AnnealingPlanner>());

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "planning/plan_words.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"

@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "compile/compiler.h"
+#include "compile/counter_draws.h"
+#include "compile/test_draws.h"
+#include "compile/transforms.h"
 #include "compiled_step.h"
 #include "formats/aten/writer.h"
 
@@ -284,6 +287,26 @@ TEST(StatedLayouts, GradientsApartOnlyWhereThatIsStated) {
     }
   }
   EXPECT_GT(separated, 0);
+}
+
+TEST(StatedLayouts, TransformsThatTheStepHas) {
+  const Transforms counted = kUsualTransforms;
+  for (const bool draws : {false, true}) {
+    RecordedStep step;
+    Graph recorded = draws ? DrawingStep() : std::move(*RecordedSteps()[0].graph);
+    step.graph =
+        std::make_unique<Graph>(UseCounterBasedDraws(std::move(recorded), kDrawSeed).Take());
+    step.axes = std::make_unique<NamedAxes>(*step.graph);
+    const Cluster cluster = DevicesAlike(2);
+    StatedLayouts stated = ForAll(step, "", {1, 1});
+    const auto compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster);
+    EXPECT_EQ(VerdictOn(step, compiled.value(), cluster, stated.spec), "holds");  // an older plan
+    for (const Transforms& claimed : {Transforms(), counted}) {
+      stated.spec.transforms = claimed;
+      EXPECT_EQ(VerdictOn(step, compiled.value(), cluster, stated.spec),
+                claimed.empty() == draws ? "wrong-argument" : "holds");
+    }
+  }
 }
 
 }  // namespace

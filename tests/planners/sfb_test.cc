@@ -6,9 +6,9 @@
 #include <string>
 
 #include "cluster/catalogue.h"
-#include "compile/layout_specs.h"
 #include "formats/input.h"
 #include "graph/partition/tag_groups.h"
+#include "planning/plan_words.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/test_specs.h"
 #include "search/problem/layout_problem.h"

@@ -1,16 +1,18 @@
 // Layouts as people, files and planners state them: which modules or groups, by which axis, on which
-// devices. compile/layout_specs.h makes layouts of them.
+// devices. formats/plan/layout_words.h makes layouts of them.
 #ifndef PLACEWRIGHT_PLAN_LAYOUT_SPEC_H_
 #define PLACEWRIGHT_PLAN_LAYOUT_SPEC_H_
 
+#include <placewright/base/ids.h>
+#include <placewright/plan/step_switches.h>
+#include <placewright/plan/transform.h>
+
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <placewright/base/ids.h>
-#include <placewright/plan/step_switches.h>
 
 namespace placewright {
 
@@ -19,8 +21,8 @@ enum class LayoutOption : uint8_t {
   kPlace,      // one device, everything
   kAllReduce,  // split by the axis; what does not have it is on every device, sums are completed there
   kParameterServer,  // split by the axis; each parameter, its state and update on one of the devices, in turn
-  kDuplicate,     // everything on every device
-  kModelParallel  // whole ops, cut into as many parts as there are devices (METIS)
+  kDuplicate,  // everything on every device
+  kModelParallel  // whole ops, cut into as many parts as there are devices, by the planner of that name
 };
 inline constexpr std::array<LayoutOption, 5> kLayoutOptions = {
     LayoutOption::kPlace, LayoutOption::kAllReduce, LayoutOption::kParameterServer,
@@ -53,6 +55,7 @@ using LayoutSpecs = std::vector<LayoutSpec>;
 struct DistributionSpec {
   LayoutSpecs layouts;
   StepSwitches switches;
+  std::optional<Transforms> transforms = {};  // as of StepPlan
   friend bool operator==(const DistributionSpec&, const DistributionSpec&) = default;
 };
 

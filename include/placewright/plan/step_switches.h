@@ -2,10 +2,10 @@
 #ifndef PLACEWRIGHT_PLAN_STEP_SWITCHES_H_
 #define PLACEWRIGHT_PLAN_STEP_SWITCHES_H_
 
-#include <optional>
-
 #include <placewright/base/units.h>
 #include <placewright/plan/schedule.h>
+
+#include <optional>
 
 namespace placewright {
 
@@ -22,7 +22,8 @@ struct StepSwitches {
   // Gradients of input and weight that one op makes are made by two where one of them leaves the device and
   // the other stays (compile/rewrites/separate_gradients.h). None: nothing has decided it yet.
   std::optional<bool> gradients_apart = {};
-  // In which order a device takes what is ready. None: as the problem has it, which planners of whole ops go by, too.
+  // In which order a device takes what is ready. None: as the problem has it, which planners of whole ops go by where
+  // they change a plan.
   // A plan's file has the order beside its layouts.
   std::optional<SchedulingPolicy> order = {};
   friend bool operator==(const StepSwitches&, const StepSwitches&) = default;

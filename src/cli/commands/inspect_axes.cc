@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "compile/counter_draws.h"
+#include "compile/transforms.h"
 #include "compile/whole_on_batch.h"
 #include "report/table.h"
 #include "search/problem/layout_problem.h"
@@ -254,9 +254,9 @@ Status PrintAxes(const Graph& graph, const DeviceKind* kind, Console& console) {
   const NamedAxes axes(graph);
   PW_ASSIGN(const WholeOnBatch whole, FindWholeOnBatch(graph, axes, kind));
   if (console.json) {
-    const auto counted = WithCountedDraws(graph, kDrawSeed);
-    const bool differs = counted.ok() && counted.value() != nullptr;
-    console.PrintJson(ToJson(graph, differs ? *counted.value() : graph, axes, whole));
+    const Result<TransformedStep> made = ApplyTransforms(graph, kUsualTransforms);
+    const bool differs = made.ok() && made.value().graph != nullptr;
+    console.PrintJson(ToJson(graph, differs ? *made.value().graph : graph, axes, whole));
     return Ok();
   }
   const Style& style = console.style();

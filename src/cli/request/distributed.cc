@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "compile/counter_draws.h"
+#include "compile/transforms.h"
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
 #include "formats/text/file.h"
@@ -224,7 +224,7 @@ Result<std::optional<OriginalStep>> LoadOriginal(const PlanInputs& loaded,
                                                  const PlanInputOptions& options) {
   const Plan& plan = loaded.plan;
   if (plan.space == PlanSpace::kPlaced) return std::optional<OriginalStep>();
-  // Batch and sizes of the plan, and the draws that count: the step's ops are instances of that graph's.
+  // Batch, sizes and transforms of the plan: the step's ops are instances of that graph's.
   const std::vector<std::string> files = FilesOf(plan, plan_path);
   GraphInputOptions graph_options;
   if (plan.batch_option > 0) graph_options.batch = plan.batch_option;
@@ -232,7 +232,10 @@ Result<std::optional<OriginalStep>> LoadOriginal(const PlanInputs& loaded,
   graph_options.sha256 = plan.graph.sha256;
   OriginalStep original;
   PW_ASSIGN(original.graph, LoadGraph(options.graph.value_or(files.front()), graph_options));
-  PW_ASSIGN(original.counted, WithCountedDraws(original.graph.graph, kDrawSeed));
+  PW_ASSIGN(TransformedStep transformed,
+            ApplyTransforms(original.graph.graph,
+                            plan.distribution.transforms.value_or(kUsualTransforms)));
+  original.transformed = std::move(transformed.graph);
   PW_ASSIGN(const std::string text, ReadFile(files.back()));
   PW_ASSIGN(DistributedStep step,
             ReadAtenStep(text, original.step(), loaded.cluster.cluster).InFile(files.back()));

@@ -86,12 +86,12 @@ Result<StepInputs> InputsOf(const Inputs& inputs, StepOfPlan step);
 
 // What the step of a distributed plan was compiled of.
 struct OriginalStep {
-  LoadedGraph graph;                     // as the plan names it
-  std::unique_ptr<const Graph> counted;  // with draws that count; nullptr: it draws nothing
+  LoadedGraph graph;                         // as the plan names it
+  std::unique_ptr<const Graph> transformed;  // nullptr: as it was read
   std::vector<DistributedStep::InputPiece> pieces;
   IdVector<OpId, OpId> origin{};  // as in DistributedStep, of step()
 
-  const Graph& step() const { return counted ? *counted : graph.graph; }
+  const Graph& step() const { return transformed ? *transformed : graph.graph; }
 };
 // None of a plan of whole ops, whose graph is its own. Errors: those of the readers, kPlanMismatch.
 Result<std::optional<OriginalStep>> LoadOriginal(const PlanInputs& loaded,

@@ -11,6 +11,7 @@
 #include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
+#include "planning/plan_words.h"
 #include "planning/search_budget.h"
 #include "search/proof/memory_advice.h"
 #include "sim/order_advice.h"

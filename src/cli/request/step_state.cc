@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/text.h"
-#include "compile/counter_draws.h"
 #include "formats/safetensors/safetensors.h"
 #include "formats/text/file.h"
+#include "plan/distributed_step.h"
 
 namespace placewright {
 namespace {
@@ -179,8 +179,8 @@ Status CheckConstants(const ExecutedStep& step, const std::vector<std::string>* 
     const Tensor& tensor = graph.tensor(id);
     if (tensor.producer.valid() || tensor.kind != TensorKind::kConstant) continue;
     const bool read = graph.home_op(tensor.storage).valid();
-    const bool given = kept != nullptr &&
-                       std::find(kept->begin(), kept->end(), tensor.name) == kept->end();
+    const bool given =
+        kept != nullptr && std::find(kept->begin(), kept->end(), tensor.name) == kept->end();
     if (read && !given) unknown.push_back(tensor.name);
   }
   if (unknown.empty()) return Ok();

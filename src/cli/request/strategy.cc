@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "compile/layout_specs.h"
+#include "graph/module_globs.h"
 
 namespace placewright {
 namespace {

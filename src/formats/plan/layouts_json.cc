@@ -117,6 +117,22 @@ Result<LayoutSpec> ReadSpec(const Json& json, const std::string& place) {
   return spec;
 }
 
+Result<Transforms> ReadTransforms(const Json& document) {
+  PW_ASSIGN(const Json* list, GetArray(document, "transforms", ""));
+  Transforms transforms;
+  for (const Json& json : *list) {
+    const std::string place = fmt::format("transforms[{}]", transforms.size());
+    const std::string known(ToString(Transform::kCountedDraws));
+    if (!json.is_string() || json.get<std::string>() != known) {
+      return MakeError(ErrorCode::kField,
+                       fmt::format("there is no transform {}", Printable(json.dump(), 60)), place,
+                       fmt::format("The transforms are {}.", known));
+    }
+    transforms.push_back({Transform::kCountedDraws});
+  }
+  return transforms;
+}
+
 constexpr std::string_view kSynchronised = "synchronised", kLocal = "local";
 
 Json LayoutSpecsToJson(const LayoutSpecs& specs) {
@@ -159,6 +175,9 @@ void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
   if (spec.switches.gradients_apart) {
     (*object)["gradients_apart"] = *spec.switches.gradients_apart;
   }
+  for (const Transform& transform : spec.transforms.value_or(Transforms())) {
+    (*object)["transforms"].push_back(ToString(transform.kind));
+  }
 }
 
 Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
@@ -185,6 +204,9 @@ Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
   }
   if (document.contains("gradients_apart")) {
     PW_ASSIGN(spec.switches.gradients_apart, GetBool(document, "gradients_apart", ""));
+  }
+  if (document.contains("transforms")) {
+    PW_ASSIGN(spec.transforms, ReadTransforms(document));
   }
   return spec;
 }
@@ -238,10 +260,11 @@ Result<DistributionSpec> ReadDistributionSpec(const std::string& path) {
       return error;
     }
   } else {
-    PW_RETURN_IF_ERROR(
-        CheckKeys(document,
-                  {"layouts", "fusion_bytes", "batch_norm", "broadcasts", "gradients_apart"}, "")
-            .InFile(path));
+    PW_RETURN_IF_ERROR(CheckKeys(document,
+                                 {"layouts", "fusion_bytes", "batch_norm", "broadcasts",
+                                  "gradients_apart", "transforms"},
+                                 "")
+                           .InFile(path));
   }
   return DistributionSpecFromJson(document).InFile(path);
 }

@@ -12,9 +12,9 @@
 
 namespace placewright {
 
-// Adds `layouts`, `fusion_bytes`, `batch_norm` and `broadcasts`.
+// Adds `layouts`, `fusion_bytes`, `batch_norm`, `broadcasts`, and `gradients_apart` and `transforms` where they are known.
 void AddDistributionSpec(const DistributionSpec& spec, Json* object);
-// Of an object with a list `layouts`, and perhaps `fusion_bytes`, `batch_norm`, `broadcasts`. Errors: kField with a
+// Of an object with a list `layouts`, and perhaps the others. Errors: kField with a
 // place like "layouts[2].devices[0].from"; an unknown key and an unknown option with near names.
 Result<DistributionSpec> DistributionSpecFromJson(const Json& document);
 // A file of such an object, or a plan of which they are taken. Errors name the file.

@@ -23,6 +23,7 @@ DistributionSpec Sample() {
   spec.switches.local_batch_norm = true;
   spec.switches.broadcasts = false;
   spec.switches.gradients_apart = true;
+  spec.transforms = Transforms{Transform{Transform::kCountedDraws}};
   return spec;
 }
 
@@ -34,7 +35,14 @@ TEST(LayoutsJson, WhatIsWrittenReadsBack) {
   Json object;
   AddDistributionSpec(Sample(), &object);
   EXPECT_EQ(object["layouts"][2]["groups"], 7);
+  EXPECT_EQ(object["transforms"], Json({"counted-draws"}));
   EXPECT_EQ(DistributionSpecFromJson(object).Take(), Sample());
+}
+
+TEST(LayoutsJson, UnknownTransformsAreRefused) {
+  const Error error = Read(R"({"layouts": [], "transforms": ["counted-draws", "fused"]})").error();
+  EXPECT_EQ(error.place, "transforms[1]");
+  EXPECT_THAT(error.ToString(), HasSubstr("The transforms are counted-draws."));
 }
 
 // Of several axes a share is an object of them.

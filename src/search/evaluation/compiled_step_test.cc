@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/graph_builder.h"
+#include "planning/plan_words.h"
 #include "search/evaluation/simulated.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/layout_state.h"

@@ -85,6 +85,7 @@ std::vector<Result<Evaluation>> LayoutBatches::Evaluate(std::span<const StepPlan
 
 Result<Evaluation> LayoutBatches::EvaluateIn(Slot& slot, const StepPlan& plan, Nanos limit,
                                              bool feedback) const {
+  PW_RETURN_IF_ERROR(CheckTransforms(problem_, plan.transforms));
   slot.layouts.of_group = slot.book.Add(plan.layouts, problem_.graph.group_count());
   const std::vector<Layout>& all = slot.book.all();
   for (size_t i = slot.layouts.layouts.size(); i < all.size(); ++i) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "compile/layout_specs.h"
+#include "plan/sharing_out.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_scorer.h"

@@ -11,6 +11,7 @@
 
 #include "cluster/catalogue.h"
 #include "graph/graph_builder.h"
+#include "planning/plan_words.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_search.h"
 #include "search/layouts/test_specs.h"

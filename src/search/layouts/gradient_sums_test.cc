@@ -12,6 +12,7 @@
 #include "cluster/catalogue.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
+#include "planning/plan_words.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_search.h"
 #include "search/layouts/test_specs.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "compile/layout_specs.h"
+#include "plan/sharing_out.h"
 
 namespace placewright {
 namespace {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "planning/plan_words.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_steps.h"
 #include "search/layouts/test_tiny_steps.h"

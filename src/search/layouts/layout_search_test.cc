@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "compile/layout_specs.h"
+#include "plan/sharing_out.h"
+#include "planning/plan_words.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_moves.h"

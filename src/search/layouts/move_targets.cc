@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "compile/layout_specs.h"
 #include "graph/partition/tag_groups.h"
+#include "plan/sharing_out.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/model_structure.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "plan/layout_spec.h"
+#include "planning/plan_words.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/problem/layout_problem.h"
 

@@ -4,11 +4,36 @@
 
 #include "graph/contraction.h"
 #include "graph/partition/partition.h"
+#include "search/partition/group_graph.h"
+#include "search/partition/partition_placers.h"
 
 namespace placewright {
+namespace {
 
-Result<std::vector<int32_t>> CutByMetis(const Graph& graph, const CostTable& costs,
-                                        const std::vector<GroupId>& groups, size_t parts) {
+Result<std::vector<int32_t>> Cut(WeightedGraph graph, size_t parts) {
+  graph.weights.resize(1);
+  PartitionOptions options;
+  options.parts = static_cast<int>(parts);
+  return PartitionMetis(graph, options);
+}
+
+GroupPlacement PlaceAll(const PlacerInput& input) {
+  return PlaceParts(
+      input, "model-parallel",
+      Cut(MakeGroupGraph(input.problem, input.groups), input.candidates.accelerators.size()));
+}
+
+}  // namespace
+
+ModelParallelPlanner::ModelParallelPlanner()
+    : ConstructivePlanner(
+          "model-parallel",
+          "whole ops in one part a device, alike in time (TAG, TPDS 2024, sec. 4.1.1)", &PlaceAll,
+          /*attempts=*/1) {}
+
+Status PlaceModelParallel(const Graph& graph, const CostTable& costs,
+                          const std::vector<GroupId>& groups, const std::vector<DeviceId>& devices,
+                          Layouts& layouts) {
   IdVector<OpId, GroupId> group_of;
   for (const OpId op : graph.ops()) group_of.push_back(graph.group(op));
   const ContractedGraph contracted = Contract(graph, group_of, graph.group_count());
@@ -27,9 +52,13 @@ Result<std::vector<int32_t>> CutByMetis(const Graph& graph, const CostTable& cos
     }
     directed.offsets.push_back(static_cast<int32_t>(directed.edges.size()));
   }
-  PartitionOptions options;
-  options.parts = static_cast<int>(parts);
-  return PartitionMetis(MakeUndirected(directed), options);
+  PW_ASSIGN(const std::vector<int32_t> part, Cut(MakeUndirected(directed), devices.size()));
+  const size_t first = layouts.layouts.size();
+  for (const DeviceId device : devices) layouts.layouts.push_back(PlacedOn(device));
+  for (size_t i = 0; i < groups.size(); ++i) {
+    layouts.of_group[groups[i]] = LayoutId(first + static_cast<size_t>(part[i]));
+  }
+  return Ok();
 }
 
 }  // namespace placewright

@@ -1,22 +1,31 @@
-// Model parallelism as TAG has it (sec. 4.1.1): whole ops, cut into one part a device. What the option of that name in
-// layouts means.
+// Model parallelism as TAG has it (sec. 4.1.1): whole ops, cut into one part a device by METIS, with equal time in each and
+// few bytes between them. `metis` is the same with parts by the devices' speed and memory (partition_placers.h).
 #ifndef PLACEWRIGHT_SEARCH_PARTITION_MODEL_PARALLEL_H_
 #define PLACEWRIGHT_SEARCH_PARTITION_MODEL_PARALLEL_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "base/result.h"
 #include "cost/cost_table.h"
 #include "graph/graph.h"
+#include "plan/layout.h"
+#include "search/constructive/placer.h"
 
 namespace placewright {
 
-// METIS on the groups: nodes by the minimum time of their ops, edges by the bytes that would cross. Errors: those of
-// PartitionMetis.
-Result<std::vector<int32_t>> CutByMetis(const Graph& graph, const CostTable& costs,
-                                        const std::vector<GroupId>& groups, size_t parts);
+// Of a whole step, over the accelerators.
+class ModelParallelPlanner : public ConstructivePlanner {
+ public:
+  ModelParallelPlanner();
+  bool in_auto() const override { return false; }  // `metis` is
+  bool on_calling_thread() const override { return true; }
+};
+
+// Of some groups, as layouts by hand leave them open: each gets one of the devices. Groups weigh the minimum time of their
+// ops, edges the bytes that would cross. Errors: those of PartitionMetis.
+Status PlaceModelParallel(const Graph& graph, const CostTable& costs,
+                          const std::vector<GroupId>& groups, const std::vector<DeviceId>& devices,
+                          Layouts& layouts);
 
 }  // namespace placewright
 

@@ -1,19 +1,18 @@
 #include "search/problem/layout_problem.h"
 
-#include <utility>
+#include <fmt/format.h>
 
-#include "compile/counter_draws.h"
-#include "compile/layout_specs.h"
-#include "compile/module_specs.h"
-#include "search/partition/model_parallel.h"
+#include <algorithm>
+#include <utility>
 
 namespace placewright {
 
-LayoutProblem::LayoutProblem(const Graph& step, std::unique_ptr<const Graph> counted,
+LayoutProblem::LayoutProblem(const Graph& step, TransformedStep transformed,
                              const Cluster& machines, CostTable whole, CostOptions options,
                              SchedulingPolicy order)
-    : counted_(std::move(counted)),
-      graph(counted_ ? *counted_ : step),
+    : transformed_(std::move(transformed.graph)),
+      graph(transformed_ ? *transformed_ : step),
+      transforms(std::move(transformed.applied)),
       cluster(machines),
       costs(std::move(whole)),
       cost_options(std::move(options)),
@@ -25,10 +24,10 @@ Result<std::unique_ptr<LayoutProblem>> LayoutProblem::Make(const Graph& step,
                                                            const Cluster& cluster,
                                                            CostOptions cost_options,
                                                            SchedulingPolicy policy) {
-  PW_ASSIGN(std::unique_ptr<const Graph> counted, WithCountedDraws(step, kDrawSeed));
-  PW_ASSIGN(CostTable costs, ModelCosts(counted ? *counted : step, cluster, cost_options));
+  PW_ASSIGN(TransformedStep made, ApplyTransforms(step, kUsualTransforms));
+  PW_ASSIGN(CostTable costs, ModelCosts(made.graph ? *made.graph : step, cluster, cost_options));
   return std::unique_ptr<LayoutProblem>(new LayoutProblem(
-      step, std::move(counted), cluster, std::move(costs), std::move(cost_options), policy));
+      step, std::move(made), cluster, std::move(costs), std::move(cost_options), policy));
 }
 
 bool LayoutProblem::HasBatchNorms() const {
@@ -38,17 +37,15 @@ bool LayoutProblem::HasBatchNorms() const {
   return false;
 }
 
-Result<StepPlan> ResolvePlan(const LayoutProblem& problem, const DistributionSpec& spec) {
-  const CutGroups cut = [&](const std::vector<GroupId>& groups, size_t parts) {
-    return CutByMetis(problem.graph, problem.costs, groups, parts);
-  };
-  PW_ASSIGN(Layouts layouts,
-            ResolveLayouts(problem.graph, problem.axes, problem.cluster, spec.layouts, cut));
-  return StepPlan{std::move(layouts), spec.switches};
-}
-
-DistributionSpec StatePlan(const LayoutProblem& problem, const StepPlan& plan) {
-  return {StateLayouts(problem.graph, problem.axes, problem.cluster, plan.layouts), plan.switches};
+Status CheckTransforms(const LayoutProblem& problem, const std::optional<Transforms>& stated) {
+  for (const Transform& applied : problem.transforms) {
+    if (!stated || std::find(stated->begin(), stated->end(), applied) != stated->end()) continue;
+    const std::string_view name = ToString(applied.kind);
+    return MakeError(ErrorCode::kField,
+                     fmt::format("{} is left out, by which this step is rewritten", name),
+                     "transforms", fmt::format("Add \"{}\", or leave the field out.", name));
+  }
+  return Ok();
 }
 
 StepSwitches AsStart(const LayoutProblem& problem, StepSwitches switches) {

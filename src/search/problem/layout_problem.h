@@ -7,23 +7,19 @@
 #include <vector>
 
 #include "base/result.h"
+#include "compile/transforms.h"
 #include "cost/communication.h"
 #include "cost/cost_model.h"
 #include "graph/partition/tag_groups.h"
-#include "plan/layout_spec.h"
 #include "plan/schedule.h"
 #include "plan/step_plan.h"
 #include "sharding/named_axes.h"
 
 namespace placewright {
 
-// Of random draws, in every plan.
-inline constexpr uint64_t kDrawSeed = 0;
-
-// The step's random draws are rewritten to count (compile/counter_draws.h), so that `graph` may have one op
-// more than what it was made of; all others keep their ids, groups and names.
+// The step after its transforms (compile/transforms.h), so that `graph` may have more ops than what it was made of.
 struct LayoutProblem {
-  // `step` and `cluster` must outlive it. Errors: those of UseCounterBasedDraws and ModelCosts.
+  // `step` and `cluster` must outlive it. Errors: those of ApplyTransforms and ModelCosts.
   static Result<std::unique_ptr<LayoutProblem>> Make(const Graph& step, const Cluster& cluster,
                                                      CostOptions cost_options,
                                                      SchedulingPolicy policy);
@@ -33,10 +29,11 @@ struct LayoutProblem {
   bool HasBatchNorms() const;  // in training: what their statistics are of makes a difference
 
  private:
-  const std::unique_ptr<const Graph> counted_;  // nullptr: the step draws nothing
+  const std::unique_ptr<const Graph> transformed_;  // nullptr: the step as it is
 
  public:
   const Graph& graph;
+  const Transforms transforms;  // that made it
   const Cluster& cluster;
   const CostTable costs;  // of ops that are not split
   const CostOptions cost_options;
@@ -48,14 +45,13 @@ struct LayoutProblem {
   int units = kTagParts;  // that a search moves as one, at most
 
  private:
-  LayoutProblem(const Graph& step, std::unique_ptr<const Graph> counted, const Cluster& machines,
+  LayoutProblem(const Graph& step, TransformedStep transformed, const Cluster& machines,
                 CostTable whole, CostOptions options, SchedulingPolicy order);
 };
 
-// The plan that the words of a layout file say. Errors: those of ResolveLayouts.
-Result<StepPlan> ResolvePlan(const LayoutProblem& problem, const DistributionSpec& spec);
-// The words for a plan, with as few lines as modules allow. Resolved, every group lies as it does in the plan.
-DistributionSpec StatePlan(const LayoutProblem& problem, const StepPlan& plan);
+// Whether a plan that states transforms is of this problem's step: they are at least those that changed it. Errors: kField.
+Status CheckTransforms(const LayoutProblem& problem, const std::optional<Transforms>& stated);
+
 // Of a plan that a search starts from: batch norms as the problem has them, and what was decided of gradients open
 // again.
 StepSwitches AsStart(const LayoutProblem& problem, StepSwitches switches);

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "compile/layout_specs.h"
 #include "graph/batch/batch_scaling.h"
 #include "graph/graph_builder.h"
+#include "planning/plan_words.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/test_clusters.h"

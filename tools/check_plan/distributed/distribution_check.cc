@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "check_plan/distributed/collective_check.h"
+#include "check_plan/distributed/counted_draws.h"
 #include "check_plan/distributed/group_layouts.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/layout_check.h"
@@ -38,6 +41,20 @@ MaybeViolation CheckStorages(const Graph& original, const DistributedStep& step)
   return std::nullopt;
 }
 
+// Draws count where the plan states that they do, and only there.
+MaybeViolation CheckTransforms(const DistributedStep& step, const DistributionSpec& spec) {
+  if (!spec.transforms) return std::nullopt;
+  const Transform counted{Transform::kCountedDraws};
+  const bool stated = std::find(spec.transforms->begin(), spec.transforms->end(), counted) !=
+                      spec.transforms->end();
+  if (stated == CountsDraws(step.graph)) return std::nullopt;
+  return Violation{
+      ViolationKind::kWrongArgument,
+      fmt::format("the plan {} {}, and {} random draw of the step counts",
+                  stated ? "states" : "leaves out", ToString(counted.kind), stated ? "no" : "a"),
+      "transforms"};
+}
+
 }  // namespace
 
 Findings CheckDistribution(const Graph& original, const DistributedStep& step,
@@ -54,6 +71,7 @@ Findings CheckDistribution(const Graph& original, const DistributedStep& step,
     CHECK_PLAN_RETURN_IF_VIOLATED(
         CheckShares(original, axes, step, cluster, layouts, findings.cuts));
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckSwitches(original, step, spec));
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckTransforms(step, spec));
     return spec.switches.local_batch_norm ? CheckLocalNorms(original, step, findings.cuts)
                                           : std::nullopt;
   };

@@ -1,5 +1,3 @@
-#include "compile/module_specs.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -8,9 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "compile/layout_specs.h"
+#include "formats/plan/layout_words.h"
 #include "graph/module_globs.h"
 #include "plan/layout_book.h"
+#include "plan/sharing_out.h"
 
 namespace placewright {
 namespace {

@@ -1,5 +1,3 @@
-#include "compile/module_specs.h"
-
 #include <gmock/gmock.h>
 
 #include <string>
@@ -7,7 +5,7 @@
 
 #include "base/random.h"
 #include "cluster/cluster_builder.h"
-#include "compile/layout_specs.h"
+#include "formats/plan/layout_words.h"
 #include "graph/test_graphs.h"
 #include "plan/layout_book.h"
 
@@ -86,7 +84,7 @@ TEST(StatedLayouts, AreWhatIsWanted) {
     }
     const Layouts wanted = PlacedOn(device);
     const Layouts resolved =
-        ResolveLayouts(graph, axes, cluster, SpecsOf(graph, wanted)).Take();
+        ResolveLayouts(graph, axes, cluster, SpecsOf(graph, wanted)).Take().layouts;
     for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
       EXPECT_TRUE(resolved.Of(group) == wanted.Of(group)) << i;
     }

@@ -1,13 +1,12 @@
-#include "compile/layout_specs.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <string>
 
 #include "cluster/cluster_builder.h"
+#include "formats/plan/layout_words.h"
 #include "graph/graph_builder.h"
+#include "graph/module_globs.h"
 
 namespace placewright {
 namespace {
@@ -57,16 +56,8 @@ struct TwoLayers {
   }
 
   Result<Layouts> Resolve(const LayoutSpecs& specs) const {
-    // The first half in the first part, and so on.
-    const CutGroups cut = [](const std::vector<GroupId>& groups,
-                             size_t parts) -> Result<std::vector<int32_t>> {
-      std::vector<int32_t> part;
-      for (size_t i = 0; i < groups.size(); ++i) {
-        part.push_back(static_cast<int32_t>(i * parts / groups.size()));
-      }
-      return part;
-    };
-    return ResolveLayouts(*graph, *axes, *cluster, specs, cut);
+    PW_ASSIGN(ResolvedLayouts resolved, ResolveLayouts(*graph, *axes, *cluster, specs));
+    return std::move(resolved.layouts);
   }
   const Layout& Of(const Layouts& layouts, std::string_view op) const {
     return layouts.Of(graph->group(graph->FindOp(op)));
@@ -121,17 +112,17 @@ TEST(LayoutSpecs, ParameterServersTakeTurns) {
   EXPECT_EQ(step.Of(layouts, "second.update"), PlacedOn(DeviceId(1)));
 }
 
-TEST(LayoutSpecs, ModelParallelismUsesEveryDevice) {
+TEST(LayoutSpecs, ModelParallelGroupsAreLeftOpen) {
   const TwoLayers step;
-  const Layouts layouts =
-      step.Resolve({Spec("*", "", {{"d0", {}}, {"d1", {}}}, LayoutOption::kModelParallel)}).Take();
-  std::vector<int> groups(2);
-  for (const GroupId group : IdRange<GroupId>(step.graph->group_count())) {
-    ASSERT_EQ(layouts.Of(group).shares.size(), 1u);
-    ++groups[layouts.Of(group).shares[0].device.index()];
-  }
-  EXPECT_GT(groups[0], 0);
-  EXPECT_GT(groups[1], 0);
+  const ResolvedLayouts resolved =
+      ResolveLayouts(*step.graph, *step.axes, *step.cluster,
+                     {Everywhere(),
+                      Spec("m.second", "", {{"d1", {}}, {"d0", {}}}, LayoutOption::kModelParallel)})
+          .Take();
+  EXPECT_EQ(step.Of(resolved.layouts, "first.mm").shares.size(), 3u);
+  ASSERT_EQ(resolved.open.size(), 1u);
+  EXPECT_EQ(resolved.open[0].groups, GroupsNamed(*step.graph, "m.second"));
+  EXPECT_THAT(resolved.open[0].devices, ElementsAre(DeviceId(1), DeviceId(0)));
 }
 
 TEST(LayoutSpecs, OneGroupByNumber) {
@@ -194,18 +185,6 @@ TEST(LayoutSpecs, ExpandedSpecsMeanTheSame) {
                 {"d0", {{"", 0, 2}}}, {"d1", {{"", 2, 5}}}, {"d2", {{"", 5, 8}}}}));
   const Layouts before = step.Resolve(specs).Take(), after = step.Resolve(expanded).Take();
   EXPECT_EQ(before.layouts, after.layouts);
-}
-
-TEST(SharesInProportion, AddUpAndGiveEveryoneOne) {
-  EXPECT_THAT(SharesInProportion(8, {1, 1, 2}), ElementsAre(2, 2, 4));
-  EXPECT_THAT(SharesInProportion(3, {100, 1, 1}), ElementsAre(1, 1, 1));
-  EXPECT_THAT(SharesInProportion(10, {1000, 1, 0}), ElementsAre(9, 1, 0));
-  EXPECT_THAT(SharesInProportion(7, {1, 1}), ElementsAre(4, 3));
-  for (int64_t total = 5; total < 60; ++total) {
-    const std::vector<int64_t> shares = SharesInProportion(total, {3.5, 0.2, 1, 1, 7});
-    EXPECT_EQ(std::accumulate(shares.begin(), shares.end(), int64_t{0}), total);
-    EXPECT_GE(*std::min_element(shares.begin(), shares.end()), 1);
-  }
 }
 
 }  // namespace

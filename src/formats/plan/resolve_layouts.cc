@@ -1,16 +1,14 @@
-#include "compile/layout_specs.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <set>
 #include <utility>
 
 #include "base/text.h"
-#include "compile/counter_draws.h"
+#include "formats/plan/layout_words.h"
 #include "graph/module_globs.h"
+#include "plan/distributed_step.h"
+#include "plan/sharing_out.h"
 
 namespace placewright {
 namespace {
@@ -18,28 +16,27 @@ namespace {
 class Resolver {
  public:
   Resolver(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
-           const LayoutSpecs& specs, const CutGroups& cut)
+           const LayoutSpecs& specs)
       : graph_(graph),
         axes_(axes),
         cluster_(cluster),
         specs_(specs),
-        cut_(cut),
         members_(graph.GroupMembers()) {}
 
-  Result<Layouts> Resolve() {
+  Result<ResolvedLayouts> Resolve() {
     IdVector<GroupId, int64_t> spec_of(graph_.group_count(), -1);
     for (size_t i = 0; i < specs_.size(); ++i) {
       PW_RETURN_IF_ERROR(Claim(i, spec_of));
     }
     ClaimCounter(spec_of);
     PW_RETURN_IF_ERROR(CheckAllClaimed(spec_of));
-    layouts_.of_group = IdVector<GroupId, LayoutId>(graph_.group_count());
+    made_.layouts.of_group = IdVector<GroupId, LayoutId>(graph_.group_count());
     std::vector<std::vector<GroupId>> groups_of(specs_.size());
     for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
       if (spec_of[group] >= 0) groups_of[static_cast<size_t>(spec_of[group])].push_back(group);
     }
     for (size_t i = 0; i < specs_.size(); ++i) PW_RETURN_IF_ERROR(Lay(i, groups_of[i]));
-    return std::move(layouts_);
+    return std::move(made_);
   }
 
  private:
@@ -253,7 +250,7 @@ class Resolver {
       }
       case LayoutOption::kPlace:
       case LayoutOption::kDuplicate: return LayWhole(index, groups);
-      case LayoutOption::kModelParallel: return LayParts(index, groups);
+      case LayoutOption::kModelParallel: return LeaveOpen(index, groups);
     }
     return Ok();
   }
@@ -271,19 +268,11 @@ class Resolver {
     return Ok();
   }
 
-  Status LayParts(size_t index, const std::vector<GroupId>& groups) {
+  Status LeaveOpen(size_t index, const std::vector<GroupId>& groups) {
     PW_RETURN_IF_ERROR(CheckNoShares(index));
     PW_ASSIGN(const auto devices, DevicesOf(index));
-    if (!cut_) {
-      return MakeError(ErrorCode::kField, "nothing cuts model-parallel groups here",
-                       Place(index, ".option"), "Take another option.");
-    }
-    PW_ASSIGN(const std::vector<int32_t> part, cut_(groups, devices.size()));
-    std::vector<LayoutId> places;
-    for (const auto& [device, entry] : devices) places.push_back(Add(PlacedOn(device)));
-    for (size_t i = 0; i < groups.size(); ++i) {
-      layouts_.of_group[groups[i]] = places[static_cast<size_t>(part[i])];
-    }
+    made_.open.push_back({groups, {}});
+    for (const auto& [device, entry] : devices) made_.open.back().devices.push_back(device);
     return Ok();
   }
 
@@ -295,94 +284,27 @@ class Resolver {
     for (const GroupId group : groups) named[group] = true;
     size_t next = 0;
     for (const GroupId group : ParameterGroups(graph_)) {
-      if (named[group]) layouts_.of_group[group] = places[next++ % places.size()];
+      if (named[group]) made_.layouts.of_group[group] = places[next++ % places.size()];
     }
   }
 
   LayoutId Add(Layout layout) {
-    layouts_.layouts.push_back(std::move(layout));
-    return LayoutId(layouts_.layouts.size() - 1);
+    made_.layouts.layouts.push_back(std::move(layout));
+    return LayoutId(made_.layouts.layouts.size() - 1);
   }
   void Set(const std::vector<GroupId>& groups, LayoutId id) {
-    for (const GroupId group : groups) layouts_.of_group[group] = id;
+    for (const GroupId group : groups) made_.layouts.of_group[group] = id;
   }
 
   const Graph& graph_;
   const NamedAxes& axes_;
   const Cluster& cluster_;
   const LayoutSpecs& specs_;
-  const CutGroups& cut_;
   const Csr<GroupId, OpId> members_;
-  Layouts layouts_;
+  ResolvedLayouts made_;
 };
 
 }  // namespace
-
-std::vector<int64_t> SharesInProportion(int64_t total, const std::vector<double>& weights) {
-  std::vector<int64_t> shares(weights.size(), 0);
-  double sum = 0;
-  int64_t left = total;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    sum += weights[i];
-    if (weights[i] > 0) shares[i] = 1, --left;
-  }
-  if (sum <= 0 || left <= 0) return shares;
-  // What a share by weight has beyond the first sample, none below zero, scaled to what is left.
-  std::vector<double> wanted(weights.size(), 0);
-  double beyond = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    wanted[i] = std::max(0.0, static_cast<double>(total) * weights[i] / sum - 1);
-    if (weights[i] > 0) beyond += wanted[i];
-  }
-  std::vector<size_t> order(weights.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::vector<double> remainder(weights.size(), 0);
-  int64_t given = 0;
-  for (size_t i = 0; i < weights.size() && beyond > 0; ++i) {
-    const double part = wanted[i] * static_cast<double>(left) / beyond;
-    const auto whole = static_cast<int64_t>(part);
-    shares[i] += whole;
-    given += whole;
-    remainder[i] = part - static_cast<double>(whole);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return remainder[a] > remainder[b]; });
-  for (size_t k = 0; given < left; k = (k + 1) % order.size()) {
-    if (weights[order[k]] <= 0) continue;
-    ++shares[order[k]];
-    ++given;
-  }
-  return shares;
-}
-
-std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob) {
-  const IdVector<OpId, bool> matches = MatchingOps(graph, glob);
-  IdVector<GroupId, bool> by_op(graph.group_count(), false), has_op = by_op, by_view = by_op;
-  for (const OpId op : graph.ops()) {
-    const bool view = HoldsNothing(graph, op);
-    if (!view) has_op[graph.group(op)] = true;
-    if (matches[op]) (view ? by_view : by_op)[graph.group(op)] = true;
-  }
-  std::vector<GroupId> named;
-  for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
-    if (by_op[group] || (!has_op[group] && by_view[group])) named.push_back(group);
-  }
-  return named;
-}
-
-std::vector<GroupId> ParameterGroups(const Graph& graph) {
-  std::vector<GroupId> groups;
-  IdVector<GroupId, bool> done(graph.group_count(), false);
-  for (const TensorId id : graph.tensors()) {
-    if (graph.tensor(id).kind != TensorKind::kParameter) continue;
-    const OpId home = graph.home_op(graph.tensor(id).storage);
-    if (!home.valid() || graph.tensor(id).producer.valid()) continue;
-    const GroupId group = graph.group(home);
-    if (!done[group]) groups.push_back(group);
-    done[group] = true;
-  }
-  return groups;
-}
 
 LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {
   for (LayoutSpec& spec : specs) {
@@ -410,9 +332,9 @@ LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpe
   return specs;
 }
 
-Result<Layouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
-                               const LayoutSpecs& specs, const CutGroups& cut) {
-  return Resolver(graph, axes, cluster, specs, cut).Resolve();
+Result<ResolvedLayouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes,
+                                       const Cluster& cluster, const LayoutSpecs& specs) {
+  return Resolver(graph, axes, cluster, specs).Resolve();
 }
 
 }  // namespace placewright

@@ -1,0 +1,38 @@
+#include "planning/plan_words.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "formats/plan/layout_words.h"
+#include "search/partition/model_parallel.h"
+
+namespace placewright {
+
+Result<StepPlan> ResolvePlan(const LayoutProblem& problem, const DistributionSpec& spec) {
+  PW_RETURN_IF_ERROR(CheckTransforms(problem, spec.transforms));
+  PW_ASSIGN(ResolvedLayouts resolved,
+            ResolveLayouts(problem.graph, problem.axes, problem.cluster, spec.layouts));
+  for (const ResolvedLayouts::Open& open : resolved.open) {
+    PW_RETURN_IF_ERROR(PlaceModelParallel(problem.graph, problem.costs, open.groups, open.devices,
+                                          resolved.layouts));
+  }
+  return StepPlan{std::move(resolved.layouts), spec.switches, spec.transforms};
+}
+
+DistributionSpec StatePlan(const LayoutProblem& problem, const StepPlan& plan) {
+  return {StateLayouts(problem.graph, problem.axes, problem.cluster, plan.layouts), plan.switches,
+          problem.transforms};
+}
+
+DistributionSpec Restate(const LayoutProblem& problem, const StepPlan& plan,
+                         DistributionSpec resolved) {
+  const bool open = std::any_of(
+      resolved.layouts.begin(), resolved.layouts.end(),
+      [](const LayoutSpec& spec) { return spec.option == LayoutOption::kModelParallel; });
+  if (open) return StatePlan(problem, plan);
+  resolved.layouts = ExpandSpecs(problem.axes, problem.cluster, std::move(resolved.layouts));
+  resolved.transforms = problem.transforms;
+  return resolved;
+}
+
+}  // namespace placewright
