@@ -16,9 +16,11 @@ template <class T>
 class SmallVector {
  public:
   SmallVector() = default;
-  SmallVector(std::initializer_list<T> items) : one_(items.size() == 1) {
-    if (one_) only_ = *items.begin();
-    if (items.size() > 1) several_ = std::make_unique<std::vector<T>>(items);
+  SmallVector(std::initializer_list<T> items) : SmallVector(items.begin(), items.end()) {}
+  template <class Iterator>
+  SmallVector(Iterator first, Iterator last) : one_(last - first == 1) {
+    if (one_) only_ = *first;
+    if (last - first > 1) several_ = std::make_unique<std::vector<T>>(first, last);
   }
   SmallVector(const SmallVector& other) : only_(other.only_), one_(other.one_) {
     if (other.several_) several_ = std::make_unique<std::vector<T>>(*other.several_);

@@ -21,6 +21,7 @@ TEST(SmallVector, HoldsNoneOneOrSeveral) {
     EXPECT_EQ(ItemsOf(numbers), items);
     EXPECT_EQ(numbers.size(), items.size());
     EXPECT_EQ(numbers.empty(), items.empty());
+    EXPECT_EQ(Numbers(items.begin(), items.end()), numbers);
     Numbers copy = numbers;
     EXPECT_EQ(copy, numbers);
     const Numbers moved = std::move(copy);

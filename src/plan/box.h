@@ -47,6 +47,10 @@ std::array<int64_t, 5> NumbersOf(const AxisPart& part);
 // What a piece has of a tensor: of different axes; empty: all of it.
 using TensorBox = SmallVector<AxisPart>;
 
+// In an order in which one axis can be cut after the other, inner factors of a dimension first: each is then the
+// middle factor of what is left of its dimension, outer * size * what is left of inner.
+std::vector<AxisPart> InCuttingOrder(const TensorBox& box);
+
 // That of the box in a tensor of `shape`, within which it lies.
 std::vector<int64_t> ShapeOf(std::vector<int64_t> shape, const TensorBox& box);
 

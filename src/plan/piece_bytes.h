@@ -12,8 +12,7 @@
 namespace placewright {
 
 // The box in a tensor of `shape` whose elements have `element` bytes each and lie in row-major order. `whole` has as
-// many bytes as its shape says, and the box is within it, of axes of different dimensions. O(bytes of the part), or of several axes
-// of what it lies in.
+// many bytes as its shape says, and the box is within it. O(bytes of the part), or of several axes of what it lies in.
 std::string PieceBytes(std::string_view whole, std::vector<int64_t> shape, int64_t element,
                        const TensorBox& box);
 

@@ -10,7 +10,7 @@ namespace placewright {
 
 at::Tensor PartOf(const at::Tensor& whole, const TensorBox& box) {
   at::Tensor part = whole;
-  for (const auto& [place, interval] : box) {
+  for (const auto& [place, interval] : InCuttingOrder(box)) {
     // A number that fills a dimension, seen from several places, has no parts of its own.
     if (!part.is_non_overlapping_and_dense()) part = part.contiguous();
     part = PartInOrder(part, place.dimension, place.outer, place.size, interval.from, interval.to);
