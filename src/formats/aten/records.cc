@@ -73,11 +73,6 @@ Result<T> ReadSpelling(const Json& object, std::string_view key,
 
 std::string Item(std::string_view key, size_t index) { return fmt::format("{}[{}]", key, index); }
 
-Error At(Error error, std::string place) {
-  error.place = std::move(place);
-  return error;
-}
-
 Result<std::vector<int64_t>> ReadShape(const Json& object) {
   PW_ASSIGN(const Json* list, GetArray(object, "shape", ""));
   std::vector<int64_t> shape;
@@ -89,9 +84,8 @@ Result<std::vector<int64_t>> ReadShape(const Json& object) {
           fmt::format("the size {} is not an integer", Printable(size.dump(-1, ' ', true), 60)),
           Item("shape", shape.size()), "Record the step with static shapes.");
     }
-    Result<int64_t> value = AsInt(size, "", 0, kLargest);
-    if (!value.ok()) return At(std::move(value.error()), Item("shape", shape.size()));
-    shape.push_back(value.value());
+    const auto place = [&] { return Item("shape", shape.size()); };
+    PW_ASSIGN(shape.emplace_back(), InPlace(place, AsInt(size, "", 0, kLargest)));
   }
   return shape;
 }
@@ -188,11 +182,6 @@ Result<Value> ReadValue(const Json& json, size_t input_count) {
   }
 }
 
-Error InPlace(Error error, const std::string& prefix) {
-  error.place = error.place.empty() ? prefix : prefix + "." + error.place;
-  return error;
-}
-
 // {"input": NAME} or with "dimension", "outer", "size", "inner", "from" and "to".
 Result<NamedPiece> ReadPiece(const Json& json) {
   PW_ASSIGN(const Json* of, GetObject(json, "of", ""));
@@ -238,15 +227,9 @@ Status ReadOutputs(const Json& json, AtenOp& op) {
     }
     const auto place = [&] { return Item("outputs", op.outputs.size()); };
     AtenOutput output;
-    Result<DType> dtype = ReadSpelling(item, "dtype", kDTypes);
-    if (!dtype.ok()) return InPlace(std::move(dtype.error()), place());
-    Result<std::vector<int64_t>> shape = ReadShape(item);
-    if (!shape.ok()) return InPlace(std::move(shape.error()), place());
-    Result<std::vector<DimensionLaw>> slopes = ReadShapeSlopes(item, shape.value());
-    if (!slopes.ok()) return InPlace(std::move(slopes.error()), place());
-    output.dtype = dtype.value();
-    output.shape = std::move(shape).Take();
-    output.slopes = std::move(slopes).Take();
+    PW_ASSIGN(output.dtype, InPlace(place, ReadSpelling(item, "dtype", kDTypes)));
+    PW_ASSIGN(output.shape, InPlace(place, ReadShape(item)));
+    PW_ASSIGN(output.slopes, InPlace(place, ReadShapeSlopes(item, output.shape)));
     op.outputs.emplace_back(std::move(output));
   }
   return Ok();
@@ -256,18 +239,15 @@ Status ReadArguments(const Json& json, AtenOp& op) {
   PW_ASSIGN(const Json* args, GetArray(json, "args", ""));
   op.args.reserve(args->size());
   for (const Json& item : *args) {
-    Result<Value> value = ReadValue(item, op.inputs.size());
-    if (!value.ok()) return InPlace(std::move(value.error()), Item("args", op.args.size()));
-    op.args.push_back(std::move(value).Take());
+    const auto place = [&] { return Item("args", op.args.size()); };
+    PW_ASSIGN(op.args.emplace_back(), InPlace(place, ReadValue(item, op.inputs.size())));
   }
   if (!json.contains("kwargs")) return Ok();
   PW_ASSIGN(const Json* kwargs, GetObject(json, "kwargs", ""));
   for (const auto& [key, item] : kwargs->items()) {
-    Result<Value> value = ReadValue(item, op.inputs.size());
-    if (!value.ok()) {
-      return InPlace(std::move(value.error()), "kwargs." + Printable(key, 60));
-    }
-    op.kwargs.push_back({key, std::move(value).Take()});
+    const auto place = [&] { return "kwargs." + Printable(key, 60); };
+    PW_ASSIGN(Value value, InPlace(place, ReadValue(item, op.inputs.size())));
+    op.kwargs.push_back({key, std::move(value)});
   }
   return Ok();
 }
@@ -312,21 +292,16 @@ std::string NameOf(const Json& json) {
 }
 
 Status ReadElement(AtenFile& file, std::string_view key, size_t index, Json& json) {
-  if (key == "inputs" && IsHyper(json)) {
-    Result<std::string> name = ReadHyper(json);
-    if (!name.ok()) return InPlace(std::move(name.error()), Item("inputs", index));
-    file.hyper.push_back(std::move(name).Take());
-    return Ok();
+  const auto place = [&] {
+    return key == "inputs" ? Item(key, index) : PlaceOfOp(index, NameOf(json));
+  };
+  if (key == "ops") {
+    PW_ASSIGN(file.ops.emplace_back(), InPlace(place, ReadOp(json)));
+  } else if (IsHyper(json)) {
+    PW_ASSIGN(file.hyper.emplace_back(), InPlace(place, ReadHyper(json)));
+  } else {
+    PW_ASSIGN(file.inputs.emplace_back(), InPlace(place, ReadInput(json)));
   }
-  if (key == "inputs") {
-    Result<AtenInput> input = ReadInput(json);
-    if (!input.ok()) return InPlace(std::move(input.error()), Item("inputs", index));
-    file.inputs.push_back(std::move(input).Take());
-    return Ok();
-  }
-  Result<AtenOp> op = ReadOp(json);
-  if (!op.ok()) return InPlace(std::move(op.error()), PlaceOfOp(index, NameOf(json)));
-  file.ops.push_back(std::move(op).Take());
   return Ok();
 }
 
@@ -337,9 +312,7 @@ Status ReadCollectives(const Json& root, AtenFile& file) {
     const std::string place = Item("collectives", file.collectives.size());
     AtenCollective collective;
     PW_ASSIGN(collective.name, GetString(json, "name", place));
-    Result<std::vector<std::string>> members = ReadStrings(json, "members");
-    if (!members.ok()) return InPlace(std::move(members.error()), place);
-    collective.members = std::move(members).Take();
+    PW_ASSIGN(collective.members, InPlace([&] { return place; }, ReadStrings(json, "members")));
     file.collectives.push_back(std::move(collective));
   }
   return Ok();

@@ -41,14 +41,14 @@ struct AtenOutput {
 struct AtenOp {
   enum class Mark : uint8_t { kNone, kView, kInPlace };
   std::string name, target, device, of;  // empty where the file says nothing
-  std::optional<std::string> scope;  // "" is the model itself
+  std::optional<std::string> scope;      // "" is the model itself
   Phase phase = Phase::kForward;
   Mark mark = Mark::kNone;
   std::vector<std::string> inputs, after;
   std::vector<Value> args;
   std::vector<NamedValue> kwargs;
   std::vector<ArgumentLaw> laws;
-  std::vector<std::string> formulas;  // of numbers that change from step to step
+  std::vector<std::string> formulas;               // of numbers that change from step to step
   std::vector<std::optional<AtenOutput>> outputs;  // nullopt: null
 };
 
@@ -81,6 +81,15 @@ Result<AtenFile> ReadAtenRecords(std::string_view text);
 
 // "ops[12] (add_1)"
 std::string PlaceOfOp(size_t index, std::string_view name);
+
+// The same result, the place of its error (if any) within `place()`.
+template <class T, class Place>
+Result<T> InPlace(const Place& place, Result<T> result) {
+  if (result.ok()) return result;
+  Error error = std::move(result.error());
+  error.place = error.place.empty() ? place() : place() + "." + error.place;
+  return error;
+}
 
 }  // namespace placewright
 

@@ -15,11 +15,6 @@ namespace {
 
 std::string Item(size_t index) { return fmt::format("slopes[{}]", index); }
 
-Error Within(Error error, const std::string& prefix) {
-  error.place = error.place.empty() ? prefix : prefix + "." + error.place;
-  return error;
-}
-
 // Into the law's slope or product; a slope may be 0.
 template <class Law>
 Status ReadLaw(const Json& json, const std::string& place, Law& law) {
@@ -46,34 +41,18 @@ Result<std::vector<DimensionLaw>> CheckRank(std::vector<DimensionLaw> slopes, si
                    fmt::format("{} slopes of a shape of {} dimensions", found, rank), "slopes");
 }
 
-// All at which the step was recorded.
-std::vector<int64_t> SizesOf(const BatchScaling& laws) {
+// What `scaled` makes of each batch size at which the step was recorded, the `what` of something, is in range.
+template <class Scaled>
+Status CheckProvenSizes(const BatchScaling& laws, std::string_view what, const Scaled& scaled) {
   std::vector<int64_t> sizes(laws.sizes.begin(), laws.sizes.end());
   if (laws.smaller > 0) sizes.push_back(laws.smaller);
-  return sizes;
-}
-
-// The sizes and numbers of one op, input or output at another batch.
-Status CheckShape(const std::vector<int64_t>& shape, const std::vector<DimensionLaw>& slopes,
-                  int64_t batch, const BatchScaling& laws) {
-  for (const int64_t size : SizesOf(laws)) {
-    Result<std::vector<int64_t>> scaled = ShapeAt(shape, slopes, batch, size);
-    if (scaled.ok()) continue;
-    return MakeError(ErrorCode::kField,
-                     fmt::format("at batch {}, one of the proof, the size is out of range", size),
-                     scaled.error().place);
-  }
-  return Ok();
-}
-
-Status CheckNumbers(const AtenOp& op, int64_t batch, const BatchScaling& laws) {
-  if (op.laws.empty()) return Ok();
-  for (const int64_t size : SizesOf(laws)) {
-    Result<OpArguments> scaled = ArgumentsAt({op.args, op.kwargs}, op.laws, batch, size);
-    if (scaled.ok()) continue;
-    return MakeError(ErrorCode::kField,
-                     fmt::format("at batch {}, one of the proof, the number is out of range", size),
-                     scaled.error().place);
+  for (const int64_t size : sizes) {
+    const auto made = scaled(size);
+    if (made.ok()) continue;
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format("at batch {}, one of the proof, the {} is out of range", size, what),
+        made.error().place);
   }
   return Ok();
 }
@@ -89,20 +68,16 @@ Status ForAll(File& file, const VisitShape& visit, const VisitOp& visit_op) {
   for (size_t i = 0; i < file.inputs.size(); ++i) {
     auto& input = file.inputs[i];
     if (input.slopes.empty()) continue;
-    Status status = visit(input.shape, input.slopes);
-    if (!status.ok()) return Within(std::move(status.error()), PlaceOfInput(file, i));
+    const auto place = [&] { return PlaceOfInput(file, i); };
+    PW_RETURN_IF_ERROR(InPlace(place, visit(input.shape, input.slopes)));
   }
   for (size_t i = 0; i < file.ops.size(); ++i) {
     auto& op = file.ops[i];
-    Status status = visit_op(op);
-    if (!status.ok()) return Within(std::move(status.error()), PlaceOfOp(i, op.name));
+    PW_RETURN_IF_ERROR(InPlace([&] { return PlaceOfOp(i, op.name); }, visit_op(op)));
     for (size_t k = 0; k < op.outputs.size(); ++k) {
       if (!op.outputs[k] || op.outputs[k]->slopes.empty()) continue;
-      status = visit(op.outputs[k]->shape, op.outputs[k]->slopes);
-      if (!status.ok()) {
-        return Within(std::move(status.error()),
-                      fmt::format("{}.outputs[{}]", PlaceOfOp(i, op.name), k));
-      }
+      const auto place = [&] { return fmt::format("{}.outputs[{}]", PlaceOfOp(i, op.name), k); };
+      PW_RETURN_IF_ERROR(InPlace(place, visit(op.outputs[k]->shape, op.outputs[k]->slopes)));
     }
   }
   return Ok();
@@ -224,12 +199,15 @@ Status CheckSlopes(const AtenFile& file) {
   }
   const auto check_shape = [&](const auto& shape, const auto& slopes) -> Status {
     if (!proven) return Unproven();
-    return CheckShape(shape, slopes, file.batch, *file.batch_scaling);
+    return CheckProvenSizes(*file.batch_scaling, "size",
+                            [&](int64_t size) { return ShapeAt(shape, slopes, file.batch, size); });
   };
   const auto check_op = [&](const AtenOp& op) -> Status {
     if (op.laws.empty()) return Ok();
     if (!proven) return Unproven();
-    return CheckNumbers(op, file.batch, *file.batch_scaling);
+    return CheckProvenSizes(*file.batch_scaling, "number", [&](int64_t size) {
+      return ArgumentsAt({op.args, op.kwargs}, op.laws, file.batch, size);
+    });
   };
   return ForAll(file, check_shape, check_op);
 }
