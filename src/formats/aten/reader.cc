@@ -305,6 +305,21 @@ std::string NoteBelowProof(int64_t batch, int64_t proven_from) {
       proven_from);
 }
 
+// Factors of dimensions of that shape, none of which is within another.
+bool AreAxesOf(const std::vector<int64_t>& shape, const TensorBox& box) {
+  AxisPlace within;  // which comes before, further in
+  for (const AxisPart& part : InCuttingOrder(box)) {
+    const auto [dimension, outer, size, inner] = part.place;
+    const bool fits = static_cast<size_t>(dimension) < shape.size() &&
+                      SaturatingMultiply(SaturatingMultiply(outer, size), inner) ==
+                          shape[static_cast<size_t>(dimension)];
+    if (!fits || (within.dimension == dimension && within.outer % (outer * size) != 0))
+      return false;
+    within = part.place;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> batch) {
@@ -352,13 +367,7 @@ Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& origina
                        place);
     }
     const std::vector<int64_t>& shape = original.tensor(of).shape;
-    const bool fits = std::all_of(piece.box.begin(), piece.box.end(), [&](const AxisPart& part) {
-      const auto [dimension, outer, size, inner] = part.place;
-      return static_cast<size_t>(dimension) < shape.size() &&
-             SaturatingMultiply(SaturatingMultiply(outer, size), inner) ==
-                 shape[static_cast<size_t>(dimension)];
-    });
-    if (!fits || ShapeOf(shape, piece.box) != file.graph.tensor(id).shape) {
+    if (!AreAxesOf(shape, piece.box) || ShapeOf(shape, piece.box) != file.graph.tensor(id).shape) {
       return MakeError(
           ErrorCode::kPlanMismatch,
           fmt::format("\"{}\" has other sizes than that part of \"{}\"",

@@ -182,22 +182,40 @@ Result<Value> ReadValue(const Json& json, size_t input_count) {
   }
 }
 
-// {"input": NAME} or with "dimension", "outer", "size", "inner", "from" and "to".
+Result<AxisPart> ReadAxisPart(const Json& json, std::string_view at) {
+  AxisPlace place;
+  Interval interval;
+  PW_ASSIGN(const int64_t dimension, GetInt(json, "dimension", at, 0, INT32_MAX));
+  place.dimension = static_cast<int32_t>(dimension);
+  PW_ASSIGN(place.outer, GetInt(json, "outer", at, 1, kLargest));
+  PW_ASSIGN(place.size, GetInt(json, "size", at, 1, kLargest));
+  PW_ASSIGN(place.inner, GetInt(json, "inner", at, 1, kLargest));
+  PW_ASSIGN(interval.from, GetInt(json, "from", at, 0, place.size));
+  PW_ASSIGN(interval.to, GetInt(json, "to", at, interval.from, place.size));
+  return AxisPart{place, interval};
+}
+
+// {"input": NAME}, of one axis with "dimension", "outer", "size", "inner", "from" and "to", of several with a list
+// of these, "box".
 Result<NamedPiece> ReadPiece(const Json& json) {
   PW_ASSIGN(const Json* of, GetObject(json, "of", ""));
   NamedPiece piece;
   PW_ASSIGN(piece.input, GetString(*of, "input", "of"));
-  if (!of->contains("dimension")) return piece;
-  AxisPlace place;
-  Interval interval;
-  PW_ASSIGN(const int64_t dimension, GetInt(*of, "dimension", "of", 0, INT32_MAX));
-  place.dimension = static_cast<int32_t>(dimension);
-  PW_ASSIGN(place.outer, GetInt(*of, "outer", "of", 1, kLargest));
-  PW_ASSIGN(place.size, GetInt(*of, "size", "of", 1, kLargest));
-  PW_ASSIGN(place.inner, GetInt(*of, "inner", "of", 1, kLargest));
-  PW_ASSIGN(interval.from, GetInt(*of, "from", "of", 0, place.size));
-  PW_ASSIGN(interval.to, GetInt(*of, "to", "of", interval.from, place.size));
-  piece.box = {{place, interval}};
+  std::vector<AxisPart> box;
+  if (of->contains("dimension")) {
+    PW_ASSIGN(box.emplace_back(), ReadAxisPart(*of, "of"));
+  }
+  if (of->contains("box")) {
+    PW_ASSIGN(const Json* list, GetArray(*of, "box", "of"));
+    if (list->size() < 2 || !box.empty()) {
+      return MakeError(ErrorCode::kField, "a box has several axes, and none stands beside it",
+                       "of.box");
+    }
+    for (const Json& axis : *list) {
+      PW_ASSIGN(box.emplace_back(), ReadAxisPart(axis, "of." + Item("box", box.size())));
+    }
+  }
+  piece.box = {box.begin(), box.end()};
   return piece;
 }
 

@@ -158,12 +158,23 @@ class Writer {
   void AddPiece(const DistributedStep::InputPiece& piece, std::string& out) const {
     out += ",\"of\":{\"input\":";
     AppendJson(out, original_->tensor(piece.original).name);
-    PW_CHECK(piece.box.size() <= 1);
-    for (const auto& [place, interval] : piece.box) {
+    const auto append = [&](const AxisPart& part) {
+      const auto& [place, interval] = part;
       fmt::format_to(std::back_inserter(out),
-                     R"(,"dimension":{},"outer":{},"size":{},"inner":{},"from":{},"to":{})",
+                     R"("dimension":{},"outer":{},"size":{},"inner":{},"from":{},"to":{})",
                      place.dimension, place.outer, place.size, place.inner, interval.from,
                      interval.to);
+    };
+    if (piece.box.size() == 1) {
+      out += ',';
+      append(piece.box.front());
+    } else if (!piece.box.empty()) {
+      out += ",\"box\":";
+      AppendList(out, piece.box, [&](const AxisPart& part) {
+        out += '{';
+        append(part);
+        out += '}';
+      });
     }
     out += '}';
   }

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <memory>
 
+#include "cluster/cluster_builder.h"
 #include "formats/aten/format.h"
 #include "formats/aten/reader.h"
+#include "formats/text/json.h"
 #include "graph/graph_builder.h"
 #include "graph/text_form.h"
 
@@ -141,6 +144,99 @@ TEST(AtenWriter, SaysWhatItCannotHold) {
         WriteAtenGraph(built(DType::kF32, "aten.neg.default", "a"), {}, nullptr, wrapped).Take();
     EXPECT_EQ(ReadAtenFile(text).Take().wrapped, wrapped);
   }
+}
+
+// One op of one input, "input:x", of these sizes.
+Graph OneOp(const std::vector<int64_t>& shape) {
+  GraphBuilder builder("g", "aten");
+  const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, shape).Take();
+  OpSpec op{.name = "neg", .type = "aten.neg.default"};
+  op.inputs = {x};
+  op.args = {Value(InputRef{0})};
+  op.outputs = {{.name = "neg", .shape = shape}};
+  EXPECT_TRUE(builder.AddOp(std::move(op)).ok());
+  return std::move(builder).Build().Take();
+}
+
+// A distributed step of one op, that has a box of "input:x" of [6 24].
+struct StepInPart {
+  explicit StepInPart(const TensorBox& box) : original(OneOp({6, 24})) {
+    ClusterBuilder devices("one");
+    const int32_t kind = devices.AddKind({.name = "K"}).Take();
+    (void)devices.AddDevice({.name = "d0", .kind = kind, .capacity = Bytes(1 << 20)}).Take();
+    cluster = std::make_unique<Cluster>(std::move(devices).Build().Take());
+    step.graph = OneOp(ShapeOf({6, 24}, box));
+    step.placement.push_back(DeviceId(0));
+    step.origin.push_back(OpId(0));
+    step.inputs = {{TensorId(0), TensorId(0), box}};
+  }
+  std::string Text() const { return FormatAtenStep(step, original, *cluster).Take(); }
+  Result<DistributedStep> Read(const std::string& text) const {
+    return ReadAtenStep(text, original, *cluster);
+  }
+
+  Graph original;
+  std::unique_ptr<Cluster> cluster;
+  DistributedStep step;
+};
+
+constexpr AxisPart kPartOfRows = {{0, 1, 6, 1}, {2, 5}};
+constexpr AxisPart kHalfOfColumns = {{1, 1, 2, 12}, {1, 2}};
+constexpr AxisPart kThirdsOfColumns = {{1, 2, 3, 4}, {0, 2}};
+
+TEST(AtenWriter, PiecesReadBack) {
+  for (const TensorBox& box : {TensorBox{},
+                               {kPartOfRows},
+                               {kPartOfRows, kHalfOfColumns},
+                               {kHalfOfColumns, kThirdsOfColumns},
+                               {kThirdsOfColumns, kPartOfRows, kHalfOfColumns}}) {
+    const StepInPart made(box);
+    const Result<DistributedStep> read = made.Read(made.Text());
+    ASSERT_TRUE(read.ok()) << read.error().ToString();
+    EXPECT_EQ(read.value().inputs[0].box, box);
+    EXPECT_EQ(FormatAtenStep(read.value(), made.original, *made.cluster).Take(), made.Text());
+  }
+  EXPECT_THAT(StepInPart({}).Text(), HasSubstr(R"("of":{"input":"input:x"},)"));
+  const std::string rows = R"("dimension":0,"outer":1,"size":6,"inner":1,"from":2,"to":5})";
+  EXPECT_THAT(StepInPart({kPartOfRows}).Text(),
+              HasSubstr(R"("of":{"input":"input:x",)" + rows + ","));
+  EXPECT_THAT(StepInPart({kPartOfRows, kHalfOfColumns}).Text(),
+              HasSubstr(R"("of":{"input":"input:x","box":[{)" + rows +
+                        R"(,{"dimension":1,"outer":1,"size":2,"inner":12,"from":1,"to":2}]},)"));
+}
+
+TEST(AtenWriter, WrongPiecesAreRefused) {
+  const StepInPart made({kHalfOfColumns, kThirdsOfColumns});
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    std::string text = made.Text();
+    const size_t at = text.rfind(from);
+    EXPECT_NE(at, text.npos) << from;
+    const Result<DistributedStep> read = made.Read(text.replace(at, from.size(), to));
+    return read.ok() ? "" : read.error().ToString();
+  };
+  EXPECT_EQ(refused("\"box\"", "\"box\""), "");
+  EXPECT_THAT(refused("\"to\":2", "\"to\":4"), HasSubstr("inputs[0].of.box[1].to"));
+  EXPECT_THAT(refused("\"inner\":4,", ""), HasSubstr("inputs[0].of.box[1]"));
+  EXPECT_THAT(refused("\"inner\":4,", "\"inner\":5,"), HasSubstr("other sizes"));
+  EXPECT_THAT(refused("\"box\":[", "\"box\":[3,"), HasSubstr("inputs[0].of.box[0]"));
+  EXPECT_THAT(refused("\"box\":[", "\"dimension\":1,\"box\":["), HasSubstr("inputs[0].of"));
+  EXPECT_THAT(refused("\"box\":[",
+                      "\"outer\":1,\"size\":6,\"inner\":4,\"from\":0,\"to\":1,"
+                      "\"dimension\":1,\"box\":["),
+              HasSubstr("inputs[0].of.box: a box has several axes"));
+  EXPECT_THAT(refused(R"(,{"dimension":1,"outer":2,"size":3,"inner":4,"from":0,"to":2}])", "]"),
+              HasSubstr("inputs[0].of.box: a box has several axes"));
+  // Others of the same sizes beside the thirds: what is a factor of the dimension with them, and what is not.
+  const auto beside = [&](const std::string& other) {
+    return refused(R"("outer":1,"size":2,"inner":12,"from":1,"to":2)", other);
+  };
+  EXPECT_EQ(beside(R"("outer":1,"size":2,"inner":12,"from":0,"to":1)"), "");
+  EXPECT_EQ(beside(R"("outer":6,"size":2,"inner":2,"from":0,"to":1)"), "");
+  EXPECT_EQ(beside(R"("outer":6,"size":4,"inner":1,"from":2,"to":4)"), "");
+  EXPECT_THAT(beside(R"("outer":2,"size":4,"inner":3,"from":0,"to":2)"), HasSubstr("other sizes"));
+  EXPECT_THAT(beside(R"("outer":4,"size":2,"inner":3,"from":1,"to":2)"), HasSubstr("other sizes"));
+  EXPECT_THAT(refused(R"("box":[{"dimension":1)", R"("box":[{"dimension":2)"),
+              HasSubstr("other sizes"));
 }
 
 TEST(AtenWriter, PublicGraphsReadBack) {
