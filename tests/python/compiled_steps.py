@@ -45,6 +45,14 @@ def cut(tensor, dimension, outer, size, begin, end):
     return split.narrow(dimension + 1, begin, end - begin).reshape(shape).clone()
 
 
+def part_of(whole, of):
+    """What an input of a compiled step is of the original's; inner factors of a dimension are cut first."""
+    box = of.get("box", [of] if "dimension" in of else [])
+    for axis in sorted(box, key=lambda axis: axis["outer"], reverse=True):
+        whole = cut(whole, axis["dimension"], axis["outer"], axis["size"], axis["from"], axis["to"])
+    return whole.clone()
+
+
 def join(parts, dimension, outer):
     shape = list(parts[0].shape)
     split = [p.reshape([*shape[:dimension], outer, p.shape[dimension] // outer, *shape[dimension + 1:]])
@@ -165,10 +173,7 @@ class Step:
         of = record.get("of")
         if of is None:
             return values[record["name"]].clone()
-        whole = values[of["input"]]
-        if "dimension" not in of:
-            return whole.clone()
-        return cut(whole, of["dimension"], of["outer"], of["size"], of["from"], of["to"])
+        return part_of(values[of["input"]], of)
 
     def _given(self, op):
         inputs = [self.values[reference] for reference in op["inputs"]]

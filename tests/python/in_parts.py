@@ -87,10 +87,7 @@ class InParts(ExportTest):
             of = record.get("of", {"input": record["name"]})
             if record["kind"] not in ("param", "opt_state", "buffer"):
                 continue
-            whole = expected[of["input"]]
-            if "dimension" in of:
-                whole = compiled_steps.cut(whole, of["dimension"], of["outer"], of["size"],
-                                           of["from"], of["to"])
+            whole = compiled_steps.part_of(expected[of["input"]], of)
             apart = (found[record["name"]] - whole).abs().max().item()
             self.assertLessEqual(apart, 1e-12 * max(1.0, whole.abs().max().item()), record["name"])
             checked += 1

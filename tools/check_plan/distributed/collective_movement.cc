@@ -127,10 +127,9 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
   for (const OpId member : members) {
     Held held = contents_.Read(member, 0);
     const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(member));
-    const bool of_its_axis =
-        !held.part.whole() && !numbers.empty() && numbers[0] == held.part.dimension;
-    const auto place =
-        of_its_axis ? StatedPartOf(numbers, held.part.outer * held.part.period) : std::nullopt;
+    const PartAlong own = held.part.only();
+    const bool of_its_axis = own.dimension >= 0 && !numbers.empty() && numbers[0] == own.dimension;
+    const auto place = of_its_axis ? StatedPartOf(numbers, own.outer * own.period) : std::nullopt;
     if (!place) {
       return Wrong(
           member, ViolationKind::kWrongArgument,
@@ -138,8 +137,7 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
     }
     const Part stated = PartAt({*place});
     // A part of zeros is the one that it is said to be, of its length.
-    const bool somewhere = held.part.somewhere && !stated.whole() &&
-                           stated.outer * (stated.to - stated.from) == held.part.to;
+    const bool somewhere = own.somewhere && !stated.whole() && stated.only().length() == own.to;
     if (somewhere) held.part = stated;
     if (!(stated == held.part)) {
       return Wrong(member, ViolationKind::kWrongArgument,
@@ -149,7 +147,7 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
     read.push_back(held);
   }
   std::sort(read.begin(), read.end(),
-            [](const Held& a, const Held& b) { return a.part.from < b.part.from; });
+            [](const Held& a, const Held& b) { return a.part.only().from < b.part.only().from; });
   Held joined;
   CHECK_PLAN_RETURN_IF_VIOLATED(Join(members.front(), read, joined));
   if (!joined.part.whole()) {
@@ -172,8 +170,9 @@ MaybeViolation Movement::ReduceScatter(const std::vector<OpId>& members) {
     CHECK_PLAN_RETURN_IF_VIOLATED(TakePart(member, part));
     parts.emplace_back(part, member);
   }
-  std::sort(parts.begin(), parts.end(),
-            [](const auto& a, const auto& b) { return a.first.part.from < b.first.part.from; });
+  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+    return a.first.part.only().from < b.first.part.only().from;
+  });
   std::vector<Held> ascending;
   for (const auto& [part, member] : parts) ascending.push_back(part);
   Held joined;

@@ -21,8 +21,9 @@ Contents::Contents(const Graph& original, const DistributedStep& step)
     contents_[id].resize(step.graph.storage(id).versions.size());
   }
   for (const DistributedStep::InputPiece& input : step.inputs) {
-    const Held value{same_[input.original], PartAt(input.box), {Content::kKnown, 0, {}, {}}};
-    SetFresh(input.piece, value);
+    const Part part = PartAt(input.box);
+    const auto knowledge = part.along.size() > 1 ? Content::kUnknown : Content::kKnown;
+    SetFresh(input.piece, {same_[input.original], part, {knowledge, 0, {}, {}}});
   }
 }
 
@@ -46,12 +47,17 @@ MaybeViolation Contents::CheckInputs() const {
   for (const DistributedStep::InputPiece& input : step_.inputs) {
     const std::string name = Printable(step_.graph.tensor(input.piece).name, 80);
     stated[input.piece] = true;
-    if (Fits(input.original, names_[input.piece].part, input.piece)) continue;
-    return Violation{ViolationKind::kWrongPart,
-                     fmt::format("the input \"{}\" has other sizes than {} of \"{}\"", name,
-                                 ToString(names_[input.piece].part),
-                                 Printable(original_.tensor(input.original).name, 80)),
-                     fmt::format("step: input {}", name)};
+    const Part& part = names_[input.piece].part;
+    const bool fits = Fits(input.original, part, input.piece), several = part.along.size() > 1;
+    if (fits && !several) continue;
+    const std::string of = fmt::format("{} of \"{}\"", ToString(part),
+                                       Printable(original_.tensor(input.original).name, 80));
+    return Violation{
+        fits ? ViolationKind::kNotProven : ViolationKind::kWrongPart,
+        fits ? fmt::format("the input \"{}\" is {}: parts along several axes are not proven", name,
+                           of)
+             : fmt::format("the input \"{}\" has other sizes than {}", name, of),
+        fmt::format("step: input {}", name)};
   }
   for (const TensorId id : step_.graph.tensors()) {
     if (stated[id] || step_.graph.tensor(id).producer.valid()) continue;
@@ -83,7 +89,7 @@ Held Contents::At(TensorId tensor, int32_t version) const {
 
 // What has no place of its own has that of what was written there. Of another view of it nothing is known.
 Held Contents::Placed(Held held) {
-  if (!held.part.somewhere || held.content.placed.whole()) return held;
+  if (!held.part.somewhere() || held.content.placed.whole()) return held;
   if (held.tensor == held.content.placed_tensor) {
     held.part = held.content.placed;
   } else {

@@ -105,16 +105,16 @@ class EndCheck {
 
   // All of it in each piece, or intervals that cover it.
   MaybeViolation CheckCover(TensorId original, const std::vector<Piece>& pieces) const {
-    std::vector<Part> parts;
+    std::vector<PartAlong> parts;
     for (const Piece& piece : pieces) {
       if (piece.held.content.knowledge != Content::kKnown) return std::nullopt;
-      if (!piece.held.part.whole()) parts.push_back(piece.held.part);
+      if (!piece.held.part.whole()) parts.push_back(piece.held.part.only());
     }
     if (parts.empty()) return std::nullopt;
     std::sort(parts.begin(), parts.end(),
-              [](const Part& a, const Part& b) { return a.from < b.from; });
+              [](const PartAlong& a, const PartAlong& b) { return a.from < b.from; });
     int64_t next = 0;
-    for (const Part& part : parts) {
+    for (const PartAlong& part : parts) {
       const bool follows =
           part.somewhere || (part.from == next && part.period == parts[0].period &&
                              part.outer == parts[0].outer && part.dimension == parts[0].dimension);

@@ -45,19 +45,19 @@ class GroupCheck {
     int64_t lengths = 0;
     bool somewhere = false;
     for (const Instance& instance : instances_) {
-      if (instance.cut.has_value() != first.cut.has_value()) {
+      if (instance.cut.whole() != first.cut.whole()) {
         return Wrong(instance, ViolationKind::kWrongPart,
                      "computes everything, other instances of it parts, or the reverse");
       }
-      if (!instance.cut) continue;
-      somewhere = somewhere || instance.cut->somewhere;
-      lengths += instance.cut->length();
+      if (instance.cut.whole()) continue;
+      somewhere = somewhere || instance.cut.somewhere();
+      lengths += instance.cut.only().length();
       order.push_back(&instance);
     }
     if (order.empty()) return std::nullopt;
     if (somewhere) return CheckLengths(lengths);
     std::stable_sort(order.begin(), order.end(), [](const Instance* a, const Instance* b) {
-      return a->cut->from < b->cut->from;
+      return a->cut.only().from < b->cut.only().from;
     });
     return CheckCover(order);
   }
@@ -65,7 +65,7 @@ class GroupCheck {
   // Parts that are equal wherever they are.
   MaybeViolation CheckLengths(int64_t lengths) const {
     const Instance& first = instances_.front();
-    const int64_t size = rule_->axes[first.cut->axis].size;
+    const int64_t size = rule_->axes[first.cut.only().axis].size;
     if (lengths == size) return std::nullopt;
     return Wrong(first,
                  lengths > size ? ViolationKind::kDoubledSample : ViolationKind::kMissingSample,
@@ -75,35 +75,34 @@ class GroupCheck {
   MaybeViolation CheckCover(const std::vector<const Instance*>& order) const {
     int64_t next = 0;
     const Instance* before = nullptr;
+    const CutAlong first = order.front()->cut.only();
     for (const Instance* instance : order) {
-      const Cut& cut = *instance->cut;
-      const Cut& first = *order.front()->cut;
+      const CutAlong cut = instance->cut.only();
       if (cut.axis != first.axis || cut.outer != first.outer || cut.period != first.period) {
         return Wrong(*instance, ViolationKind::kWrongPart,
                      "is computed in parts of another axis than the others");
       }
       // Shares of one part of a sum are several by right.
-      const bool shares = before != nullptr && *before->cut == cut && instance->sum >= 0 &&
+      const bool shares = before != nullptr && before->cut.only() == cut && instance->sum >= 0 &&
                           rule_->axes[cut.axis].parts != Parts::kSum;
       if (shares) continue;
       if (cut.from < next) {
         return Wrong(*instance, ViolationKind::kDoubledSample,
                      fmt::format("computes {}, of which another instance has everything below {}",
-                                 ToString(cut), next));
+                                 ToString(instance->cut), next));
       }
       if (cut.from > next) return Missing(*instance, next, cut.from);
       next = cut.to;
       before = instance;
     }
-    const int64_t period = order.front()->cut->period;
-    if (next < period) return Missing(*order.back(), next, period);
+    if (next < first.period) return Missing(*order.back(), next, first.period);
     return std::nullopt;
   }
 
   Violation Missing(const Instance& instance, int64_t from, int64_t to) const {
     return Wrong(instance, ViolationKind::kMissingSample,
                  fmt::format("computes {}, but no instance computes [{}, {})",
-                             ToString(*instance.cut), from, to));
+                             ToString(instance.cut), from, to));
   }
 
   MaybeViolation CheckSum(const Instance& first) const {
@@ -112,7 +111,7 @@ class GroupCheck {
       const bool linear =
           first.linear != nullptr &&
           std::find(first.linear->begin(), first.linear->end(), number) != first.linear->end();
-      const bool once = first.linear == nullptr && EntersOnce(*first.cut, number);
+      const bool once = first.linear == nullptr && EntersOnce(first.cut.only().axis, number);
       if (!linear && !once) continue;
       std::vector<Addend> addends;
       for (const Instance& instance : instances_) {
@@ -129,8 +128,8 @@ class GroupCheck {
     return std::nullopt;
   }
 
-  bool EntersOnce(const Cut& cut, int32_t input) const {
-    const std::pair<RuleAxisId, int32_t> once(cut.axis, input);
+  bool EntersOnce(RuleAxisId axis, int32_t input) const {
+    const std::pair<RuleAxisId, int32_t> once(axis, input);
     return std::find(rule_->once.begin(), rule_->once.end(), once) != rule_->once.end();
   }
 

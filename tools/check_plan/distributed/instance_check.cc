@@ -157,27 +157,32 @@ MaybeViolation InstanceCheck::CheckVersion(size_t input) const {
 MaybeViolation InstanceCheck::FindCut() {
   for (size_t i = 0; i < read_.size(); ++i) {
     const Part& part = read_[i].part;
-    if (part.whole() || part.somewhere || !read_[i].known() || IsUnread(i)) continue;
+    if (part.whole() || part.somewhere() || !read_[i].known() || IsUnread(i)) continue;
     const std::optional<Cut> cut = rule_ ? CutOf(*rule_, rule_->inputs[i], part) : std::nullopt;
     if (!cut) {
       return Wrong(ViolationKind::kWrongPart,
                    fmt::format("has {} of {}, by which it cannot be computed in parts",
                                ToString(part), InputName(i)));
     }
-    if (!instance_.cut) instance_.cut = cut;
-    if (*instance_.cut == *cut) continue;
+    if (instance_.cut.whole()) instance_.cut = *cut;
+    if (instance_.cut == *cut) continue;
     return Wrong(
         ViolationKind::kWrongPart,
         fmt::format("has {} of {}, which is another interval ({}) than that of its other "
                     "inputs ({})",
-                    ToString(part), InputName(i), ToString(*cut), ToString(*instance_.cut)));
+                    ToString(part), InputName(i), ToString(*cut), ToString(instance_.cut)));
   }
-  if (!instance_.cut) FindCutByPlace();
-  if (!instance_.cut) FindCutByShape();
-  if (!instance_.cut || parts() != Parts::kWhole) return std::nullopt;
+  if (instance_.cut.whole()) FindCutByPlace();
+  if (instance_.cut.whole()) FindCutByShape();
+  if (instance_.cut.along.size() > 1) {
+    return Wrong(ViolationKind::kNotProven,
+                 fmt::format("is computed in parts along several axes ({}), which is not proven",
+                             ToString(instance_.cut)));
+  }
+  if (instance_.cut.whole() || parts() != Parts::kWhole) return std::nullopt;
   return Wrong(ViolationKind::kWrongPart,
                fmt::format("is computed in parts ({}) of an axis of which it needs all",
-                           ToString(*instance_.cut)));
+                           ToString(instance_.cut)));
 }
 
 // No input says which part it is, but an argument may.
@@ -188,7 +193,7 @@ void InstanceCheck::FindCutByPlace() {
     const std::optional<Part> part = PlaceStated({one.args, true});
     if (!part) continue;
     const std::optional<Cut> cut = CutOf(*rule_, rule_->outputs[0], *part);
-    if (cut && cut->axis == one.axis) instance_.cut = cut;
+    if (cut && cut->only().axis == one.axis) instance_.cut = *cut;
   }
 }
 
@@ -207,12 +212,11 @@ void InstanceCheck::FindCutByShape() {
     const auto try_tensor = [&](const TensorAxes& axes, TensorId whole, TensorId piece) {
       const auto& shape = original_.tensor(whole).shape;
       const auto part = PartByShape(shape, step_.graph.tensor(piece).shape);
-      if (instance_.cut || !part || part->whole() || !Holds(axes, axis)) return;
-      const int64_t dimension = part->dimension;
-      const int64_t length =
-          part->to * size / std::max<int64_t>(1, shape[static_cast<size_t>(dimension)]);
+      const PartAlong one = part.value_or(Part()).only();
+      if (!instance_.cut.whole() || one.dimension < 0 || !Holds(axes, axis)) return;
+      const int64_t length = one.to * size / std::max<int64_t>(1, one.period);
       if (length <= 0 || length >= size) return;
-      const Cut cut = {axis, 1, size, 0, length, true};
+      const Cut cut = {{{axis, 1, size, 0, length, true}}};
       if (FitsShapes(cut)) instance_.cut = cut;
     };
     for (size_t i = 0; i < stated_.inputs.size(); ++i) {
@@ -250,9 +254,11 @@ MaybeViolation InstanceCheck::CheckCounts() const {
       const TensorId id = stated_.inputs[rows];
       if (!units_.in_own_order(id) || units_.Counts(id) || IsUnread(rows)) continue;
       const Part& part = read_[rows].part;
-      const bool same = part.whole() ? counted.whole()
-                                     : !counted.whole() && part.from == counted.from &&
-                                           part.to == counted.to && part.period == counted.period;
+      const bool same =
+          std::equal(part.along.begin(), part.along.end(), counted.along.begin(),
+                     counted.along.end(), [](const PartAlong& a, const PartAlong& b) {
+                       return a.from == b.from && a.to == b.to && a.period == b.period;
+                     });
       if (same) continue;
       return Wrong(ViolationKind::kWrongPart,
                    fmt::format("reads {} of {} with the counts of {}", ToString(part),
@@ -267,15 +273,15 @@ bool InstanceCheck::IsUnread(size_t input) const {
 }
 
 Part InstanceCheck::PartOf(size_t input) const {
-  if (!instance_.cut) return {};
+  if (instance_.cut.whole()) return {};
   return PartIn(*rule_, rule_->inputs[input], original_.tensor(stated_.inputs[input]).shape,
-                *instance_.cut);
+                instance_.cut);
 }
 
 Part InstanceCheck::OutputPart(size_t output) const {
-  if (!instance_.cut) return {};
+  if (instance_.cut.whole()) return {};
   return PartIn(*rule_, rule_->outputs[output], original_.tensor(stated_.outputs[output]).shape,
-                *instance_.cut);
+                instance_.cut);
 }
 
 // Every input is all of its tensor, or of the one interval where it has the axis. What has no place is
@@ -285,7 +291,7 @@ MaybeViolation InstanceCheck::CheckParts() const {
   for (size_t i = 0; i < read_.size(); ++i) {
     if (IsUnread(i)) continue;
     const Part due = PartOf(i);
-    const bool placed = read_[i].known() && !read_[i].part.somewhere && !due.somewhere;
+    const bool placed = read_[i].known() && !read_[i].part.somewhere() && !due.somewhere();
     const bool same =
         placed ? read_[i].part == due : contents_.Fits(stated_.inputs[i], due, made_.inputs[i]);
     if (same) continue;
@@ -324,12 +330,7 @@ MaybeViolation InstanceCheck::CheckAddends() {
     return read_[static_cast<size_t>(input)].content.addend.kind == Addend::kZero;
   });
   if (all_zero_ || made_.is_view) return std::nullopt;
-  Part part;
-  if (instance_.cut) {
-    part = {instance_.cut->axis.value(), instance_.cut->outer, instance_.cut->period,
-            instance_.cut->from,         instance_.cut->to,    instance_.cut->somewhere};
-  }
-  instance_.sum = sums_.SumOf(unit_, part);
+  instance_.sum = sums_.SumOf(unit_, instance_.cut);
   return std::nullopt;
 }
 
@@ -338,7 +339,7 @@ MaybeViolation InstanceCheck::CheckAddendsOfSum() {
   for (size_t i = 0; i < read_.size(); ++i) {
     const Addend::Kind kind = read_[i].content.addend.kind;
     if (kind == Addend::kWhole) continue;
-    const std::pair<RuleAxisId, int32_t> once(instance_.cut->axis, static_cast<int32_t>(i));
+    const std::pair<RuleAxisId, int32_t> once(axis(), static_cast<int32_t>(i));
     const bool may_be_zero =
         std::find(rule_->once.begin(), rule_->once.end(), once) != rule_->once.end();
     if (kind == Addend::kZero && may_be_zero) continue;
@@ -353,7 +354,7 @@ MaybeViolation InstanceCheck::CheckAddendsOfSum() {
 
 // The same operator with the same arguments, but for sizes that follow the part.
 MaybeViolation InstanceCheck::CheckCall() {
-  if (instance_.cut) return CheckCallOnPart();
+  if (!instance_.cut.whole()) return CheckCallOnPart();
   // Of what has been put together anew, or of what was there.
   const PartCall other = CallOnWhole(stated_, rule_ ? &*rule_ : nullptr);
   if (made_.type == other.type) return CheckSameCall(other.type, other.args, other.attributes);
@@ -363,8 +364,8 @@ MaybeViolation InstanceCheck::CheckCall() {
 MaybeViolation InstanceCheck::CheckCallOnPart() {
   IdVector<RuleAxisId, int64_t> sizes;
   for (const RuleAxis& axis : rule_->axes) sizes.push_back(axis.size);
-  sizes[instance_.cut->axis] = instance_.cut->length();
-  PartCall call = CallOnPart(stated_, *rule_, {instance_.cut->axis}, sizes);
+  sizes[axis()] = instance_.cut.only().length();
+  PartCall call = CallOnPart(stated_, *rule_, {axis()}, sizes);
   if (rule_->form == PartForm::kWeightedMean) return CheckWeightedMean(call);
   if (rule_->form == PartForm::kMean) {
     if (made_.type == call.type) {
@@ -396,11 +397,11 @@ std::optional<Part> InstanceCheck::PlaceStated(const PlaceArgument& at) const {
 
 // Which part it draws, or has of a vocabulary; where that is right it is taken over into `args`.
 MaybeViolation InstanceCheck::CheckPlaceArgument(std::vector<Value>& args) const {
-  const PlaceArgument at = PlaceArgumentOf(*rule_, instance_.cut->axis);
+  const PlaceArgument at = PlaceArgumentOf(*rule_, axis());
   if (!at.there()) return std::nullopt;
   const Part due = at.of_output ? OutputPart(0) : PartOf(0);
   const std::optional<Part> stated = PlaceStated(at);
-  if (stated && (instance_.cut->somewhere || *stated == due)) {
+  if (stated && (instance_.cut.somewhere() || *stated == due)) {
     args[static_cast<size_t>(at.argument)] = made_.args[static_cast<size_t>(at.argument)];
     return std::nullopt;
   }
@@ -468,9 +469,9 @@ Addend InstanceCheck::AddendOf(size_t output) const {
   Addend addend;
   if (all_zero_) addend.kind = Addend::kZero;
   if (instance_.sum < 0) return addend;
-  const bool shares = has_own_statistics() ? !Holds(rule_->outputs[output], instance_.cut->axis)
-                                           : !SumsOver() || VerdictOf(*rule_, instance_.cut->axis,
-                                                                      output) == PartVerdict::kSum;
+  const bool shares = has_own_statistics()
+                          ? !Holds(rule_->outputs[output], axis())
+                          : !SumsOver() || VerdictOf(*rule_, axis(), output) == PartVerdict::kSum;
   if (shares) addend = {Addend::kSome, instance_.sum, {id_}};
   return addend;
 }
@@ -491,7 +492,7 @@ void InstanceCheck::SetProven() {
 // What was written to a part that was somewhere says which one it is.
 Content InstanceCheck::PlacedBy(size_t input, Content content) const {
   const Part part = PartOf(input);
-  if (!read_[input].part.somewhere || part.whole() || part.somewhere) return content;
+  if (!read_[input].part.somewhere() || part.whole() || part.somewhere()) return content;
   content.placed_tensor = contents_.Same(stated_.inputs[input]);
   content.placed = part;
   return content;

@@ -20,7 +20,7 @@ namespace placewright::check {
 // What is known of an instance once it has been looked at.
 struct Instance {
   OpId op;                                       // of the step
-  std::optional<Cut> cut;                        // none: it computes everything
+  Cut cut;                                       // that it computes of the op
   std::vector<Addend> inputs;                    // parallel to the op's inputs
   const std::vector<int32_t>* linear = nullptr;  // inputs that it takes as shares
   int32_t sum = -1;                              // that it contributes to, or none
@@ -39,7 +39,7 @@ class InstanceCheck {
   // It is a norm of its part alone, which is another step. Taken to be that of all parts; its gradients of
   // weight and bias are shares of sums.
   bool has_own_statistics() const {
-    return instance_.cut.has_value() && parts() == Parts::kSynchronised;
+    return !instance_.cut.whole() && parts() == Parts::kSynchronised;
   }
   Instance Take() && { return std::move(instance_); }
 
@@ -66,8 +66,9 @@ class InstanceCheck {
   void SetOutput(size_t output);
   Content PlacedBy(size_t input, Content content) const;
 
-  bool SumsOver() const { return instance_.cut && parts() == Parts::kSum; }
-  Parts parts() const { return rule_->axes[instance_.cut->axis].parts; }
+  bool SumsOver() const { return !instance_.cut.whole() && parts() == Parts::kSum; }
+  RuleAxisId axis() const { return instance_.cut.only().axis; }
+  Parts parts() const { return rule_->axes[axis()].parts; }
   Part PartOf(size_t input) const;
   MaybeViolation CheckCounts() const;
   // Of the input any piece will do.

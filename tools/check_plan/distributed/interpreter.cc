@@ -141,7 +141,7 @@ class Interpreter {
       const auto x = static_cast<size_t>(StatedNormOf(original_.op(step_.origin[op]))->x);
       const OpRule& rule = *units_.rule(UnitId(step_.origin[op].index()));
       const std::optional<Cut> cut = CutOf(rule, rule.inputs[x], *part);
-      if (cut) cuts_[op] = {true, cut};
+      if (cut) cuts_[op] = {true, *cut};
     }
     if (violation && violation->kind == ViolationKind::kNotProven) {
       GiveUp(op, "reads what is not proven");

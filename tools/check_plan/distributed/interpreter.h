@@ -14,7 +14,6 @@
 #ifndef CHECK_PLAN_DISTRIBUTED_INTERPRETER_H_
 #define CHECK_PLAN_DISTRIBUTED_INTERPRETER_H_
 
-#include <optional>
 #include <vector>
 
 #include "check_plan/distributed/part.h"
@@ -24,10 +23,10 @@
 
 namespace placewright::check {
 
-// The interval of its op's axis that an instance computes. Not found: it is behind a violation, or not proven.
+// What an instance computes of its op. Not found: it is behind a violation, or not proven.
 struct FoundCut {
   bool found = false;
-  std::optional<Cut> cut;  // none: it computes everything
+  Cut cut;
 };
 
 struct Findings {

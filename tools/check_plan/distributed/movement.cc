@@ -207,7 +207,6 @@ MaybeViolation Movement::CheckSame(OpId op, const Held& first, const Held& other
 MaybeViolation Movement::Join(OpId op, std::vector<Held> read, Held& joined) const {
   joined = read.front();
   if (read.size() == 1) return std::nullopt;
-  Part& part = joined.part;
   for (size_t i = 1; i < read.size(); ++i) {
     const Held& next = read[i];
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckSame(op, joined, next));
@@ -215,18 +214,22 @@ MaybeViolation Movement::Join(OpId op, std::vector<Held> read, Held& joined) con
       return Wrong(op, ViolationKind::kLostSum,
                    fmt::format("joins different shares of the sum {}", NameOfTensor(joined)));
     }
-    const bool alike = !part.whole() && part.dimension == next.part.dimension &&
-                       part.period == next.part.period && part.outer == next.part.outer;
-    const bool somewhere = part.somewhere || next.part.somewhere;
-    if (!alike || (!somewhere && next.part.from != part.to)) {
+    PartAlong all = joined.part.only();
+    const PartAlong part = next.part.only();
+    const bool alike = all.dimension >= 0 && all.dimension == part.dimension &&
+                       all.period == part.period && all.outer == part.outer;
+    const bool somewhere = all.somewhere || part.somewhere;
+    if (!alike || (!somewhere && part.from != all.to)) {
       return Wrong(op, ViolationKind::kWrongPart,
                    fmt::format("has {} of {} behind {}", ToString(next.part), NameOfTensor(joined),
-                               ToString(part)));
+                               ToString(joined.part)));
     }
-    part.to += next.part.to - next.part.from;
-    part.somewhere = somewhere;
+    all.to += part.to - part.from;
+    all.somewhere = somewhere;
+    joined.part = {{all}};
   }
-  if (part.from == 0 && part.to == part.period) part = {};
+  const PartAlong all = joined.part.only();
+  if (all.from == 0 && all.to == all.period) joined.part = {};
   return std::nullopt;
 }
 
@@ -235,11 +238,11 @@ MaybeViolation Movement::Concat(OpId op) {
   Held joined;
   CHECK_PLAN_RETURN_IF_VIOLATED(Join(op, read, joined));
   const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(op));
-  const Part& first = read.front().part;
+  const PartAlong first = read.front().part.only();
   // Parts of zeros may be those of any axis that they have.
   const bool divides = numbers.size() == 2 && numbers[1] > 0 &&
                        std::all_of(read.begin(), read.end(), [&](const Held& held) {
-                         return held.part.outer * (held.part.to - held.part.from) % numbers[1] == 0;
+                         return held.part.only().length() % numbers[1] == 0;
                        });
   const bool right =
       divides && numbers[0] == first.dimension && (numbers[1] == first.outer || first.somewhere);
@@ -329,7 +332,7 @@ MaybeViolation Movement::Copy(OpId op) {
                  fmt::format("writes {} over {}", NameOfTensor(value), NameOfTensor(before)));
   }
   // A part of zeros is any; from now on it is this one.
-  const bool placed = before.part.somewhere && value.known() && !value.part.whole() &&
+  const bool placed = before.part.somewhere() && value.known() && !value.part.whole() &&
                       contents_.Fits(before.tensor, value.part, made.inputs[0]);
   if (!placed && !(value.part == before.part)) {
     return Wrong(op, ViolationKind::kWrongPart,
@@ -350,7 +353,7 @@ MaybeViolation Movement::Copy(OpId op) {
   }
   Content content = value.content;
   content.placed_tensor = placed ? before.tensor : TensorId();
-  content.placed = placed && !value.part.somewhere ? value.part : Part();
+  content.placed = placed && !value.part.somewhere() ? value.part : Part();
   contents_.SetWritten(op, made.inputs[0], content);
   contents_.SetName(made.outputs[0], before.tensor, placed ? value.part : before.part,
                     made.inputs[0]);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -75,21 +74,20 @@ class ShareCheck {
     const OpId origin = step_.origin[instance];
     const GroupId group = original_.group(origin);
     if (layouts_.spec_of(group) < 0) return std::nullopt;
-    const std::optional<Cut>& cut = cuts_[instance].cut;
-    const std::optional<Cut> due = DueOf(origin, step_.placement[instance]);
-    if (!cut && (!due || MayBeWhole(instance))) return std::nullopt;
-    if (cut && due && Same(*cut, *due)) return std::nullopt;
-    return Violation{ViolationKind::kWrongPart,
-                     fmt::format("{} computes {}, where layouts[{}] gives {} {}",
-                                 NameOf(original_, step_, instance), cut ? ToString(*cut) : "all",
-                                 layouts_.spec_of(group),
-                                 Printable(cluster_.device(step_.placement[instance]).name, 80),
-                                 DueText(origin, step_.placement[instance], due)),
-                     PlaceOf(step_, instance)};
+    const Cut& cut = cuts_[instance].cut;
+    const Cut due = DueOf(origin, step_.placement[instance]);
+    if (Same(cut, due) || (cut.whole() && MayBeWhole(instance))) return std::nullopt;
+    return Violation{
+        ViolationKind::kWrongPart,
+        fmt::format("{} computes {}, where layouts[{}] gives {} {}",
+                    NameOf(original_, step_, instance), ToString(cut), layouts_.spec_of(group),
+                    Printable(cluster_.device(step_.placement[instance]).name, 80),
+                    DueText(origin, step_.placement[instance], due)),
+        PlaceOf(step_, instance)};
   }
 
-  std::string DueText(OpId origin, DeviceId device, const std::optional<Cut>& due) const {
-    if (!due) return "all of it";
+  std::string DueText(OpId origin, DeviceId device, const Cut& due) const {
+    if (due.whole()) return "all of it";
     std::string text;
     for (const auto& [axis, share] : layouts_.ShareOn(original_.group(origin), device)) {
       text += fmt::format("{}[{}, {}) of \"{}\"", text.empty() ? "" : ", ", share.from, share.to,
@@ -99,32 +97,33 @@ class ShareCheck {
   }
 
   // Other factors of the rule's axis stand before the layout's axis, or behind it.
-  std::optional<Cut> DueOf(OpId origin, DeviceId device) const {
+  Cut DueOf(OpId origin, DeviceId device) const {
     const GroupId group = original_.group(origin);
-    const Box box = layouts_.ShareOn(group, device);
-    if (box.empty()) return std::nullopt;
-    const auto& [axis, share] = box.front();
-    const RuleAxisId split = axes_.SplitBy(origin, axis);
-    if (unsplit_.at(axis)[group] || !split.valid()) return std::nullopt;
-    Cut due{split, 1, 1, 0, 0, false};
-    int64_t inner = 1;
-    bool passed = false;
-    for (const AxisId factor : axes_.FactorsOf(origin, split)) {
-      if (factor == axis && !passed) {
-        passed = true;
-      } else {
-        (passed ? inner : due.outer) *= axes_.axis(factor).size;
+    std::vector<CutAlong> along;
+    for (const auto& [axis, share] : layouts_.ShareOn(group, device)) {
+      const RuleAxisId split = axes_.SplitBy(origin, axis);
+      if (unsplit_.at(axis)[group] || !split.valid()) continue;
+      int64_t outer = 1, inner = 1;
+      bool passed = false;
+      for (const AxisId factor : axes_.FactorsOf(origin, split)) {
+        if (factor == axis && !passed) {
+          passed = true;
+        } else {
+          (passed ? inner : outer) *= axes_.axis(factor).size;
+        }
       }
+      along.push_back({split, outer, axes_.axis(axis).size * inner, share.from * inner,
+                       share.to * inner, false});
     }
-    due.period = axes_.axis(axis).size * inner;
-    due.from = share.from * inner;
-    due.to = share.to * inner;
-    return due;
+    std::sort(along.begin(), along.end());
+    return {{along.begin(), along.end()}};
   }
 
   static bool Same(const Cut& cut, const Cut& due) {
-    if (cut.axis != due.axis) return false;
-    return cut.somewhere ? cut.length() == due.length() : cut == due;
+    const auto same = [](const CutAlong& a, const CutAlong& b) {
+      return a.somewhere ? a.axis == b.axis && a.length() == b.length() : a == b;
+    };
+    return std::equal(cut.along.begin(), cut.along.end(), due.along.begin(), due.along.end(), same);
   }
 
   bool MayBeWhole(OpId instance) const {
@@ -166,9 +165,10 @@ class LocalNormCheck {
       : original_(original), step_(step) {
     for (const OpId instance : step.graph.ops()) {
       const OpId origin = step.origin[instance];
-      if (!origin.valid() || !StatedNormOf(original.op(origin)) || !cuts[instance].cut) continue;
+      if (!origin.valid() || !StatedNormOf(original.op(origin)) || cuts[instance].cut.whole())
+        continue;
       Parts& parts = parts_[origin];
-      parts.cuts[step.placement[instance]] = *cuts[instance].cut;
+      parts.cuts[step.placement[instance]] = cuts[instance].cut;
       parts.together = parts.together || step.graph.op(instance).type != original.op(origin).type;
     }
   }
@@ -212,8 +212,11 @@ class LocalNormCheck {
     int64_t elements = 1;
     for (size_t d = 0; d < x.size(); ++d) elements *= d == 1 ? 1 : x[d];
     return std::all_of(parts.cuts.begin(), parts.cuts.end(), [&](const auto& part) {
-      const Cut& cut = part.second;
-      return elements / (cut.outer * cut.period) * cut.length() > 1;
+      int64_t own = elements;
+      for (const CutAlong& cut : part.second.along) {
+        own = own / (cut.outer * cut.period) * cut.length();
+      }
+      return own > 1;
     });
   }
 

@@ -34,13 +34,12 @@ std::optional<Part> PartWithin(const Part& piece, const AxisPart& part) {
   const Part inner = PartAt({part});
   if (inner.whole()) return piece;
   if (piece.whole()) return inner;
-  if (inner.dimension != piece.dimension) return std::nullopt;
-  if (piece.somewhere) {
-    return Part{piece.dimension, 1, piece.period, 0, inner.outer * (inner.to - inner.from), true};
-  }
-  if (inner.outer != piece.outer || inner.period != piece.to - piece.from) return std::nullopt;
-  return Part{piece.dimension,         piece.outer,           piece.period,
-              piece.from + inner.from, piece.from + inner.to, false};
+  const PartAlong all = piece.only(), within = inner.only();
+  if (within.dimension != all.dimension) return std::nullopt;
+  if (all.somewhere) return Part{{{all.dimension, 1, all.period, 0, within.length(), true}}};
+  if (within.outer != all.outer || within.period != all.to - all.from) return std::nullopt;
+  return Part{{{all.dimension, all.outer, all.period, all.from + within.from, all.from + within.to,
+                false}}};
 }
 
 }  // namespace placewright::check

@@ -22,8 +22,7 @@ std::optional<AxisPart> StatedPartOf(const std::vector<int64_t>& numbers,
                                      const std::vector<int64_t>& shape);
 std::optional<AxisPart> StatedPartOf(const std::vector<int64_t>& numbers, int64_t length);
 
-// Of what is itself a part; the whole piece has one of dimension -1. Nothing where that is no interval of the
-// original's tensor.
+// Of what is itself a part. Nothing where that is no interval of one axis of the original's tensor.
 std::optional<Part> PartWithin(const Part& piece, const AxisPart& part);
 
 // collective_movement.cc: of the members of a collective.

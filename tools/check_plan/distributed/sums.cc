@@ -4,13 +4,13 @@
 
 namespace placewright::check {
 
-int32_t Sums::SumOf(UnitId unit, const Part& part) {
+int32_t Sums::SumOf(UnitId unit, const Cut& cut) {
   if (sums_of_.empty()) sums_of_.resize(left_.size());
   for (const int32_t sum : sums_of_[unit]) {
-    if (sums_[static_cast<size_t>(sum)].part == part) return sum;
+    if (sums_[static_cast<size_t>(sum)].cut == cut) return sum;
   }
   const auto sum = static_cast<int32_t>(sums_.size());
-  sums_.push_back({unit, part, {}});
+  sums_.push_back({unit, cut, {}});
   sums_of_[unit].push_back(sum);
   return sum;
 }

@@ -21,7 +21,7 @@ class Sums {
   explicit Sums(const IdVector<UnitId, int32_t>& instances_of) : left_(instances_of) {}
 
   // The sum of that unit in that part of it.
-  int32_t SumOf(UnitId unit, const Part& part);
+  int32_t SumOf(UnitId unit, const Cut& cut);
   // The instance contributes; it is the addend that its outputs then are.
   Addend Contribute(int32_t sum, OpId instance);
   // One more instance of the unit has been looked at.
@@ -44,7 +44,7 @@ class Sums {
  private:
   struct Sum {
     UnitId unit;
-    Part part;
+    Cut cut;
     std::vector<OpId> instances;
   };
   bool IsComplete(const Addend& addend) const;

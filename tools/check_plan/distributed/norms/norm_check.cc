@@ -115,7 +115,7 @@ MaybeViolation NormCheck::ReadAll(OpId op, std::vector<const NormValue*>& values
       const Made* const found = Find(op, i);
       if (found != nullptr && found->norm == norm) {
         values[i] = &found->value;
-      } else if (contents_.Read(op, i).part.somewhere == somewhere) {
+      } else if (contents_.Read(op, i).part.somewhere() == somewhere) {
         CHECK_PLAN_RETURN_IF_VIOLATED(ReadInput(op, i, part));
         values[i] = &inputs_.back();
       }
@@ -185,13 +185,14 @@ MaybeViolation NormCheck::FindPart(OpId op, int32_t role, const Held& held, int3
         op, ViolationKind::kWrongPart,
         fmt::format("has {} of {}, {}", ToString(held.part), NameOfInput(norm, role), message));
   };
-  if (held.part.somewhere) {
+  if (held.part.somewhere()) {
     if (part >= 0) return std::nullopt;
     return Wrong(op, ViolationKind::kNotProven,
                  fmt::format("has a part of {} without a place", NameOfInput(norm, role)));
   }
   const auto shape = ShapeOf(original_.tensor(x).shape, held.part);
-  if (held.part.whole() || held.part.dimension == 1 || !shape || CountOf(*shape) == 0) {
+  const int32_t dimension = held.part.only().dimension;
+  if (dimension < 0 || dimension == 1 || !shape || CountOf(*shape) == 0) {
     return wrong("where a part of its samples or places is due");
   }
   const std::vector<NormPart>& parts = definition.parts();

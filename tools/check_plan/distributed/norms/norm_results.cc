@@ -78,10 +78,10 @@ MaybeViolation NormCheck::Meet(const std::vector<OpId>& members) {
   const std::optional<NormValue> value = MovedNormValue(ops, values);
   for (const OpId member : members) {
     const Op& made = step_.graph.op(member);
-    const bool fits = value && made.outputs.size() == 1 && !made.is_view && made.writes.empty() &&
-                      step_.graph.tensor(made.outputs[0]).shape == value->shape &&
-                      step_.graph.tensor(made.outputs[0]).dtype ==
-                          step_.graph.tensor(made.inputs[0]).dtype;
+    const bool fits =
+        value && made.outputs.size() == 1 && !made.is_view && made.writes.empty() &&
+        step_.graph.tensor(made.outputs[0]).shape == value->shape &&
+        step_.graph.tensor(made.outputs[0]).dtype == step_.graph.tensor(made.inputs[0]).dtype;
     if (!fits) {
       return Wrong(member, ViolationKind::kWrongArgument,
                    "does not put together what is between the ops of a norm");
@@ -153,18 +153,18 @@ MaybeViolation NormCheck::CheckReadsResults(OpId op) const {
 MaybeViolation NormCheck::Cover(OpId id) {
   Norm& norm = norms_.at(id);
   if (norm.covered) return std::nullopt;
-  std::vector<Part> parts;
-  for (const NormPart& one : norm.definition.parts()) parts.push_back(one.part);
+  std::vector<PartAlong> parts;
+  for (const NormPart& one : norm.definition.parts()) parts.push_back(one.part.only());
   std::sort(parts.begin(), parts.end(),
-            [](const Part& a, const Part& b) { return a.from < b.from; });
+            [](const PartAlong& a, const PartAlong& b) { return a.from < b.from; });
   const auto wrong = [&](ViolationKind kind, const std::string& message) {
     return Violation{
         kind, fmt::format("the parts of \"{}\" {}", Printable(original_.op(id).name, 80), message),
         "step"};
   };
   int64_t next = 0;
-  for (const Part& part : parts) {
-    const Part& first = parts.front();
+  for (const PartAlong& part : parts) {
+    const PartAlong& first = parts.front();
     if (part.dimension != first.dimension || part.outer != first.outer ||
         part.period != first.period) {
       return wrong(ViolationKind::kWrongPart, "are of several axes");
