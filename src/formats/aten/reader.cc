@@ -134,6 +134,12 @@ class AtenGraphReader {
     return it == op_index_.end() ? std::nullopt : std::optional<size_t>(it->second);
   }
 
+  Result<size_t> OpNamed(const std::string& name, const std::string& place) const {
+    if (const std::optional<size_t> op = FindOp(name)) return *op;
+    return MakeError(ErrorCode::kUnknownName,
+                     fmt::format("there is no op \"{}\"", Printable(name, 120)), place);
+  }
+
   // The op that a reference names: "op" or "op:k"; nothing for input names.
   std::optional<size_t> OpOf(std::string_view reference) const {
     const std::optional<size_t> op = FindOp(reference);
@@ -170,13 +176,9 @@ class AtenGraphReader {
   Status CheckAfter(size_t reader) const {
     const AtenOp& op = file_.ops[reader];
     for (size_t i = 0; i < op.after.size(); ++i) {
-      const std::optional<size_t> before = FindOp(op.after[i]);
       const std::string place = PlaceOfOp(reader, op.name) + fmt::format(".after[{}]", i);
-      if (!before) {
-        return MakeError(ErrorCode::kUnknownName,
-                         fmt::format("there is no op \"{}\"", Printable(op.after[i], 120)), place);
-      }
-      if (*before >= reader) return OrderError(reader, *before, place);
+      PW_ASSIGN(const size_t before, OpNamed(op.after[i], place));
+      if (before >= reader) return OrderError(reader, before, place);
     }
     return Ok();
   }
@@ -227,14 +229,9 @@ class AtenGraphReader {
       const std::string place = fmt::format("collectives[{}]", i);
       std::vector<OpId> members;
       for (size_t k = 0; k < collective.members.size(); ++k) {
-        const std::optional<size_t> op = FindOp(collective.members[k]);
-        if (!op) {
-          return MakeError(
-              ErrorCode::kUnknownName,
-              fmt::format("there is no op \"{}\"", Printable(collective.members[k], 120)),
-              fmt::format("{}.members[{}]", place, k));
-        }
-        members.push_back(OpId(*op));
+        PW_ASSIGN(const size_t op,
+                  OpNamed(collective.members[k], fmt::format("{}.members[{}]", place, k)));
+        members.push_back(OpId(op));
       }
       Status added = builder_.AddCollective(collective.name, std::move(members));
       if (!added.ok()) return At(std::move(added.error()), place);

@@ -34,13 +34,6 @@ Status ReadLaw(const Json& json, const std::string& place, Law& law) {
   return Ok();
 }
 
-Result<std::vector<DimensionLaw>> CheckRank(std::vector<DimensionLaw> slopes, size_t found,
-                                            size_t rank) {
-  if (found == rank) return slopes;
-  return MakeError(ErrorCode::kField,
-                   fmt::format("{} slopes of a shape of {} dimensions", found, rank), "slopes");
-}
-
 // What `scaled` makes of each batch size at which the step was recorded, the `what` of something, is in range.
 template <class Scaled>
 Status CheckProvenSizes(const BatchScaling& laws, std::string_view what, const Scaled& scaled) {
@@ -109,7 +102,10 @@ Result<std::vector<DimensionLaw>> ReadShapeSlopes(const Json& object,
     PW_RETURN_IF_ERROR(ReadLaw((*list)[i], Item(i), law));
     if (law.slope != 0 || !law.product.empty()) slopes.push_back(std::move(law));
   }
-  return CheckRank(std::move(slopes), list->size(), shape.size());
+  if (list->size() == shape.size()) return slopes;
+  return MakeError(ErrorCode::kField,
+                   fmt::format("{} slopes of a shape of {} dimensions", list->size(), shape.size()),
+                   "slopes");
 }
 
 bool LeadsTo(const Json& entry, const NumberPlace& place) {

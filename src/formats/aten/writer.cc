@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -68,15 +69,16 @@ bool IsPlain(const Value& value) {
 
 class Writer {
  public:
+  // `step`: whose graph it is, one of `original`; none: no distributed step. All outlive it.
   Writer(const Graph& graph, const IdVector<OpId, bool>& module_stated,
-         const NamedPlacement* devices, std::optional<bool> wrapped)
-      : graph_(graph), module_stated_(module_stated), devices_(devices), wrapped_(wrapped) {}
-
-  // Of a distributed step: what it is one of.
-  void SetOriginal(const DistributedStep* step, const Graph* original) {
-    step_ = step;
-    original_ = original;
-  }
+         const NamedPlacement* devices, std::optional<bool> wrapped,
+         const DistributedStep* step = nullptr, const Graph* original = nullptr)
+      : graph_(graph),
+        module_stated_(module_stated),
+        devices_(devices),
+        wrapped_(wrapped),
+        step_(step),
+        original_(original) {}
 
   Result<std::string> Write() {
     file_.AddMember("name", graph_.name());
@@ -283,9 +285,9 @@ class Writer {
   }
 
   bool Agrees(const Op& op, const AtenAliasing& aliasing) const {
-    std::vector<StorageId> written, expected;
-    for (TensorId tensor : op.writes) written.push_back(graph_.tensor(tensor).storage);
-    for (int32_t input : aliasing.writes) expected.push_back(StorageOfInput(op, input));
+    std::set<StorageId> written, expected;
+    for (TensorId tensor : op.writes) written.insert(graph_.tensor(tensor).storage);
+    for (int32_t input : aliasing.writes) expected.insert(StorageOfInput(op, input));
     for (TensorId id : op.outputs) {
       const Tensor& output = graph_.tensor(id);
       const auto k = static_cast<size_t>(output.output_index);
@@ -297,12 +299,12 @@ class Writer {
         if (!view && !fresh) return false;
       } else if (k < aliasing.returned.size()) {
         if (output.storage != StorageOfInput(op, aliasing.returned[k])) return false;
-        expected.push_back(output.storage);
+        expected.insert(output.storage);
       } else if (!fresh) {
         return false;
       }
     }
-    return Distinct(std::move(written)) == Distinct(std::move(expected));
+    return written == expected;
   }
 
   StorageId StorageOfInput(const Op& op, int32_t input) const {
@@ -310,20 +312,14 @@ class Writer {
     return graph_.tensor(op.inputs[static_cast<size_t>(input)]).storage;
   }
 
-  static std::vector<StorageId> Distinct(std::vector<StorageId> ids) {
-    std::sort(ids.begin(), ids.end());
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    return ids;
-  }
-
   const Graph& graph_;
   const IdVector<OpId, bool>& module_stated_;
   const NamedPlacement* devices_;
   const std::optional<bool> wrapped_;
+  const DistributedStep* const step_;
+  const Graph* const original_;
   DocumentText file_;
   const BatchScaling* laws_ = nullptr;  // where the graph scales
-  const DistributedStep* step_ = nullptr;
-  const Graph* original_ = nullptr;
   size_t inputs_written_ = 0;
 };
 
@@ -381,9 +377,7 @@ Result<std::string> FormatAtenGraph(const Graph& graph, const IdVector<OpId, boo
 Result<std::string> FormatAtenStep(const DistributedStep& step, const Graph& original,
                                    const Cluster& cluster) {
   const NamedPlacement devices = NamePlacement(step.placement, step.graph, cluster);
-  Writer writer(step.graph, {}, &devices, std::nullopt);
-  writer.SetOriginal(&step, &original);
-  return std::move(writer).Write();
+  return Writer(step.graph, {}, &devices, std::nullopt, &step, &original).Write();
 }
 
 Result<std::string> WriteAtenGraph(const Graph& graph, const IdVector<OpId, bool>& module_stated,
