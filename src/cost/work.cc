@@ -2,49 +2,60 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
+#include "base/check.h"
 #include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {
 
-const WorkRow* Find(std::span<const WorkRow> rows, std::string_view type) {
-  const auto row =
-      std::lower_bound(rows.begin(), rows.end(), type,
-                       [](const WorkRow& r, std::string_view t) { return r.type < t; });
-  return row != rows.end() && row->type == type ? &*row : nullptr;
-}
-
-const WorkRow* FindAten(std::string_view base) {
-  for (auto rows : {AtenElementwiseRows(), AtenMathRows(), AtenDataRows()}) {
-    if (const WorkRow* row = Find(rows, base)) return row;
+// The rows of a table by type.
+class RowsByType {
+ public:
+  explicit RowsByType(std::span<const WorkRow> rows) {
+    for (const WorkRow& row : rows) {
+      for (size_t begin = 0; begin < row.types.size();) {
+        const size_t end = std::min(row.types.find(' ', begin), row.types.size());
+        PW_CHECK(rows_.emplace(row.types.substr(begin, end - begin), &row).second);
+        begin = end + 1;
+      }
+    }
   }
-  return nullptr;
-}
+
+  const WorkRow* Find(std::string_view type) const {
+    const auto row = rows_.find(type);
+    return row == rows_.end() ? nullptr : row->second;
+  }
+
+ private:
+  std::unordered_map<std::string_view, const WorkRow*> rows_;
+};
 
 // "aten.add_.Tensor": "add_" if that has a row, else "add".
 const WorkRow* FindAtenRow(std::string_view name) {
+  static const RowsByType kRows(AtenRows());
   std::string_view base = name.substr(0, name.find('.'));
-  if (const WorkRow* row = FindAten(base)) return row;
+  if (const WorkRow* row = kRows.Find(base)) return row;
   if (base.size() > 1 && base.ends_with('_') && !base.ends_with("__")) {
     base.remove_suffix(1);
-    return FindAten(base);
+    return kRows.Find(base);
   }
   return nullptr;
 }
 
 const WorkRow* FindOnnxRow(std::string_view type) {
+  static const RowsByType kRows(OnnxRows()), kContribRows(ContribRows());
   const size_t dot = type.rfind('.');
   const std::string_view domain = dot == std::string_view::npos ? "" : type.substr(0, dot);
   const std::string_view name = dot == std::string_view::npos ? type : type.substr(dot + 1);
   if (domain == "com.microsoft" || domain == "ai.onnx.ml") {
-    if (const WorkRow* row = Find(ContribRows(), name)) return row;
+    if (const WorkRow* row = kContribRows.Find(name)) return row;
     if (domain == "ai.onnx.ml") return nullptr;
   } else if (!domain.empty() && domain != "ai.onnx") {
     return nullptr;
   }
-  if (const WorkRow* row = Find(OnnxMathRows(), name)) return row;
-  return Find(OnnxDataRows(), name);
+  return kRows.Find(name);
 }
 
 bool IsFloating(DType dtype) {
@@ -64,17 +75,19 @@ std::string_view ToString(OpClass op_class) {
 }
 
 const WorkRow* FindWorkRow(std::string_view type) {
+  static const RowsByType kTensorflowRows(TensorflowRows()), kPlacewrightRows(PlacewrightRows()),
+      kStoredRows(StoredRows());
   if (type.starts_with("aten.")) return FindAtenRow(type.substr(5));
-  if (type.starts_with("tf.")) return Find(TensorflowRows(), type.substr(3));
+  if (type.starts_with("tf.")) return kTensorflowRows.Find(type.substr(3));
   // Draws that count, of a rewritten ATen graph.
   if (type.starts_with("placewright.counter_")) return FindAtenRow(type.substr(12));
   if (type.starts_with("placewright.")) {
     const std::string_view name = type.substr(12);
-    return Find(PlacewrightRows(), name.substr(0, name.find('.')));
+    return kPlacewrightRows.Find(name.substr(0, name.find('.')));
   }
   if (type.starts_with("stored.")) {
     const std::string_view name = type.substr(7);
-    return Find(StoredRows(), name.substr(0, name.find('.')));
+    return kStoredRows.Find(name.substr(0, name.find('.')));
   }
   return FindOnnxRow(type);
 }

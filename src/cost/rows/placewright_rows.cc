@@ -20,16 +20,11 @@ void SumOfParts(const OpView& op, const WorkRow& row, Work& work) {
 
 constexpr WorkRow kPlacewrightRows[] = {
     {"add_n", kElementwise, SumOfParts, kCheap},
-    {"all_gather", kDataMovement, Nothing, 0},
-    {"all_reduce", kDataMovement, Nothing, 0},
-    {"broadcast", kDataMovement, Nothing, 0},
-    {"concat", kDataMovement, Streaming, 0},
+    {"all_gather all_reduce broadcast reduce_scatter", kDataMovement, Nothing},
+    {"concat pack", kDataMovement, Streaming},
+    {"embedding_part split", kDataMovement, Gathering},  // split reads the part alone
     {"embedding_dense_backward_part", kDataMovement, ZeroAndAdd, kCheap},
-    {"embedding_part", kDataMovement, Gathering, 0},
-    {"pack", kDataMovement, Streaming, 0},
-    {"reduce_scatter", kDataMovement, Nothing, 0},
-    {"split", kDataMovement, Gathering, 0},  // reads the part alone
-    {"unpack", kView, Nothing, 0},
+    {"unpack", kView, Nothing},
 };
 
 // Each element is looked up and multiplied by the scale of its block.

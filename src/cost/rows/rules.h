@@ -1,4 +1,4 @@
-// The table of op types: one row a type, one rule for how its work follows from its tensors.
+// The table of op types: which share a rule for how work follows from tensors, and its figures.
 #ifndef PLACEWRIGHT_COST_ROWS_RULES_H_
 #define PLACEWRIGHT_COST_ROWS_RULES_H_
 
@@ -15,7 +15,7 @@ struct WorkRow;
 using WorkRule = void (*)(const OpView& op, const WorkRow& row, Work& work);
 
 struct WorkRow {
-  std::string_view type;  // without "aten." and overload, without the domain
+  std::string_view types;  // with spaces between; without "aten." and overload, without the domain
   OpClass op_class = OpClass::kOther;
   WorkRule rule = nullptr;
   double flops = 0;  // per element of the largest tensor, where the rule uses it
@@ -31,12 +31,9 @@ const WorkRow* FindWorkRow(std::string_view op_type);
 // reduction around them: CUDA C++ Programming Guide, "Arithmetic Instructions").
 inline constexpr double kCheap = 1, kDivide = 8, kTranscendental = 16;
 
-// Tables, each sorted by type.
-std::span<const WorkRow> AtenMathRows();
-std::span<const WorkRow> AtenElementwiseRows();
-std::span<const WorkRow> AtenDataRows();
-std::span<const WorkRow> OnnxMathRows();
-std::span<const WorkRow> OnnxDataRows();
+// Tables. None names a type twice.
+std::span<const WorkRow> AtenRows();
+std::span<const WorkRow> OnnxRows();
 std::span<const WorkRow> ContribRows();      // com.microsoft and ai.onnx.ml
 std::span<const WorkRow> TensorflowRows();   // "tf." types of GraphDefs
 std::span<const WorkRow> PlacewrightRows();  // "placewright." types of compiled steps
