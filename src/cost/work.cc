@@ -1,40 +1,16 @@
 #include "cost/work.h"
 
-#include <algorithm>
 #include <array>
-#include <unordered_map>
 
-#include "base/check.h"
+#include "base/words.h"
 #include "cost/rows/rules.h"
 
 namespace placewright {
 namespace {
 
-// The rows of a table by type.
-class RowsByType {
- public:
-  explicit RowsByType(std::span<const WorkRow> rows) {
-    for (const WorkRow& row : rows) {
-      for (size_t begin = 0; begin < row.types.size();) {
-        const size_t end = std::min(row.types.find(' ', begin), row.types.size());
-        PW_CHECK(rows_.emplace(row.types.substr(begin, end - begin), &row).second);
-        begin = end + 1;
-      }
-    }
-  }
-
-  const WorkRow* Find(std::string_view type) const {
-    const auto row = rows_.find(type);
-    return row == rows_.end() ? nullptr : row->second;
-  }
-
- private:
-  std::unordered_map<std::string_view, const WorkRow*> rows_;
-};
-
 // "aten.add_.Tensor": "add_" if that has a row, else "add".
 const WorkRow* FindAtenRow(std::string_view name) {
-  static const RowsByType kRows(AtenRows());
+  static const RowsByWord<WorkRow> kRows(AtenRows(), &WorkRow::types);
   std::string_view base = name.substr(0, name.find('.'));
   if (const WorkRow* row = kRows.Find(base)) return row;
   if (base.size() > 1 && base.ends_with('_') && !base.ends_with("__")) {
@@ -45,7 +21,8 @@ const WorkRow* FindAtenRow(std::string_view name) {
 }
 
 const WorkRow* FindOnnxRow(std::string_view type) {
-  static const RowsByType kRows(OnnxRows()), kContribRows(ContribRows());
+  static const RowsByWord<WorkRow> kRows(OnnxRows(), &WorkRow::types),
+      kContribRows(ContribRows(), &WorkRow::types);
   const size_t dot = type.rfind('.');
   const std::string_view domain = dot == std::string_view::npos ? "" : type.substr(0, dot);
   const std::string_view name = dot == std::string_view::npos ? type : type.substr(dot + 1);
@@ -75,8 +52,9 @@ std::string_view ToString(OpClass op_class) {
 }
 
 const WorkRow* FindWorkRow(std::string_view type) {
-  static const RowsByType kTensorflowRows(TensorflowRows()), kPlacewrightRows(PlacewrightRows()),
-      kStoredRows(StoredRows());
+  static const RowsByWord<WorkRow> kTensorflowRows(TensorflowRows(), &WorkRow::types),
+      kPlacewrightRows(PlacewrightRows(), &WorkRow::types),
+      kStoredRows(StoredRows(), &WorkRow::types);
   if (type.starts_with("aten.")) return FindAtenRow(type.substr(5));
   if (type.starts_with("tf.")) return kTensorflowRows.Find(type.substr(3));
   // Draws that count, of a rewritten ATen graph.

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "base/result.h"
+#include "base/words.h"
 #include "cli/request/learned_planners.h"
 #include "cluster/catalogue.h"
 #include "formats/export_formats.h"
@@ -58,11 +58,7 @@ std::vector<std::string> ModelNames() {
   std::vector<std::string> names;
   for (const auto& [model, own] : kModels) {
     names.emplace_back(model);
-    for (size_t begin = 0; begin < own.size();) {
-      const size_t end = std::min(own.find(' ', begin), own.size());
-      names.push_back(fmt::format("{}@{}", model, own.substr(begin, end - begin)));
-      begin = end + 1;
-    }
+    for (const auto word : WordsOf(own)) names.push_back(fmt::format("{}@{}", model, word));
   }
   return names;
 }
