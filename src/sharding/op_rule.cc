@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/words.h"
 #include "sharding/rules/rule_maker.h"
 
 namespace placewright {
@@ -32,7 +33,9 @@ using Table = std::unordered_map<std::string_view, std::vector<RuleRow>>;
 Table TableOf(std::initializer_list<std::vector<RuleRow>> parts) {
   Table rows;
   for (const auto& part : parts) {
-    for (const RuleRow& row : part) rows[row.name].push_back(row);
+    for (const RuleRow& row : part) {
+      for (const std::string_view name : WordsOf(row.names)) rows[name].push_back(row);
+    }
   }
   return rows;
 }

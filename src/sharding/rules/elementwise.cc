@@ -10,206 +10,11 @@ void Addition(RuleMaker& maker) {
   Elementwise(maker);
 }
 
-// where(condition, a, b); of the condition alone it gives the places where that holds.
-void Where(RuleMaker& maker) {
-  if (maker.op().args.size() < 3) return maker.Fail();
-  Elementwise(maker);
-}
-
 void Random(RuleMaker& maker) {
   if (maker.input_count() == 0) return maker.Fail();  // sizes of its own
   Elementwise(maker);
   maker.rule().draws_random = true;
 }
-
-constexpr std::string_view kPlain[] = {"__ilshift__",
-                                       "__irshift__",
-                                       "__lshift__",
-                                       "__rshift__",
-                                       "_add_relu",
-                                       "_conj",
-                                       "_dirichlet_grad",
-                                       "_conj_physical",
-                                       "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
-                                       "_lazy_clone",
-                                       "_masked_scale",
-                                       "_neg_view",
-                                       "_prelu_kernel",
-                                       "_prelu_kernel_backward",
-                                       "_standard_gamma_grad",
-                                       "abs",
-                                       "acos",
-                                       "acosh",
-                                       "addcdiv",
-                                       "addcmul",
-                                       "angle",
-                                       "asin",
-                                       "asinh",
-                                       "atan",
-                                       "atan2",
-                                       "atanh",
-                                       "bitwise_and",
-                                       "bitwise_left_shift",
-                                       "bitwise_not",
-                                       "bitwise_or",
-                                       "bitwise_right_shift",
-                                       "bitwise_xor",
-                                       "ceil",
-                                       "celu",
-                                       "clamp",
-                                       "clamp_max",
-                                       "clamp_min",
-                                       "complex",
-                                       "conj_physical",
-                                       "copysign",
-                                       "cos",
-                                       "cosh",
-                                       "deg2rad",
-                                       "digamma",
-                                       "elu",
-                                       "elu_backward",
-                                       "empty_like",
-                                       "eq",
-                                       "erf",
-                                       "erfc",
-                                       "erfinv",
-                                       "exp",
-                                       "exp2",
-                                       "expm1",
-                                       "fake_quantize_per_tensor_affine_cachemask",
-                                       "fill",
-                                       "floor",
-                                       "floor_divide",
-                                       "fmax",
-                                       "fmin",
-                                       "fmod",
-                                       "frac",
-                                       "frexp",
-                                       "full_like",
-                                       "gcd",
-                                       "ge",
-                                       "gelu",
-                                       "gelu_backward",
-                                       "gt",
-                                       "hardshrink",
-                                       "hardshrink_backward",
-                                       "hardsigmoid",
-                                       "hardsigmoid_backward",
-                                       "hardswish",
-                                       "hardswish_backward",
-                                       "hardtanh",
-                                       "hardtanh_backward",
-                                       "heaviside",
-                                       "hypot",
-                                       "i0",
-                                       "igamma",
-                                       "igammac",
-                                       "isfinite",
-                                       "isinf",
-                                       "isnan",
-                                       "isneginf",
-                                       "isposinf",
-                                       "lcm",
-                                       "ldexp",
-                                       "le",
-                                       "leaky_relu",
-                                       "leaky_relu_backward",
-                                       "lerp",
-                                       "lgamma",
-                                       "log",
-                                       "log10",
-                                       "log1p",
-                                       "log2",
-                                       "logaddexp",
-                                       "logaddexp2",
-                                       "logical_and",
-                                       "logical_not",
-                                       "logical_or",
-                                       "logical_xor",
-                                       "logit",
-                                       "logit_backward",
-                                       "lt",
-                                       "maximum",
-                                       "minimum",
-                                       "mish",
-                                       "mish_backward",
-                                       "mvlgamma",
-                                       "nan_to_num",
-                                       "native_dropout_backward",
-                                       "ne",
-                                       "nextafter",
-                                       "ones_like",
-                                       "polar",
-                                       "polygamma",
-                                       "pow",
-                                       "rad2deg",
-                                       "reciprocal",
-                                       "relu",
-                                       "relu6",
-                                       "remainder",
-                                       "round",
-                                       "rrelu_with_noise_backward",
-                                       "rsqrt",
-                                       "rsub",
-                                       "sgn",
-                                       "sigmoid",
-                                       "sigmoid_backward",
-                                       "sign",
-                                       "signbit",
-                                       "silu",
-                                       "silu_backward",
-                                       "sin",
-                                       "sinc",
-                                       "sinh",
-                                       "softplus",
-                                       "softplus_backward",
-                                       "softshrink",
-                                       "softshrink_backward",
-                                       "special_airy_ai",
-                                       "special_bessel_j0",
-                                       "special_bessel_j1",
-                                       "special_bessel_y0",
-                                       "special_bessel_y1",
-                                       "special_chebyshev_polynomial_t",
-                                       "special_chebyshev_polynomial_u",
-                                       "special_chebyshev_polynomial_v",
-                                       "special_chebyshev_polynomial_w",
-                                       "special_entr",
-                                       "special_erfcx",
-                                       "special_hermite_polynomial_h",
-                                       "special_hermite_polynomial_he",
-                                       "special_i0e",
-                                       "special_i1",
-                                       "special_i1e",
-                                       "special_laguerre_polynomial_l",
-                                       "special_legendre_polynomial_p",
-                                       "special_log_ndtr",
-                                       "special_modified_bessel_i0",
-                                       "special_modified_bessel_i1",
-                                       "special_modified_bessel_k0",
-                                       "special_modified_bessel_k1",
-                                       "special_ndtri",
-                                       "special_scaled_modified_bessel_k0",
-                                       "special_scaled_modified_bessel_k1",
-                                       "special_shifted_chebyshev_polynomial_t",
-                                       "special_shifted_chebyshev_polynomial_u",
-                                       "special_shifted_chebyshev_polynomial_v",
-                                       "special_shifted_chebyshev_polynomial_w",
-                                       "special_spherical_bessel_j0",
-                                       "special_xlog1py",
-                                       "special_zeta",
-                                       "sqrt",
-                                       "square",
-                                       "tan",
-                                       "tanh",
-                                       "tanh_backward",
-                                       "threshold",
-                                       "threshold_backward",
-                                       "trunc",
-                                       "where",
-                                       "xlogy",
-                                       "zero",
-                                       "zeros_like"};
 
 // isin(elements, test_elements), bucketize(x, boundaries): what is looked up among all of the second.
 void Among(RuleMaker& maker) {
@@ -276,40 +81,54 @@ void CountingDraw(RuleMaker& maker) {
 }  // namespace
 
 std::vector<RuleRow> ElementwiseRules() {
-  std::vector<RuleRow> rows;
-  for (const std::string_view name : kPlain) rows.push_back({name, Elementwise});
-  for (const std::string_view name : {"clone", "contiguous", "copy", "detach", "_to_copy", "neg",
-                                      "alias", "lift", "lift_fresh", "lift_fresh_copy"}) {
-    rows.push_back({name, LinearTogether});
-  }
-  rows.push_back({"add", Addition});
-  rows.push_back({"sub", Addition});
-  rows.push_back({"mul", LinearInEach});
-  rows.push_back({"div", LinearInFirst, "Tensor"});
-  rows.push_back({"div", LinearInFirst, "Scalar"});
-  rows.push_back({"div", Elementwise});  // rounded
-  rows.push_back({"masked_fill", Elementwise});
-  rows.push_back({"where", Where});
-  for (const std::string_view name :
-       {"bernoulli", "native_dropout", "uniform", "normal", "rand_like", "randn_like",
-        "randint_like", "cauchy", "exponential", "geometric", "log_normal", "random", "poisson",
-        "binomial", "rrelu_with_noise", "_fill_mem_eff_dropout_mask", "_fused_dropout",
-        "_standard_gamma"}) {
-    rows.push_back({name, Random});
-  }
-  rows.push_back({"prelu", Prelu});
-  rows.push_back({"prelu_backward", Prelu});
-  rows.push_back({"isin", Among});
-  rows.push_back({"bucketize", Among});
-  rows.push_back({"log_sigmoid_forward", WithBuffer});
-  rows.push_back({"log_sigmoid_backward", WithBuffer});
-  rows.push_back({"fake_quantize_per_channel_affine_cachemask", QuantizePerChannel});
-  rows.push_back({"counter_bernoulli", CountingDraw});
-  for (const std::string_view name :
-       {"counter_bernoulli_of", "counter_dropout", "counter_draw", "counter_draw_like"}) {
-    rows.push_back({name, CountingDraw});
-  }
-  return rows;
+  return {{"div", LinearInFirst, "Tensor"},
+          {"div", LinearInFirst, "Scalar"},
+          {"__ilshift__ __irshift__ __lshift__ __rshift__ _add_relu _conj _dirichlet_grad "
+           "_conj_physical _fake_quantize_per_tensor_affine_cachemask_tensor_qparams _lazy_clone "
+           "_masked_scale _neg_view _prelu_kernel _prelu_kernel_backward _standard_gamma_grad abs "
+           "acos acosh addcdiv addcmul angle asin asinh atan atan2 atanh bitwise_and "
+           "bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil celu "
+           "clamp clamp_max clamp_min complex conj_physical copysign cos cosh deg2rad digamma elu "
+           "elu_backward empty_like eq erf erfc erfinv exp exp2 expm1 "
+           "fake_quantize_per_tensor_affine_cachemask fill floor floor_divide fmax fmin fmod frac "
+           "frexp full_like gcd ge gelu gelu_backward gt hardshrink hardshrink_backward "
+           "hardsigmoid hardsigmoid_backward hardswish hardswish_backward hardtanh "
+           "hardtanh_backward heaviside hypot i0 igamma igammac isfinite isinf isnan isneginf "
+           "isposinf lcm ldexp le leaky_relu leaky_relu_backward lerp lgamma log log10 log1p log2 "
+           "logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logit "
+           "logit_backward lt maximum minimum mish mish_backward mvlgamma nan_to_num "
+           "native_dropout_backward ne nextafter ones_like polar polygamma pow rad2deg reciprocal "
+           "relu relu6 remainder round rrelu_with_noise_backward rsqrt rsub sgn sigmoid "
+           "sigmoid_backward sign signbit silu silu_backward sin sinc sinh softplus "
+           "softplus_backward softshrink softshrink_backward special_airy_ai special_bessel_j0 "
+           "special_bessel_j1 special_bessel_y0 special_bessel_y1 special_chebyshev_polynomial_t "
+           "special_chebyshev_polynomial_u special_chebyshev_polynomial_v "
+           "special_chebyshev_polynomial_w special_entr special_erfcx special_hermite_polynomial_h "
+           "special_hermite_polynomial_he special_i0e special_i1 special_i1e "
+           "special_laguerre_polynomial_l special_legendre_polynomial_p special_log_ndtr "
+           "special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0 "
+           "special_modified_bessel_k1 special_ndtri special_scaled_modified_bessel_k0 "
+           "special_scaled_modified_bessel_k1 special_shifted_chebyshev_polynomial_t "
+           "special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v "
+           "special_shifted_chebyshev_polynomial_w special_spherical_bessel_j0 special_xlog1py "
+           "special_zeta sqrt square tan tanh tanh_backward threshold threshold_backward trunc "
+           "where xlogy zero zeros_like masked_fill",
+           Elementwise},
+          {"clone contiguous copy detach _to_copy neg alias lift lift_fresh lift_fresh_copy",
+           LinearTogether},
+          {"add sub", Addition},
+          {"mul", LinearInEach},
+          {"div", Elementwise},  // rounded
+          {"bernoulli native_dropout uniform normal rand_like randn_like randint_like cauchy "
+           "exponential geometric log_normal random poisson binomial rrelu_with_noise "
+           "_fill_mem_eff_dropout_mask _fused_dropout _standard_gamma",
+           Random},
+          {"prelu prelu_backward", Prelu},
+          {"isin bucketize", Among},
+          {"log_sigmoid_forward log_sigmoid_backward", WithBuffer},
+          {"fake_quantize_per_channel_affine_cachemask", QuantizePerChannel},
+          {"counter_bernoulli counter_bernoulli_of counter_dropout counter_draw counter_draw_like",
+           CountingDraw}};
 }
 
 }  // namespace placewright

@@ -311,33 +311,24 @@ void Multinomial(RuleMaker& maker) {
 }  // namespace
 
 std::vector<RuleRow> IndexingRules() {
-  return {{"embedding", Embedding},
+  return {{"argsort sort", SortStable, "stable"},
+          {"embedding", Embedding},
           {"embedding_dense_backward", EmbeddingBackward},
-          {"_embedding_bag", EmbeddingBag},
-          {"_embedding_bag_backward", EmbeddingBag},
-          {"_embedding_bag_dense_backward", EmbeddingBag},
-          {"_embedding_bag_forward_only", EmbeddingBag},
+          {"_embedding_bag _embedding_bag_backward _embedding_bag_dense_backward "
+           "_embedding_bag_forward_only",
+           EmbeddingBag},
           {"_embedding_bag_per_sample_weights_backward", EmbeddingBagWeights},
           {"gather", Gather},
-          {"scatter", Scatter},
-          {"scatter_add", Scatter},
+          {"scatter scatter_add scatter_reduce", Scatter},
           {"index_select", IndexSelect},
           {"index_add", IndexAdd},
-          {"index", IndexTensor},
-          {"index_put", IndexPut},
-          {"_index_put_impl", IndexPut},
-          {"_unsafe_index", IndexTensor},
-          {"_unsafe_index_put", IndexPut},
-          {"index_fill", IndexWrite},
-          {"index_copy", IndexWrite},
-          {"index_reduce", IndexWrite},
-          {"scatter_reduce", Scatter},
+          {"index _unsafe_index", IndexTensor},
+          {"index_put _index_put_impl _unsafe_index_put", IndexPut},
+          {"index_fill index_copy index_reduce", IndexWrite},
           {"take", Take},
           {"searchsorted", SearchSorted},
           {"multinomial", Multinomial},
           {"topk", TopK},
-          {"argsort", SortStable, "stable"},
-          {"sort", SortStable, "stable"},
           {"sort", Sort}};
 }
 

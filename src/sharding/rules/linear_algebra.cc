@@ -67,42 +67,15 @@ void Cross(RuleMaker& maker) {
 }  // namespace
 
 std::vector<RuleRow> LinearAlgebraRules() {
-  std::vector<RuleRow> rows;
-  for (const std::string_view name : {"cholesky",
-                                      "cholesky_inverse",
-                                      "cholesky_solve",
-                                      "_cholesky_solve_helper",
-                                      "linalg_cholesky_ex",
-                                      "linalg_eig",
-                                      "_linalg_eigh",
-                                      "_linalg_eigvals",
-                                      "_linalg_det",
-                                      "_linalg_slogdet",
-                                      "_linalg_svd",
-                                      "linalg_inv_ex",
-                                      "linalg_householder_product",
-                                      "linalg_ldl_factor_ex",
-                                      "linalg_ldl_solve",
-                                      "linalg_lu",
-                                      "linalg_lu_factor_ex",
-                                      "linalg_lu_solve",
-                                      "linalg_matrix_exp",
-                                      "linalg_pinv",
-                                      "linalg_qr",
-                                      "linalg_solve_triangular",
-                                      "_linalg_solve_ex",
-                                      "geqrf",
-                                      "ormqr",
-                                      "lu_unpack",
-                                      "triangular_solve",
-                                      "linalg_polar",
-                                      "linalg_matrix_sqrth"}) {
-    rows.push_back({name, PerMatrix});
-  }
-  for (const std::string_view name : {"_fft_c2c", "_fft_r2c", "_fft_c2r"})
-    rows.push_back({name, Fourier});
-  rows.push_back({"linalg_cross", Cross});
-  return rows;
+  return {{"cholesky cholesky_inverse cholesky_solve _cholesky_solve_helper linalg_cholesky_ex "
+           "linalg_eig _linalg_eigh _linalg_eigvals _linalg_det _linalg_slogdet _linalg_svd "
+           "linalg_inv_ex linalg_householder_product linalg_ldl_factor_ex linalg_ldl_solve "
+           "linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_pinv linalg_qr "
+           "linalg_solve_triangular _linalg_solve_ex geqrf ormqr lu_unpack triangular_solve "
+           "linalg_polar linalg_matrix_sqrth",
+           PerMatrix},
+          {"_fft_c2c _fft_r2c _fft_c2r", Fourier},
+          {"linalg_cross", Cross}};
 }
 
 }  // namespace placewright

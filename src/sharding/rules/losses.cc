@@ -180,27 +180,20 @@ void CtcLoss(RuleMaker& maker) {
 }  // namespace
 
 std::vector<RuleRow> LossRules() {
-  return {{"nll_loss_forward", NllLoss},
-          {"nll_loss2d_forward", NllLoss},
-          {"nll_loss_backward", NllLossBackward},
-          {"nll_loss2d_backward", NllLossBackward},
-          {"mse_loss", MeanSquares},
-          {"mse_loss_backward", MeanSquaresBackward},
-          {"smooth_l1_loss", MeanSquares},
-          {"smooth_l1_loss_backward", MeanSquaresBackward},
-          {"huber_loss", MeanSquares},
-          {"huber_loss_backward", MeanSquaresBackward},
-          {"soft_margin_loss", MeanSquares},
-          {"soft_margin_loss_backward", MeanSquaresBackward},
+  return {{"_ctc_loss _ctc_loss_backward", CtcLoss, "Tensor"},
+          {"nll_loss_forward nll_loss2d_forward", NllLoss},
+          {"nll_loss_backward nll_loss2d_backward", NllLossBackward},
+          {"mse_loss smooth_l1_loss huber_loss soft_margin_loss", MeanSquares},
+          {"mse_loss_backward smooth_l1_loss_backward huber_loss_backward "
+           "soft_margin_loss_backward",
+           MeanSquaresBackward},
           {"binary_cross_entropy", CrossEntropyOfPairs},
           {"binary_cross_entropy_backward", CrossEntropyOfPairsBackward},
           {"binary_cross_entropy_with_logits", CrossEntropyOfLogits},
           {"multi_margin_loss", MultiMargin},
           {"multi_margin_loss_backward", MultiMarginBackward},
           {"multilabel_margin_loss_forward", MultiLabelMargin},
-          {"multilabel_margin_loss_backward", MultiLabelMarginBackward},
-          {"_ctc_loss", CtcLoss, "Tensor"},
-          {"_ctc_loss_backward", CtcLoss, "Tensor"}};
+          {"multilabel_margin_loss_backward", MultiLabelMarginBackward}};
 }
 
 }  // namespace placewright

@@ -156,70 +156,34 @@ void AffineGrid(RuleMaker& maker) {
 }  // namespace
 
 std::vector<RuleRow> NeighbourhoodRules() {
-  std::vector<RuleRow> rows;
-  for (const std::string_view name : {"_adaptive_avg_pool2d",
-                                      "_adaptive_avg_pool2d_backward",
-                                      "_adaptive_avg_pool3d",
-                                      "_adaptive_avg_pool3d_backward",
-                                      "adaptive_max_pool2d",
-                                      "adaptive_max_pool2d_backward",
-                                      "adaptive_max_pool3d",
-                                      "adaptive_max_pool3d_backward",
-                                      "avg_pool2d",
-                                      "avg_pool2d_backward",
-                                      "max_pool2d_with_indices",
-                                      "max_pool2d_with_indices_backward",
-                                      "avg_pool3d",
-                                      "avg_pool3d_backward",
-                                      "max_pool3d_with_indices",
-                                      "max_pool3d_with_indices_backward",
-                                      "fractional_max_pool2d",
-                                      "fractional_max_pool2d_backward",
-                                      "fractional_max_pool3d",
-                                      "fractional_max_pool3d_backward",
-                                      "max_unpool2d",
-                                      "max_unpool3d",
-                                      "reflection_pad1d",
-                                      "reflection_pad1d_backward",
-                                      "reflection_pad2d",
-                                      "reflection_pad2d_backward",
-                                      "reflection_pad3d",
-                                      "reflection_pad3d_backward",
-                                      "replication_pad1d",
-                                      "replication_pad1d_backward",
-                                      "replication_pad2d",
-                                      "replication_pad2d_backward",
-                                      "replication_pad3d",
-                                      "replication_pad3d_backward"}) {
-    rows.push_back({name, PerPlane});
-  }
-  for (const std::string_view name :
-       {"upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
-        "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d",
-        "upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d",
-        "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "_upsample_lanczos2d_aa"}) {
-    rows.push_back({name, PerPlane});
-  }
-  for (const std::string_view name :
-       {"upsample_nearest1d_backward", "upsample_nearest2d_backward", "upsample_nearest3d_backward",
-        "_upsample_nearest_exact1d_backward", "_upsample_nearest_exact2d_backward",
-        "_upsample_nearest_exact3d_backward", "upsample_linear1d_backward",
-        "upsample_bilinear2d_backward", "upsample_bicubic2d_backward",
-        "upsample_trilinear3d_backward", "_upsample_bilinear2d_aa_backward",
-        "_upsample_bicubic2d_aa_backward", "_upsample_lanczos2d_aa_backward"}) {
-    rows.push_back({name, UpsampleBackward});
-  }
-  rows.push_back({"grid_sampler_2d", GridSampler});
-  rows.push_back({"grid_sampler_2d_backward", GridSampler});
-  rows.push_back({"grid_sampler_3d", GridSampler});
-  rows.push_back({"grid_sampler_3d_backward", GridSampler});
-  rows.push_back({"im2col", Columns});
-  rows.push_back({"col2im", Columns});
-  rows.push_back({"pixel_shuffle", Shuffle});
-  rows.push_back({"pixel_unshuffle", Shuffle});
-  rows.push_back({"channel_shuffle", ShuffleChannels});
-  rows.push_back({"affine_grid_generator", AffineGrid});
-  return rows;
+  return {{"_adaptive_avg_pool2d _adaptive_avg_pool2d_backward _adaptive_avg_pool3d "
+           "_adaptive_avg_pool3d_backward adaptive_max_pool2d adaptive_max_pool2d_backward "
+           "adaptive_max_pool3d adaptive_max_pool3d_backward avg_pool2d avg_pool2d_backward "
+           "max_pool2d_with_indices max_pool2d_with_indices_backward avg_pool3d "
+           "avg_pool3d_backward max_pool3d_with_indices max_pool3d_with_indices_backward "
+           "fractional_max_pool2d fractional_max_pool2d_backward fractional_max_pool3d "
+           "fractional_max_pool3d_backward max_unpool2d max_unpool3d reflection_pad1d "
+           "reflection_pad1d_backward reflection_pad2d reflection_pad2d_backward reflection_pad3d "
+           "reflection_pad3d_backward replication_pad1d replication_pad1d_backward "
+           "replication_pad2d replication_pad2d_backward replication_pad3d "
+           "replication_pad3d_backward upsample_nearest1d upsample_nearest2d upsample_nearest3d "
+           "_upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d "
+           "upsample_linear1d upsample_bilinear2d upsample_bicubic2d upsample_trilinear3d "
+           "_upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_lanczos2d_aa",
+           PerPlane},
+          {"upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward "
+           "_upsample_nearest_exact1d_backward _upsample_nearest_exact2d_backward "
+           "_upsample_nearest_exact3d_backward upsample_linear1d_backward "
+           "upsample_bilinear2d_backward upsample_bicubic2d_backward upsample_trilinear3d_backward "
+           "_upsample_bilinear2d_aa_backward _upsample_bicubic2d_aa_backward "
+           "_upsample_lanczos2d_aa_backward",
+           UpsampleBackward},
+          {"grid_sampler_2d grid_sampler_2d_backward grid_sampler_3d grid_sampler_3d_backward",
+           GridSampler},
+          {"im2col col2im", Columns},
+          {"pixel_shuffle pixel_unshuffle", Shuffle},
+          {"channel_shuffle", ShuffleChannels},
+          {"affine_grid_generator", AffineGrid}};
 }
 
 }  // namespace placewright

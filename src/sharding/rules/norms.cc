@@ -260,10 +260,8 @@ std::vector<RuleRow> NormRules() {
           {"_fused_rms_norm_backward", RmsNormBackward},
           {"native_group_norm", GroupNorm},
           {"native_group_norm_backward", GroupNormBackward},
-          {"_weight_norm_interface", WeightNorm},
-          {"_weight_norm_interface_backward", WeightNorm},
-          {"native_batch_norm", BatchNorm},
-          {"_native_batch_norm_legit", BatchNorm},
+          {"_weight_norm_interface _weight_norm_interface_backward", WeightNorm},
+          {"native_batch_norm _native_batch_norm_legit", BatchNorm},
           {"_native_batch_norm_legit_no_training", BatchNormOfEvaluation},
           {"native_batch_norm_backward", BatchNormBackward}};
 }

@@ -26,81 +26,20 @@ void OnnxRandomLike(RuleMaker& maker) {
   maker.rule().draws_random = true;
 }
 
-constexpr std::string_view kOnnxPlain[] = {"Abs",
-                                           "Acos",
-                                           "Acosh",
-                                           "And",
-                                           "Asin",
-                                           "Asinh",
-                                           "Atan",
-                                           "Atanh",
-                                           "BitShift",
-                                           "BitwiseAnd",
-                                           "BitwiseNot",
-                                           "BitwiseOr",
-                                           "BitwiseXor",
-                                           "Ceil",
-                                           "Celu",
-                                           "Clip",
-                                           "Cos",
-                                           "Cosh",
-                                           "Elu",
-                                           "Equal",
-                                           "Erf",
-                                           "Exp",
-                                           "Floor",
-                                           "Gelu",
-                                           "Greater",
-                                           "GreaterOrEqual",
-                                           "HardSigmoid",
-                                           "HardSwish",
-                                           "IsInf",
-                                           "IsNaN",
-                                           "LeakyRelu",
-                                           "Less",
-                                           "LessOrEqual",
-                                           "Log",
-                                           "Max",
-                                           "Min",
-                                           "Mish",
-                                           "Mod",
-                                           "Not",
-                                           "Or",
-                                           "PRelu",
-                                           "Pow",
-                                           "Reciprocal",
-                                           "Relu",
-                                           "Round",
-                                           "Selu",
-                                           "Shrink",
-                                           "Sigmoid",
-                                           "Sign",
-                                           "Sin",
-                                           "Sinh",
-                                           "Softplus",
-                                           "Softsign",
-                                           "Sqrt",
-                                           "Tan",
-                                           "Tanh",
-                                           "ThresholdedRelu",
-                                           "Where",
-                                           "Xor"};
-
 }  // namespace
 
 std::vector<RuleRow> OnnxElementwiseRules() {
-  std::vector<RuleRow> rows;
-  for (const std::string_view name : kOnnxPlain) rows.push_back({name, OnnxPlain});
-  for (const std::string_view name : {"Add", "Cast", "Identity", "Mean", "Neg", "Sub", "Sum"}) {
-    rows.push_back({name, OnnxAddition});
-  }
-  rows.push_back({"Mul", OnnxMultiplication});
-  rows.push_back({"Div", OnnxDivision});
-  rows.push_back({"Dropout", OnnxDropout});
-  rows.push_back({"Bernoulli", OnnxRandomLike});
-  rows.push_back({"RandomNormalLike", OnnxRandomLike});
-  rows.push_back({"RandomUniformLike", OnnxRandomLike});
-  return rows;
+  return {{"Abs Acos Acosh And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr "
+           "BitwiseXor Ceil Celu Clip Cos Cosh Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual "
+           "HardSigmoid HardSwish IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Min Mish Mod Not "
+           "Or PRelu Pow Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign "
+           "Sqrt Tan Tanh ThresholdedRelu Where Xor",
+           OnnxPlain},
+          {"Add Cast Identity Mean Neg Sub Sum", OnnxAddition},
+          {"Mul", OnnxMultiplication},
+          {"Div", OnnxDivision},
+          {"Dropout", OnnxDropout},
+          {"Bernoulli RandomNormalLike RandomUniformLike", OnnxRandomLike}};
 }
 
 }  // namespace placewright

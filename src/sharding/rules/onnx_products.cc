@@ -193,9 +193,7 @@ std::vector<RuleRow> OnnxProductRules() {
           {"Einsum", OnnxEinsum},
           {"Conv", OnnxConv},
           {"ConvTranspose", OnnxConvTranspose},
-          {"LSTM", OnnxRecurrent},
-          {"GRU", OnnxRecurrent},
-          {"RNN", OnnxRecurrent}};
+          {"LSTM GRU RNN", OnnxRecurrent}};
 }
 
 }  // namespace placewright

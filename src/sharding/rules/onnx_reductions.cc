@@ -220,39 +220,25 @@ void OnnxRows(RuleMaker& maker) {
 }  // namespace
 
 std::vector<RuleRow> OnnxReductionRules() {
-  std::vector<RuleRow> rows = {{"ReduceSum", OnnxReduceSum},
-                               {"ReduceMean", OnnxReduceMean},
-                               {"ReduceL1", OnnxReduceMagnitudes},
-                               {"ReduceSumSquare", OnnxReduceMagnitudes},
-                               {"ArgMax", OnnxArgument},
-                               {"ArgMin", OnnxArgument},
-                               {"Softmax", OnnxSoftmax},
-                               {"LogSoftmax", OnnxSoftmax},
-                               {"Hardmax", OnnxSoftmax},
-                               {"CumSum", OnnxCumulativeSum},
-                               {"LpNormalization", OnnxAlongLast},
-                               {"LRN", OnnxAcrossChannels},
-                               {"TopK", OnnxTopK},
-                               {"LayerNormalization", OnnxLayerNorm},
-                               {"BatchNormalization", OnnxBatchNorm},
-                               {"InstanceNormalization", OnnxInstanceNorm},
-                               {"GroupNormalization", OnnxGroupNorm},
-                               {"Resize", OnnxResize},
-                               {"Upsample", OnnxResize}};
-  for (const std::string_view name :
-       {"ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMin", "ReduceProd"}) {
-    rows.push_back({name, OnnxReduceOther});
-  }
-  for (const std::string_view name :
-       {"AveragePool", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LpPool", "MaxPool"}) {
-    rows.push_back({name, OnnxPooling});
-  }
-  for (const std::string_view name :
-       {"ai.onnx.ml.FeatureVectorizer", "ai.onnx.ml.Imputer", "ai.onnx.ml.Scaler",
-        "ai.onnx.ml.TreeEnsembleClassifier", "ai.onnx.ml.TreeEnsembleRegressor"}) {
-    rows.push_back({name, OnnxRows});
-  }
-  return rows;
+  return {{"ReduceSum", OnnxReduceSum},
+          {"ReduceMean", OnnxReduceMean},
+          {"ReduceL1 ReduceSumSquare", OnnxReduceMagnitudes},
+          {"ArgMax ArgMin", OnnxArgument},
+          {"Softmax LogSoftmax Hardmax", OnnxSoftmax},
+          {"CumSum", OnnxCumulativeSum},
+          {"LpNormalization", OnnxAlongLast},
+          {"LRN", OnnxAcrossChannels},
+          {"TopK", OnnxTopK},
+          {"LayerNormalization", OnnxLayerNorm},
+          {"BatchNormalization", OnnxBatchNorm},
+          {"InstanceNormalization", OnnxInstanceNorm},
+          {"GroupNormalization", OnnxGroupNorm},
+          {"Resize Upsample", OnnxResize},
+          {"ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMin ReduceProd", OnnxReduceOther},
+          {"AveragePool GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool", OnnxPooling},
+          {"ai.onnx.ml.FeatureVectorizer ai.onnx.ml.Imputer ai.onnx.ml.Scaler "
+           "ai.onnx.ml.TreeEnsembleClassifier ai.onnx.ml.TreeEnsembleRegressor",
+           OnnxRows}};
 }
 
 }  // namespace placewright

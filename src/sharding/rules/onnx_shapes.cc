@@ -249,10 +249,7 @@ void OnnxWhole(RuleMaker& maker) {
 }  // namespace
 
 std::vector<RuleRow> OnnxShapeRules() {
-  return {{"Reshape", OnnxReshape},
-          {"Flatten", OnnxReshape},
-          {"Squeeze", OnnxReshape},
-          {"Unsqueeze", OnnxReshape},
+  return {{"Reshape Flatten Squeeze Unsqueeze", OnnxReshape},
           {"Transpose", OnnxTranspose},
           {"Expand", OnnxExpand},
           {"Tile", OnnxTile},
@@ -261,13 +258,10 @@ std::vector<RuleRow> OnnxShapeRules() {
           {"Concat", OnnxConcat},
           {"Pad", OnnxPad},
           {"Trilu", OnnxTriangle},
-          {"DepthToSpace", OnnxMoveInSample},
-          {"SpaceToDepth", OnnxMoveInSample},
+          {"DepthToSpace SpaceToDepth", OnnxMoveInSample},
           {"ConstantOfShape", OnnxFilled},
-          {"Shape", OnnxSizes},
-          {"Size", OnnxSizes},
-          {"Range", OnnxWhole},
-          {"EyeLike", OnnxWhole}};
+          {"Shape Size", OnnxSizes},
+          {"Range EyeLike", OnnxWhole}};
 }
 
 }  // namespace placewright

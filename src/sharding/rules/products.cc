@@ -330,26 +330,20 @@ void ConvolutionBackward(RuleMaker& maker) {
 }  // namespace
 
 std::vector<RuleRow> ProductRules() {
-  return {{"mm", Mm},
+  return {{"mm _int_mm", Mm},
           {"addmm", Addmm},
           {"bmm", Bmm},
           {"baddbmm", Baddbmm},
           {"mv", Mv},
-          {"dot", Dot},
-          {"vdot", Dot},
-          {"_int_mm", Mm},
+          {"dot vdot", Dot},
           {"addmv", Addmv},
           {"addr", Addr},
           {"addbmm", Addbmm},
-          {"_scaled_mm", ScaledMm},
-          {"_scaled_mm_v2", ScaledMm},
+          {"_scaled_mm _scaled_mm_v2", ScaledMm},
           {"_grouped_mm", GroupedMm},
           {"_trilinear", Trilinear},
-          {"_cdist_forward", Distances},
-          {"_euclidean_dist", Distances},
-          {"_cdist_backward", Distances},
-          {"_thnn_fused_lstm_cell", RecurrentCell},
-          {"_thnn_fused_gru_cell", RecurrentCell},
+          {"_cdist_forward _euclidean_dist _cdist_backward", Distances},
+          {"_thnn_fused_lstm_cell _thnn_fused_gru_cell", RecurrentCell},
           {"convolution", Convolution},
           {"convolution_backward", ConvolutionBackward}};
 }

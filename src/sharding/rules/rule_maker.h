@@ -92,9 +92,10 @@ class RuleMaker {
 
 using RuleFunction = void (*)(RuleMaker& maker);
 
-// One operator, of ATen without "aten." and overload, of ONNX as Op::type; the first row that matches counts.
+// Operators with one rule; the first row that matches counts. Their names have spaces between: of ATen
+// without "aten." and overload, of ONNX as Op::type.
 struct RuleRow {
-  std::string_view name;
+  std::string_view names;
   RuleFunction rule;
   std::string_view overload = "";  // of this overload alone
 };

@@ -500,12 +500,8 @@ void GatedHalvesBackward(RuleMaker& maker) {
 }  // namespace
 
 std::vector<RuleRow> ShapeRules() {
-  return {{"view", ViewAsType, "dtype"},
-          {"view", View},
-          {"reshape", View},
-          {"_unsafe_view", View},
-          {"view_copy", ViewAsType, "dtype"},
-          {"view_copy", View},
+  return {{"view view_copy", ViewAsType, "dtype"},
+          {"view reshape _unsafe_view view_copy _reshape_copy", View},
           {"_reshape_alias", ReshapeAlias},
           {"expand", Expand},
           {"permute", Permute},
@@ -516,26 +512,21 @@ std::vector<RuleRow> ShapeRules() {
           {"select", Select},
           {"select_backward", SelectBackward},
           {"unbind", Unbind},
-          {"stack", Stack},
+          {"stack _stack", Stack},
           {"slice", Slice},
           {"slice_backward", SliceBackward},
-          {"split", Split},
-          {"unsafe_split", Split},
-          {"split_with_sizes", Split},
-          {"unsafe_split_with_sizes", Split},
+          {"split unsafe_split split_with_sizes unsafe_split_with_sizes", Split},
           {"cat", Concatenate},
           {"constant_pad_nd", Pad},
           {"flip", Flip},
           {"roll", Roll},
-          {"tril", Triangle},
-          {"triu", Triangle},
+          {"tril triu", Triangle},
           {"repeat", Repeat},
           {"diagonal", TakeDiagonal},
           {"diag_embed", EmbedDiagonal},
           {"diagonal_backward", DiagonalBackward},
           {"diagonal_scatter", ScatterDiagonal},
-          {"select_scatter", ScatterAlong},
-          {"slice_scatter", ScatterAlong},
+          {"select_scatter slice_scatter", ScatterAlong},
           {"narrow_copy", Narrow},
           {"unfold", Unfold},
           {"unfold_backward", UnfoldBackward},
@@ -543,9 +534,7 @@ std::vector<RuleRow> ShapeRules() {
           {"view_as_complex", AsComplex},
           {"view_as_real", AsReal},
           {"glu", GatedHalves},
-          {"glu_backward", GatedHalvesBackward},
-          {"_stack", Stack},
-          {"_reshape_copy", View}};
+          {"glu_backward", GatedHalvesBackward}};
 }
 
 }  // namespace placewright
