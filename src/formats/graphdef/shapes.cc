@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "formats/graphdef/data_types.h"
 #include "formats/graphdef/roles.h"
 
@@ -237,111 +238,38 @@ Shape LstmCell(const Node& node, const Inputs& inputs, size_t output) {
 }
 
 struct RuleRow {
-  std::string_view op;
+  std::string_view ops;  // with spaces between
   Rule rule;
 };
 
-constexpr std::array kRules = {
-    RuleRow{"Abs", LikeInput<0>},
-    RuleRow{"Add", BroadcastInputs},
-    RuleRow{"AddN", LikeInput<0>},
-    RuleRow{"AddV2", BroadcastInputs},
-    RuleRow{"AvgPool", Pool},
-    RuleRow{"AvgPoolGrad", StatedByInput<0>},
-    RuleRow{"BatchMatMul", Product},
-    RuleRow{"BatchMatMulV2", Product},
-    RuleRow{"BatchMatMulV3", Product},
-    RuleRow{"BiasAdd", LikeInput<0>},
-    RuleRow{"BiasAddGrad", BiasGradient},
-    RuleRow{"BiasAddV1", LikeInput<0>},
-    RuleRow{"Cast", LikeInput<0>},
-    RuleRow{"CheckNumerics", LikeInput<0>},
-    RuleRow{"ConcatV2", Joined},
-    RuleRow{"Conv2D", Convolution},
-    RuleRow{"Conv2DBackpropFilter", StatedByInput<1>},
-    RuleRow{"Conv2DBackpropInput", StatedByInput<0>},
-    RuleRow{"Conv3D", Convolution},
-    RuleRow{"Conv3DBackpropFilterV2", StatedByInput<1>},
-    RuleRow{"Conv3DBackpropInputV2", StatedByInput<0>},
-    RuleRow{"DepthwiseConv2dNative", Convolution},
-    RuleRow{"DepthwiseConv2dNativeBackpropFilter", StatedByInput<1>},
-    RuleRow{"DepthwiseConv2dNativeBackpropInput", StatedByInput<0>},
-    RuleRow{"Div", BroadcastInputs},
-    RuleRow{"Elu", LikeInput<0>},
-    RuleRow{"Enter", LikeInput<0>},
-    RuleRow{"Equal", BroadcastInputs},
-    RuleRow{"Exit", LikeInput<0>},
-    RuleRow{"Exp", LikeInput<0>},
-    RuleRow{"Fill", StatedByInput<0>},
-    RuleRow{"FloorDiv", BroadcastInputs},
-    RuleRow{"FloorMod", BroadcastInputs},
-    RuleRow{"Gather", Gathered},
-    RuleRow{"GatherV2", Gathered},
-    RuleRow{"Greater", BroadcastInputs},
-    RuleRow{"GreaterEqual", BroadcastInputs},
-    RuleRow{"IsVariableInitialized", Scalar},
-    RuleRow{"L2Loss", Scalar},
-    RuleRow{"LSTMBlockCell", LstmCell},
-    RuleRow{"LeakyRelu", LikeInput<0>},
-    RuleRow{"Less", BroadcastInputs},
-    RuleRow{"LessEqual", BroadcastInputs},
-    RuleRow{"Log", LikeInput<0>},
-    RuleRow{"LogSoftmax", LikeInput<0>},
-    RuleRow{"LogicalAnd", BroadcastInputs},
-    RuleRow{"LogicalNot", LikeInput<0>},
-    RuleRow{"LogicalOr", BroadcastInputs},
-    RuleRow{"MatMul", Product},
-    RuleRow{"Max", Reduced},
-    RuleRow{"MaxPool", Pool},
-    RuleRow{"MaxPoolGrad", LikeInput<0>},
-    RuleRow{"Maximum", BroadcastInputs},
-    RuleRow{"Mean", Reduced},
-    RuleRow{"Min", Reduced},
-    RuleRow{"Minimum", BroadcastInputs},
-    RuleRow{"Mul", BroadcastInputs},
-    RuleRow{"Neg", LikeInput<0>},
-    RuleRow{"NextIteration", LikeInput<0>},
-    RuleRow{"NotEqual", BroadcastInputs},
-    RuleRow{"OnesLike", LikeInput<0>},
-    RuleRow{"Pow", BroadcastInputs},
-    RuleRow{"Prod", Reduced},
-    RuleRow{"RandomStandardNormal", StatedByInput<0>},
-    RuleRow{"RandomUniform", StatedByInput<0>},
-    RuleRow{"RealDiv", BroadcastInputs},
-    RuleRow{"Reciprocal", LikeInput<0>},
-    RuleRow{"Relu", LikeInput<0>},
-    RuleRow{"Relu6", LikeInput<0>},
-    RuleRow{"Relu6Grad", LikeInput<0>},
-    RuleRow{"ReluGrad", LikeInput<0>},
-    RuleRow{"Reshape", Reshaped},
-    RuleRow{"Rsqrt", LikeInput<0>},
-    RuleRow{"Select", LikeInput<1>},
-    RuleRow{"SelectV2", LikeInput<1>},
-    RuleRow{"Shape", RankOf},
-    RuleRow{"ShapeN", RankOf},
-    RuleRow{"Sigmoid", LikeInput<0>},
-    RuleRow{"SigmoidGrad", LikeInput<0>},
-    RuleRow{"Sign", LikeInput<0>},
-    RuleRow{"Size", Scalar},
-    RuleRow{"Softmax", LikeInput<0>},
-    RuleRow{"SoftmaxCrossEntropyWithLogits", CrossEntropy},
-    RuleRow{"Softplus", LikeInput<0>},
-    RuleRow{"SparseSoftmaxCrossEntropyWithLogits", CrossEntropy},
-    RuleRow{"Sqrt", LikeInput<0>},
-    RuleRow{"Square", LikeInput<0>},
-    RuleRow{"SquaredDifference", BroadcastInputs},
-    RuleRow{"Sub", BroadcastInputs},
-    RuleRow{"Sum", Reduced},
-    RuleRow{"Switch", LikeInput<0>},
-    RuleRow{"Tanh", LikeInput<0>},
-    RuleRow{"TanhGrad", LikeInput<0>},
-    RuleRow{"Transpose", Permuted},
-    RuleRow{"TruncatedNormal", StatedByInput<0>},
-    RuleRow{"ZerosLike", LikeInput<0>},
+constexpr RuleRow kRules[] = {
+    {"Abs AddN BiasAdd BiasAddV1 Cast CheckNumerics Elu Enter Exit Exp LeakyRelu Log LogSoftmax "
+     "LogicalNot MaxPoolGrad Neg NextIteration OnesLike Reciprocal Relu Relu6 Relu6Grad ReluGrad "
+     "Rsqrt Sigmoid SigmoidGrad Sign Softmax Softplus Sqrt Square Switch Tanh TanhGrad ZerosLike",
+     LikeInput<0>},
+    {"Add AddV2 Div Equal FloorDiv FloorMod Greater GreaterEqual Less LessEqual LogicalAnd "
+     "LogicalOr Maximum Minimum Mul NotEqual Pow RealDiv SquaredDifference Sub",
+     BroadcastInputs},
+    {"AvgPool MaxPool", Pool},
+    {"AvgPoolGrad Conv2DBackpropInput Conv3DBackpropInputV2 DepthwiseConv2dNativeBackpropInput "
+     "Fill RandomStandardNormal RandomUniform TruncatedNormal",
+     StatedByInput<0>},
+    {"BatchMatMul BatchMatMulV2 BatchMatMulV3 MatMul", Product},
+    {"BiasAddGrad", BiasGradient},
+    {"ConcatV2", Joined},
+    {"Conv2D Conv3D DepthwiseConv2dNative", Convolution},
+    {"Conv2DBackpropFilter Conv3DBackpropFilterV2 DepthwiseConv2dNativeBackpropFilter",
+     StatedByInput<1>},
+    {"Gather GatherV2", Gathered},
+    {"IsVariableInitialized L2Loss Size", Scalar},
+    {"LSTMBlockCell", LstmCell},
+    {"Max Mean Min Prod Sum", Reduced},
+    {"Reshape", Reshaped},
+    {"Select SelectV2", LikeInput<1>},
+    {"Shape ShapeN", RankOf},
+    {"SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits", CrossEntropy},
+    {"Transpose", Permuted},
 };
-
-static_assert(std::is_sorted(kRules.begin(), kRules.end(),
-                             [](const RuleRow& a, const RuleRow& b) { return a.op < b.op; }));
 
 constexpr std::array<std::string_view, 12> kBoolOps = {
     "Equal",      "NotEqual",   "Greater",   "GreaterEqual",          "Less",     "LessEqual",
@@ -350,10 +278,8 @@ constexpr std::array<std::string_view, 12> kBoolOps = {
 }  // namespace
 
 Shape InferShape(const Node& node, const Inputs& inputs, size_t output) {
-  const auto row =
-      std::lower_bound(kRules.begin(), kRules.end(), std::string_view(node.op),
-                       [](const RuleRow& r, std::string_view op) { return r.op < op; });
-  if (row != kRules.end() && row->op == node.op) return row->rule(node, inputs, output);
+  static const RowsByWord<RuleRow> kByOp(kRules, &RuleRow::ops);
+  if (const RuleRow* row = kByOp.Find(node.op)) return row->rule(node, inputs, output);
   const Role role = RoleOf(node.op);
   const bool like_first = role == Role::kView || role == Role::kAssign || role == Role::kApply;
   // These change the shape as their constants say, which no rule above reads.
