@@ -12,6 +12,7 @@
 
 #include "aten/failure.h"
 #include "aten/torch_version.h"
+#include "base/words.h"
 
 namespace placewright {
 namespace {
@@ -27,103 +28,34 @@ enum class Policy : uint8_t {
   kRefused      // as torch.autocast does
 };
 
-// By the operator's name without overload.
+struct PolicyRow {
+  std::string_view operators;  // without overload, with spaces between
+  Policy policy;
+};
+
+constexpr PolicyRow kPolicies[] = {
+    {"_convolution convolution conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d "
+     "conv_transpose3d prelu addmm addmv addr matmul einsum mm mv linear linalg_vecdot "
+     "linalg_multi_dot addbmm baddbmm bmm chain_matmul lstm_cell gru_cell rnn_tanh_cell "
+     "rnn_relu_cell _thnn_fused_lstm_cell _thnn_fused_gru_cell scaled_dot_product_attention",
+     Policy::kNarrow},
+    {"acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus "
+     "layer_norm native_layer_norm group_norm frobenius_norm nuclear_norm norm linalg_vector_norm "
+     "linalg_matrix_norm cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss "
+     "nll_loss2d hinge_embedding_loss kl_div l1_loss smooth_l1_loss huber_loss mse_loss "
+     "margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss "
+     "multi_margin_loss binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp",
+     Policy::kWide},
+    {"softmax log_softmax prod cumprod cumsum sum", Policy::kWideResult},
+    {"addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add",
+     Policy::kWidest},
+    {"binary_cross_entropy", Policy::kRefused},
+};
+
 Policy PolicyOf(std::string_view name) {
-  static const std::unordered_map<std::string_view, Policy> kPolicies = [] {
-    std::unordered_map<std::string_view, Policy> table;
-    for (const char* narrow : {"_convolution",
-                               "convolution",
-                               "conv1d",
-                               "conv2d",
-                               "conv3d",
-                               "conv_tbc",
-                               "conv_transpose1d",
-                               "conv_transpose2d",
-                               "conv_transpose3d",
-                               "prelu",
-                               "addmm",
-                               "addmv",
-                               "addr",
-                               "matmul",
-                               "einsum",
-                               "mm",
-                               "mv",
-                               "linear",
-                               "linalg_vecdot",
-                               "linalg_multi_dot",
-                               "addbmm",
-                               "baddbmm",
-                               "bmm",
-                               "chain_matmul",
-                               "lstm_cell",
-                               "gru_cell",
-                               "rnn_tanh_cell",
-                               "rnn_relu_cell",
-                               "_thnn_fused_lstm_cell",
-                               "_thnn_fused_gru_cell",
-                               "scaled_dot_product_attention"}) {
-      table[narrow] = Policy::kNarrow;
-    }
-    for (const char* wide : {"acos",
-                             "asin",
-                             "cosh",
-                             "erfinv",
-                             "exp",
-                             "expm1",
-                             "log",
-                             "log10",
-                             "log2",
-                             "log1p",
-                             "reciprocal",
-                             "rsqrt",
-                             "sinh",
-                             "tan",
-                             "pow",
-                             "softplus",
-                             "layer_norm",
-                             "native_layer_norm",
-                             "group_norm",
-                             "frobenius_norm",
-                             "nuclear_norm",
-                             "norm",
-                             "linalg_vector_norm",
-                             "linalg_matrix_norm",
-                             "cosine_similarity",
-                             "poisson_nll_loss",
-                             "cosine_embedding_loss",
-                             "nll_loss",
-                             "nll_loss2d",
-                             "hinge_embedding_loss",
-                             "kl_div",
-                             "l1_loss",
-                             "smooth_l1_loss",
-                             "huber_loss",
-                             "mse_loss",
-                             "margin_ranking_loss",
-                             "multilabel_margin_loss",
-                             "soft_margin_loss",
-                             "triplet_margin_loss",
-                             "multi_margin_loss",
-                             "binary_cross_entropy_with_logits",
-                             "dist",
-                             "pdist",
-                             "cdist",
-                             "renorm",
-                             "logsumexp"}) {
-      table[wide] = Policy::kWide;
-    }
-    for (const char* result : {"softmax", "log_softmax", "prod", "cumprod", "cumsum", "sum"}) {
-      table[result] = Policy::kWideResult;
-    }
-    for (const char* widest : {"addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "vdot",
-                               "grid_sampler", "index_put", "tensordot", "scatter_add"}) {
-      table[widest] = Policy::kWidest;
-    }
-    table["binary_cross_entropy"] = Policy::kRefused;
-    return table;
-  }();
-  const auto found = kPolicies.find(name);
-  return found == kPolicies.end() ? Policy::kNone : found->second;
+  static const RowsByWord<PolicyRow> kByOperator(kPolicies, &PolicyRow::operators);
+  const PolicyRow* const row = kByOperator.Find(name);
+  return row == nullptr ? Policy::kNone : row->policy;
 }
 
 constexpr auto kKey = c10::DispatchKey::PLACEWRIGHT_AUTOCAST_KEY;
