@@ -57,6 +57,16 @@ StudyMethod Unlearned(std::string label, StudyMethod::Kind kind, std::string alg
 StudyMethod Human() { return Unlearned("human expert", StudyMethod::Kind::kExpert); }
 StudyMethod OneGpu() { return Unlearned("one GPU", StudyMethod::Kind::kOneGpu); }
 
+StudyTable TableOf(std::string name, std::string title, std::vector<StudyModel> models,
+                   std::string cluster = "4xP100-tf") {
+  StudyTable table;
+  table.name = std::move(name);
+  table.title = std::move(title);
+  table.models = std::move(models);
+  table.cluster = std::move(cluster);
+  return table;
+}
+
 // On each of the two models that decide.
 void ClaimOnBoth(StudyTable& table, const std::string& text, size_t less, size_t more,
                  StudyClaim::Measure measure = StudyClaim::Measure::kBest) {
@@ -78,10 +88,8 @@ const std::vector<std::string> kEncoderPlacer = {"encoder=graphsage", "placer=tr
                                                  "learning-rate=0.0003"};
 
 StudyTable Mars1() {
-  StudyTable table;
-  table.name = "mars1";
-  table.title = "Mars, Table 1: placers on representations of the pre-trained encoder";
-  table.models = Models(5);
+  StudyTable table = TableOf(
+      "mars1", "Mars, Table 1: placers on representations of the pre-trained encoder", Models(5));
   table.methods = {
       Learned("seq2seq", "mars", {"segment=0", "representations=frozen"}),
       Learned("Transformer-XL", "mars", {"placer=transformer-xl", "representations=frozen"}),
@@ -102,10 +110,7 @@ StudyTable Mars1() {
 }
 
 StudyTable Mars2() {
-  StudyTable table;
-  table.name = "mars2";
-  table.title = "Mars, Table 2: approaches";
-  table.models = DecisiveModels();
+  StudyTable table = TableOf("mars2", "Mars, Table 2: approaches", DecisiveModels());
   table.methods = {Human(),
                    OneGpu(),
                    Learned("grouper-placer", "hdp", {"parts=256"}),
@@ -129,10 +134,8 @@ StudyTable Mars2() {
 // The paper trains on other workloads until 100 steps bring no improvement, then for 100 steps on
 // this one, and gives direct training as many in all. Here all have the same 600: 500 and 100.
 StudyTable Mars3() {
-  StudyTable table;
-  table.name = "mars3";
-  table.title = "Mars, Table 3: policies trained on similar and on different models";
-  table.models = Models(1);
+  StudyTable table = TableOf(
+      "mars3", "Mars, Table 3: policies trained on similar and on different models", Models(1));
   const auto trained_before = [&](std::string label, const std::vector<std::string>& sources) {
     StudyMethod method = Learned(std::move(label), "mars");
     for (const std::string& source : sources) method.before.push_back({{source, table.cluster}});
@@ -151,10 +154,8 @@ StudyTable Mars3() {
 }
 
 StudyTable Eagle1() {
-  StudyTable table;
-  table.name = "eagle1";
-  table.title = "EAGLE, Table I: groupers of the hierarchical model";
-  table.models = Models(5);
+  StudyTable table =
+      TableOf("eagle1", "EAGLE, Table I: groupers of the hierarchical model", Models(5));
   table.methods = {Learned("feed-forward", "hdp", {"parts=256"}),
                    Learned("METIS", "hdp", {"parts=256", "grouper=metis"}),
                    Learned("fluid communities", "hdp", {"parts=256", "grouper=fluid"})};
@@ -167,10 +168,8 @@ StudyTable Eagle1() {
 // The paper's text trains placers on METIS's groups; its "after" column repeats the figures of the
 // learned grouper (Table I). So both groupers stand here.
 StudyTable Eagle2() {
-  StudyTable table;
-  table.name = "eagle2";
-  table.title = "EAGLE, Table II: placers on METIS's groups, and on learned ones";
-  table.models = Models(5);
+  StudyTable table = TableOf(
+      "eagle2", "EAGLE, Table II: placers on METIS's groups, and on learned ones", Models(5));
   for (const char* grouper : {"metis", "learned"}) {
     const std::string setting = std::string("grouper=") + grouper;
     const std::string suffix = std::string(", ") + grouper;
@@ -195,10 +194,7 @@ StudyTable Eagle2() {
 }
 
 StudyTable Eagle3() {
-  StudyTable table;
-  table.name = "eagle3";
-  table.title = "EAGLE, Table III: training";
-  table.models = Models(5);
+  StudyTable table = TableOf("eagle3", "EAGLE, Table III: training", Models(5));
   table.methods = {Learned("REINFORCE", "eagle", {"training=reinforce"}),
                    Learned("PPO", "eagle", {"training=ppo"}),
                    Learned("PPO + CE", "eagle", {"training=ppo+ce"})};
@@ -209,10 +205,7 @@ StudyTable Eagle3() {
 }
 
 StudyTable Eagle4() {
-  StudyTable table;
-  table.name = "eagle4";
-  table.title = "EAGLE, Table IV: approaches";
-  table.models = DecisiveModels();
+  StudyTable table = TableOf("eagle4", "EAGLE, Table IV: approaches", DecisiveModels());
   table.methods = {Human(),
                    OneGpu(),
                    Learned("Hierarchical Planner", "hdp", {"parts=256"}),
@@ -239,7 +232,7 @@ StudyModel OnP100(std::string label, std::string graph, int gpus, std::string fa
                   bool recurrent = false) {
   StudyModel model;
   model.label = std::move(label);
-  model.graph = std::move(graph) + "@gdp";
+  model.graph = std::move(graph);
   model.cluster = gpus == 8 ? "8xP100" : gpus == 4 ? "4xP100-16GB" : "2xP100-16GB";
   model.seeds = 3;
   model.most_seeds = 6;
@@ -266,18 +259,18 @@ enum GdpModel : size_t {
 
 // Those of Table 1; the last one is not part of the batch.
 std::vector<StudyModel> GdpModels() {
-  return {OnP100("2-layer RNNLM (2)", "rnnlm-2", 2, "RNNLM", true),
-          OnP100("4-layer RNNLM (4)", "rnnlm-4", 4, "RNNLM", true),
-          OnP100("2-layer GNMT (2)", "gnmt-2", 2, "GNMT", true),
-          OnP100("4-layer GNMT (4)", "gnmt-4", 4, "GNMT", true),
-          OnP100("2-layer Transformer-XL (2)", "transformer-xl-2", 2, "Transformer-XL"),
-          OnP100("4-layer Transformer-XL (4)", "transformer-xl-4", 4, "Transformer-XL"),
-          OnP100("8-layer Transformer-XL (8)", "transformer-xl-8", 8, "Transformer-XL"),
-          OnP100("Inception (2)", "inception-v3", 2, "Inception"),
-          OnP100("AmoebaNet (4)", "amoebanet-d", 4, "AmoebaNet"),
-          OnP100("2-stack 18-layer WaveNet (2)", "wavenet-2x18", 2, "WaveNet"),
-          OnP100("4-stack 36-layer WaveNet (4)", "wavenet-4x36", 4, "WaveNet"),
-          OnP100("8-layer GNMT (8)", "gnmt-8", 8, "GNMT", true)};
+  return {OnP100("2-layer RNNLM (2)", "rnnlm-2@gdp", 2, "RNNLM", true),
+          OnP100("4-layer RNNLM (4)", "rnnlm-4@gdp", 4, "RNNLM", true),
+          OnP100("2-layer GNMT (2)", "gnmt-2@gdp", 2, "GNMT", true),
+          OnP100("4-layer GNMT (4)", "gnmt-4@gdp", 4, "GNMT", true),
+          OnP100("2-layer Transformer-XL (2)", "transformer-xl-2@gdp", 2, "Transformer-XL"),
+          OnP100("4-layer Transformer-XL (4)", "transformer-xl-4@gdp", 4, "Transformer-XL"),
+          OnP100("8-layer Transformer-XL (8)", "transformer-xl-8@gdp", 8, "Transformer-XL"),
+          OnP100("Inception (2)", "inception-v3@gdp", 2, "Inception"),
+          OnP100("AmoebaNet (4)", "amoebanet-d@gdp", 4, "AmoebaNet"),
+          OnP100("2-stack 18-layer WaveNet (2)", "wavenet-2x18@gdp", 2, "WaveNet"),
+          OnP100("4-stack 36-layer WaveNet (4)", "wavenet-4x36@gdp", 4, "WaveNet"),
+          OnP100("8-layer GNMT (8)", "gnmt-8@gdp", 8, "GNMT", true)};
 }
 
 std::vector<StudyModel> BatchModels() {
@@ -323,11 +316,8 @@ std::vector<size_t> Numbers(size_t count) {
 }
 
 StudyTable Gdp1() {
-  StudyTable table;
-  table.name = "gdp1";
-  table.title = "GDP, Table 1: GDP-one on P100 of 16 GB, 256 parts of each graph";
-  table.cluster = "";
-  table.models = GdpModels();
+  StudyTable table = TableOf(
+      "gdp1", "GDP, Table 1: GDP-one on P100 of 16 GB, 256 parts of each graph", GdpModels(), "");
   table.methods = {
       Gdp("GDP-one"),
       HumanByRules(),
@@ -370,11 +360,8 @@ StudyTable Gdp1() {
 }
 
 StudyTable Gdp2() {
-  StudyTable table;
-  table.name = "gdp2";
-  table.title = "GDP, Table 2: one policy for eleven graphs, and one for each";
-  table.cluster = "";
-  table.models = BatchModels();
+  StudyTable table = TableOf("gdp2", "GDP, Table 2: one policy for eleven graphs, and one for each",
+                             BatchModels(), "");
   const char* const published[] = {"0%",   "5%", "0%",  "0%",  "7.6%", "3%",
                                    "1.5%", "0%", "-5%", "15%", "3.3%"};
   for (size_t i = 0; i < table.models.size(); ++i) {
@@ -388,10 +375,9 @@ StudyTable Gdp2() {
 
 // What stands beside: the best of related methods.
 StudyTable Gdp5() {
-  StudyTable table;
-  table.name = "gdp5";
-  table.title = "GDP, Table 5: batches, and the best of the human expert, METIS, HDP and GDP-one";
-  table.cluster = "";
+  StudyTable table = TableOf(
+      "gdp5", "GDP, Table 5: batches, and the best of the human expert, METIS, HDP and GDP-one", {},
+      "");
   std::vector<std::vector<StudyGraph>> batches;
   const auto add = [&](std::vector<StudyModel> models, const char* batch,
                        const std::vector<const char*>& published, size_t copies = 1) {
@@ -405,7 +391,7 @@ StudyTable Gdp5() {
     }
   };
   const std::vector<StudyModel> all = GdpModels();
-  const StudyModel rnnlm8 = OnP100("8-layer RNNLM (8)", "rnnlm-8", 8, "RNNLM", true);
+  const StudyModel rnnlm8 = OnP100("8-layer RNNLM (8)", "rnnlm-8@gdp", 8, "RNNLM", true);
   add({all[kInceptionV3], all[kAmoebaNet], all[kRnnlm2], all[kGnmt2], all[kTxl2], all[kWaveNet2]},
       "batch 2", {"0%", "-4.5%", "0%", "0%", "6.5%", "4%"});
   add({all[kRnnlm2], all[kRnnlm4], rnnlm8, all[kGnmt2], all[kGnmt4], all[kGnmt8]}, "batch 3",
@@ -425,11 +411,9 @@ StudyTable Gdp5() {
 }
 
 StudyTable GdpAblation() {
-  StudyTable table;
-  table.name = "gdp-ablation";
-  table.title = "GDP, Fig. 3: GDP-batch without attention, and without superposition";
-  table.cluster = "";
-  table.models = BatchModels();
+  StudyTable table =
+      TableOf("gdp-ablation", "GDP, Fig. 3: GDP-batch without attention, and without superposition",
+              BatchModels(), "");
   const std::vector batch(table.models.size(), GraphsOf(table.models));
   table.methods = {GdpBatch("GDP-batch", batch),
                    GdpBatch("without attention", batch, {"attention=off"}),
@@ -449,11 +433,7 @@ StudyTable GdpAblation() {
 std::vector<StudyModel> ShippedModels() {
   std::vector<StudyModel> models = BatchModels();
   const auto add = [&](const char* graph, std::vector<int> gpus, const char* family) {
-    for (const int count : gpus) {
-      StudyModel model = OnP100("", "", count, family);
-      model.graph = graph;
-      models.push_back(std::move(model));
-    }
+    for (const int count : gpus) models.push_back(OnP100("", graph, count, family));
   };
   add("rnnlm-2@gdp", {4}, "RNNLM");
   add("rnnlm-4@gdp", {8}, "RNNLM");
@@ -480,21 +460,18 @@ constexpr int64_t kShippedTuning =
 // The six graphs of Fig. 2, and four of other families. "Fewer than 50 steps" are gradient steps here:
 // six updates of eight.
 StudyTable GdpHoldout() {
-  StudyTable table;
-  table.name = "gdp-holdout";
-  table.title = "GDP, Figs. 2 and 4: graphs and families that the policy was not trained on";
-  table.cluster = "";
   const std::vector<StudyModel> batch = BatchModels(), shipped = ShippedModels();
-  table.models = {batch[kRnnlm2],      batch[kGnmt2],     batch[kTxl2],
-                  batch[kInceptionV3], batch[kAmoebaNet], batch[kWaveNet2]};
+  StudyTable table = TableOf(
+      "gdp-holdout", "GDP, Figs. 2 and 4: graphs and families that the policy was not trained on",
+      {batch[kRnnlm2], batch[kGnmt2], batch[kTxl2], batch[kInceptionV3], batch[kAmoebaNet],
+       batch[kWaveNet2]},
+      "");
   const std::vector<size_t> of_paper = Numbers(table.models.size());
   for (const auto& [label, graph, family] : {std::tuple{"ResNet-50 (4)", "resnet-50", "ResNet"},
                                              {"VGG-16 (4)", "vgg-16", "VGG"},
                                              {"BERT-Base (4)", "bert-base", "BERT"},
                                              {"GPT-2 (4)", "gpt-2", "GPT-2"}}) {
-    StudyModel model = OnP100(label, "", 4, family);
-    model.graph = graph;
-    table.models.push_back(std::move(model));
+    table.models.push_back(OnP100(label, graph, 4, family));
   }
   enum class Removed { kNothing, kGraph, kFamily };
   const auto before = [&](const std::vector<StudyModel>& all, Removed removed) {

@@ -106,7 +106,7 @@ struct StudyTable {
   std::vector<std::vector<std::optional<double>>> published;
   std::vector<StudyClaim> claims;
   std::optional<StudySpeedUp> speed_up{};
-  std::string cluster = "4xP100-tf";
+  std::string cluster;  // of models that state none
 
   const std::string& ClusterOf(size_t model) const {
     return models[model].cluster.empty() ? cluster : models[model].cluster;
