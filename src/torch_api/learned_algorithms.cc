@@ -119,33 +119,39 @@ std::vector<AgentSetting> UnitSettings() {
   return settings;
 }
 
-void Change(std::vector<AgentSetting>& settings, std::string_view name, std::string value) {
-  for (AgentSetting& setting : settings) {
-    if (setting.name == name) setting.value = std::move(value);
-  }
+AgentSetting& SettingOf(LearnedAlgorithm& algorithm, std::string_view name) {
+  const auto setting = std::find_if(algorithm.settings.begin(), algorithm.settings.end(),
+                                    [&](const AgentSetting& each) { return each.name == name; });
+  PW_CHECK(setting != algorithm.settings.end());
+  return *setting;
 }
 
-// A default of our own, beside the published one (docs/algorithms/learned.md says how it was found).
-void Tune(LearnedAlgorithm& algorithm, std::string_view name, std::string value) {
-  for (AgentSetting& setting : algorithm.settings) {
-    if (setting.name != name) continue;
+// Names of settings and values.
+using Values = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+void Change(LearnedAlgorithm& algorithm, Values values) {
+  for (const auto& [name, value] : values) SettingOf(algorithm, name).value = value;
+}
+
+// Defaults of our own, beside the published ones (docs/algorithms/learned.md says how they were found).
+void Tune(LearnedAlgorithm& algorithm, Values values) {
+  for (const auto& [name, value] : values) {
+    AgentSetting& setting = SettingOf(algorithm, name);
     if (setting.published.empty()) setting.published = setting.value;
-    setting.value = std::move(value);
-    return;
+    setting.value = value;
   }
-  PW_CHECK(false);
 }
 
 // Of all algorithms. Ranks take no notice of how much worse one bad placement is; a few decisions
 // drawn uniformly keep a policy that has settled from drawing the same for ever.
 void TuneForAll(LearnedAlgorithm& algorithm) {
-  Tune(algorithm, "advantages", "ranked");
-  Tune(algorithm, "invalid", "graded");
-  Tune(algorithm, "explore", "2");
-  Tune(algorithm, "clip", "0.5");
-  Tune(algorithm, "restart", "500");
-  Tune(algorithm, "replay", "1");
-  Tune(algorithm, "repeats", "varied");
+  Tune(algorithm, {{"advantages", "ranked"},
+                   {"invalid", "graded"},
+                   {"explore", "2"},
+                   {"clip", "0.5"},
+                   {"restart", "500"},
+                   {"replay", "1"},
+                   {"repeats", "varied"}});
 }
 
 void AddPlacer(LearnedAlgorithm& algorithm, int64_t segment) {
@@ -171,12 +177,12 @@ LearnedAlgorithm Eagle() {
   LearnedAlgorithm eagle{
       "eagle", "feed-forward grouper, bridge and seq2seq placer, PPO (Lan et al., IPDPS 2021)",
       TrainingSettings()};
-  Change(eagle.settings, "update", "10");
-  Change(eagle.settings, "minibatches", "1");
-  Change(eagle.settings, "epochs", "4");
-  Change(eagle.settings, "clip", "0.3");
-  Change(eagle.settings, "entropy", "0.01");
-  Change(eagle.settings, "learning-rate", "0.01");
+  Change(eagle, {{"update", "10"},
+                 {"minibatches", "1"},
+                 {"epochs", "4"},
+                 {"clip", "0.3"},
+                 {"entropy", "0.01"},
+                 {"learning-rate", "0.01"}});
   const auto add = [&](AgentSetting setting) { eagle.settings.push_back(std::move(setting)); };
   add(OfPolicy(Word("grouper", {"learned", "metis", "fluid"}, "what makes the groups")));
   add(Integer("parts", 256, 0, 1024, "groups; 0: 20 for each device, at most 256"));
@@ -193,10 +199,10 @@ LearnedAlgorithm Eagle() {
 LearnedAlgorithm TunedEagle() {
   LearnedAlgorithm eagle = Eagle();
   TuneForAll(eagle);
-  Tune(eagle, "learning-rate", "0.0003");
-  Tune(eagle, "minibatches", "2");
-  Tune(eagle, "grouper-blocks", "4");
-  Tune(eagle, "switches", "16");
+  Tune(eagle, {{"learning-rate", "0.0003"},
+               {"minibatches", "2"},
+               {"grouper-blocks", "4"},
+               {"switches", "16"}});
   return eagle;
 }
 
@@ -207,32 +213,32 @@ LearnedAlgorithm HierarchicalPlanner(const LearnedAlgorithm& eagle) {
   hdp.description =
       "Hierarchical Planner: feed-forward grouper, seq2seq placer, REINFORCE (Mirhoseini et al., "
       "2018)";
-  Change(hdp.settings, "training", "reinforce");
-  Change(hdp.settings, "draw", "1");
-  Change(hdp.settings, "update", "1");
-  Change(hdp.settings, "epochs", "1");
-  Change(hdp.settings, "entropy", "0");
-  Change(hdp.settings, "learning-rate", "0.1");
-  Change(hdp.settings, "baseline-decay", "0.9");
-  Change(hdp.settings, "first-baseline", "-3.1622776601683795");
-  Change(hdp.settings, "logit-noise", "0.5");
-  Change(hdp.settings, "noise-until", "750");
-  Change(hdp.settings, "greedy-from", "500");
-  Change(hdp.settings, "decay-from", "400");
-  Change(hdp.settings, "bridge", "0");
-  Change(hdp.settings, "attention", "after");
-  Change(hdp.settings, "logit-bound", "1");
-  Change(hdp.settings, "parts", "0");
+  Change(hdp, {{"training", "reinforce"},
+               {"draw", "1"},
+               {"update", "1"},
+               {"epochs", "1"},
+               {"entropy", "0"},
+               {"learning-rate", "0.1"},
+               {"baseline-decay", "0.9"},
+               {"first-baseline", "-3.1622776601683795"},
+               {"logit-noise", "0.5"},
+               {"noise-until", "750"},
+               {"greedy-from", "500"},
+               {"decay-from", "400"},
+               {"bridge", "0"},
+               {"attention", "after"},
+               {"logit-bound", "1"},
+               {"parts", "0"}});
   TuneForAll(hdp);
-  Tune(hdp, "learning-rate", "0.001");
-  Tune(hdp, "draw", "10");
-  Tune(hdp, "update", "10");
-  Tune(hdp, "logit-noise", "0");
-  Tune(hdp, "greedy-from", "-1");
-  Tune(hdp, "decay-from", "-1");
-  Tune(hdp, "logit-bound", "0");
-  Tune(hdp, "grouper-blocks", "4");
-  Tune(hdp, "switches", "16");
+  Tune(hdp, {{"learning-rate", "0.001"},
+             {"draw", "10"},
+             {"update", "10"},
+             {"logit-noise", "0"},
+             {"greedy-from", "-1"},
+             {"decay-from", "-1"},
+             {"logit-bound", "0"},
+             {"grouper-blocks", "4"},
+             {"switches", "16"}});
   return hdp;
 }
 
@@ -249,10 +255,7 @@ LearnedAlgorithm Mars() {
   add(Word("representations", {"trained", "frozen"}, "whether rewards train the encoder, too"));
   AddPlacer(mars, 128);
   TuneForAll(mars);
-  Tune(mars, "update", "10");
-  Tune(mars, "minibatches", "2");
-  Tune(mars, "epochs", "2");
-  Tune(mars, "switches", "16");
+  Tune(mars, {{"update", "10"}, {"minibatches", "2"}, {"epochs", "2"}, {"switches", "16"}});
   return mars;
 }
 
@@ -260,18 +263,13 @@ LearnedAlgorithm Post() {
   LearnedAlgorithm post{"post",
                         "table of softmaxes, PPO and cross-entropy minimisation (Gao et al., 2018)",
                         UnitSettings()};
-  Change(post.settings, "training", "ppo+ce");
-  Change(post.settings, "learning-rate", "0.1");
+  Change(post, {{"training", "ppo+ce"}, {"learning-rate", "0.1"}});
   // A row of its table is one unit.
-  for (AgentSetting& setting : post.settings) {
-    if (setting.name == "unit" || setting.name == "parts" || setting.name == "partition" ||
-        setting.name == "order") {
-      setting.structural = true;
-    }
+  for (const std::string_view name : {"unit", "parts", "partition", "order"}) {
+    SettingOf(post, name).structural = true;
   }
   TuneForAll(post);
-  Tune(post, "explore", "1");
-  Tune(post, "elite-interval", "20");
+  Tune(post, {{"explore", "1"}, {"elite-interval", "20"}});
   return post;
 }
 
@@ -321,34 +319,32 @@ LearnedAlgorithm Gdp() {
       "train: moves of local-search from the best constructive plan to the teacher's; 0: all "
       "constructive plans, the better the more"));
   add(Word("optimizer", {"adam", "sgd"}, "what moves the policy"));
-  Change(gdp.settings, "draw", "400");
-  Change(gdp.settings, "update", "400");
-  Change(gdp.settings, "minibatches", "40");
-  Change(gdp.settings, "epochs", "5");
-  Change(gdp.settings, "entropy", "0.05");
-  Change(gdp.settings, "learning-rate", "0.5");
-  Change(gdp.settings, "gradient-norm", "0");
-  Change(gdp.settings, "baseline-decay", "1");
-  Change(gdp.settings, "invalid-steps", "100");
+  Change(gdp, {{"draw", "400"},
+               {"update", "400"},
+               {"minibatches", "40"},
+               {"epochs", "5"},
+               {"entropy", "0.05"},
+               {"learning-rate", "0.5"},
+               {"gradient-norm", "0"},
+               {"baseline-decay", "1"},
+               {"invalid-steps", "100"}});
   TuneForAll(gdp);
-  Change(gdp.settings, "graphs", "together");
-  for (AgentSetting& setting : gdp.settings) {
-    if (setting.name == "optimizer") setting.published = "sgd";
-  }
-  Tune(gdp, "places", "on");
-  Tune(gdp, "costs", "on");
-  Tune(gdp, "devices", "described");
-  Tune(gdp, "plans", "followed");
-  Tune(gdp, "scores", "centred");
-  Tune(gdp, "draws", "shared");
-  Tune(gdp, "draw", "10");
-  Tune(gdp, "update", "10");
-  Tune(gdp, "minibatches", "2");
-  Tune(gdp, "epochs", "4");
-  Tune(gdp, "entropy", "0.001");
-  Tune(gdp, "learning-rate", "0.003");
-  Tune(gdp, "gradient-norm", "1");
-  Tune(gdp, "invalid-steps", "10");
+  Change(gdp, {{"graphs", "together"}});
+  SettingOf(gdp, "optimizer").published = "sgd";
+  Tune(gdp, {{"places", "on"},
+             {"costs", "on"},
+             {"devices", "described"},
+             {"plans", "followed"},
+             {"scores", "centred"},
+             {"draws", "shared"},
+             {"draw", "10"},
+             {"update", "10"},
+             {"minibatches", "2"},
+             {"epochs", "4"},
+             {"entropy", "0.001"},
+             {"learning-rate", "0.003"},
+             {"gradient-norm", "1"},
+             {"invalid-steps", "10"}});
   return gdp;
 }
 
@@ -388,17 +384,12 @@ LearnedAlgorithm Placeto() {
                "itself, up to 2,048 of them, beyond that up to 1,024 parts"),
        Word("partition", {"metis", "fluid"}, "what makes parts: METIS, or fluid communities")},
       false};
-  const auto published = [&](std::string_view name, std::string value) {
-    for (AgentSetting& setting : placeto.settings) {
-      if (setting.name == name) setting.published = value;
-    }
-  };
-  published("simulator", "placeto");
-  published("reward", "slowdown");
-  Tune(placeto, "order", "reversed-topo");
-  Tune(placeto, "entropy", "0.01");
-  Tune(placeto, "memory-penalty", "1");
-  Tune(placeto, "restart", "80");
+  SettingOf(placeto, "simulator").published = "placeto";
+  SettingOf(placeto, "reward").published = "slowdown";
+  Tune(placeto, {{"order", "reversed-topo"},
+                 {"entropy", "0.01"},
+                 {"memory-penalty", "1"},
+                 {"restart", "80"}});
   return placeto;
 }
 
