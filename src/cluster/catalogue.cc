@@ -9,12 +9,47 @@
 namespace placewright {
 namespace {
 
+// Driver, CUDA modules and the handles of cuBLAS and cuDNN, before the first tensor: 100-500 MB by
+// practitioners' reports, up to 723 MiB with all of PyTorch's kernels loaded (discuss.pytorch.org/t/73021);
+// it grows with the number of multiprocessors. An estimate, of AMD's and Intel's after NVIDIA's recent GPUs.
+int64_t ContextMib(std::string_view architecture) {
+  if (architecture == "tpu") return 0;
+  if (architecture == "kepler" || architecture == "pascal") return 300;
+  return architecture == "volta" || architecture.starts_with("turing") ? 400 : 500;
+}
+
+DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class) {
+  constexpr double kTera = 1e12;
+  // An empty kernel costs 3 us of driver time when launches are queued back to back (University of
+  // Virginia, "CUDA kernel overhead": at most 334,000 launches a second), and the dispatch of a
+  // framework comes on top: 5 us per op on every accelerator.
+  constexpr Nanos kLaunch(5'000);
+  const PeakRates& tera = row.tera;
+  DeviceKind kind{
+      std::string(row.name),
+      device_class,
+      std::string(row.architecture),
+      {tera.f64 * kTera, tera.f32 * kTera, tera.f16 * kTera, tera.bf16 * kTera, tera.i8 * kTera},
+      BytesPerSecond(static_cast<int64_t>(row.gb_per_second * 1e9)),
+      Bytes(row.gib << 30),
+      kLaunch,
+      Bytes(ContextMib(row.architecture) << 20),
+      std::string(row.source)};
+  kind.p2p = row.p2p;
+  return kind;
+}
+
 std::vector<DeviceKind> MakeCatalogue() {
   std::vector<DeviceKind> kinds;
-  for (std::vector<DeviceKind> part :
-       {NvidiaKinds(), GeForceKinds(), AmdKinds(), IntelKinds(), TpuKinds(), CpuKinds()}) {
-    for (DeviceKind& kind : part) kinds.push_back(std::move(kind));
+  for (const auto& rows : {NvidiaRows(), GeForceRows(), AmdRows(), IntelRows()}) {
+    for (const AcceleratorRow& row : rows) {
+      kinds.push_back(AcceleratorKind(row, DeviceClass::kGpu));
+    }
   }
+  for (const AcceleratorRow& row : TpuRows()) {
+    kinds.push_back(AcceleratorKind(row, DeviceClass::kOther));
+  }
+  for (DeviceKind& kind : CpuKinds()) kinds.push_back(std::move(kind));
   return kinds;
 }
 
@@ -102,27 +137,6 @@ const Alias* FindAlias(std::string_view normalized) {
 }
 
 }  // namespace
-
-DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class) {
-  constexpr double kTera = 1e12;
-  // An empty kernel costs 3 us of driver time when launches are queued back to back (University of
-  // Virginia, "CUDA kernel overhead": at most 334,000 launches a second), and the dispatch of a
-  // framework comes on top: 5 us per op on every accelerator.
-  constexpr Nanos kLaunch(5'000);
-  const PeakRates& tera = row.tera;
-  DeviceKind kind{
-      std::string(row.name),
-      device_class,
-      std::string(row.architecture),
-      {tera.f64 * kTera, tera.f32 * kTera, tera.f16 * kTera, tera.bf16 * kTera, tera.i8 * kTera},
-      BytesPerSecond(static_cast<int64_t>(row.gb_per_second * 1e9)),
-      Bytes(row.gib << 30),
-      kLaunch,
-      Bytes(row.context_mib << 20),
-      std::string(row.source)};
-  kind.p2p = row.p2p;
-  return kind;
-}
 
 std::span<const DeviceKind> Catalogue() {
   static const std::vector<DeviceKind> kinds = MakeCatalogue();

@@ -106,10 +106,6 @@ constexpr std::array kGeForceRows = {
                "10496 cores"},
 };
 
-// Driver, CUDA modules and library handles, as of NVIDIA's other GPUs of these years (nvidia.cc).
-constexpr int64_t kGeForceContext = 500;  // MiB
-constexpr int64_t kTuringContext = 400, kPascalContext = 300;
-
 // GTX 10: double 1/32 of float, half 1/64, 8-bit dot products four times. RTX 20: double 1/32, 16-bit
 // products with float accumulation four times, 8-bit 16 times (NVIDIA Turing GPU architecture white
 // paper WP-09183-001, appendix B).
@@ -134,30 +130,27 @@ constexpr std::array kTuringRows = {
                "NVIDIA GeForce RTX 2080 SUPER specification: 3072 cores at 1815 MHz"},
 };
 
-DeviceKind GeForceKind(const GeForceRow& row, const PeakRates& tera, int64_t context, bool p2p) {
-  return AcceleratorKind(
-      {row.name, row.architecture, tera, row.gb_per_second, row.gib, context, row.source, p2p},
-      DeviceClass::kGpu);
+AcceleratorRow RowOf(const GeForceRow& row, const PeakRates& tera, bool p2p) {
+  return {row.name, row.architecture, tera, row.gb_per_second, row.gib, row.source, p2p};
 }
 
 }  // namespace
 
-std::vector<DeviceKind> GeForceKinds() {
-  std::vector<DeviceKind> kinds;
+std::vector<AcceleratorRow> GeForceRows() {
+  std::vector<AcceleratorRow> rows;
   for (const GeForceRow& row : kPascalRows) {
     const double t = row.float_tera;
-    kinds.push_back(GeForceKind(row, {t / 32, t, t / 64, 0, 4 * t}, kPascalContext, true));
+    rows.push_back(RowOf(row, {t / 32, t, t / 64, 0, 4 * t}, true));
   }
   for (const GeForceRow& row : kTuringRows) {
     const double t = row.float_tera;
-    kinds.push_back(GeForceKind(row, {t / 32, t, 4 * t, 0, 16 * t}, kTuringContext, kNoPeerToPeer));
+    rows.push_back(RowOf(row, {t / 32, t, 4 * t, 0, 16 * t}, kNoPeerToPeer));
   }
   for (const GeForceRow& row : kGeForceRows) {
     const double t = row.float_tera;
-    kinds.push_back(
-        GeForceKind(row, {t / 64, t, 2 * t, 2 * t, 8 * t}, kGeForceContext, kNoPeerToPeer));
+    rows.push_back(RowOf(row, {t / 64, t, 2 * t, 2 * t, 8 * t}, kNoPeerToPeer));
   }
-  return kinds;
+  return rows;
 }
 
 }  // namespace placewright

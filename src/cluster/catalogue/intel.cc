@@ -5,8 +5,6 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kArcContext = 500;  // MiB; an estimate after NVIDIA's recent GPUs
-
 // 16-bit and 8-bit products are those of the matrix engines (XMX): in Alchemist 8 and 16 times float;
 // Intel states Battlemage's 8-bit rate, 16 bits have half of it. Alchemist has no double; Battlemage's
 // is an eighth.
@@ -16,7 +14,6 @@ constexpr std::array kIntelRows = {
                    {0, 17.2, 137.6, 137.6, 275},
                    512,
                    8,
-                   kArcContext,
                    "Intel ARK, Arc A750: 28 Xe cores at 2.4 GHz, 256 bits at 16 Gb/s",
                    kNoPeerToPeer},
     AcceleratorRow{"Arc-A770",
@@ -24,7 +21,6 @@ constexpr std::array kIntelRows = {
                    {0, 19.7, 157.3, 157.3, 314.6},
                    560,
                    16,
-                   kArcContext,
                    "Intel ARK, Arc A770 16 GB: 32 Xe cores at 2.4 GHz, 256 bits at 17.5 Gb/s",
                    kNoPeerToPeer},
     AcceleratorRow{"Arc-B570",
@@ -32,7 +28,6 @@ constexpr std::array kIntelRows = {
                    {1.44, 11.5, 101.5, 101.5, 203},
                    380,
                    10,
-                   kArcContext,
                    "Intel ARK, Arc B570: 18 Xe cores at 2.5 GHz, 203 TOPS, 160 bits at 19 Gb/s",
                    kNoPeerToPeer},
     AcceleratorRow{"Arc-B580",
@@ -40,7 +35,6 @@ constexpr std::array kIntelRows = {
                    {1.71, 13.7, 116.5, 116.5, 233},
                    456,
                    12,
-                   kArcContext,
                    "Intel ARK, Arc B580: 20 Xe cores at 2.67 GHz, 233 TOPS, 192 bits at 19 Gb/s",
                    kNoPeerToPeer},
     AcceleratorRow{"Arc-Pro-B60",
@@ -48,19 +42,12 @@ constexpr std::array kIntelRows = {
                    {1.54, 12.3, 98.5, 98.5, 197},
                    456,
                    24,
-                   kArcContext,
                    "Intel ARK, Arc Pro B60: 20 Xe cores at 2.4 GHz, 197 TOPS, 192 bits at 19 Gb/s",
                    kNoPeerToPeer},
 };
 
 }  // namespace
 
-std::vector<DeviceKind> IntelKinds() {
-  std::vector<DeviceKind> kinds;
-  for (const AcceleratorRow& row : kIntelRows) {
-    kinds.push_back(AcceleratorKind(row, DeviceClass::kGpu));
-  }
-  return kinds;
-}
+std::vector<AcceleratorRow> IntelRows() { return {kIntelRows.begin(), kIntelRows.end()}; }
 
 }  // namespace placewright

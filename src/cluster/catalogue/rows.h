@@ -26,18 +26,16 @@ struct AcceleratorRow {
   PeakRates tera;        // in 10^12 operations per second
   double gb_per_second;  // of its memory, in 10^9 bytes
   int64_t gib;           // of memory; data sheets write GB
-  int64_t context_mib;   // of runtime context
   std::string_view source;
   bool p2p = true;  // over PCIe (DeviceKind::p2p)
 };
-DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class);
 
-std::vector<DeviceKind> NvidiaKinds();
-std::vector<DeviceKind>
-GeForceKinds();  // GTX 10, RTX 20 to 50, TITAN; what nvidia.cc lacks of them
-std::vector<DeviceKind> AmdKinds();
-std::vector<DeviceKind> IntelKinds();
-std::vector<DeviceKind> TpuKinds();
+std::vector<AcceleratorRow> NvidiaRows();
+std::vector<AcceleratorRow>
+GeForceRows();  // GTX 10, RTX 20 to 50, TITAN; what nvidia.cc lacks of them
+std::vector<AcceleratorRow> AmdRows();
+std::vector<AcceleratorRow> IntelRows();
+std::vector<AcceleratorRow> TpuRows();
 std::vector<DeviceKind> CpuKinds();
 
 }  // namespace placewright

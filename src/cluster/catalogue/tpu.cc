@@ -17,7 +17,6 @@ constexpr std::array kTpuRows = {
                    {0, 10.25, 10.25, 61.5, 61.5},
                    450,
                    16,
-                   0,
                    "cloud.google.com/tpu/docs/v3; one TensorCore of the chip's two; f32 estimated"},
     // The two cores of a v4 chip are one device.
     AcceleratorRow{"TPU-v4",
@@ -25,18 +24,11 @@ constexpr std::array kTpuRows = {
                    {0, 45.8, 45.8, 275, 275},
                    1200,
                    32,
-                   0,
                    "cloud.google.com/tpu/docs/v4; f32 estimated"},
 };
 
 }  // namespace
 
-std::vector<DeviceKind> TpuKinds() {
-  std::vector<DeviceKind> kinds;
-  for (const AcceleratorRow& row : kTpuRows) {
-    kinds.push_back(AcceleratorKind(row, DeviceClass::kOther));
-  }
-  return kinds;
-}
+std::vector<AcceleratorRow> TpuRows() { return {kTpuRows.begin(), kTpuRows.end()}; }
 
 }  // namespace placewright
