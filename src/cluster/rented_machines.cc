@@ -7,37 +7,10 @@
 #include <charconv>
 #include <vector>
 
-#include "base/check.h"
+#include "cluster/catalogue/rows.h"
 
 namespace placewright {
 namespace {
-
-// Processors that are not sold otherwise are of the catalogue, too; how many cores a socket has is
-// needed here for machines that have some of them.
-struct CloudCpu {
-  std::string_view name;
-  int32_t cores;  // of a socket
-};
-constexpr std::array kRentedCpus = {
-    CloudCpu{"Xeon-Platinum-8259CL", 24},
-    CloudCpu{"Xeon-Platinum-8275CL", 24},
-    CloudCpu{"Xeon-Platinum-8273CL", 28},
-    CloudCpu{"Xeon-Platinum-8488C", 48},
-    CloudCpu{"Xeon-Platinum-8481C", 56},
-    CloudCpu{"Xeon-Platinum-8480C", 56},
-    CloudCpu{"Xeon-Platinum-8559C", 48},
-    CloudCpu{"Xeon-Platinum-8480+", 56},
-    CloudCpu{"Xeon-Platinum-8570", 56},
-    CloudCpu{"EPYC-7R32", 48},
-    CloudCpu{"EPYC-7R13", 48},
-    CloudCpu{"EPYC-7V12", 48},
-    CloudCpu{"EPYC-7V13", 48},
-    CloudCpu{"EPYC-9V84", 80},
-    CloudCpu{"EPYC-7742", 64},
-    CloudCpu{"EPYC-7763", 64},
-    CloudCpu{"EPYC-9654", 96},
-    CloudCpu{"Xeon-Gold-6148", 20},
-};
 
 struct RentedRow {
   std::string_view name, gpu;
@@ -174,14 +147,6 @@ constexpr std::array kRentedRows = {
     RentedRow{"NC80adis_H100_v5", "H100-NVL", 2, "EPYC-9V84", 80, 640, 1, 80'000, kAzure},
 };
 
-int32_t CoresOf(std::string_view cpu) {
-  for (const CloudCpu& known : kRentedCpus) {
-    if (known.name == cpu) return known.cores;
-  }
-  PW_CHECK(false);
-  return 1;
-}
-
 // `cores` of a socket's, with their share of its arithmetic and of its memory's bandwidth.
 DeviceKind SomeCoresOf(const DeviceKind& cpu, int32_t cores, int32_t all) {
   if (cores >= all) return cpu;
@@ -199,7 +164,7 @@ DeviceKind SomeCoresOf(const DeviceKind& cpu, int32_t cores, int32_t all) {
 RentedMachine RentedMachineOf(const RentedRow& row) {
   RentedMachine machine;
   HostSpec& host = machine.host;
-  const int32_t all = CoresOf(row.cpu);
+  const int32_t all = CoresOfCpu(row.cpu);
   // Azure's machines with GPUs have a core for each vCPU.
   const int32_t threads = row.maker == kAzure ? 1 : 2;
   const int32_t cores = row.vcpus > 0 ? row.vcpus / threads : (row.gpus > 4 ? 2 : 1) * all;

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "cluster/catalogue/rows.h"
 #include "cluster/cpu_peaks.h"
 
@@ -177,6 +179,13 @@ std::vector<DeviceKind> CpuKinds() {
                                 std::string(row.source)));
   }
   return kinds;
+}
+
+int32_t CoresOfCpu(std::string_view name) {
+  const auto row = std::find_if(kCpuRows.begin(), kCpuRows.end(),
+                                [&](const CpuRow& each) { return each.name == name; });
+  PW_CHECK(row != kCpuRows.end());
+  return row->cores;
 }
 
 }  // namespace placewright

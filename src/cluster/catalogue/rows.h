@@ -37,6 +37,7 @@ std::vector<AcceleratorRow> AmdRows();
 std::vector<AcceleratorRow> IntelRows();
 std::vector<AcceleratorRow> TpuRows();
 std::vector<DeviceKind> CpuKinds();
+int32_t CoresOfCpu(std::string_view name);  // of a socket; of the catalogue's name
 
 }  // namespace placewright
 
