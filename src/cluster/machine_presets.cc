@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 
@@ -12,107 +13,83 @@ namespace {
 constexpr int64_t kBytesOfGiB = int64_t{1} << 30;
 constexpr int64_t kBytesOfMbps = 125'000;  // one Mb/s in bytes per second
 
-HostSpec MachineHost(std::string_view gpu, int32_t gpus, Interconnect interconnect,
-                     std::string_view cpu, int64_t memory_gib, int32_t nics, int32_t sockets = 2) {
+constexpr std::string_view kEdr = "Mellanox EDR InfiniBand, 100 Gb/s, nominal";
+constexpr std::string_view kTwoHdr = "two adapters of 200 Gb/s HDR InfiniBand, nominal";
+
+struct MachineRow {
+  std::string_view name, description, gpu;
+  int32_t gpus;
+  Interconnect interconnect;
+  std::string_view cpu;
+  int32_t sockets;
+  int64_t memory_gib;
+  int32_t nics;
+  int64_t nic_mbps;          // of each NIC, Mb/s
+  std::string_view network;  // source of that figure
+};
+constexpr std::array kMachines = {
+    // NVIDIA DGX-1 user guide (DU-08033-001): four EDR adapters, each on a PCIe switch with two GPUs.
+    MachineRow{"dgx-1", "NVIDIA DGX-1: 8 V100 16 GiB on an NVLink cube mesh, 4 x 100 Gb/s",
+               "V100-16GB", 8, Interconnect::kNvlink, "Xeon-E5-2698v4", 2, 512, 4, 100'000, kEdr},
+    MachineRow{"dgx-1-32gb", "the same with V100 of 32 GiB", "V100-32GB", 8, Interconnect::kNvlink,
+               "Xeon-E5-2698v4", 2, 512, 4, 100'000, kEdr},
+    MachineRow{"dgx-1-p100", "NVIDIA DGX-1 with 8 P100 16 GiB on NVLink, 4 x 100 Gb/s",
+               "P100-SXM2-16GB", 8, Interconnect::kNvlink, "Xeon-E5-2698v4", 2, 512, 4, 100'000,
+               kEdr},
+    // NVIDIA DGX-2 data sheet: eight 100 Gb/s adapters, 1.5 TB.
+    MachineRow{"dgx-2", "NVIDIA DGX-2: 16 V100 32 GiB on NVSwitch, 8 x 100 Gb/s, 1.5 TiB",
+               "V100-32GB", 16, Interconnect::kNvswitch, "Xeon-Platinum-8168", 2, 1536, 8, 100'000,
+               kEdr},
+    // NVIDIA DGX A100 data sheet: eight 200 Gb/s adapters beside the GPUs, two on a PCIe switch, which
+    // are one of 400 Gb/s here.
+    MachineRow{"dgx-a100", "NVIDIA DGX A100: 8 A100 40 GiB on NVSwitch, 2 EPYC 7742, 1 TiB",
+               "A100-40GB", 8, Interconnect::kNvswitch, "EPYC-7742", 2, 1024, 4, 400'000, kTwoHdr},
+    MachineRow{"dgx-a100-80gb", "the same with A100 of 80 GiB and 2 TiB", "A100-80GB", 8,
+               Interconnect::kNvswitch, "EPYC-7742", 2, 2048, 4, 400'000, kTwoHdr},
+    // Amazon EC2: "Accelerated computing instances" states GPUs, memory and network.
+    MachineRow{"p2.8xlarge", "Amazon EC2: 8 GPUs of K80 boards on PCIe 3, 10 Gb/s", "K80", 8,
+               Interconnect::kPcie3, "Xeon-E5-2686v4", 1, 488, 1, 10'000,
+               "Amazon EC2 p2.8xlarge: 10 Gigabit, nominal"},
+    MachineRow{"p3.16xlarge", "Amazon EC2: 8 V100 16 GiB on an NVLink cube mesh, 25 Gb/s",
+               "V100-16GB", 8, Interconnect::kNvlink, "Xeon-E5-2686v4", 2, 488, 1, 25'000,
+               "Amazon EC2 p3.16xlarge: 25 Gigabit, nominal"},
+    // `nvidia-smi topo` of its report shows the cube mesh and one adapter, on a switch of the first
+    // socket.
+    MachineRow{"dlperf", "DLPerf: 8 V100 16 GiB on an NVLink cube mesh, one 100 Gb/s adapter",
+               "V100-16GB", 8, Interconnect::kNvlink, "Xeon-Gold-5118", 2, 384, 1, 100'000, kEdr},
+    // The paper names four Pascal GPUs and RoCE of 25 Gb/s; the rest is assumed.
+    MachineRow{"horovod", "Horovod's benchmark: 4 P100 16 GiB (PCIe 3 assumed), 25 Gb/s",
+               "P100-16GB", 4, Interconnect::kPcie3, "Xeon-E5-2650v4", 2, 128, 1, 25'000,
+               "Horovod (arXiv:1802.05799): RoCE, 25 Gb/s, nominal"},
+};
+
+HostSpec HostOf(const MachineRow& machine) {
   HostSpec host;
-  host.cpu = *FindKind(cpu);
-  host.sockets = sockets;
-  host.memory = Bytes(memory_gib * kBytesOfGiB);
-  host.gpus = {GpuSlot{*FindKind(gpu), gpus, Bytes(), std::nullopt}};
-  host.interconnect = interconnect;
-  host.nics = nics;
+  host.cpu = *FindKind(machine.cpu);
+  host.sockets = machine.sockets;
+  host.memory = Bytes(machine.memory_gib * kBytesOfGiB);
+  host.gpus = {GpuSlot{*FindKind(machine.gpu), machine.gpus, Bytes(), std::nullopt}};
+  host.interconnect = machine.interconnect;
+  host.nics = machine.nics;
   return host;
 }
 
-// NVIDIA DGX-1 user guide (DU-08033-001): four EDR adapters, each on a PCIe switch with two GPUs.
-HostSpec Dgx1() {
-  return MachineHost("V100-16GB", 8, Interconnect::kNvlink, "Xeon-E5-2698v4", 512, 4);
-}
-HostSpec Dgx1Of32() {
-  return MachineHost("V100-32GB", 8, Interconnect::kNvlink, "Xeon-E5-2698v4", 512, 4);
-}
-HostSpec Dgx1OfP100() {
-  return MachineHost("P100-SXM2-16GB", 8, Interconnect::kNvlink, "Xeon-E5-2698v4", 512, 4);
-}
-// NVIDIA DGX-2 data sheet: eight 100 Gb/s adapters, 1.5 TB.
-HostSpec Dgx2() {
-  return MachineHost("V100-32GB", 16, Interconnect::kNvswitch, "Xeon-Platinum-8168", 1536, 8);
-}
-// NVIDIA DGX A100 data sheet: eight 200 Gb/s adapters beside the GPUs, two on a PCIe switch, which
-// are one of 400 Gb/s here.
-HostSpec DgxA100() {
-  return MachineHost("A100-40GB", 8, Interconnect::kNvswitch, "EPYC-7742", 1024, 4);
-}
-HostSpec DgxA100Of80() {
-  return MachineHost("A100-80GB", 8, Interconnect::kNvswitch, "EPYC-7742", 2048, 4);
-}
-// Amazon EC2: "Accelerated computing instances" states GPUs, memory and network.
-HostSpec P2() { return MachineHost("K80", 8, Interconnect::kPcie3, "Xeon-E5-2686v4", 488, 1, 1); }
-HostSpec P3() {
-  return MachineHost("V100-16GB", 8, Interconnect::kNvlink, "Xeon-E5-2686v4", 488, 1);
-}
-// `nvidia-smi topo` of its report shows the cube mesh and one adapter, on a switch of the first
-// socket.
-HostSpec Dlperf() {
-  return MachineHost("V100-16GB", 8, Interconnect::kNvlink, "Xeon-Gold-5118", 384, 1);
-}
-// The paper names four Pascal GPUs and RoCE of 25 Gb/s; the rest is assumed.
-HostSpec HorovodServer() {
-  return MachineHost("P100-16GB", 4, Interconnect::kPcie3, "Xeon-E5-2650v4", 128, 1);
-}
-
-constexpr std::string_view kEdr = "Mellanox EDR InfiniBand, 100 Gb/s, nominal";
-
-constexpr std::array kMachines = {
-    MachinePreset{{"dgx-1", "NVIDIA DGX-1: 8 V100 16 GiB on an NVLink cube mesh, 4 x 100 Gb/s"},
-                  Dgx1,
-                  100'000,
-                  kEdr},
-    MachinePreset{{"dgx-1-32gb", "the same with V100 of 32 GiB"}, Dgx1Of32, 100'000, kEdr},
-    MachinePreset{{"dgx-1-p100", "NVIDIA DGX-1 with 8 P100 16 GiB on NVLink, 4 x 100 Gb/s"},
-                  Dgx1OfP100,
-                  100'000,
-                  kEdr},
-    MachinePreset{{"dgx-2", "NVIDIA DGX-2: 16 V100 32 GiB on NVSwitch, 8 x 100 Gb/s, 1.5 TiB"},
-                  Dgx2,
-                  100'000,
-                  kEdr},
-    MachinePreset{{"dgx-a100", "NVIDIA DGX A100: 8 A100 40 GiB on NVSwitch, 2 EPYC 7742, 1 TiB"},
-                  DgxA100,
-                  400'000,
-                  "two adapters of 200 Gb/s HDR InfiniBand, nominal"},
-    MachinePreset{{"dgx-a100-80gb", "the same with A100 of 80 GiB and 2 TiB"},
-                  DgxA100Of80,
-                  400'000,
-                  "two adapters of 200 Gb/s HDR InfiniBand, nominal"},
-    MachinePreset{{"p2.8xlarge", "Amazon EC2: 8 GPUs of K80 boards on PCIe 3, 10 Gb/s"},
-                  P2,
-                  10'000,
-                  "Amazon EC2 p2.8xlarge: 10 Gigabit, nominal"},
-    MachinePreset{{"p3.16xlarge", "Amazon EC2: 8 V100 16 GiB on an NVLink cube mesh, 25 Gb/s"},
-                  P3,
-                  25'000,
-                  "Amazon EC2 p3.16xlarge: 25 Gigabit, nominal"},
-    MachinePreset{{"dlperf", "DLPerf: 8 V100 16 GiB on an NVLink cube mesh, one 100 Gb/s adapter"},
-                  Dlperf,
-                  100'000,
-                  kEdr},
-    MachinePreset{{"horovod", "Horovod's benchmark: 4 P100 16 GiB (PCIe 3 assumed), 25 Gb/s"},
-                  HorovodServer,
-                  25'000,
-                  "Horovod (arXiv:1802.05799): RoCE, 25 Gb/s, nominal"},
-};
-
 }  // namespace
 
-std::span<const MachinePreset> MachinePresets() { return kMachines; }
+std::vector<Preset> MachinePresets() {
+  std::vector<Preset> presets;
+  for (const MachineRow& machine : kMachines) {
+    presets.push_back({machine.name, machine.description});
+  }
+  return presets;
+}
 
 namespace {
 
 NamedMachines FindMachine(std::string_view name) {
-  for (const MachinePreset& machine : kMachines) {
-    if (machine.preset.name != name) continue;
-    return {{machine.host(), machine.nic_mbps, std::string(machine.network), ""}, 1, false};
+  for (const MachineRow& machine : kMachines) {
+    if (machine.name != name) continue;
+    return {{HostOf(machine), machine.nic_mbps, std::string(machine.network), ""}, 1, false};
   }
   std::optional<RentedMachine> rented = FindRentedMachine(name);
   if (!rented && !IsWholeCluster(name)) rented = UsualMachine(name);

@@ -4,8 +4,8 @@
 #define PLACEWRIGHT_CLUSTER_MACHINE_PRESETS_H_
 
 #include <cstdint>
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "cluster/catalogue.h"
@@ -14,13 +14,7 @@
 
 namespace placewright {
 
-struct MachinePreset {
-  Preset preset;
-  HostSpec (*host)();        // host 0
-  int64_t nic_mbps = 0;      // of each NIC, Mb/s
-  std::string_view network;  // source of that figure
-};
-std::span<const MachinePreset> MachinePresets();
+std::vector<Preset> MachinePresets();
 
 inline constexpr int32_t kMaxMachines = 128;
 // "dgx-1", "p5.48xlarge" or "8xL40S", and 1 to kMaxMachines of them: "4x dgx-1", "4x8xL40S"; a count

@@ -129,7 +129,7 @@ constexpr std::array kEntries = {
 std::vector<Preset> AllPresets() {
   std::vector<Preset> presets;
   for (const Entry& entry : kEntries) presets.push_back(entry.preset);
-  for (const MachinePreset& machine : MachinePresets()) presets.push_back(machine.preset);
+  for (const Preset& machine : MachinePresets()) presets.push_back(machine);
   for (const Preset& machine : RentedMachines()) presets.push_back(machine);
   return presets;
 }
@@ -158,8 +158,8 @@ Result<ClusterBuilder> DescribePreset(std::string_view name) {
   for (const Entry& entry : kEntries) {
     all += (all.empty() ? "" : ", ") + std::string(entry.preset.name);
   }
-  for (const MachinePreset& machine : MachinePresets()) {
-    all += ", " + std::string(machine.preset.name);
+  for (const Preset& machine : MachinePresets()) {
+    all += ", " + std::string(machine.name);
   }
   return MakeError(
       ErrorCode::kUnknownName,
