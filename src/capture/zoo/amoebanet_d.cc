@@ -260,9 +260,7 @@ std::vector<ZooEntry> AmoebaNetDModels() {
                  // GDP says no more of its size; GPipe's smallest model stands for it.
                  {{"gdp", "GDP appendix 6.3.2: batch 64", {}, "8xP100", 9430}}};
   entry.facts.parameters[3].min = 16;
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<AmoebaNetD>(settings);
-  };
+  entry.build = Build<AmoebaNetD>;
   return {entry};
 }
 

@@ -226,9 +226,7 @@ ZooEntry MakeEntry(const Variant& variant) {
        WholeParameter("positions", 512, 1 << 20, "longest text"),
        ShareParameter("dropout", 0.1, "share of activations that dropout zeroes")},
       variant.presets};
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<Bert>(settings);
-  };
+  entry.build = Build<Bert>;
   return entry;
 }
 

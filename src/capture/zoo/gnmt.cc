@@ -219,9 +219,7 @@ ZooEntry MakeEntry(int64_t layers) {
        ShareParameter("dropout", 0.2, "share of activations that dropout zeroes")},
       Presets(layers)};
   entry.facts.parameters[3].min = 2;  // the one in both directions gives two widths
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<Gnmt>(settings);
-  };
+  entry.build = Build<Gnmt>;
   return entry;
 }
 

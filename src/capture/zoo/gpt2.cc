@@ -189,9 +189,7 @@ std::vector<ZooEntry> Gpt2Models() {
                   ShareParameter("dropout", 0.1, "share of activations that dropout zeroes")},
                  {}};
   entry.facts.parameters[1].min = 2;
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<Gpt2>(settings);
-  };
+  entry.build = Build<Gpt2>;
   return {entry};
 }
 

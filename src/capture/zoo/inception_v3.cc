@@ -270,9 +270,7 @@ std::vector<ZooEntry> InceptionV3Models() {
         "tag-testbed",
         5312}}};
   entry.facts.parameters[1].min = 75;
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<InceptionV3>(settings);
-  };
+  entry.build = Build<InceptionV3>;
   return {entry};
 }
 

@@ -280,9 +280,7 @@ ZooEntry MakeEntry(const Published& of) {
        WholeParameter("chosen", of.chosen, 1 << 14, "experts that a token goes to"),
        {"capacity", "room of an expert over its fair share of tokens", 1.25, 0.01, 1024, false}},
       {}};
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<Decoder>(settings);
-  };
+  entry.build = Build<Decoder>;
   return entry;
 }
 

@@ -57,9 +57,7 @@ std::vector<ZooEntry> MlpModels() {
                   WholeParameter("classes", 10, 1 << 20, "number of classes"),
                   ShareParameter("dropout", 0.2, "share of activations that dropout zeroes")},
                  {}};
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<Mlp>(settings);
-  };
+  entry.build = Build<Mlp>;
   return {entry};
 }
 

@@ -67,6 +67,11 @@ struct ZooEntry {
   std::shared_ptr<Model> (*build)(const Settings& settings) = nullptr;
 };
 
+template <class M>
+std::shared_ptr<Model> Build(const Settings& settings) {
+  return std::make_shared<M>(settings);
+}
+
 // An integer from 1 on, a share in [0, 1), and a choice (0 or 1) as parameters of a model.
 ZooParameter WholeParameter(std::string name, int64_t value, int64_t max, std::string meaning);
 ZooParameter ShareParameter(std::string name, double value, std::string meaning);

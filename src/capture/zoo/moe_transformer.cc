@@ -155,9 +155,7 @@ std::vector<ZooEntry> MoeTransformerModels() {
        ShareParameter("balance", 0.01, "weight of the routers' balance in the loss"),
        ShareParameter("dropout", 0.1, "share of activations that dropout zeroes")},
       {{"switch", "Fedus et al. 2021 sec. 2.1: one expert a token", {{"chosen", 1}}}}};
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<MoeTransformer>(settings);
-  };
+  entry.build = Build<MoeTransformer>;
   return {entry};
 }
 

@@ -87,9 +87,7 @@ ZooEntry MakeEntry(int64_t layers) {
                                     {"tied", 1},
                                     {"dropout", 0.5}}});
   }
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<Rnnlm>(settings);
-  };
+  entry.build = Build<Rnnlm>;
   return entry;
 }
 

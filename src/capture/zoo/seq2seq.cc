@@ -116,9 +116,7 @@ std::vector<ZooEntry> Seq2SeqModels() {
          {"target_vocabulary", 36549},
          {"dropout", 0.2}},
         "4xP100"}}};
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<Seq2Seq>(settings);
-  };
+  entry.build = Build<Seq2Seq>;
   return {entry};
 }
 

@@ -176,9 +176,7 @@ std::vector<ZooEntry> TransformerModels() {
         "tag-testbed",
         16859},
        {"mars", "Mars sec. 4.3 names no sizes: the defaults", {}, "4xP100"}}};
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<Transformer>(settings);
-  };
+  entry.build = Build<Transformer>;
   return {entry};
 }
 

@@ -236,9 +236,7 @@ ZooEntry MakeEntry(int64_t layers) {
        ShareParameter("dropout", 0.1, "share of activations that dropout zeroes"),
        ShareParameter("attention_dropout", 0, "the same of the attention's shares")},
       Presets(layers)};
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<TransformerXl>(settings);
-  };
+  entry.build = Build<TransformerXl>;
   return entry;
 }
 

@@ -270,9 +270,7 @@ ZooEntry MakeEntry(const PublishedImages& of) {
        WholeParameter("inner", 4 * of.hidden, 1 << 22, "width between the two dense layers"),
        WholeParameter("classes", 1000, 1 << 20, "classes known")},
       {}};
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<M>(settings);
-  };
+  entry.build = Build<M>;
   return entry;
 }
 

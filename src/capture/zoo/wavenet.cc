@@ -138,9 +138,7 @@ ZooEntry MakeEntry(const char* name, const char* description, int64_t stacks) {
                  // GDP says no more: four stacks of 9 layers reach 2044 samples back, its 2048.
                  // Channels and samples are unpublished.
                  {{"gdp", "GDP appendix 6.3.6: batch 64, 9 layers a stack", {}, "8xP100"}}};
-  entry.build = [](const Settings& settings) -> std::shared_ptr<Model> {
-    return std::make_shared<WaveNet>(settings);
-  };
+  entry.build = Build<WaveNet>;
   return entry;
 }
 
