@@ -82,6 +82,35 @@ class Regrouping {
   Side a_, b_;
 };
 
+// Of a dimension that is made of pieces, as split takes them apart and cat puts them together.
+struct DimensionPieces {
+  TensorAxes whole;
+  std::vector<TensorAxes> pieces;
+};
+
+DimensionPieces PiecesOf(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim,
+                         const std::vector<std::vector<int64_t>>& shapes) {
+  DimensionPieces axes;
+  bool even = true;
+  for (const std::vector<int64_t>& piece : shapes) {
+    if (piece.size() != shape.size()) {
+      maker.Fail();
+      return axes;
+    }
+    even = even && piece[dim] == shapes[0][dim];
+  }
+  axes.whole = maker.AxesOf(shape);
+  const DimensionPiece first =
+      even ? PieceOf(maker, shape[dim], 0, shapes[0][dim]) : DimensionPiece();
+  axes.whole[dim] = even ? first.whole : std::vector{maker.Axis(shape[dim], Parts::kWhole)};
+  for (const std::vector<int64_t>& piece : shapes) {
+    axes.pieces.push_back(axes.whole);
+    axes.pieces.back()[dim] =
+        even ? first.piece : std::vector{maker.Axis(piece[dim], Parts::kWhole)};
+  }
+  return axes;
+}
+
 }  // namespace
 
 void Elementwise(RuleMaker& maker) {
@@ -177,21 +206,29 @@ DimensionPiece PieceOf(RuleMaker& maker, int64_t size, int64_t start, int64_t le
   return piece;
 }
 
-void Pieces(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim, TensorAxes& whole,
-            std::vector<TensorAxes>& pieces, const std::vector<std::vector<int64_t>>& shapes) {
-  whole = maker.AxesOf(shape);
-  bool even = true;
-  for (const std::vector<int64_t>& piece : shapes) {
-    if (piece.size() != shape.size()) return maker.Fail();
-    even = even && piece[dim] == shapes[0][dim];
+void TakeApart(RuleMaker& maker, size_t dim, const std::vector<std::vector<int64_t>>& shapes,
+               size_t sizes_at, std::string_view sizes_name) {
+  if (maker.failed()) return;
+  const auto [whole, pieces] = PiecesOf(maker, maker.in(0), dim, shapes);
+  if (maker.failed()) return;
+  maker.input(0) = whole;
+  for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = pieces[i];
+  const auto sizes = maker.Integers(sizes_at, sizes_name);
+  const bool even = maker.parts(pieces[0][dim].back()) != Parts::kWhole;
+  for (size_t i = 0; even && sizes && i < sizes->size(); ++i) {
+    maker.Size(sizes_at, sizes_name, i, pieces[0][dim]);
   }
-  const DimensionPiece first =
-      even ? PieceOf(maker, shape[dim], 0, shapes[0][dim]) : DimensionPiece();
-  whole[dim] = even ? first.whole : std::vector{maker.Axis(shape[dim], Parts::kWhole)};
-  for (const std::vector<int64_t>& piece : shapes) {
-    pieces.push_back(whole);
-    pieces.back()[dim] = even ? first.piece : std::vector{maker.Axis(piece[dim], Parts::kWhole)};
-  }
+}
+
+void PutTogether(RuleMaker& maker, size_t dim, const std::vector<size_t>& inputs) {
+  if (maker.failed()) return;
+  std::vector<std::vector<int64_t>> shapes;
+  for (const size_t input : inputs) shapes.push_back(maker.in(input));
+  const auto [whole, pieces] = PiecesOf(maker, maker.out(0), dim, shapes);
+  if (maker.failed()) return;
+  maker.output(0) = whole;
+  for (size_t i = 0; i < inputs.size(); ++i) maker.input(inputs[i]) = pieces[i];
+  LinearInAll(maker);
 }
 
 void ReduceDimensions(RuleMaker& maker, const std::vector<bool>& reduced, Parts parts) {
@@ -252,6 +289,21 @@ ConvolutionAxes Convolve(RuleMaker& maker, const std::vector<int64_t>& x,
   }
   maker.Size(groups_at, groups_name, 0, {axes.group});
   return axes;
+}
+
+void ConvolutionWithBias(RuleMaker& maker, bool transposed, size_t groups_at,
+                         std::string_view groups_name) {
+  const ConvolutionAxes axes =
+      Convolve(maker, maker.in(0), maker.in(1), maker.out(0), transposed, groups_at, groups_name);
+  if (maker.failed()) return;
+  maker.input(0) = axes.input;
+  maker.input(1) = axes.weight;
+  maker.output(0) = axes.output;
+  maker.rule().linear = {{0}, {1}};
+  if (maker.input_count() < 3) return;
+  maker.input(2) = {{axes.group, axes.out}};
+  maker.rule().once.emplace_back(axes.in, 2);
+  maker.rule().linear.clear();
 }
 
 Lookup LookUp(RuleMaker& maker, const std::vector<int64_t>& table,

@@ -48,9 +48,12 @@ struct DimensionPiece {
 };
 DimensionPiece PieceOf(RuleMaker& maker, int64_t size, int64_t start, int64_t length);
 
-// Pieces of one dimension that make up the whole, as split takes them apart and cat puts them together.
-void Pieces(RuleMaker& maker, const std::vector<int64_t>& shape, size_t dim, TensorAxes& whole,
-            std::vector<TensorAxes>& pieces, const std::vector<std::vector<int64_t>>& shapes);
+// Split: the outputs are pieces of input 0 along `dim`, among pieces of these shapes. Their sizes stand at
+// argument `sizes_at`, or are called `sizes_name`: one for all, or one for each.
+void TakeApart(RuleMaker& maker, size_t dim, const std::vector<std::vector<int64_t>>& shapes,
+               size_t sizes_at, std::string_view sizes_name);
+// Concatenation: output 0 is these inputs, one after the other along `dim`.
+void PutTogether(RuleMaker& maker, size_t dim, const std::vector<size_t>& inputs);
 
 // x [...] -> outputs without the reduced dimensions, or with size 1 there. `parts`: of these axes.
 void ReduceDimensions(RuleMaker& maker, const std::vector<bool>& reduced, Parts parts);
@@ -67,6 +70,9 @@ struct ConvolutionAxes {
 ConvolutionAxes Convolve(RuleMaker& maker, const std::vector<int64_t>& x,
                          const std::vector<int64_t>& w, const std::vector<int64_t>& y,
                          bool transposed, size_t groups_at, std::string_view groups_name);
+// (x, w, bias?) -> y
+void ConvolutionWithBias(RuleMaker& maker, bool transposed, size_t groups_at,
+                         std::string_view groups_name);
 
 // Of a tensor in which elements are looked up along `dim`, and of the indices: dimensions in which both are
 // as long can be split together; along `dim` the index's own, which is `along`.

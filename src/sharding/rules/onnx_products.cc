@@ -134,17 +134,7 @@ void OnnxConvolve(RuleMaker& maker, bool transposed) {
   if (maker.input_count() < 2 || maker.input_count() > 3 || maker.output_count() != 1) {
     return maker.Fail();
   }
-  const ConvolutionAxes axes =
-      Convolve(maker, maker.in(0), maker.in(1), maker.out(0), transposed, kByName, "group");
-  if (maker.failed()) return;
-  maker.input(0) = axes.input;
-  maker.input(1) = axes.weight;
-  maker.output(0) = axes.output;
-  maker.rule().linear = {{0}, {1}};
-  if (maker.input_count() < 3) return;
-  maker.input(2) = {{axes.group, axes.out}};
-  maker.rule().once.emplace_back(axes.in, 2);
-  maker.rule().linear.clear();
+  ConvolutionWithBias(maker, transposed, kByName, "group");
 }
 
 void OnnxConv(RuleMaker& maker) { OnnxConvolve(maker, false); }

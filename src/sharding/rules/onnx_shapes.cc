@@ -144,18 +144,7 @@ void OnnxSplit(RuleMaker& maker) {
     left -= shapes.back()[dim];
   }
   if (left > 0) shapes.push_back(shape);  // of another length than the others
-  std::vector<TensorAxes> pieces;
-  TensorAxes whole;
-  if (maker.failed()) return;
-  Pieces(maker, shape, dim, whole, pieces, shapes);
-  if (maker.failed()) return;
-  maker.input(0) = whole;
-  for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = pieces[i];
-  const auto sizes = maker.Integers(kByName, "split");
-  const bool even = maker.parts(pieces[0][dim].back()) != Parts::kWhole;
-  for (size_t i = 0; even && sizes && i < sizes->size(); ++i) {
-    maker.Size(kByName, "split", i, pieces[0][dim]);
-  }
+  TakeApart(maker, dim, shapes, kByName, "split");
   WholeFrom(maker, 1);
   maker.rule().linear = {{0}};
 }
@@ -165,18 +154,10 @@ void OnnxConcat(RuleMaker& maker) {
       maker.Argument(kByName, "axis") == nullptr) {
     return maker.Fail();
   }
-  const std::vector<int64_t>& shape = maker.out(0);
-  const size_t dim = maker.Dimension(maker.Integer(kByName, "axis", 0), shape.size());
-  std::vector<std::vector<int64_t>> shapes;
-  for (size_t i = 0; i < maker.input_count(); ++i) shapes.push_back(maker.in(i));
-  std::vector<TensorAxes> pieces;
-  TensorAxes whole;
-  if (maker.failed()) return;
-  Pieces(maker, shape, dim, whole, pieces, shapes);
-  if (maker.failed()) return;
-  maker.output(0) = whole;
-  for (size_t i = 0; i < pieces.size(); ++i) maker.input(i) = pieces[i];
-  LinearInAll(maker);
+  const size_t dim = maker.Dimension(maker.Integer(kByName, "axis", 0), maker.out(0).size());
+  std::vector<size_t> inputs(maker.input_count());
+  std::iota(inputs.begin(), inputs.end(), 0);
+  PutTogether(maker, dim, inputs);
 }
 
 // Pad(x, pads, value?, axes?): pairs as "all begins, all ends". What is padded, or whose pads are not

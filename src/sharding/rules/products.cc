@@ -280,17 +280,7 @@ void RecurrentCell(RuleMaker& maker) {
 // convolution(x, w, bias?, stride, padding, dilation, transposed, output_padding, groups)
 void Convolution(RuleMaker& maker) {
   if (maker.input_count() < 2 || maker.output_count() != 1) return maker.Fail();
-  const ConvolutionAxes axes = Convolve(maker, maker.in(0), maker.in(1), maker.out(0),
-                                        maker.Flag(6, "transposed", false), 8, "groups");
-  if (maker.failed()) return;
-  maker.input(0) = axes.input;
-  maker.input(1) = axes.weight;
-  maker.output(0) = axes.output;
-  maker.rule().linear = {{0}, {1}};
-  if (maker.input_count() < 3) return;
-  maker.input(2) = {{axes.group, axes.out}};
-  maker.rule().once.emplace_back(axes.in, 2);
-  maker.rule().linear.clear();
+  ConvolutionWithBias(maker, maker.Flag(6, "transposed", false), 8, "groups");
 }
 
 // convolution_backward(grad, x, w, bias_sizes?, stride, padding, dilation, transposed, output_padding,

@@ -211,22 +211,10 @@ void Split(RuleMaker& maker) {
   const size_t dim = maker.Dimension(maker.Integer(2, "dim", 0), shape.size());
   std::vector<std::vector<int64_t>> shapes;
   for (size_t i = 0; i < maker.output_count(); ++i) shapes.push_back(maker.out(i));
-  std::vector<TensorAxes> pieces;
-  TensorAxes whole;
-  if (maker.failed()) return;
-  Pieces(maker, shape, dim, whole, pieces, shapes);
-  if (maker.failed()) return;
-  maker.input(0) = whole;
-  for (size_t i = 0; i < pieces.size(); ++i) maker.output(i) = pieces[i];
   // One size for all, or one for each piece; results that nothing reads may be left out of the outputs,
   // but if all are of one size the first one's axes are theirs, too.
   const bool one_size = maker.Argument(1, "split_size") != nullptr;
-  const char* const sizes = one_size ? "split_size" : "split_sizes";
-  const auto stated = maker.Integers(1, sizes);
-  const bool even = maker.parts(pieces[0][dim].back()) != Parts::kWhole;
-  for (size_t i = 0; even && stated && i < stated->size(); ++i) {
-    maker.Size(1, sizes, i, pieces[0][dim]);
-  }
+  TakeApart(maker, dim, shapes, 1, one_size ? "split_size" : "split_sizes");
   LinearInAll(maker);
 }
 
@@ -236,26 +224,17 @@ void Concatenate(RuleMaker& maker) {
   if (maker.input_count() < 1 || maker.output_count() != 1 || maker.out(0).empty()) {
     return maker.Fail();
   }
-  const std::vector<int64_t>& shape = maker.out(0);
-  const size_t dim = maker.Dimension(maker.Integer(1, "dim", 0), shape.size());
-  std::vector<std::vector<int64_t>> shapes;
+  const size_t rank = maker.out(0).size();
+  const size_t dim = maker.Dimension(maker.Integer(1, "dim", 0), rank);
   std::vector<size_t> counted;
   for (size_t i = 0; i < maker.input_count(); ++i) {
-    if (shape.size() > 1 && maker.in(i) == std::vector<int64_t>{0}) {
+    if (rank > 1 && maker.in(i) == std::vector<int64_t>{0}) {
       maker.input(i) = maker.AxesOf(maker.in(i), Parts::kWhole);
-      continue;
+    } else {
+      counted.push_back(i);
     }
-    shapes.push_back(maker.in(i));
-    counted.push_back(i);
   }
-  std::vector<TensorAxes> pieces;
-  TensorAxes whole;
-  if (maker.failed()) return;
-  Pieces(maker, shape, dim, whole, pieces, shapes);
-  if (maker.failed()) return;
-  maker.output(0) = whole;
-  for (size_t i = 0; i < pieces.size(); ++i) maker.input(counted[i]) = pieces[i];
-  LinearInAll(maker);
+  PutTogether(maker, dim, counted);
 }
 
 // constant_pad_nd(x, pad, value): pairs from the last dimension backwards.
