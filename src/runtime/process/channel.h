@@ -55,10 +55,6 @@ Result<std::string> ReceiveText(Channel& channel, int32_t from);
 // counting (rendezvous.h), or the watch over that would have been first.
 Error MessageTimeout(int32_t other, bool takes, std::chrono::milliseconds timeout);
 
-// Between threads of this process, by rank: for tests.
-std::vector<std::unique_ptr<Channel>> MakeLocalChannels(int32_t ranks,
-                                                        const ChannelOptions& options = {});
-
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_RUNTIME_PROCESS_CHANNEL_H_

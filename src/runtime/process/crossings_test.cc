@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "runtime/executor/made_step.h"
-#include "runtime/process/channel.h"
 #include "runtime/process/crossing_order.h"
 #include "runtime/process/fake_nccl.h"
+#include "runtime/process/test_channels.h"
 
 namespace placewright {
 namespace {

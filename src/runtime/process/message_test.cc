@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/process/test_channels.h"
+
 namespace placewright {
 namespace {
 

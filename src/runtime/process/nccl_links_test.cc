@@ -9,6 +9,7 @@
 #include "runtime/device/device.h"
 #include "runtime/process/fake_nccl.h"
 #include "runtime/process/message.h"
+#include "runtime/process/test_channels.h"
 
 namespace placewright {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "graph/graph_builder.h"
-#include "runtime/process/channel.h"
+#include "runtime/process/test_channels.h"
 #include "runtime/service/execution.h"
 
 namespace placewright {

@@ -1,3 +1,5 @@
+#include "runtime/process/test_channels.h"
+
 #include <fmt/format.h>
 
 #include <condition_variable>
@@ -5,8 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <utility>
-
-#include "runtime/process/channel.h"
 
 namespace placewright {
 namespace {
