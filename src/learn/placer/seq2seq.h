@@ -59,7 +59,6 @@ class Seq2SeqPlacer : public PlacerNet {
   // [S repeats, L] <-> [B, repeats, N].
   at::Tensor ToSegments(const Encoded& encoded, const at::Tensor& by_sequence) const;
   at::Tensor FromSegments(const Encoded& encoded, const at::Tensor& by_segment) const;
-  at::Tensor Forbidden(const Encoded& encoded, const at::Tensor& forbidden) const;
   AttentionDecoderWeights decoder() const { return {recurrent_, query_}; }
   // `previous`: the device before.
   at::Tensor Score(const Encoded& encoded, const at::Tensor& h, const at::Tensor& context,

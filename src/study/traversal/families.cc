@@ -151,13 +151,6 @@ std::span<const GraphFamily> StudiedFamilies() { return kFamilies; }
 
 std::string_view ToString(GraphFamily family) { return kNames[static_cast<size_t>(family)]; }
 
-std::optional<GraphFamily> ParseGraphFamily(std::string_view name) {
-  for (const GraphFamily family : kFamilies) {
-    if (ToString(family) == name) return family;
-  }
-  return std::nullopt;
-}
-
 CostGraph MakeFamilyGraph(GraphFamily family, int index, int devices) {
   PW_CHECK(family != GraphFamily::kReal && index >= 0 && index < kFamilySize && devices >= 1);
   TimedGraph made =

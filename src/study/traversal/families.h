@@ -17,7 +17,6 @@
 #define PLACEWRIGHT_STUDY_TRAVERSAL_FAMILIES_H_
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,7 +32,6 @@ inline constexpr int kFamilySize = 32;
 std::span<const GraphFamily> AllGraphFamilies();  // those that are made up
 std::span<const GraphFamily> StudiedFamilies();   // and kReal
 std::string_view ToString(GraphFamily family);    // "cifar10", "ptb", "nmt", "real"
-std::optional<GraphFamily> ParseGraphFamily(std::string_view name);
 
 // Graph `index` in [0, kFamilySize), with `devices` >= 1 equal devices of 12 GB whose links have the
 // speed of Placeto's simulator (7,600 bytes a microsecond, 25 us). The graph depends on family and
