@@ -7,6 +7,7 @@
 #include "cli/commands/command.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/executed_check.h"
+#include "cli/terminal/options.h"
 
 namespace placewright {
 namespace {
@@ -16,12 +17,7 @@ class CheckCommand : public Command {
   CommandLine Register(CommandLine program) override {
     CommandLine app = program.AddCommand("check", "Verify a plan independently of how it was made");
     app.AddOption("PLAN", plan_, "Plan file; its costs and schedule lie beside it").Required();
-    app.AddOption("--graph", options_.graph, "Where the graph lies now, if not where the plan says")
-        .TypeName("FILE")
-        .Group("Input");
-    app.AddOption("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
-        .TypeName("CLUSTER")
-        .Group("Input");
+    AddPlanInputOptions(app, &options_);
     app.AddFlag(
            "--run", run_,
            "Also execute a step of the plan over simulated devices, and of its graph on one, and "

@@ -29,21 +29,13 @@ class CompileCommand : public Command {
         .TypeName("FILE")
         .Required()
         .Group("Output");
-    app.AddOption("--graph", options_.graph, "Where the graph lies now, if not where the plan says")
-        .TypeName("FILE")
-        .Group("Input");
-    app.AddOption("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
-        .TypeName("CLUSTER")
-        .Group("Input");
+    AddPlanInputOptions(app, &options_);
     app.Footer(kCompileExamples);
     return app;
   }
 
   Result<int> Run(Context& context) override {
-    std::vector<NamedFile> inputs = WithNamedFiles("the plan", plan_);
-    inputs.push_back({"--graph", options_.graph.value_or("")});
-    inputs.push_back({"-c", options_.cluster.value_or("")});
-    PW_RETURN_IF_ERROR(RejectOverwriting({{"the step", output_}}, inputs));
+    PW_RETURN_IF_ERROR(RejectOverwriting({{"the step", output_}}, FilesOfPlan(plan_, options_)));
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     PW_ASSIGN(const bool is_plan, IsPlan(plan_));
     if (!is_plan) {

@@ -33,12 +33,7 @@ class ExportCommand : public Command {
         .TypeName("FILE")
         .Required()
         .Group("Output");
-    app.AddOption("--graph", options_.graph, "Where the graph lies now, if not where the plan says")
-        .TypeName("FILE")
-        .Group("Input");
-    app.AddOption("-c,--cluster", options_.cluster, "The same for the cluster: a file or preset")
-        .TypeName("CLUSTER")
-        .Group("Input");
+    AddPlanInputOptions(app, &options_);
     app.Footer(DescribeExportFormats() + kExportExamples);
     return app;
   }
@@ -94,10 +89,7 @@ class ExportCommand : public Command {
   }
 
   Status CheckOutput() const {
-    std::vector<NamedFile> inputs = WithNamedFiles("the plan", plan_);
-    inputs.push_back({"--graph", options_.graph.value_or("")});
-    inputs.push_back({"-c", options_.cluster.value_or("")});
-    PW_RETURN_IF_ERROR(RejectOverwriting({{"the export", output_}}, inputs));
+    PW_RETURN_IF_ERROR(RejectOverwriting({{"the export", output_}}, FilesOfPlan(plan_, options_)));
     return ProbeWritable(output_);
   }
 

@@ -99,12 +99,7 @@ class RunCommand : public Command {
         "The same: tensors cross between GPUs of several ranks by the host's memory, whatever "
         "LibTorch has");
     AddExecutedFiles(app, &files_);
-    app.AddOption("--graph", input_.graph, "Where the graph lies now, if not where the plan says")
-        .TypeName("FILE")
-        .Group("Input");
-    app.AddOption("-c,--cluster", input_.cluster, "The same for the cluster: a file or preset")
-        .TypeName("CLUSTER")
-        .Group("Input");
+    AddPlanInputOptions(app, &input_);
     app.Footer(
         "Inputs and parameters are legal values from the seed where no file has them. CPU devices\n"
         "share this machine's cores alike, where their kinds do not state how many. Ctrl-C ends\n"

@@ -106,6 +106,15 @@ Result<BatchSize> ParseBatchSize(std::string_view text) {
   return size;
 }
 
+void AddPlanInputOptions(CommandLine app, PlanInputOptions* options) {
+  app.AddOption("--graph", options->graph, "Where the graph lies now, if not where the plan says")
+      .TypeName("FILE")
+      .Group("Input");
+  app.AddOption("-c,--cluster", options->cluster, "The same for the cluster: a file or preset")
+      .TypeName("CLUSTER")
+      .Group("Input");
+}
+
 void AddMemoryReserveOption(CommandLine app, std::string* reserve) {
   app.AddOption("--memory-reserve", *reserve,
                 "Memory that every GPU keeps free: 3%, 1GiB, 0 (default: as the cluster states, "

@@ -16,6 +16,7 @@
 #include "base/stop.h"
 #include "cli/terminal/command_line.h"
 #include "cluster/memory_reserve.h"
+#include "formats/plan/plan_files.h"
 #include "plan/schedule.h"
 #include "search/problem/problem.h"
 
@@ -56,6 +57,9 @@ struct BatchSize {
 Result<BatchSize> ParseBatchSize(std::string_view text);
 // The same without -c, for a command that takes several clusters.
 void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options);
+
+// --graph and -c of a command that reads a plan.
+void AddPlanInputOptions(CommandLine app, PlanInputOptions* options);
 
 // --memory-reserve alone.
 void AddMemoryReserveOption(CommandLine app, std::string* reserve);

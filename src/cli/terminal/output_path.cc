@@ -85,6 +85,13 @@ std::vector<NamedFile> WithNamedFiles(const std::string& role, const std::string
   return files;
 }
 
+std::vector<NamedFile> FilesOfPlan(const std::string& path, const PlanInputOptions& options) {
+  std::vector<NamedFile> files = WithNamedFiles("the plan", path);
+  files.push_back({"--graph", options.graph.value_or("")});
+  files.push_back({"-c", options.cluster.value_or("")});
+  return files;
+}
+
 Status RejectOverwriting(const std::vector<NamedFile>& outputs,
                          const std::vector<NamedFile>& inputs) {
   const auto refuse = [](const NamedFile& output, const NamedFile& other) {

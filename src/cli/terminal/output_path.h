@@ -33,6 +33,9 @@ std::vector<NamedFile> FilesOf(const InputOptions& options);
 // reading it will say why.
 std::vector<NamedFile> WithNamedFiles(const std::string& role, const std::string& path);
 
+// What is read of a plan: itself, what it names, and the files that are given in their place.
+std::vector<NamedFile> FilesOfPlan(const std::string& path, const PlanInputOptions& options);
+
 // Errors: kUsage naming both where an output is an input or another output, by whatever names.
 Status RejectOverwriting(const std::vector<NamedFile>& outputs,
                          const std::vector<NamedFile>& inputs);
