@@ -12,7 +12,7 @@ std::vector<Value> PartArguments(const AxisPart& part) {
 }
 
 TensorId EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box, DeviceId device) {
-  for (const AxisPart& part : box) {
+  for (const AxisPart& part : InCuttingOrder(box)) {
     std::vector<int64_t> shape = ShapeOf(emitter.shape(tensor), {part});
     tensor = emitter.AddLike("placewright.split.default", {tensor}, PartArguments(part),
                              std::move(shape), tensor, device);
