@@ -27,7 +27,8 @@ Emitter::Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, Pa
       keeps_inputs_(keeps_inputs),
       prices_(prices),
       arrays_(arrays) {
-  blocks_.reserve(original.tensor_count() + 1 + original.op_count());  // as many as there will be
+  // Before the ops, between, and behind: the places of array_writer.h.
+  blocks_.reserve(original.tensor_count() + original.op_count() + 3);
   for (const OpId op : original.ops()) {
     if (!original.op(op).after.empty()) ordered_.push_back(op);
   }

@@ -21,7 +21,7 @@ namespace placewright {
 // What is asked for of plans that split or copy ops.
 struct SplitWishes {
   bool local_batch_norm = false;  // of the parts that batch norms are split into (StepSwitches)
-  int units = kTagParts;          // that a search over layouts moves as one, at most
+  int units = kTagGroups;         // that a search over layouts moves as one, at most
 };
 
 // What layouts of a step are searched in and compiled with, as wished. Errors: those of LayoutProblem::Make.

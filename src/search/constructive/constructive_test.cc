@@ -173,7 +173,7 @@ TEST(Partition, AFailureIsSaidAloud) {
   const Result<std::vector<int32_t>> failure =
       MakeError(ErrorCode::kInternal, "METIS ended with status -3 on a graph of 2 nodes");
   const PlaceFunction place = [&](const PlacerInput& input) {
-    return PlaceParts(input, "metis", failure);
+    return PlacePartition(input, "metis", failure);
   };
   EXPECT_EQ(Place(place, *test), OnDevices({0, 1}));
   const auto planned = PlanInAttempts("metis", place, 5, test->problem, *test->evaluator, {});

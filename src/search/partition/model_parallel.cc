@@ -18,7 +18,7 @@ Result<std::vector<int32_t>> Cut(WeightedGraph graph, size_t parts) {
 }
 
 GroupPlacement PlaceAll(const PlacerInput& input) {
-  return PlaceParts(
+  return PlacePartition(
       input, "model-parallel",
       Cut(MakeGroupGraph(input.problem, input.groups), input.candidates.accelerators.size()));
 }

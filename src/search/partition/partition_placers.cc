@@ -33,8 +33,8 @@ GroupPlacement DevicesOf(const PlacerInput& input, const std::vector<int32_t>& p
 
 }  // namespace
 
-GroupPlacement PlaceParts(const PlacerInput& input, std::string_view planner,
-                          const Result<std::vector<int32_t>>& parts) {
+GroupPlacement PlacePartition(const PlacerInput& input, std::string_view planner,
+                              const Result<std::vector<int32_t>>& parts) {
   if (parts.ok()) return DevicesOf(input, parts.value());
   if (input.notes != nullptr) {
     input.notes->push_back(std::string(planner) + ": no partition was made (" +
@@ -52,7 +52,7 @@ GroupPlacement PlaceMetis(const PlacerInput& input) {
   } else {
     options.imbalance = 0.2 / input.attempt;
   }
-  return PlaceParts(input, "metis", PartitionMetis(graph, options));
+  return PlacePartition(input, "metis", PartitionMetis(graph, options));
 }
 
 GroupPlacement PlaceScotch(const PlacerInput& input) {
@@ -68,7 +68,7 @@ GroupPlacement PlaceScotch(const PlacerInput& input) {
     const auto bytes = static_cast<int64_t>(graph.weights[1][u] * __int128{kScale} / total_bytes);
     graph.weights[0][u] = (4 - input.attempt) * time + input.attempt * bytes;
   }
-  return PlaceParts(input, "scotch", PartitionScotch(graph, options));
+  return PlacePartition(input, "scotch", PartitionScotch(graph, options));
 }
 
 }  // namespace placewright

@@ -34,8 +34,8 @@ class MetisPlanner : public ConstructivePlanner {
 };
 
 // The placement that a partition of the groups means, or a failure.
-GroupPlacement PlaceParts(const PlacerInput& input, std::string_view planner,
-                          const Result<std::vector<int32_t>>& parts);
+GroupPlacement PlacePartition(const PlacerInput& input, std::string_view planner,
+                              const Result<std::vector<int32_t>>& parts);
 
 }  // namespace placewright
 

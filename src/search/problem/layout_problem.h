@@ -42,7 +42,7 @@ struct LayoutProblem {
   const Communication communication;
   // What planners ask for.
   bool local_batch_norm = false;
-  int units = kTagParts;  // that a search moves as one, at most
+  int units = kTagGroups;  // that a search moves as one, at most
 
  private:
   LayoutProblem(const Graph& step, TransformedStep transformed, const Cluster& machines,

@@ -11,12 +11,12 @@ namespace {
 
 class GroupCheck {
  public:
-  GroupCheck(const Graph& original, const DistributedStep& step, const Units& units, UnitId unit,
-             const std::vector<Instance>& instances, const Sums& sums)
+  GroupCheck(const Graph& original, const DistributedStep& step, const Facets& facets,
+             FacetId facet, const std::vector<Instance>& instances, const Sums& sums)
       : original_(original),
         step_(step),
-        op_(units.op(unit)),
-        rule_(units.rule(unit)),
+        op_(facets.op(facet)),
+        rule_(facets.rule(facet)),
         instances_(instances),
         sums_(sums) {}
 
@@ -143,10 +143,10 @@ class GroupCheck {
 
 }  // namespace
 
-MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step, const Units& units,
-                             UnitId unit, const std::vector<Instance>& instances,
-                             const Sums& sums) {
-  return GroupCheck(original, step, units, unit, instances, sums).Run();
+MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step,
+                             const Facets& facets, FacetId facet,
+                             const std::vector<Instance>& instances, const Sums& sums) {
+  return GroupCheck(original, step, facets, facet, instances, sums).Run();
 }
 
 }  // namespace placewright::check

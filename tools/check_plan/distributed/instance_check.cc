@@ -51,17 +51,17 @@ void SetUnknown(const Graph& original, const DistributedStep& step, OpId op,
   }
 }
 
-InstanceCheck::InstanceCheck(const Graph& original, const DistributedStep& step, const Units& units,
-                             OpId op, Contents& contents, Sums& sums)
+InstanceCheck::InstanceCheck(const Graph& original, const DistributedStep& step,
+                             const Facets& facets, OpId op, Contents& contents, Sums& sums)
     : original_(original),
       step_(step),
-      units_(units),
-      rule_(units.rule(units.of(op))),
+      facets_(facets),
+      rule_(facets.rule(facets.of(op))),
       id_(op),
       made_(step.graph.op(op)),
       origin_(step.origin[op]),
-      unit_(units.of(op)),
-      stated_(units.op(unit_)),
+      facet_(facets.of(op)),
+      stated_(facets.op(facet_)),
       contents_(contents),
       sums_(sums) {
   instance_.op = op;
@@ -83,7 +83,7 @@ MaybeViolation InstanceCheck::Run() {
   } else {
     SetUnknown(original_, step_, id_, Content::kUnknown, contents_);
   }
-  sums_.Finish(unit_);
+  sums_.Finish(facet_);
   return violation;
 }
 
@@ -109,7 +109,7 @@ MaybeViolation InstanceCheck::Check() {
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckAddends());
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckCall());
   if (has_own_statistics() && rule_->form == PartForm::kBatchNormBackward) {
-    instance_.sum = sums_.SumOf(unit_, {});
+    instance_.sum = sums_.SumOf(facet_, {});
   }
   return CheckOutputs();
 }
@@ -248,11 +248,11 @@ bool InstanceCheck::FitsShapes(const Cut& cut) const {
 // Counts of rows that every part has in an order of its own are those of the rows beside them.
 MaybeViolation InstanceCheck::CheckCounts() const {
   for (size_t i = 0; i < read_.size(); ++i) {
-    if (!units_.Counts(stated_.inputs[i])) continue;
-    const Part counted = RowsCounted(original_, step_, units_, contents_, made_.inputs[i]);
+    if (!facets_.Counts(stated_.inputs[i])) continue;
+    const Part counted = RowsCounted(original_, step_, facets_, contents_, made_.inputs[i]);
     for (size_t rows = 0; rows < read_.size(); ++rows) {
       const TensorId id = stated_.inputs[rows];
-      if (!units_.in_own_order(id) || units_.Counts(id) || IsUnread(rows)) continue;
+      if (!facets_.in_own_order(id) || facets_.Counts(id) || IsUnread(rows)) continue;
       const Part& part = read_[rows].part;
       const bool same =
           std::equal(part.along.begin(), part.along.end(), counted.along.begin(),
@@ -330,7 +330,7 @@ MaybeViolation InstanceCheck::CheckAddends() {
     return read_[static_cast<size_t>(input)].content.addend.kind == Addend::kZero;
   });
   if (all_zero_ || made_.is_view) return std::nullopt;
-  instance_.sum = sums_.SumOf(unit_, instance_.cut);
+  instance_.sum = sums_.SumOf(facet_, instance_.cut);
   return std::nullopt;
 }
 
@@ -348,7 +348,7 @@ MaybeViolation InstanceCheck::CheckAddendsOfSum() {
         fmt::format("reads {} of {} where all of it is due",
                     kind == Addend::kZero ? "zeros in place" : "shares of the sum", InputName(i)));
   }
-  instance_.sum = sums_.SumOf(unit_, {});
+  instance_.sum = sums_.SumOf(facet_, {});
   return std::nullopt;
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "check_plan/distributed/contents.h"
+#include "check_plan/distributed/facets.h"
 #include "check_plan/distributed/sums.h"
-#include "check_plan/distributed/units.h"
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
 #include "sharding/op_rule.h"
@@ -30,7 +30,7 @@ class InstanceCheck {
  public:
   enum class Outcome : uint8_t { kProven, kBehindViolation };
 
-  InstanceCheck(const Graph& original, const DistributedStep& step, const Units& units, OpId op,
+  InstanceCheck(const Graph& original, const DistributedStep& step, const Facets& facets, OpId op,
                 Contents& contents, Sums& sums);
 
   // Looks at the instance and sets what it makes; behind a violation that is unknown.
@@ -80,13 +80,13 @@ class InstanceCheck {
 
   const Graph& original_;
   const DistributedStep& step_;
-  const Units& units_;
+  const Facets& facets_;
   const std::optional<OpRule>& rule_;
   const OpId id_;
   const Op& made_;  // the instance
   const OpId origin_;
-  const UnitId unit_;
-  const Op& stated_;  // the op of the original, with the results of the unit
+  const FacetId facet_;
+  const Op& stated_;  // the op of the original, with the results of the facet
   Contents& contents_;
   Sums& sums_;
   std::vector<Held> read_;

@@ -14,12 +14,12 @@
 #include "base/text.h"
 #include "check_plan/distributed/contents.h"
 #include "check_plan/distributed/end_check.h"
+#include "check_plan/distributed/facets.h"
 #include "check_plan/distributed/group_check.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/movement.h"
 #include "check_plan/distributed/norms/norm_check.h"
 #include "check_plan/distributed/sums.h"
-#include "check_plan/distributed/units.h"
 
 namespace placewright::check {
 namespace {
@@ -30,13 +30,13 @@ class Interpreter {
       : original_(original),
         step_(step),
         local_batch_norm_(local_batch_norm),
-        units_(original, step),
+        facets_(original, step),
         contents_(original, step),
-        sums_(units_.CountInstances()),
-        movement_(original, step, units_, contents_, sums_),
+        sums_(facets_.CountInstances()),
+        movement_(original, step, facets_, contents_, sums_),
         norms_(original, step, contents_, movement_),
-        instances_(units_.size()),
-        given_up_(units_.size(), false),
+        instances_(facets_.size()),
+        given_up_(facets_.size(), false),
         cuts_(step.graph.op_count()),
         position_(step.graph.op_count(), 0) {
     FindSeveralOps();
@@ -44,7 +44,7 @@ class Interpreter {
 
   Findings Run() {
     Report(0, contents_.CheckInputs());
-    Report(1, units_.CheckResults());
+    Report(1, facets_.CheckResults());
     int32_t position = 1;
     for (const OpId op : step_.graph.topological_order()) {
       position_[op] = ++position;
@@ -55,12 +55,12 @@ class Interpreter {
       }
     }
     Report(position + 1, norms_.NameAllResults());
-    for (const UnitId unit : units_.all()) {
-      if (given_up_[unit] || norms_.Follows(units_.origin(unit)) || instances_[unit].empty()) {
+    for (const FacetId facet : facets_.all()) {
+      if (given_up_[facet] || norms_.Follows(facets_.origin(facet)) || instances_[facet].empty()) {
         continue;
       }
-      Report(position_[instances_[unit].front().op],
-             CheckTogether(original_, step_, units_, unit, instances_[unit], sums_));
+      Report(position_[instances_[facet].front().op],
+             CheckTogether(original_, step_, facets_, facet, instances_[facet], sums_));
     }
     Report(position + 1, CheckEnd(original_, step_, contents_));
     return {std::move(first_), std::move(not_proven_), std::move(cuts_)};
@@ -70,21 +70,21 @@ class Interpreter {
   // Some ops are computed in parts by several others: batch norms, which need statistics of all parts, and
   // random draws that count.
   void FindSeveralOps() {
-    std::map<UnitId, std::vector<OpId>> ops_of;
+    std::map<FacetId, std::vector<OpId>> ops_of;
     for (const OpId op : step_.graph.ops()) {
-      if (units_.of(op).valid()) ops_of[units_.of(op)].push_back(op);
+      if (facets_.of(op).valid()) ops_of[facets_.of(op)].push_back(op);
     }
-    for (const auto& [unit, ops] : ops_of) {
-      const std::optional<OpRule>& rule = units_.rule(unit);
+    for (const auto& [facet, ops] : ops_of) {
+      const std::optional<OpRule>& rule = facets_.rule(facet);
       if (!rule) continue;
       const bool is_norm =
           rule->form == PartForm::kBatchNorm || rule->form == PartForm::kBatchNormBackward;
       if (!is_norm && !rule->draws_random) continue;
-      const std::string_view type = units_.op(unit).type;
+      const std::string_view type = facets_.op(facet).type;
       const auto other = std::find_if(ops.begin(), ops.end(),
                                       [&](OpId op) { return step_.graph.op(op).type != type; });
-      if (other == ops.end() || (is_norm && norms_.Follow(units_.origin(unit), ops))) continue;
-      given_up_[unit] = true;
+      if (other == ops.end() || (is_norm && norms_.Follow(facets_.origin(facet), ops))) continue;
+      given_up_[facet] = true;
       GiveUp(*other, fmt::format("is computed by {}", Printable(step_.graph.op(*other).type, 80)));
     }
   }
@@ -104,8 +104,8 @@ class Interpreter {
   }
 
   void RunInstance(OpId op) {
-    const UnitId unit = units_.of(op);
-    if (norms_.Follows(units_.origin(unit))) {
+    const FacetId facet = facets_.of(op);
+    if (norms_.Follows(facets_.origin(facet))) {
       RunNorm(op);
       return;
     }
@@ -114,32 +114,32 @@ class Interpreter {
     if (of_norms) {
       Report(position_[op], std::move(of_norms));
       SetUnknown(original_, step_, op, Content::kUnknown, contents_);
-      sums_.Finish(unit);
-      given_up_[unit] = true;
+      sums_.Finish(facet);
+      given_up_[facet] = true;
       return;
     }
-    if (given_up_[unit]) {
+    if (given_up_[facet]) {
       SetUnknown(original_, step_, op, Content::kNotProven, contents_);
-      sums_.Finish(unit);
+      sums_.Finish(facet);
       return;
     }
-    InstanceCheck check(original_, step_, units_, op, contents_, sums_);
+    InstanceCheck check(original_, step_, facets_, op, contents_, sums_);
     Report(position_[op], check.Run());
     if (check.outcome() == InstanceCheck::Outcome::kBehindViolation) {
-      given_up_[unit] = true;
+      given_up_[facet] = true;
       return;
     }
     if (check.has_own_statistics()) NoteLocal(op);
-    instances_[unit].push_back(std::move(check).Take());
-    cuts_[op] = {true, instances_[unit].back().cut};
+    instances_[facet].push_back(std::move(check).Take());
+    cuts_[op] = {true, instances_[facet].back().cut};
   }
 
   void RunNorm(OpId op) {
     MaybeViolation violation = norms_.Run(op);
-    sums_.Finish(units_.of(op));
+    sums_.Finish(facets_.of(op));
     if (const std::optional<Part> part = norms_.PartRead(op)) {
       const auto x = static_cast<size_t>(StatedNormOf(original_.op(step_.origin[op]))->x);
-      const OpRule& rule = *units_.rule(UnitId(step_.origin[op].index()));
+      const OpRule& rule = *facets_.rule(FacetId(step_.origin[op].index()));
       const std::optional<Cut> cut = CutOf(rule, rule.inputs[x], *part);
       if (cut) cuts_[op] = {true, *cut};
     }
@@ -188,13 +188,13 @@ class Interpreter {
   const Graph& original_;
   const DistributedStep& step_;
   const bool local_batch_norm_;
-  const Units units_;
+  const Facets facets_;
   Contents contents_;
   Sums sums_;
   Movement movement_;
   NormCheck norms_;
-  IdVector<UnitId, std::vector<Instance>> instances_;
-  IdVector<UnitId, bool> given_up_;   // not all instances of it are proven
+  IdVector<FacetId, std::vector<Instance>> instances_;
+  IdVector<FacetId, bool> given_up_;  // not all instances of it are proven
   IdVector<OpId, FoundCut> cuts_;     // by op of the step
   IdVector<OpId, int32_t> position_;  // in the order of execution, by op of the step
   std::set<OpId> named_;

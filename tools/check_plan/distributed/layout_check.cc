@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/text.h"
+#include "check_plan/distributed/facets.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/share_check.h"
-#include "check_plan/distributed/units.h"
 #include "sharding/op_rule.h"
 
 namespace placewright::check {
@@ -27,14 +27,14 @@ class LayoutCheck {
         cluster_(cluster),
         layouts_(layouts),
         home_(original.group_count()),
-        units_(original, step),
-        instances_(units_.size()) {}
+        facets_(original, step),
+        instances_(facets_.size()) {}
 
   MaybeViolation Run() {
     for (const OpId op : step_.graph.ops()) {
-      if (units_.of(op).valid()) instances_[units_.of(op)].push_back(op);
+      if (facets_.of(op).valid()) instances_[facets_.of(op)].push_back(op);
     }
-    for (const UnitId unit : units_.all()) CHECK_PLAN_RETURN_IF_VIOLATED(CheckUnit(unit));
+    for (const FacetId facet : facets_.all()) CHECK_PLAN_RETURN_IF_VIOLATED(CheckFacet(facet));
     return std::nullopt;
   }
 
@@ -45,14 +45,14 @@ class LayoutCheck {
             PlaceOf(step_, instance)};
   }
 
-  MaybeViolation CheckUnit(UnitId unit) {
-    const GroupId group = original_.group(units_.origin(unit));
+  MaybeViolation CheckFacet(FacetId facet) {
+    const GroupId group = original_.group(facets_.origin(facet));
     const int64_t spec = layouts_.spec_of(group);
-    if (spec < 0 || instances_[unit].empty()) return std::nullopt;
+    if (spec < 0 || instances_[facet].empty()) return std::nullopt;
     const std::set<DeviceId>& devices = layouts_.devices(spec);
     const bool on_one_device = layouts_.IsOnOneDevice(group);
     std::set<DeviceId> used, beside;
-    for (const OpId instance : instances_[unit]) {
+    for (const OpId instance : instances_[facet]) {
       const DeviceId device = step_.placement[instance];
       const DeviceId brought = BroughtTo(step_, instance);
       if (brought.valid() && brought != device) {
@@ -68,7 +68,7 @@ class LayoutCheck {
       std::set_intersection(beside.begin(), beside.end(), devices.begin(), devices.end(),
                             std::inserter(used, used.end()));
     }
-    const OpId last = instances_[unit].back();
+    const OpId last = instances_[facet].back();
     if (used.empty()) return Wrong(last, "and the others are on no device of their layout");
     const bool one_draws = used.size() == 1 && DrawsRandom(group);
     if (on_one_device || one_draws) {
@@ -102,8 +102,8 @@ class LayoutCheck {
   const Cluster& cluster_;
   const GroupLayouts& layouts_;
   IdVector<GroupId, DeviceId> home_;  // of those, and where one device draws for all
-  const Units units_;
-  IdVector<UnitId, std::vector<OpId>> instances_;
+  const Facets facets_;
+  IdVector<FacetId, std::vector<OpId>> instances_;
   std::optional<IdVector<GroupId, bool>> draws_;
 };
 

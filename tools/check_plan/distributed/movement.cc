@@ -97,11 +97,11 @@ MaybeViolation Movement::CheckOrder(const std::vector<OpId>& members) const {
         op.type == "placewright.split.default" || op.type == "placewright.reduce_scatter.default";
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Held held = contents_.Read(member, i);
-      if (!held.known() || !units_.in_own_order(held.tensor)) continue;
+      if (!held.known() || !facets_.in_own_order(held.tensor)) continue;
       const auto counted = [&] {
-        return RowsCounted(original_, step_, units_, contents_, op.inputs[i]);
+        return RowsCounted(original_, step_, facets_, contents_, op.inputs[i]);
       };
-      const bool whole = held.part.whole() && (!units_.Counts(held.tensor) || counted().whole());
+      const bool whole = held.part.whole() && (!facets_.Counts(held.tensor) || counted().whole());
       if (whole && !cuts) continue;
       return Wrong(
           member, ViolationKind::kNotProven,

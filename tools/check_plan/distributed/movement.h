@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "check_plan/distributed/contents.h"
+#include "check_plan/distributed/facets.h"
 #include "check_plan/distributed/sums.h"
-#include "check_plan/distributed/units.h"
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
 
@@ -16,9 +16,9 @@ namespace placewright::check {
 
 class Movement {
  public:
-  Movement(const Graph& original, const DistributedStep& step, const Units& units,
+  Movement(const Graph& original, const DistributedStep& step, const Facets& facets,
            Contents& contents, const Sums& sums)
-      : original_(original), step_(step), units_(units), contents_(contents), sums_(sums) {}
+      : original_(original), step_(step), facets_(facets), contents_(contents), sums_(sums) {}
 
   // An op that is in no collective, or the first member of one for all of them. Where something is wrong or
   // not known, what they make is unknown or not proven.
@@ -67,7 +67,7 @@ class Movement {
 
   const Graph& original_;
   const DistributedStep& step_;
-  const Units& units_;
+  const Facets& facets_;
   Contents& contents_;
   const Sums& sums_;
 };

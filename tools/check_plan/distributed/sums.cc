@@ -4,14 +4,14 @@
 
 namespace placewright::check {
 
-int32_t Sums::SumOf(UnitId unit, const Cut& cut) {
+int32_t Sums::SumOf(FacetId facet, const Cut& cut) {
   if (sums_of_.empty()) sums_of_.resize(left_.size());
-  for (const int32_t sum : sums_of_[unit]) {
+  for (const int32_t sum : sums_of_[facet]) {
     if (sums_[static_cast<size_t>(sum)].cut == cut) return sum;
   }
   const auto sum = static_cast<int32_t>(sums_.size());
-  sums_.push_back({unit, cut, {}});
-  sums_of_[unit].push_back(sum);
+  sums_.push_back({facet, cut, {}});
+  sums_of_[facet].push_back(sum);
   return sum;
 }
 
@@ -48,13 +48,13 @@ Sums::Total Sums::Add(std::span<const Addend> addends) const {
 bool Sums::IsComplete(const Addend& addend) const {
   if (addend.kind != Addend::kSome) return false;
   const Sum& sum = sums_[static_cast<size_t>(addend.sum)];
-  return left_[sum.unit] == 0 && addend.instances == sum.instances;
+  return left_[sum.facet] == 0 && addend.instances == sum.instances;
 }
 
 size_t Sums::MissingIn(const Addend& addend) const {
   if (addend.kind != Addend::kSome) return 0;
   const Sum& sum = sums_[static_cast<size_t>(addend.sum)];
-  return sum.instances.size() + static_cast<size_t>(left_[sum.unit]) - addend.instances.size();
+  return sum.instances.size() + static_cast<size_t>(left_[sum.facet]) - addend.instances.size();
 }
 
 }  // namespace placewright::check

@@ -1,4 +1,4 @@
-#include "check_plan/distributed/units.h"
+#include "check_plan/distributed/facets.h"
 
 #include <fmt/format.h>
 
@@ -21,8 +21,8 @@ bool Contains(const GradientMask& all, const GradientMask& some) {
 
 }  // namespace
 
-Units::Units(const Graph& original, const DistributedStep& step)
-    : original_(original), step_(step), unit_of_(step.graph.op_count()) {
+Facets::Facets(const Graph& original, const DistributedStep& step)
+    : original_(original), step_(step), facet_of_(step.graph.op_count()) {
   RoutedRows routed = FindRoutedRows(original);
   counts_ = IdVector<TensorId, bool>(original.tensor_count(), false);
   for (const auto& [op, rule] : routed.rules) {
@@ -44,55 +44,55 @@ Units::Units(const Graph& original, const DistributedStep& step)
   for (const OpId instance : step.graph.ops()) {
     const OpId origin = step.origin[instance];
     if (!origin.valid()) continue;
-    unit_of_[instance] = UnitId(origin.index());
+    facet_of_[instance] = FacetId(origin.index());
     const Op &stated = original.op(origin), &made = step.graph.op(instance);
     if (made.type != stated.type) continue;
     const auto all = SeparableResults(stated), some = SeparableResults(made);
     if (!all || !some || *all == *some || !Contains(*all, *some)) continue;
-    unit_of_[instance] = UnitWith(origin, *some);
+    facet_of_[instance] = FacetWith(origin, *some);
   }
 }
 
-UnitId Units::UnitWith(OpId origin, const GradientMask& mask) {
-  std::vector<UnitId>& units = apart_of_[origin];
-  for (const UnitId unit : units) {
-    if (apart_[unit.index() - original_.op_count()].mask == mask) return unit;
+FacetId Facets::FacetWith(OpId origin, const GradientMask& mask) {
+  std::vector<FacetId>& facets = apart_of_[origin];
+  for (const FacetId facet : facets) {
+    if (apart_[facet.index() - original_.op_count()].mask == mask) return facet;
   }
   const Op& op = original_.op(origin);
   apart_.push_back({mask, WithResults(original_, op, mask)});
-  const std::optional<OpRule>& rule = rules_[UnitId(origin.index())];
+  const std::optional<OpRule>& rule = rules_[FacetId(origin.index())];
   std::optional<OpRule> own;
   if (rule) own = RuleWithResults(original_, op, *rule, mask);
   rules_.push_back(std::move(own));
-  return units.emplace_back(origins_.push_back(origin));
+  return facets.emplace_back(origins_.push_back(origin));
 }
 
-const Op& Units::op(UnitId unit) const {
+const Op& Facets::op(FacetId facet) const {
   const size_t ops = original_.op_count();
-  if (unit.index() < ops) return original_.op(origins_[unit]);
-  return apart_[unit.index() - ops].op;
+  if (facet.index() < ops) return original_.op(origins_[facet]);
+  return apart_[facet.index() - ops].op;
 }
 
-IdVector<UnitId, int32_t> Units::CountInstances() const {
-  IdVector<UnitId, int32_t> counts(size(), 0);
-  for (const UnitId unit : unit_of_) {
-    if (unit.valid()) ++counts[unit];
+IdVector<FacetId, int32_t> Facets::CountInstances() const {
+  IdVector<FacetId, int32_t> counts(size(), 0);
+  for (const FacetId facet : facet_of_) {
+    if (facet.valid()) ++counts[facet];
   }
   return counts;
 }
 
-MaybeViolation Units::CheckResults() const {
-  std::map<OpId, std::array<int, 3>> made;  // by how many units
+MaybeViolation Facets::CheckResults() const {
+  std::map<OpId, std::array<int, 3>> made;  // by how many facets
   for (size_t i = 0; i < apart_.size(); ++i) {
-    std::array<int, 3>& counts = made[origins_[UnitId(original_.op_count() + i)]];
+    std::array<int, 3>& counts = made[origins_[FacetId(original_.op_count() + i)]];
     for (size_t k = 0; k < counts.size(); ++k) counts[k] += apart_[i].mask[k] ? 1 : 0;
   }
-  const IdVector<UnitId, int32_t> instances = CountInstances();
+  const IdVector<FacetId, int32_t> instances = CountInstances();
   for (auto& [origin, counts] : made) {
     const GradientMask all = *SeparableResults(original_.op(origin));
     for (size_t k = 0; k < counts.size(); ++k) {
       if (!all[k]) continue;
-      if (instances[UnitId(origin.index())] > 0) ++counts[k];
+      if (instances[FacetId(origin.index())] > 0) ++counts[k];
       if (counts[k] == 1) continue;
       return Violation{
           counts[k] == 0 ? ViolationKind::kMissingOp : ViolationKind::kWrongArgument,
