@@ -212,12 +212,15 @@ Result<std::vector<OpId>> PartPrices::AddPart(const PricedPart& part, size_t num
 }
 
 void PartPrices::PriceNew() {
-  const size_t from = flops_.size();
-  if (from == parts_.size() || Price(from, parts_.size()).ok()) return;
-  for (size_t number = from; number < parts_.size(); ++number) {
-    if (Price(number, number + 1).ok()) continue;
-    prices_.resize(prices_.size() + kinds_);
-    flops_.emplace_back();
+  constexpr size_t kAtOnce = 512;  // more would be a large graph, for a moment
+  while (flops_.size() < parts_.size()) {
+    const size_t end = std::min(flops_.size() + kAtOnce, parts_.size());
+    if (Price(flops_.size(), end).ok()) continue;
+    while (flops_.size() < end) {
+      if (Price(flops_.size(), flops_.size() + 1).ok()) continue;
+      prices_.resize(prices_.size() + kinds_);
+      flops_.emplace_back();
+    }
   }
 }
 

@@ -117,18 +117,6 @@ void LayoutBatches::Remember(uint64_t hash, const StepPlan& plan, const Evaluati
   if (known_.size() > kKnown) known_.pop_front();
 }
 
-Result<std::unique_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& plan) {
-  std::unique_ptr<CompiledStep> kept = std::move(kept_);
-  if (!kept || !(kept_plan_ == plan)) {
-    kept.reset();
-    PW_ASSIGN(kept, Make(plan));
-  }
-  // Mostly the search has ended.
-  slots_.clear();
-  known_.clear();
-  return kept;
-}
-
 Result<std::unique_ptr<CompiledStep>> LayoutBatches::Make(const StepPlan& plan) {
   LayoutBook book;
   StepPlan decided{book.Of(book.Add(plan.layouts, problem_.graph.group_count())), plan.switches};
@@ -137,8 +125,16 @@ Result<std::unique_ptr<CompiledStep>> LayoutBatches::Make(const StepPlan& plan) 
     const Result<Evaluation> evaluation = std::move(Evaluate({&decided, 1}, {}).front());
     if (evaluation.ok()) decided.switches.gradients_apart = evaluation.value().gradients_apart;
   }
+  slots_.clear();  // mostly the search has ended, and the graph needs the memory
   PW_ASSIGN(CompiledStep step, CompileStep(problem_, decided));
   return std::make_unique<CompiledStep>(std::move(step));
+}
+
+Result<std::unique_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& plan) {
+  const bool made = kept_ != nullptr && kept_plan_ == plan;
+  if (!made) PW_RETURN_IF_ERROR(CompileAndKeep(plan));
+  known_.clear();
+  return std::move(kept_);
 }
 
 Result<const CompiledStep*> LayoutBatches::CompileAndKeep(const StepPlan& plan) {
