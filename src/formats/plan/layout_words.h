@@ -27,7 +27,7 @@ struct ResolvedLayouts {
 //   kPlace            the spec's one device
 //   kAllReduce        shares of the axis; the groups that do not have it are on every device
 //   kParameterServer  the same, but the groups of parameters are on the devices in turn, in the order of the
-//                     parameters
+//                     parameters; those that later entries have take their turns, too
 //   kDuplicate        everything on every device
 //   kModelParallel    open (the planner of that name has them, search/partition/model_parallel.h)
 // Errors, with the place "layouts[2].devices[0]": kField (a glob or group that there is not, an axis that

@@ -245,7 +245,7 @@ class Resolver {
         PW_ASSIGN(Layout layout, SplitLayout(index, groups));
         const std::vector<DeviceId> servers = placewright::DevicesOf(layout);
         Set(groups, Add(std::move(layout)));
-        if (specs_[index].option == LayoutOption::kParameterServer) Serve(groups, servers);
+        if (specs_[index].option == LayoutOption::kParameterServer) Serve(index, groups, servers);
         return Ok();
       }
       case LayoutOption::kPlace:
@@ -276,15 +276,21 @@ class Resolver {
     return Ok();
   }
 
-  // The groups that hold parameters, on the devices in turn.
-  void Serve(const std::vector<GroupId>& groups, const std::vector<DeviceId>& servers) {
+  // The groups that hold parameters, on the devices in turn, whichever of them later entries have: `groups` are left.
+  void Serve(size_t index, const std::vector<GroupId>& groups,
+             const std::vector<DeviceId>& servers) {
     std::vector<LayoutId> places;
     for (const DeviceId server : servers) places.push_back(Add(PlacedOn(server)));
-    IdVector<GroupId, bool> named(graph_.group_count(), false);
-    for (const GroupId group : groups) named[group] = true;
+    const LayoutSpec& spec = specs_[index];
+    const std::vector<GroupId> named =
+        spec.group.valid() ? std::vector{spec.group} : GroupsNamed(graph_, spec.groups);
     size_t next = 0;
     for (const GroupId group : ParameterGroups(graph_)) {
-      if (named[group]) made_.layouts.of_group[group] = places[next++ % places.size()];
+      if (!std::binary_search(named.begin(), named.end(), group)) continue;
+      const LayoutId place = places[next++ % places.size()];
+      if (std::binary_search(groups.begin(), groups.end(), group)) {
+        made_.layouts.of_group[group] = place;
+      }
     }
   }
 

@@ -112,6 +112,40 @@ TEST(LayoutSpecs, ParameterServersTakeTurns) {
   EXPECT_EQ(step.Of(layouts, "second.update"), PlacedOn(DeviceId(1)));
 }
 
+TEST(LayoutSpecs, ExceptionsLeaveTheOtherParametersWhereTheyAre) {
+  const TwoLayers step;
+  LayoutSpec servers = Everywhere();
+  servers.option = LayoutOption::kParameterServer;
+  const Layouts layouts =
+      step.Resolve({servers, Spec("m.first", "", {{"d2", {}}}, LayoutOption::kPlace)}).Take();
+  EXPECT_EQ(step.Of(layouts, "first.update"), PlacedOn(DeviceId(2)));
+  EXPECT_EQ(step.Of(layouts, "second.update"), PlacedOn(DeviceId(1)));  // as without the exception
+}
+
+// Parameter servers with exceptions at random are stated and resolved to what they were.
+TEST(LayoutSpecs, StatedServersResolveToTheSame) {
+  const TwoLayers step;
+  LayoutSpec servers = Everywhere();
+  servers.option = LayoutOption::kParameterServer;
+  const Layouts base = step.Resolve({servers}).Take();
+  int stated = 0;
+  for (const char* op : {"first.mm", "first.update", "second.mm", "second.update"}) {
+    for (int32_t device = 0; device < 3; ++device) {
+      Layouts wanted = base;
+      wanted.layouts.push_back(PlacedOn(DeviceId(device)));
+      wanted.of_group[step.graph->group(step.graph->FindOp(op))] =
+          LayoutId(wanted.layouts.size() - 1);
+      const LayoutSpecs specs = StateLayouts(*step.graph, *step.axes, *step.cluster, wanted);
+      stated += specs[0].option == LayoutOption::kParameterServer;
+      const Layouts resolved = step.Resolve(specs).Take();
+      for (const GroupId group : IdRange<GroupId>(step.graph->group_count())) {
+        EXPECT_EQ(resolved.Of(group), wanted.Of(group)) << op << " " << device;
+      }
+    }
+  }
+  EXPECT_GT(stated, 0);
+}
+
 TEST(LayoutSpecs, ModelParallelGroupsAreLeftOpen) {
   const TwoLayers step;
   const ResolvedLayouts resolved =
