@@ -17,6 +17,7 @@
 #include "formats/plan/layouts_json.h"
 #include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
+#include "planning/plan_words.h"
 #include "report/plan_report.h"
 #include "sim/communication_use.h"
 
@@ -194,8 +195,15 @@ class CompareCommand : public Command {
     } else if (!app_.Given("--space")) {
       space_.splitting = Splitting::kWhereProven;  // as `plan` does
     }
+    std::optional<DistributionSpec> stated;
+    if (!space_.layouts.empty()) {
+      PW_ASSIGN(stated, ReadDistributionSpec(space_.layouts));
+    }
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_, space_));
     const bool distributes = planning->layouts() != nullptr;
+    if (stated) {  // what is wrong with them, before what takes long
+      PW_RETURN_IF_ERROR(ResolvePlan(*planning->layouts(), *stated).InFile(space_.layouts));
+    }
     if (space_.splitting == Splitting::kWhereProven && distributes) {
       context.console.Note(kMayBeSplit);
     }
@@ -224,10 +232,9 @@ class CompareCommand : public Command {
         PW_ASSIGN(entries[i], std::move(entry));
       }
     }
-    if (!space_.layouts.empty() && !interrupted) {
-      PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
+    if (stated && !interrupted) {
       PW_ASSIGN(PlannerResult given,
-                planning->session->TakeLayouts(std::move(spec)).InFile(space_.layouts));
+                planning->session->TakeLayouts(*std::move(stated)).InFile(space_.layouts));
       PW_ASSIGN(Entry entry, EntryOf("layouts", *planning, given, space_.layouts));
       comparison.devices = entry.plan.devices;
       comparison.entries.push_back(std::move(entry));

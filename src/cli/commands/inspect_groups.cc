@@ -64,7 +64,7 @@ Result<std::optional<GroupingMethod>> ParseGroups(const GroupsRequest& request) 
 
 Status PrintGroups(const Graph& graph, const CostTable* costs, GroupingMethod method,
                    std::optional<int> parts, Console& console) {
-  const int default_parts = method == GroupingMethod::kTag ? kTagGroups : 2;
+  const int default_parts = method == GroupingMethod::kTag ? kTagParts : 2;
   const OpTimes times = TimesOnOneDevice(graph, costs);
   PW_ASSIGN(const OpGrouping grouping,
             GroupOps(graph, times.time, method, parts.value_or(default_parts)));

@@ -28,7 +28,7 @@ struct SpaceOptions {
   std::string batch_norm = "synchronised";
   std::string layouts;  // a file, or empty
   std::string sfb = "none";
-  int units = kTagGroups;
+  int units = kTagParts;
   // Whether plans may split or copy ops; where nothing was asked for, if the batch is proven to follow.
   enum class Splitting { kNo, kWhereProven, kYes } splitting = Splitting::kNo;
   bool MaySplit() const { return splitting != Splitting::kNo; }  // some steps

@@ -66,7 +66,8 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
 namespace {
 
 std::vector<std::string> Differences(const Plan& plan, const InputOptions& input,
-                                     const Inputs& inputs) {
+                                     const Planning& planning) {
+  const Inputs& inputs = planning.inputs;
   std::vector<std::string> differs;
   if (plan.graph.sha256 != inputs.graph.sha256) differs.emplace_back("graph");
   if (plan.batch_option != input.batch.value_or(0) || plan.dimensions != inputs.dimensions) {
@@ -81,6 +82,14 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
   };
   if (!std::all_of(plan.devices.begin(), plan.devices.end(), same)) {
     differs.emplace_back("memory reserve");
+  }
+  if (plan.policy != inputs.policy) {
+    differs.push_back(fmt::format("order (--order {})", ToString(plan.policy)));
+  }
+  const LayoutProblem* const layouts = planning.layouts();
+  const bool local = plan.distribution.switches.local_batch_norm;
+  if (layouts != nullptr && local && !layouts->local_batch_norm) {
+    differs.emplace_back("batch norms (--batch-norm local)");
   }
   return differs;
 }
@@ -118,7 +127,7 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
     const LayoutProblem& problem = *planning.layouts();
     Result<StepPlan> resolved = ResolvePlan(problem, plan->distribution).InFile(path);
     if (!resolved.ok()) return OfOther(*plan, resolved.error(), planning);
-    return Initial{resolved.Take(), Differences(*plan, input, planning.inputs)};
+    return Initial{resolved.Take(), Differences(*plan, input, planning)};
   }
   PW_ASSIGN(const LoadedPlacement loaded, LoadPlacement(path, planning.inputs.graph, cluster));
   Result<Placement> placement = ResolvePlacement(loaded.placement, graph, cluster).InFile(path);
@@ -129,7 +138,7 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
       CheckPlacementLegal(planning.problem().sim_graph, graph, cluster, placement.value())
           .InFile(path));
   Initial initial{PlanOf(graph, placement.value()), {}};
-  if (plan) initial.differs = Differences(*plan, input, planning.inputs);
+  if (plan) initial.differs = Differences(*plan, input, planning);
   return initial;
 }
 
