@@ -26,7 +26,7 @@ Result<Findings> CheckStepOf(const PlanInputs& inputs, const std::string& plan_p
   const Cluster& cluster = inputs.cluster.cluster;
   const std::string step_path = FilesOf(plan, plan_path).back();
   PW_ASSIGN(LoadedGraph original, LoadOriginal(plan, plan_path, options));
-  if (CountsDraws(inputs.graph.graph)) {
+  if (CountsDraws(inputs.graph.graph) && !CountsDraws(original.graph)) {
     PW_ASSIGN(original.graph, WithDrawsThatCount(original.graph, inputs.graph.graph));
   }
   PW_ASSIGN(const std::string text, ReadFile(step_path));
