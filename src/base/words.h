@@ -30,7 +30,7 @@ class RowsByWord {
   RowsByWord(std::span<const Row> rows, std::string_view Row::*words) {
     for (const Row& row : rows) {
       for (const std::string_view word : WordsOf(row.*words)) {
-        PW_CHECK(rows_.emplace(word, &row).second);
+        PW_CHECK(!word.empty() && rows_.emplace(word, &row).second);
       }
     }
   }

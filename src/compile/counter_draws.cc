@@ -10,6 +10,7 @@
 #include "compile/op_copy.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
+#include "plan/distributed_step.h"
 
 namespace placewright {
 namespace {

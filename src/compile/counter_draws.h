@@ -24,7 +24,6 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
-#include "plan/distributed_step.h"
 
 namespace placewright {
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "compile/rewrites/rewrites.h"
 #include "compile/test_steps.h"
 
 namespace placewright {
@@ -51,6 +52,27 @@ a: z@a [3 6] = neg(y.split@a)
 b: z@b [5 6] = neg(y.split@a#1)
 -> z@a z@b
 )");
+}
+
+// Of two axes of a dimension of 24 the inner one is cut first, a third of each half: 8 of 16.
+TEST(Fetcher, CutsInnerAxesOfADimensionFirst) {
+  const TestStep step(R"(
+    input x batch:24
+    y = relu x
+    -> y)");
+  const IdVector<OpId, int32_t> kinds(step.graph().op_count(), 0);
+  PartPrices prices(step.cluster(), CostOptions(), 24);
+  StepArrays arrays;
+  Emitter emitter(step.graph(), kinds, prices, arrays, /*keeps_inputs=*/true);
+  emitter.Begin(0);
+  const TensorId x = emitter.AddInput(step.graph().FindTensor("x"), DeviceId(0));
+  const AxisPart half = {{0, 1, 2, 12}, {1, 2}}, two_thirds = {{0, 2, 3, 4}, {0, 2}};
+  for (const TensorBox& box : {TensorBox{half, two_thirds}, TensorBox{two_thirds, half}}) {
+    const TensorId part = EmitSplit(emitter, x, box, DeviceId(0));
+    EXPECT_EQ(emitter.shape(part), std::vector<int64_t>{8});
+    const ArrayOp& last = arrays.ops[emitter.producer(part)];
+    EXPECT_EQ(emitter.shape(arrays.ReadsOf(last)[0].tensor), std::vector<int64_t>{16});
+  }
 }
 
 // b has a copy of its own; c takes its slice from the first device that has one.

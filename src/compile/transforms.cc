@@ -14,6 +14,7 @@ Result<TransformedStep> ApplyTransforms(const Graph& step, const Transforms& tra
     switch (transform.kind) {
       case Transform::kCountedDraws: {
         PW_ASSIGN(after, WithCountedDraws(before, kDrawSeed));
+        break;
       }
     }
     if (after == nullptr) continue;

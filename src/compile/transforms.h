@@ -14,7 +14,7 @@ namespace placewright {
 
 // Of random draws, in every plan.
 inline constexpr uint64_t kDrawSeed = 0;
-// Of every step whose ops may be split, where a plan does not state others.
+// Of every step whose ops may be split.
 inline const Transforms kUsualTransforms = {Transform{Transform::kCountedDraws}};
 
 struct TransformedStep {

@@ -21,7 +21,7 @@ TEST(Transforms, ThoseThatChangeNothingAreNotApplied) {
   EXPECT_THAT(made.applied, IsEmpty());
 }
 
-TEST(Transforms, AreAppliedInTheirOrder) {
+TEST(Transforms, CountDrawsOnce) {
   const Graph step = DrawingStep();
   const TransformedStep once = ApplyTransforms(step, kUsualTransforms).Take();
   ASSERT_NE(once.graph, nullptr);

@@ -13,11 +13,4 @@ std::string_view ToString(LayoutOption option) {
   return "?";
 }
 
-std::string_view ToString(Transform::Kind kind) {
-  switch (kind) {
-    case Transform::kCountedDraws: return "counted-draws";
-  }
-  return "?";
-}
-
 }  // namespace placewright

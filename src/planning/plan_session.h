@@ -21,7 +21,7 @@ namespace placewright {
 // What is asked for of plans that split or copy ops.
 struct SplitWishes {
   bool local_batch_norm = false;  // of the parts that batch norms are split into (StepSwitches)
-  int units = kTagGroups;         // that a search over layouts moves as one, at most
+  int units = kTagParts;          // that a search over layouts moves as one, at most
 };
 
 // What layouts of a step are searched in and compiled with, as wished. Errors: those of LayoutProblem::Make.
@@ -31,7 +31,7 @@ Result<std::unique_ptr<LayoutProblem>> MakeLayouts(const Graph& graph, const Clu
                                                    const SplitWishes& wishes);
 
 // Layouts by hand as the plan of an algorithm "layouts", not evaluated; batch norms are local where the layouts or the
-// problem say so. Errors: those of ResolveLayouts.
+// problem say so. Errors: those of ResolvePlan.
 Result<PlannerResult> ResultOfLayouts(const LayoutProblem& problem, DistributionSpec& spec);
 
 // Whether plans split and copy ops where nothing was said about it: it is proven how the step follows its batch, and
@@ -55,7 +55,7 @@ struct StepOfPlan {
 // Of ops that are whole, each its own instance.
 StepOfPlan StepOfWholeOps(const Graph& graph, const CostTable& costs, const SimGraph* sim_graph,
                           Placement placement);
-// Of layouts in words, compiled; without a bound. Errors: those of ResolveLayouts and CompileStep.
+// Of layouts in words, compiled; without a bound. Errors: those of ResolvePlan and CompileStep.
 Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const DistributionSpec& spec);
 
 // Devices that have equal shares of the samples where the batch divides by their number; of whole ops one.
@@ -79,7 +79,7 @@ class PlanSession {
   LayoutProblem* layouts() const { return layouts_.get(); }
 
   // Layouts by hand as the plan of an algorithm "layouts", which is evaluated; batch norms are local where either says so.
-  // Plans of this session that are still these layouts keep their words. Errors: those of ResolveLayouts and CompileStep.
+  // Plans of this session that are still these layouts keep their words. Errors: those of ResolvePlan and CompileStep.
   Result<PlannerResult> TakeLayouts(DistributionSpec spec);
 
   // The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note. It is

@@ -20,8 +20,10 @@ Result<StepPlan> ResolvePlan(const LayoutProblem& problem, const DistributionSpe
 }
 
 DistributionSpec StatePlan(const LayoutProblem& problem, const StepPlan& plan) {
-  return {StateLayouts(problem.graph, problem.axes, problem.cluster, plan.layouts), plan.switches,
-          problem.transforms};
+  DistributionSpec spec{StateLayouts(problem.graph, problem.axes, problem.cluster, plan.layouts),
+                        plan.switches};
+  if (!problem.transforms.empty()) spec.transforms = problem.transforms;
+  return spec;
 }
 
 DistributionSpec Restate(const LayoutProblem& problem, const StepPlan& plan,
@@ -31,7 +33,7 @@ DistributionSpec Restate(const LayoutProblem& problem, const StepPlan& plan,
       [](const LayoutSpec& spec) { return spec.option == LayoutOption::kModelParallel; });
   if (open) return StatePlan(problem, plan);
   resolved.layouts = ExpandSpecs(problem.axes, problem.cluster, std::move(resolved.layouts));
-  resolved.transforms = problem.transforms;
+  if (!problem.transforms.empty()) resolved.transforms = problem.transforms;
   return resolved;
 }
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <set>
 
 #include "compile/test_draws.h"
+#include "planning/plan_session.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_clusters.h"
 #include "search/layouts/test_tiny_steps.h"
@@ -48,7 +48,7 @@ TEST(PlanWords, StatedWordsAreKept) {
   const DistributionSpec words = Restate(*tiny.layouts, plan, EvenSplit());
   ASSERT_EQ(words.layouts.size(), 1u);
   EXPECT_THAT(words.layouts[0].devices[1].box, ElementsAre(LayoutSpec::Interval{"", 4, 8}));
-  EXPECT_EQ(words.transforms, Transforms());
+  EXPECT_FALSE(words.transforms.has_value());  // nothing is drawn
 }
 
 class DrawingPlans : public ::testing::Test {
@@ -57,11 +57,14 @@ class DrawingPlans : public ::testing::Test {
       : graph_(DrawingStep()),
         cluster_(TwoDevices(BytesPerSecond(1'000'000'000))),
         problem_(
-            LayoutProblem::Make(graph_, cluster_, CostOptions(), SchedulingPolicy::kFifo).Take()) {}
+            LayoutProblem::Make(graph_, cluster_, CostOptions(), SchedulingPolicy::kFifo).Take()),
+        costs_(ModelCosts(graph_, cluster_, parts_).Take()) {}
 
   const Graph graph_;
   const Cluster cluster_;
   const std::unique_ptr<LayoutProblem> problem_;
+  const CostOptions parts_;
+  const CostTable costs_;
 };
 
 TEST_F(DrawingPlans, StateTheirTransforms) {
@@ -79,9 +82,17 @@ TEST_F(DrawingPlans, AreRefusedWithOthers) {
   const Error error = ResolvePlan(*problem_, spec).error();
   EXPECT_EQ(error.place, "transforms");
   EXPECT_THAT(error.message, HasSubstr("counted-draws"));
+  spec.transforms = {kUsualTransforms.front(), kUsualTransforms.front()};
+  EXPECT_FALSE(ResolvePlan(*problem_, spec).ok());
+  const LayeredProblem draws_nothing(3, {}, 4);
+  spec.transforms = kUsualTransforms;
+  EXPECT_THAT(ResolvePlan(*draws_nothing.layouts, spec).error().message, HasSubstr("no transform"));
+  // Who hands in plans, not words, is refused by the seam.
+  const auto session = PlanSession::Open(graph_, cluster_, costs_, &parts_, {}, {}).Take();
+  EXPECT_TRUE(session->evaluator().EvaluatePlan(plan).ok());
   plan.transforms = Transforms();
-  EXPECT_FALSE(CheckTransforms(*problem_, plan.transforms).ok());
-  EXPECT_TRUE(CheckTransforms(*problem_, {}).ok());
+  EXPECT_EQ(session->evaluator().EvaluatePlan(plan).error().place, "transforms");
+  EXPECT_EQ(session->evaluator().Compile(plan).error().place, "transforms");
 }
 
 }  // namespace

@@ -23,9 +23,10 @@ namespace placewright {
 struct PlannerOptions {
   Budget budget;  // iterations: moves of the search; `auto` shares them out
   uint64_t seed = 0;
-  int threads = 1;                  // never changes the result
-  std::optional<StepPlan> initial;  // --init: where iterative planners start
-  std::optional<StepPlan> given;    // of the graph's file: a start, and `auto`'s baseline "given"
+  int threads = 1;  // never changes the result
+  // --init: where iterative planners start. `auto` keeps the order that it states; --init states none.
+  std::optional<StepPlan> initial;
+  std::optional<StepPlan> given;  // of the graph's file: a start, and `auto`'s baseline "given"
   // Further plans they may start from. Searches over placements take those that split nothing, the best first.
   std::vector<StepPlan> starts;
   // LowerBound of the problem's placements (proof/bound.h), where it is known: searches end at it.

@@ -166,16 +166,23 @@ TEST_F(Portfolio, GivesEachSliceToTheOneWithFewestMoves) {
   EXPECT_THAT(log_.offers, ElementsAre("y", "x", "y", "y", "y", "x"));
 }
 
-// A plan to start from keeps the order that it was made in.
+// A plan to start from keeps the order that it states: with b first, c on d1 begins after 10 ns and not after 20.
 TEST_F(Portfolio, StartsFromAPlanInItsOwnOrder) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  spec.ops = {{"a", {10, 10}, {}, {8}}, {"b", {10, 10}, {}, {8}}, {"c", {30, 30}, {"b"}, {8}}};
+  test_ = MakeTestProblem(spec);
   Add("x", 10, 1);
   PlannerOptions options;
-  options.initial = PlanOf(test_->problem, AllOn(0, test_->problem.groups.size()));
-  options.initial->switches.order = SchedulingPolicy::kCriticalPath;
-  const PlannerResult result =
-      MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
-  EXPECT_EQ(result.algorithm, "init");  // x is no better
-  EXPECT_EQ(result.plan.switches.order, SchedulingPolicy::kCriticalPath);
+  options.initial = PlanOf(test_->problem, OnDevices({0, 0, 1}));
+  for (const bool stated : {false, true}) {
+    if (stated) options.initial->switches.order = SchedulingPolicy::kCriticalPath;
+    const PlannerResult result =
+        MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
+    EXPECT_EQ(result.algorithm, stated ? "init" : "x");  // all on d0: 50 ns
+    EXPECT_EQ(result.step_time, Nanos(stated ? 48 : 50));
+    EXPECT_EQ(result.plan.switches.order, options.initial->switches.order);
+  }
 }
 
 TEST_F(Portfolio, GoesOnWithoutThoseThatAreDone) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "base/words.h"
 #include "sharding/rules/rule_maker.h"
 
@@ -34,7 +35,11 @@ Table TableOf(std::initializer_list<std::vector<RuleRow>> parts) {
   Table rows;
   for (const auto& part : parts) {
     for (const RuleRow& row : part) {
-      for (const std::string_view name : WordsOf(row.names)) rows[name].push_back(row);
+      for (const std::string_view name : WordsOf(row.names)) {
+        std::vector<RuleRow>& of_name = rows[name];
+        PW_CHECK(of_name.empty() || !of_name.back().overload.empty());  // it would never be found
+        of_name.push_back(row);
+      }
     }
   }
   return rows;

@@ -22,8 +22,8 @@ struct StepSwitches {
   // Gradients of input and weight that one op makes are made by two where one of them leaves the device and
   // the other stays (compile/rewrites/separate_gradients.h). None: nothing has decided it yet.
   std::optional<bool> gradients_apart = {};
-  // In which order a device takes what is ready. None: as the problem has it, which planners of whole ops go by where
-  // they change a plan.
+  // In which order a device takes what is ready. None: as the problem has it. What planners of whole ops make of a plan
+  // is in the problem's.
   // A plan's file has the order beside its layouts.
   std::optional<SchedulingPolicy> order = {};
   friend bool operator==(const StepSwitches&, const StepSwitches&) = default;

@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_PLAN_TRANSFORM_H_
 #define PLACEWRIGHT_PLAN_TRANSFORM_H_
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ struct Transform {
 // One after the other.
 using Transforms = std::vector<Transform>;
 
+inline constexpr std::array<Transform::Kind, 1> kTransformKinds = {Transform::kCountedDraws};
 std::string_view ToString(Transform::Kind kind);  // "counted-draws"
 
 }  // namespace placewright

@@ -364,7 +364,14 @@ Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& origina
                        place);
     }
     const std::vector<int64_t>& shape = original.tensor(of).shape;
-    if (!AreAxesOf(shape, piece.box) || ShapeOf(shape, piece.box) != file.graph.tensor(id).shape) {
+    if (!AreAxesOf(shape, piece.box)) {
+      return MakeError(
+          ErrorCode::kPlanMismatch,
+          fmt::format("the box names what are no factors of \"{}\", one beside the other",
+                      Printable(piece.input, 80)),
+          place);
+    }
+    if (ShapeOf(shape, piece.box) != file.graph.tensor(id).shape) {
       return MakeError(
           ErrorCode::kPlanMismatch,
           fmt::format("\"{}\" has other sizes than that part of \"{}\"",

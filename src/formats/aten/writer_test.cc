@@ -217,7 +217,7 @@ TEST(AtenWriter, WrongPiecesAreRefused) {
   EXPECT_EQ(refused("\"box\"", "\"box\""), "");
   EXPECT_THAT(refused("\"to\":2", "\"to\":4"), HasSubstr("inputs[0].of.box[1].to"));
   EXPECT_THAT(refused("\"inner\":4,", ""), HasSubstr("inputs[0].of.box[1]"));
-  EXPECT_THAT(refused("\"inner\":4,", "\"inner\":5,"), HasSubstr("other sizes"));
+  EXPECT_THAT(refused("\"inner\":4,", "\"inner\":5,"), HasSubstr("no factors"));
   EXPECT_THAT(refused("\"box\":[", "\"box\":[3,"), HasSubstr("inputs[0].of.box[0]"));
   EXPECT_THAT(refused("\"box\":[", "\"dimension\":1,\"box\":["), HasSubstr("inputs[0].of"));
   EXPECT_THAT(refused("\"box\":[",
@@ -233,10 +233,10 @@ TEST(AtenWriter, WrongPiecesAreRefused) {
   EXPECT_EQ(beside(R"("outer":1,"size":2,"inner":12,"from":0,"to":1)"), "");
   EXPECT_EQ(beside(R"("outer":6,"size":2,"inner":2,"from":0,"to":1)"), "");
   EXPECT_EQ(beside(R"("outer":6,"size":4,"inner":1,"from":2,"to":4)"), "");
-  EXPECT_THAT(beside(R"("outer":2,"size":4,"inner":3,"from":0,"to":2)"), HasSubstr("other sizes"));
-  EXPECT_THAT(beside(R"("outer":4,"size":2,"inner":3,"from":1,"to":2)"), HasSubstr("other sizes"));
+  EXPECT_THAT(beside(R"("outer":2,"size":4,"inner":3,"from":0,"to":2)"), HasSubstr("no factors"));
+  EXPECT_THAT(beside(R"("outer":4,"size":2,"inner":3,"from":1,"to":2)"), HasSubstr("no factors"));
   EXPECT_THAT(refused(R"("box":[{"dimension":1)", R"("box":[{"dimension":2)"),
-              HasSubstr("other sizes"));
+              HasSubstr("no factors"));
 }
 
 TEST(AtenWriter, PublicGraphsReadBack) {

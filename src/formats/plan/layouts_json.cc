@@ -121,14 +121,19 @@ Result<Transforms> ReadTransforms(const Json& document) {
   PW_ASSIGN(const Json* list, GetArray(document, "transforms", ""));
   Transforms transforms;
   for (const Json& json : *list) {
-    const std::string place = fmt::format("transforms[{}]", transforms.size());
-    const std::string known(ToString(Transform::kCountedDraws));
-    if (!json.is_string() || json.get<std::string>() != known) {
+    const auto known =
+        std::find_if(kTransformKinds.begin(), kTransformKinds.end(), [&](Transform::Kind kind) {
+          return json.is_string() && json.get<std::string>() == ToString(kind);
+        });
+    if (known == kTransformKinds.end()) {
+      std::vector<std::string_view> names;
+      for (const Transform::Kind kind : kTransformKinds) names.push_back(ToString(kind));
       return MakeError(ErrorCode::kField,
-                       fmt::format("there is no transform {}", Printable(json.dump(), 60)), place,
-                       fmt::format("The transforms are {}.", known));
+                       fmt::format("there is no transform {}", Printable(json.dump(), 60)),
+                       fmt::format("transforms[{}]", transforms.size()),
+                       fmt::format("The transforms are {}.", fmt::join(names, ", ")));
     }
-    transforms.push_back({Transform::kCountedDraws});
+    transforms.push_back({*known});
   }
   return transforms;
 }
@@ -175,8 +180,11 @@ void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
   if (spec.switches.gradients_apart) {
     (*object)["gradients_apart"] = *spec.switches.gradients_apart;
   }
-  for (const Transform& transform : spec.transforms.value_or(Transforms())) {
-    (*object)["transforms"].push_back(ToString(transform.kind));
+  if (spec.transforms) {
+    (*object)["transforms"] = Json::array();
+    for (const Transform& transform : *spec.transforms) {
+      (*object)["transforms"].push_back(ToString(transform.kind));
+    }
   }
 }
 

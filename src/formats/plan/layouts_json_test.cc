@@ -42,7 +42,7 @@ TEST(LayoutsJson, WhatIsWrittenReadsBack) {
 TEST(LayoutsJson, UnknownTransformsAreRefused) {
   const Error error = Read(R"({"layouts": [], "transforms": ["counted-draws", "fused"]})").error();
   EXPECT_EQ(error.place, "transforms[1]");
-  EXPECT_THAT(error.ToString(), HasSubstr("The transforms are counted-draws."));
+  EXPECT_EQ(error.remedy, "The transforms are counted-draws.");
 }
 
 // Of several axes a share is an object of them.

@@ -24,7 +24,7 @@
 
 namespace placewright {
 
-inline constexpr int kTagGroups = 60;
+inline constexpr int kTagParts = 60;
 inline constexpr int kMaxTagParts = 1024;
 
 struct TagGrouping {
@@ -36,7 +36,7 @@ struct TagGrouping {
 // Parts are numbered by their first group. `time`: of every op, at least 0; `parts`: 1 .. kMaxTagParts.
 // Errors: kInternal (METIS failed). Complexity: O(inputs log inputs) and METIS's.
 Result<TagGrouping> TagGroups(const Graph& graph, const IdVector<OpId, Nanos>& time,
-                              int parts = kTagGroups);
+                              int parts = kTagParts);
 
 }  // namespace placewright
 

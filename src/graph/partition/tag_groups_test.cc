@@ -117,7 +117,7 @@ TEST_F(TagGroupsTest, PassesIdentitiesBy) {
 TEST_F(TagGroupsTest, HasAtMostSixtyBalancedParts) {
   TensorId last = Add("op0", {}, 100, 10);
   for (int i = 1; i < 1200; ++i) last = Add("op" + std::to_string(i), {last}, 100, 10);
-  const TagGrouping groups = Group(kTagGroups);
+  const TagGrouping groups = Group(kTagParts);
   EXPECT_LE(groups.parts, 60);
   EXPECT_GT(groups.parts, 30);
   std::vector<int> sizes(static_cast<size_t>(groups.parts), 0);

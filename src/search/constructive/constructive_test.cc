@@ -8,6 +8,7 @@
 #include "search/constructive/m_etf.h"
 #include "search/constructive/m_topo.h"
 #include "search/constructive/simple.h"
+#include "search/partition/model_parallel.h"
 #include "search/partition/partition_placers.h"
 #include "search/test_problems.h"
 
@@ -181,6 +182,23 @@ TEST(Partition, AFailureIsSaidAloud) {
   EXPECT_THAT(planned.value().notes,
               testing::ElementsAre("metis: no partition was made (METIS ended with status -3 on a "
                                    "graph of 2 nodes); all went to the first accelerator"));
+}
+
+// Whatever the devices' speed; METIS alone looks at it.
+TEST(Partition, ModelParallelPartsAreAlikeInTime) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  for (int i = 0; i < 16; ++i) spec.ops.push_back({"op" + std::to_string(i), {10, 30}, {}, {8}});
+  const auto test = MakeTestProblem(spec);
+  const auto on_first = [&](const Planner& planner) {
+    const StepPlan plan = planner.Plan(test->problem, *test->evaluator, {}).Take().plan;
+    int64_t ops = 0;
+    for (const OpId op : test->graph.ops())
+      ops += PlacementOf(test->problem, plan)[op].value() == 0;
+    return ops;
+  };
+  EXPECT_EQ(on_first(ModelParallelPlanner()), 8);
+  EXPECT_EQ(on_first(MetisPlanner(1)), 12);
 }
 
 }  // namespace

@@ -118,8 +118,10 @@ void LayoutBatches::Remember(uint64_t hash, const StepPlan& plan, const Evaluati
 }
 
 Result<std::unique_ptr<CompiledStep>> LayoutBatches::Make(const StepPlan& plan) {
+  PW_RETURN_IF_ERROR(CheckTransforms(problem_, plan.transforms));
   LayoutBook book;
-  StepPlan decided{book.Of(book.Add(plan.layouts, problem_.graph.group_count())), plan.switches};
+  StepPlan decided{book.Of(book.Add(plan.layouts, problem_.graph.group_count())), plan.switches,
+                   plan.transforms};
   if (!decided.switches.gradients_apart) {
     // What is wrong with it the compiler says better.
     const Result<Evaluation> evaluation = std::move(Evaluate({&decided, 1}, {}).front());
@@ -133,6 +135,7 @@ Result<std::unique_ptr<CompiledStep>> LayoutBatches::Make(const StepPlan& plan) 
 Result<std::unique_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& plan) {
   const bool made = kept_ != nullptr && kept_plan_ == plan;
   if (!made) PW_RETURN_IF_ERROR(CompileAndKeep(plan));
+  slots_.clear();
   known_.clear();
   return std::move(kept_);
 }

@@ -31,7 +31,7 @@ class LayoutBatches {
   // alike.
   std::vector<Result<Evaluation>> Evaluate(std::span<const StepPlan> candidates,
                                            const EvaluationOptions& options);
-  // As those of Evaluator. What evaluations have in common is given up where a step is handed out.
+  // As those of Evaluator. Where a step is compiled, what threads work with is made anew afterwards.
   Result<std::unique_ptr<CompiledStep>> Compile(const StepPlan& plan);
   Result<const CompiledStep*> CompileAndKeep(const StepPlan& plan);
 

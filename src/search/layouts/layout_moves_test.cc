@@ -288,7 +288,7 @@ TEST(LayoutMoves, SplitUpdatesByAnAxisThatIsLongEnough) {
 TEST(LayoutMoves, HaveAsManyUnitsAsAskedFor) {
   LayeredProblem tiny(11);
   size_t smallest = tiny.layouts->graph.group_count();
-  for (const int units : {1, kTagGroups}) {
+  for (const int units : {1, kTagParts}) {
     tiny.layouts->units = units;
     LayoutBook book;
     LayoutMoves moves = LayoutMoves::Make(tiny.problem, book).Take();

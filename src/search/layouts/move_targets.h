@@ -25,7 +25,7 @@ struct MoveTargets {
     std::vector<GroupId> groups;
   };
 
-  std::vector<std::vector<GroupId>> units;         // TAG's groups of the step
+  std::vector<std::vector<GroupId>> units;         // TAG's parts of the step
   std::vector<std::vector<GroupId>> singles;       // one each, or those that --colocate joins
   std::vector<size_t> confined;                    // of these, those that may not be everywhere
   IdVector<GroupId, std::vector<bool>> allowed;    // by device; empty: everywhere

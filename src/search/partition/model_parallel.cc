@@ -4,55 +4,62 @@
 
 #include "graph/contraction.h"
 #include "graph/partition/partition.h"
-#include "search/partition/group_graph.h"
 #include "search/partition/partition_placers.h"
 
 namespace placewright {
 namespace {
 
-Result<std::vector<int32_t>> Cut(WeightedGraph graph, size_t parts) {
-  graph.weights.resize(1);
+// `node_of`: of each op, below `nodes`, or `nodes` where it is not cut.
+Result<std::vector<int32_t>> Cut(const Graph& graph, const CostTable& costs,
+                                 const IdVector<OpId, GroupId>& node_of, size_t nodes,
+                                 size_t parts) {
+  const ContractedGraph contracted = Contract(graph, node_of, nodes + 1);
+  WeightedGraph directed;
+  directed.weights.resize(1);
+  for (const GroupId node : IdRange<GroupId>(nodes)) {
+    int64_t time = 0;
+    for (const OpId op : contracted.members[node]) {
+      time = SaturatingAdd(time, std::max<int64_t>(0, costs.MinTime(op).count));
+    }
+    directed.weights[0].push_back(time);
+    for (const GroupEdge& edge : contracted.successors[node]) {
+      const bool cut = edge.group.index() < nodes;
+      if (cut) directed.edges.push_back({edge.group.value(), edge.bytes.count});
+    }
+    directed.offsets.push_back(static_cast<int32_t>(directed.edges.size()));
+  }
   PartitionOptions options;
   options.parts = static_cast<int>(parts);
-  return PartitionMetis(graph, options);
+  return PartitionMetis(MakeUndirected(directed), options);
 }
 
 GroupPlacement PlaceAll(const PlacerInput& input) {
-  return PlacePartition(
-      input, "model-parallel",
-      Cut(MakeGroupGraph(input.problem, input.groups), input.candidates.accelerators.size()));
+  const Problem& problem = input.problem;
+  IdVector<OpId, GroupId> node_of;
+  for (const OpId op : problem.graph->ops()) {
+    node_of.push_back(GroupId(problem.group_of[op].value()));
+  }
+  return PlacePartition(input, "model-parallel",
+                        Cut(*problem.graph, *problem.costs, node_of, input.groups.size(),
+                            input.candidates.accelerators.size()));
 }
 
 }  // namespace
 
 ModelParallelPlanner::ModelParallelPlanner()
-    : ConstructivePlanner(
-          "model-parallel",
-          "whole ops in one part a device, alike in time (TAG, TPDS 2024, sec. 4.1.1)", &PlaceAll,
-          /*attempts=*/1) {}
+    : ConstructivePlanner("model-parallel",
+                          "whole ops in one part a device, alike in time (TAG, sec. 4.1.1)",
+                          &PlaceAll, /*attempts=*/1) {}
 
 Status PlaceModelParallel(const Graph& graph, const CostTable& costs,
                           const std::vector<GroupId>& groups, const std::vector<DeviceId>& devices,
                           Layouts& layouts) {
-  IdVector<OpId, GroupId> group_of;
-  for (const OpId op : graph.ops()) group_of.push_back(graph.group(op));
-  const ContractedGraph contracted = Contract(graph, group_of, graph.group_count());
-  IdVector<GroupId, int32_t> node(graph.group_count(), -1);
-  for (size_t i = 0; i < groups.size(); ++i) node[groups[i]] = static_cast<int32_t>(i);
-  WeightedGraph directed;
-  directed.weights.resize(1);
-  for (const GroupId group : groups) {
-    int64_t time = 0;
-    for (const OpId op : contracted.members[group]) {
-      time = SaturatingAdd(time, std::max<int64_t>(0, costs.MinTime(op).count));
-    }
-    directed.weights[0].push_back(time);
-    for (const GroupEdge& edge : contracted.successors[group]) {
-      if (node[edge.group] >= 0) directed.edges.push_back({node[edge.group], edge.bytes.count});
-    }
-    directed.offsets.push_back(static_cast<int32_t>(directed.edges.size()));
-  }
-  PW_ASSIGN(const std::vector<int32_t> part, Cut(MakeUndirected(directed), devices.size()));
+  IdVector<GroupId, GroupId> node(graph.group_count(), GroupId(groups.size()));
+  for (size_t i = 0; i < groups.size(); ++i) node[groups[i]] = GroupId(i);
+  IdVector<OpId, GroupId> node_of;
+  for (const OpId op : graph.ops()) node_of.push_back(node[graph.group(op)]);
+  PW_ASSIGN(const std::vector<int32_t> part,
+            Cut(graph, costs, node_of, groups.size(), devices.size()));
   const size_t first = layouts.layouts.size();
   for (const DeviceId device : devices) layouts.layouts.push_back(PlacedOn(device));
   for (size_t i = 0; i < groups.size(); ++i) {

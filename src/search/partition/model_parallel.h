@@ -1,5 +1,6 @@
 // Model parallelism as TAG has it (sec. 4.1.1): whole ops, cut into one part a device by METIS, with equal time in each and
-// few bytes between them. `metis` is the same with parts by the devices' speed and memory (partition_placers.h).
+// few bytes between them. `metis` has parts by the devices' speed and memory (partition_placers.h). Nothing is drawn: the
+// seed is always the same. Layouts are of the step after its transforms, which may be cut in another way.
 #ifndef PLACEWRIGHT_SEARCH_PARTITION_MODEL_PARALLEL_H_
 #define PLACEWRIGHT_SEARCH_PARTITION_MODEL_PARALLEL_H_
 

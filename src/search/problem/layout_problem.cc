@@ -1,9 +1,12 @@
 #include "search/problem/layout_problem.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace placewright {
 
@@ -38,14 +41,14 @@ bool LayoutProblem::HasBatchNorms() const {
 }
 
 Status CheckTransforms(const LayoutProblem& problem, const std::optional<Transforms>& stated) {
-  for (const Transform& applied : problem.transforms) {
-    if (!stated || std::find(stated->begin(), stated->end(), applied) != stated->end()) continue;
-    const std::string_view name = ToString(applied.kind);
-    return MakeError(ErrorCode::kField,
-                     fmt::format("{} is left out, by which this step is rewritten", name),
-                     "transforms", fmt::format("Add \"{}\", or leave the field out.", name));
-  }
-  return Ok();
+  if (!stated || *stated == problem.transforms) return Ok();
+  std::vector<std::string_view> names;
+  for (const Transform& transform : problem.transforms) names.push_back(ToString(transform.kind));
+  return MakeError(
+      ErrorCode::kField,
+      names.empty() ? std::string("no transform changes this step")
+                    : fmt::format("this step is rewritten by others: {}", fmt::join(names, ", ")),
+      "transforms", "Leave the field out: they follow from the step.");
 }
 
 StepSwitches AsStart(const LayoutProblem& problem, StepSwitches switches) {

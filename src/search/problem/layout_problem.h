@@ -42,14 +42,14 @@ struct LayoutProblem {
   const Communication communication;
   // What planners ask for.
   bool local_batch_norm = false;
-  int units = kTagGroups;  // that a search moves as one, at most
+  int units = kTagParts;  // that a search moves as one, at most
 
  private:
   LayoutProblem(const Graph& step, TransformedStep transformed, const Cluster& machines,
                 CostTable whole, CostOptions options, SchedulingPolicy order);
 };
 
-// Whether a plan that states transforms is of this problem's step: they are at least those that changed it. Errors: kField.
+// Whether a plan that states transforms is of this problem's step: they are those that changed it. Errors: kField.
 Status CheckTransforms(const LayoutProblem& problem, const std::optional<Transforms>& stated);
 
 // Of a plan that a search starts from: batch norms as the problem has them, and what was decided of gradients open

@@ -10,6 +10,12 @@ void Addition(RuleMaker& maker) {
   Elementwise(maker);
 }
 
+// where(condition, a, b); of the condition alone it gives the places where that holds.
+void Where(RuleMaker& maker) {
+  if (maker.op().args.size() < 3) return maker.Fail();
+  Elementwise(maker);
+}
+
 void Random(RuleMaker& maker) {
   if (maker.input_count() == 0) return maker.Fail();  // sizes of its own
   Elementwise(maker);
@@ -112,8 +118,9 @@ std::vector<RuleRow> ElementwiseRules() {
            "special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_v "
            "special_shifted_chebyshev_polynomial_w special_spherical_bessel_j0 special_xlog1py "
            "special_zeta sqrt square tan tanh tanh_backward threshold threshold_backward trunc "
-           "where xlogy zero zeros_like masked_fill",
+           "xlogy zero zeros_like masked_fill",
            Elementwise},
+          {"where", Where},
           {"clone contiguous copy detach _to_copy neg alias lift lift_fresh lift_fresh_copy",
            LinearTogether},
           {"add sub", Addition},

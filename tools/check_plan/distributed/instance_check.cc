@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "check_plan/distributed/counted_rows.h"
 #include "check_plan/distributed/stated_part.h"
@@ -174,11 +175,8 @@ MaybeViolation InstanceCheck::FindCut() {
   }
   if (instance_.cut.whole()) FindCutByPlace();
   if (instance_.cut.whole()) FindCutByShape();
-  if (instance_.cut.along.size() > 1) {
-    return Wrong(ViolationKind::kNotProven,
-                 fmt::format("is computed in parts along several axes ({}), which is not proven",
-                             ToString(instance_.cut)));
-  }
+  PW_CHECK(instance_.cut.along.size() <=
+           1);  // inputs along several axes are not followed (contents.cc)
   if (instance_.cut.whole() || parts() != Parts::kWhole) return std::nullopt;
   return Wrong(ViolationKind::kWrongPart,
                fmt::format("is computed in parts ({}) of an axis of which it needs all",

@@ -25,7 +25,7 @@ Standing StandingOf(const OpRule& rule, const std::vector<RuleAxisId>& axes, siz
 bool Divides(int64_t divisor, int64_t number) { return divisor > 0 && number % divisor == 0; }
 
 // Ascending. An interval as long as a period within it is one with the interval there.
-Part PartOf(std::vector<PartAlong> axes) {
+Part Merged(std::vector<PartAlong> axes) {
   std::sort(axes.begin(), axes.end());
   std::vector<PartAlong> along;
   for (const PartAlong& one : axes) {
@@ -82,7 +82,7 @@ Part PartAt(const TensorBox& box) {
     along.push_back({place.dimension, place.outer, place.size * place.inner,
                      interval.from * place.inner, interval.to * place.inner, false});
   }
-  return PartOf(std::move(along));
+  return Merged(std::move(along));
 }
 
 std::optional<std::vector<int64_t>> ShapeOf(const std::vector<int64_t>& shape, const Part& part) {
@@ -107,7 +107,7 @@ std::optional<Part> PartByShape(const std::vector<int64_t>& shape,
     if (piece[d] == shape[d]) continue;
     along.push_back({static_cast<int32_t>(d), 1, shape[d], 0, piece[d], true});
   }
-  return PartOf(std::move(along));
+  return Merged(std::move(along));
 }
 
 std::string ToString(const Part& part) {
@@ -159,7 +159,7 @@ Part PartIn(const OpRule& rule, const TensorAxes& tensor, const std::vector<int6
       break;
     }
   }
-  return PartOf(std::move(along));
+  return Merged(std::move(along));
 }
 
 }  // namespace placewright::check
