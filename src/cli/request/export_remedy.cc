@@ -87,6 +87,7 @@ class Trials {
       const Status written = format_.write(
           plan_, PlacementOf(problem.value(), fit.value().plan.plan), nowhere, &notes);
       if (written.ok()) return std::move(fit.value().plan);
+      refusal_ = written.error();
       const size_t before = options.size();
       for (std::string& option : OptionsIn(written.error().remedy)) {
         const bool known = std::find(options.begin(), options.end(), option) != options.end();
@@ -97,10 +98,15 @@ class Trials {
     return std::nullopt;
   }
 
+  bool TimedOut() const { return options_.budget.Expired(); }
+  // Of the last plan that fits, as the format has it.
+  const std::optional<Error>& refusal() const { return refusal_; }
+
  private:
   const ExportFormat& format_;
   const PlanInputs& plan_;
   PlannerOptions options_;
+  std::optional<Error> refusal_;
 };
 
 }  // namespace
@@ -118,8 +124,8 @@ Error WithTriedRemedy(Error error, const ExportFormat& format, const PlanInputs&
     if (!read.ok()) return error;
     whole = read.Take();
   }
-  const std::optional<PlannerResult> found =
-      Trials(format, whole ? *whole : plan, stop).Find(wanted);
+  Trials trials(format, whole ? *whole : plan, stop);
+  const std::optional<PlannerResult> found = trials.Find(wanted);
   if (stop.StopRequested()) return error;
   std::string all = splits ? "--space placed" : "";
   for (const std::string& option : wanted) all += (all.empty() ? "" : " ") + option;
@@ -129,6 +135,11 @@ Error WithTriedRemedy(Error error, const ExportFormat& format, const PlanInputs&
         "step) "
         "and can be written.",
         all, found->algorithm, FormatNanos(found->step_time));
+  } else if (trials.refusal() && !trials.TimedOut()) {
+    error.remedy = fmt::format(
+        "With {} a plan fits, and cannot be written either: {}. Another format may "
+        "have it (`placewright export --help`).",
+        all, trials.refusal()->message);
   } else {
     error.remedy = fmt::format(
         "With {} no plan that fits and can be written was found within {} s. A smaller batch or "
