@@ -47,10 +47,10 @@ class Portfolio {
     const StepPlan& initial = *options_.initial;
     if (!initial.IsPlaced()) return AddInitialLayouts(initial);
     const GroupPlacement groups = GroupsOf(problem_, initial);
-    const std::optional<SchedulingPolicy> order = initial.switches.order;
-    PW_ASSIGN(const Score score, EvaluateGroups(problem_, groups, evaluator_, {.order = order}));
+    const EvaluationOptions in_its_order{.order = initial.switches.order};
+    PW_ASSIGN(const Score score, EvaluateGroups(problem_, groups, evaluator_, in_its_order));
     PlannerResult result = MakeResult(problem_, "init", groups, score, options_);
-    result.plan.switches.order = order;
+    result.plan.switches.order = initial.switches.order;
     found_.AddInitial(found_.placed, std::move(result), score);
     return Ok();
   }

@@ -422,6 +422,35 @@ TEST_F(Distributed, BadLayoutsNameThePlace) {
 
 // Files have the names of the step that was recorded: each device gets its part of inputs, parameters and optimizer
 // state, by whatever axis the plan splits them.
+// A compiled step of whole ops is a step like others: its draws count already, and nothing is rewritten once more.
+TEST_F(Distributed, StepsWhoseDrawsCountArePlannedAgain) {
+  Write("one.json", R"({"layouts": [{"groups": "*", "devices": ["cpu0"]}]})");
+  Write("both.json", R"({"layouts": [{"groups": "*", "devices": ["cpu0", "cpu1"]}]})");
+  const Outcome first = RunJson(
+      {"plan", "mlp.json.gz", "-c", "two.yaml", "--layouts", "one.json", "-o", "one.plan.json"});
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(first.json()["transforms"], Json({"counted-draws"}));
+  ASSERT_EQ(Run({"compile", "one.plan.json", "-o", "one.json.gz"}).status, 0);
+  const Outcome again = RunJson(
+      {"plan", "one.json.gz", "-c", "two.yaml", "--layouts", "both.json", "-o", "again.plan.json"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_FALSE(again.json().contains("transforms"));
+  const Outcome checked = Run({"check", "again.plan.json"});
+  EXPECT_EQ(checked.status, 0) << checked.err;
+}
+
+// Which another order is, as times in it do not compare.
+TEST_F(Distributed, StartsSayThatTheirOrderWasAnother) {
+  ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "data-parallel", "--order",
+                 "critical-path", "-o", "other.plan.json"})
+                .status,
+            0);
+  const Outcome run = RunJson(
+      {"plan", "mlp.json.gz", "-c", "two.yaml", "--init", "other.plan.json", "--iterations", "1"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.json()["init_differs"], Json({"order (--order critical-path)"}));
+}
+
 TEST_F(Distributed, FilesReachEveryPart) {
   ASSERT_EQ(Run({"capture", "mlp", "--batch", "8", "--param", "hidden=32", "--param", "dropout=0",
                  "-o", "mlp.json.gz"})

@@ -232,6 +232,7 @@ class CompareCommand : public Command {
         PW_ASSIGN(entries[i], std::move(entry));
       }
     }
+    // The row by hand comes first in the table, and is made last: planners are what Ctrl-C may cut short.
     if (stated && !interrupted) {
       PW_ASSIGN(PlannerResult given,
                 planning->session->TakeLayouts(*std::move(stated)).InFile(space_.layouts));

@@ -83,10 +83,12 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
   if (!std::all_of(plan.devices.begin(), plan.devices.end(), same)) {
     differs.emplace_back("memory reserve");
   }
+  // Planned anew in this problem's order and with its batch norms, a step may be slower than the plan says.
   if (plan.policy != inputs.policy) {
     differs.push_back(fmt::format("order (--order {})", ToString(plan.policy)));
   }
-  const LayoutProblem* const layouts = planning.layouts();
+  const LayoutProblem* const layouts =
+      planning.layouts();  // none: ops are whole, and so are batch norms
   const bool local = plan.distribution.switches.local_batch_norm;
   if (layouts != nullptr && local && !layouts->local_batch_norm) {
     differs.emplace_back("batch norms (--batch-norm local)");
