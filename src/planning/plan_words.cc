@@ -14,7 +14,7 @@ Result<StepPlan> ResolvePlan(const LayoutProblem& problem, const DistributionSpe
             ResolveLayouts(problem.graph, problem.axes, problem.cluster, spec.layouts));
   for (const ResolvedLayouts::Open& open : resolved.open) {
     PW_RETURN_IF_ERROR(PlaceModelParallel(problem.graph, problem.costs, open.groups, open.devices,
-                                          resolved.layouts));
+                                          /*speeds=*/{}, resolved.layouts));
   }
   return StepPlan{std::move(resolved.layouts), spec.switches, spec.transforms};
 }

@@ -56,33 +56,13 @@ LayoutState LayoutMoves::WithAxisChoice(const LayoutState& state, size_t choice)
   return split;
 }
 
-bool LayoutMoves::MayBe(GroupId group, LayoutId layout) const {
-  const std::vector<Share>& shares = book_[layout].shares;
-  if (targets_.whole[group] && shares.size() > 1) return false;
-  if (targets_.allowed[group].empty()) return true;
-  return std::all_of(shares.begin(), shares.end(), [&](const Share& share) {
-    return targets_.allowed[group][share.device.index()];
-  });
-}
-
-bool LayoutMoves::MayBe(const LayoutState& state) const {
-  for (const size_t single : targets_.confined) {
-    const std::vector<GroupId>& members = targets_.singles[single];
-    for (const GroupId group : members) {
-      if (!MayBe(group, state.of_group[group])) return false;
-      if (state.of_group[group] != state.of_group[members.front()] && members.size() > 1) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
+bool LayoutMoves::MayBe(const LayoutState& state) const { return targets_.MayBe(state, book_); }
 
 // Those that may not be there stay.
 void LayoutMoves::Set(const std::vector<GroupId>& groups, LayoutId layout,
                       LayoutState& state) const {
   for (const GroupId group : groups) {
-    if (MayBe(group, layout)) state.of_group[group] = layout;
+    if (targets_.MayBe(group, book_[layout])) state.of_group[group] = layout;
   }
 }
 
@@ -280,7 +260,8 @@ bool LayoutMoves::Replace(LayoutState& state, Random& random) {
   const LayoutId layout = way == Way::kOther ? DrawUsed(state, random) : DrawCandidate(way, random);
   if (!layout.valid()) return false;
   for (const GroupId group : IdRange<GroupId>(state.of_group.size())) {
-    if (state.of_group[group] == old && MayBe(group, layout)) state.of_group[group] = layout;
+    if (state.of_group[group] != old) continue;
+    if (targets_.MayBe(group, book_[layout])) state.of_group[group] = layout;
   }
   return true;
 }
@@ -403,7 +384,7 @@ std::vector<LayoutState> LayoutMoves::PlainStates() {
   for (const GroupId group : IdRange<GroupId>(layouts_.graph.group_count())) {
     placed.of_group.push_back(*std::find_if(
         targets_.candidates.begin(), targets_.candidates.end(),
-        [&](LayoutId id) { return book_[id].shares.size() == 1 && MayBe(group, id); }));
+        [&](LayoutId id) { return book_[id].shares.size() == 1 && targets_.MayBe(group, book_[id]); }));
   }
   std::vector<LayoutState> states = {std::move(placed)};
   const AxisId batch = layouts_.axes.batch();

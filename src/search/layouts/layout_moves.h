@@ -88,7 +88,6 @@ class LayoutMoves {
  private:
   LayoutMoves(const Problem& problem, LayoutBook& book, MoveTargets targets);
 
-  bool MayBe(GroupId group, LayoutId layout) const;
   void Set(const std::vector<GroupId>& groups, LayoutId layout, LayoutState& state) const;
   bool Change(MoveKind kind, LayoutState& state, Random& random);
   using Way = MoveTargets::Way;

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "base/elementary.h"
-#include "search/evaluation/compiled_step.h"
-#include "search/evaluation/plan_result.h"
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/layout_moves.h"
+#include "search/layouts/layout_record.h"
 #include "search/layouts/layout_scorer.h"
 #include "search/layouts/start_improvement.h"
 
@@ -31,13 +30,10 @@ class LayoutRun : public PlannerRun {
         evaluator_(evaluator),
         options_(options),
         rule_(rule),
-        name_(name),
         scorer_(problem_, evaluator_, book_, options_.budget),
+        record_(evaluator_, options_, book_, name),
         chances_(ChancesOf(rule)),
-        random_(options.seed) {
-    result_.algorithm = name;
-    result_.space = PlanSpace::kReplicated;
-  }
+        random_(options.seed) {}
 
   Status Start(const Problem& problem, const StepPlan& placed) {
     PW_ASSIGN(LayoutMoves moves, LayoutMoves::Make(problem, book_));
@@ -49,12 +45,12 @@ class LayoutRun : public PlannerRun {
 
   // Up to kAhead moves.
   bool Advance(int64_t max_moves) override {
-    const int64_t done = result_.iterations;
+    const int64_t done = record_.result.iterations;
     const int64_t left = options_.budget.iterations.value_or(kMaxQuantity) - done;
     const int64_t in_period = done % Period();
     const int64_t count =
         std::min({int64_t{LayoutScorer::kAhead}, max_moves, left, Period() - in_period});
-    if (count <= 0 || IsEnough()) return false;
+    if (count <= 0 || record_.IsEnough()) return false;
     if (rule_ != LayoutRule::kMcmc && done > 0 && in_period == 0) GoBack();
     const bool stale = rule_ == LayoutRule::kLocalSearch && done > 0 && in_period == 0 && IsStale();
     std::vector<Proposal> proposals;
@@ -66,8 +62,8 @@ class LayoutRun : public PlannerRun {
 
   // As it is, and a placement with what the best plan splits or copies, too.
   void Offer(const Score& score, const StepPlan& plan) override {
-    const LayoutState before = *best_;
-    const Score score_before = best_score_;
+    const LayoutState before = record_.best();
+    const Score score_before = record_.best_score();
     LayoutState placed = StateOf(problem_, plan, book_), mixed = before;
     for (const GroupId group : IdRange<GroupId>(mixed.of_group.size())) {
       const bool placed_there = book_[before.of_group[group]].shares.size() == 1;
@@ -76,32 +72,19 @@ class LayoutRun : public PlannerRun {
     const bool splits =
         plan.IsPlaced() && mixed.of_group != placed.of_group && mixed.of_group != before.of_group;
     std::vector<LayoutScorer::Trial> trials;
-    if (score < best_score_ && moves_->MayBe(placed)) trials.push_back({&placed});
+    if (score < record_.best_score() && moves_->MayBe(placed)) trials.push_back({&placed});
     if (splits && moves_->MayBe(mixed)) {
       trials.push_back({&mixed, LayoutScorer::LongestOf(score_before)});
     }
     scorer_.ScoreInTurn(trials, [&](size_t i, const LayoutScorer::Scored& scored) {
-      if (scored.ok() && scored.value()) Keep(*trials[i].state, *scored.value());
+      if (scored.ok() && scored.value()) record_.Keep(*trials[i].state, *scored.value());
       return false;
     });
-    if (best_score_ < score_before) GoBack();
+    if (record_.best_score() < score_before) GoBack();
   }
 
-  const PlannerResult& result() const override { return result_; }
-
-  // The best plan that compiles.
-  Status Finish() override {
-    std::optional<Error> failure;
-    for (; !bests_.empty(); bests_.pop_back()) {
-      Status taken = TakePlan(bests_.back());
-      if (taken.ok()) {
-        EndHistory();
-        return taken;
-      }
-      if (!failure) failure = taken.error();
-    }
-    return *std::move(failure);
-  }
+  const PlannerResult& result() const override { return record_.result; }
+  Status Finish() override { return record_.Finish(); }
 
  private:
   static constexpr int64_t kDrawsInVain = 1000;
@@ -123,7 +106,7 @@ class LayoutRun : public PlannerRun {
       if (hybrid.ok()) add(hybrid.value().plan);
     }
     ScoreStarts(std::move(starts));
-    if (best_) {
+    if (record_.any()) {
       ImproveStarts();
       return Ok();
     }
@@ -147,84 +130,32 @@ class LayoutRun : public PlannerRun {
         split_start_ = starts[i];
         split_score_ = score;
       }
-      Keep(starts[i], score);
-      return IsEnough();
+      record_.Keep(starts[i], score);
+      return record_.IsEnough();
     });
-    if (!all) NoteNoTime();
+    if (!all) record_.NoteNoTime();
   }
 
   // The best one; where it splits nothing, the best of those that do may come to less.
   void ImproveStarts() {
-    if (IsEnough()) return;
+    if (record_.IsEnough()) return;
     StartImprovement improvement(*moves_, scorer_,
                                  [this](const LayoutState& state, const Score& score) {
-                                   Keep(state, score);
-                                   return !IsEnough();
+                                   record_.Keep(state, score);
+                                   return !record_.IsEnough();
                                  });
     const bool other =
-        IsPlaced(*best_, book_) && split_start_ && split_score_.over <= best_score_.over &&
-        split_score_.step_time <= best_score_.step_time / kNearPart * (kNearPart + 1);
-    bool in_time = improvement.Improve(*best_, best_score_);
-    if (other && !IsEnough()) in_time = improvement.Improve(*std::move(split_start_), split_score_);
+        IsPlaced(record_.best(), book_) && split_start_ && split_score_.over <= record_.best_score().over &&
+        split_score_.step_time <= record_.best_score().step_time / kNearPart * (kNearPart + 1);
+    bool in_time = improvement.Improve(record_.best(), record_.best_score());
+    if (other && !record_.IsEnough()) in_time = improvement.Improve(*std::move(split_start_), split_score_);
     split_start_.reset();
-    if (!in_time && !IsEnough()) NoteNoTime();
+    if (!in_time && !record_.IsEnough()) record_.NoteNoTime();
   }
-
-  void NoteNoTime() {
-    const std::string note = name_ + ": there was no time for all plans to start from";
-    if (result_.notes.empty()) result_.notes.push_back(note);
-  }
-
-  // What is handed out may be another plan than the last best one, which did not compile.
-  void EndHistory() {
-    std::vector<HistoryPoint>& points = result_.history;
-    if (!result_.feasible) return points.clear();
-    while (!points.empty() && points.back().step_time < result_.step_time) points.pop_back();
-    if (!points.empty() && points.back().step_time == result_.step_time) return;
-    points.push_back(
-        {result_.iterations, SecondsSince(options_.started), result_.step_time, name_});
-  }
-
-  Status TakePlan(const LayoutState& state) {
-    StepPlan plan = PlanOf(book_, state);
-    PW_ASSIGN(const CompiledStep* const compiled, evaluator_.CompileAndKeep(plan));
-    result_.SetEvaluation(EvaluateStep(*compiled));
-    result_.plan = std::move(plan);
-    return Ok();
-  }
-
-  bool IsEnough() const { return options_.first_fit && best_ && best_score_.feasible; }
 
   void GoBack() {
-    current_ = *best_;
-    current_score_ = best_score_;
-  }
-
-  // The state, if it is the best so far.
-  void Keep(const LayoutState& state, const Score& score) {
-    if (best_ && !(score < best_score_)) return;
-    bests_.push_back(state);
-    if (bests_.size() > kBests) bests_.erase(bests_.begin());
-    best_ = state;
-    best_score_ = score;
-    best_at_ = result_.iterations;
-    result_.plan = PlanOf(book_, state);
-    result_.feasible = score.feasible;
-    result_.step_time = Nanos(score.step_time);
-    result_.over = Bytes(score.over);
-    if (score.feasible) {
-      const double seconds = SecondsSince(options_.started);
-      if (!result_.first_feasible_seconds) result_.first_feasible_seconds = seconds;
-      result_.history.push_back(
-          {result_.iterations, seconds, Nanos(score.step_time), result_.algorithm});
-    }
-    Report();
-  }
-
-  void Report() const {
-    if (!options_.progress) return;
-    options_.progress(
-        {name_, result_.iterations, Nanos(best_score_.step_time), best_score_.feasible});
+    current_ = record_.best();
+    current_score_ = record_.best_score();
   }
 
   // A neighbour of the current plan, and how long its step may be.
@@ -265,12 +196,12 @@ class LayoutRun : public PlannerRun {
 
   bool IsStale() const {
     const auto groups = static_cast<int64_t>(current_.of_group.size());
-    return result_.iterations - best_at_ > kStaleAfter + kStalePerGroup * groups;
+    return record_.result.iterations - record_.best_at() > kStaleAfter + kStalePerGroup * groups;
   }
 
   // Taken however long its step is; none where it may not be.
   std::vector<Proposal> Perturb() {
-    LayoutState perturbed = moves_->Perturbed(*best_, random_);
+    LayoutState perturbed = moves_->Perturbed(record_.best(), random_);
     if (!moves_->MayBe(perturbed)) return {};
     const uint64_t hash = HashOf(perturbed);
     return {{{std::move(perturbed), {}}, hash, Nanos(kMaxQuantity), random_}};
@@ -279,7 +210,7 @@ class LayoutRun : public PlannerRun {
   int64_t Period() const { return rule_ == LayoutRule::kAnnealing ? kCoolingMoves : kReturnAfter; }
 
   double TemperatureAt(int64_t move) const {
-    const double scale = static_cast<double>(best_score_.step_time);
+    const double scale = static_cast<double>(record_.best_score().step_time);
     const double through = static_cast<double>(move % Period()) / static_cast<double>(Period());
     switch (rule_) {
       case LayoutRule::kLocalSearch: return scale * 0.001 * (1 - through);
@@ -315,7 +246,7 @@ class LayoutRun : public PlannerRun {
     }
     scorer_.ScoreInTurn(trials, [&](size_t i, const LayoutScorer::Scored& scored) {
       const Proposal& proposal = proposals[i];
-      ++result_.iterations;
+      ++record_.result.iterations;
       random_ = proposal.after;
       if (rule_ == LayoutRule::kLocalSearch) tried_.insert(proposal.hash);
       const std::optional<Score> score = scored.ok() ? scored.value() : std::nullopt;
@@ -331,7 +262,7 @@ class LayoutRun : public PlannerRun {
     if (worse && score.step_time > proposal.longest.count) return false;
     current_ = proposal.to.state;
     current_score_ = score;
-    Keep(proposal.to.state, score);
+    record_.Keep(proposal.to.state, score);
     return true;
   }
 
@@ -339,9 +270,9 @@ class LayoutRun : public PlannerRun {
   Evaluator& evaluator_;
   const PlannerOptions options_;
   const LayoutRule rule_;
-  const std::string name_;
   LayoutBook book_;
   LayoutScorer scorer_;
+  LayoutRecord record_;
   std::optional<LayoutMoves> moves_;
   MoveChances chances_;
   Random random_;
@@ -351,13 +282,7 @@ class LayoutRun : public PlannerRun {
   std::optional<LayoutState>
       split_start_;  // while starts are tried: the best of those that split something
   Score split_score_;
-  std::optional<LayoutState> best_;
-  static constexpr size_t kBests = 8;
-  std::vector<LayoutState> bests_;  // the last ones, in case that one does not compile
-  Score best_score_;
-  int64_t best_at_ = 0;         // its move
   std::optional<Error> error_;  // of the first state that could not be compiled
-  PlannerResult result_;
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "graph/partition/tag_groups.h"
 #include "plan/sharing_out.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/model_structure.h"
@@ -23,8 +22,7 @@ class TargetFinder {
       : problem_(problem), layouts_(*problem.layouts), book_(book) {}
 
   Result<MoveTargets> Find() {
-    FindAllowed();
-    PW_RETURN_IF_ERROR(FindUnits());
+    PW_ASSIGN(static_cast<LayoutUnits&>(found_), FindLayoutUnits(problem_));
     FindBeside();
     FindAlike();
     PW_RETURN_IF_ERROR(FindLayouts());
@@ -32,8 +30,6 @@ class TargetFinder {
   }
 
  private:
-  void FindAllowed();
-  Status FindUnits();
   IdVector<GroupId, Bytes> FindParameters();
   std::vector<AxisId> AxesOfUpdate(TensorId parameter, std::span<const OpId> ops) const;
   void FindBeside();
@@ -51,57 +47,6 @@ class TargetFinder {
       sets_;  // of several devices: those that something may be split or copied over
   MoveTargets found_;
 };
-
-// Groups that --colocate joins move as one and stay whole; what no constraint names is not kept, so that
-// whether a state may be is asked of few groups.
-// The step whose draws count may have one op more than the problem's; it has a group of its own.
-void TargetFinder::FindAllowed() {
-  const size_t groups = layouts_.graph.group_count();
-  found_.allowed = IdVector<GroupId, std::vector<bool>>(groups);
-  found_.whole = IdVector<GroupId, bool>(groups, false);
-  IdVector<GroupId, bool> seen(groups, false);
-  for (const ColocationGroupId id : problem_.group_ids()) {
-    const ColocationGroup& joined = problem_.groups[id];
-    std::vector<GroupId> members;
-    for (const OpId op : joined.ops) {
-      const GroupId group = layouts_.graph.group(op);
-      if (seen[group]) continue;
-      seen[group] = true;
-      members.push_back(group);
-    }
-    for (const GroupId group : members) {
-      found_.whole[group] = members.size() > 1;
-      if (joined.allowed.size() == layouts_.cluster.device_count()) continue;
-      found_.allowed[group].assign(layouts_.cluster.device_count(), false);
-      for (const DeviceId device : joined.allowed) found_.allowed[group][device.index()] = true;
-    }
-    const bool confined =
-        members.size() > 1 || std::any_of(members.begin(), members.end(), [&](GroupId group) {
-          return !found_.allowed[group].empty();
-        });
-    if (confined) found_.confined.push_back(found_.singles.size());
-    found_.singles.push_back(std::move(members));
-  }
-}
-
-// By each op's time where it is quickest: what has no kernel anywhere (a negative time) weighs nothing.
-Status TargetFinder::FindUnits() {
-  IdVector<OpId, Nanos> times;
-  for (const OpId op : layouts_.graph.ops()) {
-    times.push_back(std::max(Nanos(0), layouts_.costs.MinTime(op)));
-  }
-  PW_ASSIGN(const TagGrouping grouping, TagGroups(layouts_.graph, times, layouts_.units));
-  found_.units.resize(static_cast<size_t>(grouping.parts));
-  // Groups that are joined lie together: in the unit of the first.
-  for (const std::vector<GroupId>& members : found_.singles) {
-    if (members.empty()) continue;
-    std::vector<GroupId>& unit =
-        found_.units[static_cast<size_t>(grouping.part_of[members.front()])];
-    unit.insert(unit.end(), members.begin(), members.end());
-  }
-  std::erase_if(found_.units, [](const auto& unit) { return unit.empty(); });
-  return Ok();
-}
 
 // Fills `parameters` and their axes; returns their bytes, by group.
 IdVector<GroupId, Bytes> TargetFinder::FindParameters() {

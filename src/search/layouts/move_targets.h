@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "search/layouts/layout_state.h"
-#include "search/problem/problem.h"
+#include "search/layouts/layout_units.h"
 
 namespace placewright {
 
-struct MoveTargets {
+struct MoveTargets : LayoutUnits {
   // Where a move leads: to a device, to copies, to parts, or to the layout of others.
   enum class Way : uint8_t { kDevice, kCopies, kParts, kOther };
   static constexpr std::array kWays = {Way::kDevice, Way::kCopies, Way::kParts, Way::kOther};
@@ -25,11 +24,6 @@ struct MoveTargets {
     std::vector<GroupId> groups;
   };
 
-  std::vector<std::vector<GroupId>> units;         // TAG's parts of the step
-  std::vector<std::vector<GroupId>> singles;       // one each, or those that --colocate joins
-  std::vector<size_t> confined;                    // of these, those that may not be everywhere
-  IdVector<GroupId, std::vector<bool>> allowed;    // by device; empty: everywhere
-  IdVector<GroupId, bool> whole;                   // joined with others: on one device
   std::vector<GroupId> parameters;                 // groups that hold some, in their order
   IdVector<GroupId, std::vector<GroupId>> beside;  // ascending: what reads or is read by one
   std::vector<std::vector<GroupId>> alike;

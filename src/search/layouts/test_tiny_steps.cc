@@ -14,10 +14,10 @@
 
 namespace placewright {
 
-Graph TinyStep(Random& random, size_t layers, bool alike) {
+Graph TinyStep(Random& random, size_t layers, bool alike, const TinySize& of) {
   GraphBuilder builder("tiny", "aten");
-  builder.set_batch(kSamples);
-  const auto size = [&] { return int64_t{1} << (2 + random.Below(6)); };
+  builder.set_batch(of.samples);
+  const auto size = [&] { return of.least_width << random.Below(6); };
   const auto add = [&](std::string name, const char* type, std::vector<TensorId> inputs,
                        std::vector<int64_t> shape, bool in_place = false) {
     OpSpec op{.name = name, .type = type};
@@ -36,16 +36,16 @@ Graph TinyStep(Random& random, size_t layers, bool alike) {
     return builder.AddInput(std::move(name), kind, DType::kF32, std::move(shape)).Take();
   };
   int64_t width = size();
-  TensorId x = input("input:x", TensorKind::kInput, {kSamples, width});
+  TensorId x = input("input:x", TensorKind::kInput, {of.samples, width});
   std::vector<TensorId> outputs;
   if (layers == 0) layers = 1 + random.Below(2);
   for (size_t layer = 0; layer < layers; ++layer) {
     const std::string number = std::to_string(layer);
     const int64_t next = alike ? width : size();
-    const TensorId across = input("input:t" + number, TensorKind::kInput, {width, kSamples});
+    const TensorId across = input("input:t" + number, TensorKind::kInput, {width, of.samples});
     const TensorId w = input("param:w" + number, TensorKind::kParameter, {width, next});
-    const TensorId y = add("product" + number, "aten.mm.default", {x, w}, {kSamples, next});
-    x = add("activation" + number, "aten.relu.default", {y}, {kSamples, next});
+    const TensorId y = add("product" + number, "aten.mm.default", {x, w}, {of.samples, next});
+    x = add("activation" + number, "aten.relu.default", {y}, {of.samples, next});
     const TensorId gradient =
         add("gradient" + number, "aten.mm.default", {across, x}, {width, next});
     outputs.push_back(
@@ -56,7 +56,7 @@ Graph TinyStep(Random& random, size_t layers, bool alike) {
   builder.SetOutputs(outputs);
   Graph graph = std::move(builder).Build().Take();
   BatchScaling laws;
-  laws.sizes = {kSamples, kSamples + 1, 2 * kSamples + 3};
+  laws.sizes = {of.samples, of.samples + 1, 2 * of.samples + 3};
   for (const TensorId id : graph.tensors()) {
     const Tensor& tensor = graph.tensor(id);
     const bool across = tensor.name.starts_with("input:t");

@@ -17,9 +17,14 @@ namespace placewright {
 
 inline constexpr int64_t kSamples = 8;
 
+struct TinySize {
+  int64_t samples = kSamples;
+  int64_t least_width = 4;  // to 32 times as many
+};
+
 // Some layers (0: one or two), each with a product, an activation, the weight's gradient as a sum over the samples,
 // and its update. `alike`: of equal widths.
-Graph TinyStep(Random& random, size_t layers, bool alike = false);
+Graph TinyStep(Random& random, size_t layers, bool alike = false, const TinySize& size = {});
 
 // Two devices, a and b, one of which may be slower.
 Cluster TinyCluster(Random& random);

@@ -1,6 +1,7 @@
 #include "search/partition/model_parallel.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "graph/contraction.h"
 #include "graph/partition/partition.h"
@@ -12,7 +13,7 @@ namespace {
 // `node_of`: of each op, below `nodes`, or `nodes` where it is not cut.
 Result<std::vector<int32_t>> Cut(const Graph& graph, const CostTable& costs,
                                  const IdVector<OpId, GroupId>& node_of, size_t nodes,
-                                 size_t parts) {
+                                 size_t parts, const std::vector<double>& speeds) {
   const ContractedGraph contracted = Contract(graph, node_of, nodes + 1);
   WeightedGraph directed;
   directed.weights.resize(1);
@@ -30,6 +31,8 @@ Result<std::vector<int32_t>> Cut(const Graph& graph, const CostTable& costs,
   }
   PartitionOptions options;
   options.parts = static_cast<int>(parts);
+  const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  for (const double speed : speeds) options.shares.push_back({speed / all});
   return PartitionMetis(MakeUndirected(directed), options);
 }
 
@@ -41,7 +44,7 @@ GroupPlacement PlaceAll(const PlacerInput& input) {
   }
   return PlacePartition(input, "model-parallel",
                         Cut(*problem.graph, *problem.costs, node_of, input.groups.size(),
-                            input.candidates.accelerators.size()));
+                            input.candidates.accelerators.size(), {}));
 }
 
 }  // namespace
@@ -53,13 +56,13 @@ ModelParallelPlanner::ModelParallelPlanner()
 
 Status PlaceModelParallel(const Graph& graph, const CostTable& costs,
                           const std::vector<GroupId>& groups, const std::vector<DeviceId>& devices,
-                          Layouts& layouts) {
+                          const std::vector<double>& speeds, Layouts& layouts) {
   IdVector<GroupId, GroupId> node(graph.group_count(), GroupId(groups.size()));
   for (size_t i = 0; i < groups.size(); ++i) node[groups[i]] = GroupId(i);
   IdVector<OpId, GroupId> node_of;
   for (const OpId op : graph.ops()) node_of.push_back(node[graph.group(op)]);
   PW_ASSIGN(const std::vector<int32_t> part,
-            Cut(graph, costs, node_of, groups.size(), devices.size()));
+            Cut(graph, costs, node_of, groups.size(), devices.size(), speeds));
   const size_t first = layouts.layouts.size();
   for (const DeviceId device : devices) layouts.layouts.push_back(PlacedOn(device));
   for (size_t i = 0; i < groups.size(); ++i) {

@@ -23,10 +23,11 @@ class ModelParallelPlanner : public ConstructivePlanner {
 };
 
 // Of some groups, as layouts by hand leave them open: each gets one of the devices. Groups weigh the minimum time of their
-// ops, edges the bytes that would cross. Errors: those of PartitionMetis.
+// ops, edges the bytes that would cross. `speeds`: of the devices, to which the parts are in proportion; none: they are
+// alike. Errors: those of PartitionMetis.
 Status PlaceModelParallel(const Graph& graph, const CostTable& costs,
                           const std::vector<GroupId>& groups, const std::vector<DeviceId>& devices,
-                          Layouts& layouts);
+                          const std::vector<double>& speeds, Layouts& layouts);
 
 }  // namespace placewright
 
