@@ -16,6 +16,7 @@
 #include "search/local/plain_chains.h"
 #include "search/partition/model_parallel.h"
 #include "search/partition/partition_placers.h"
+#include "search/tag/mcts_planner.h"
 
 namespace placewright {
 
@@ -63,6 +64,7 @@ PlannerTable MakeLayoutPlanners() {
   table.push_back(std::make_unique<ExpertHybridPlanner>());
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
   table.push_back(std::make_unique<LayoutSearchPlanner>());
+  table.push_back(std::make_unique<MctsPlanner>());
   return table;
 }
 

@@ -1,0 +1,162 @@
+#include "search/tag/mcts_planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "search/layouts/layout_record.h"
+#include "search/sfb/sfb_search.h"
+#include "search/tag/floor_prior.h"
+#include "search/tag/network_prior.h"
+#include "search/tag/strategy_game.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kSfbEvery = 200;  // moves
+constexpr size_t kSfbStrategies = 3;
+
+class MctsRun : public PlannerRun {
+ public:
+  MctsRun(const Problem& problem, Evaluator& evaluator, const PlannerOptions& options,
+          const MctsOptions& mcts, std::string_view name)
+      : problem_(*problem.layouts),
+        evaluator_(evaluator),
+        options_(options),
+        mcts_(mcts),
+        record_(evaluator_, options_, book_, name) {}
+
+  Status Start(const Problem& problem) {
+    PW_ASSIGN(game_, StrategyGame::Make(problem, evaluator_, book_, options_.budget, mcts_.game));
+    record_.Keep(game_->base_state(), game_->base());
+    LookAtStarts();
+    MakePrior();
+    game_->SetPrior(prior_.get());
+    game_->OnScoredCall([this](const LayoutState& state, const Score& score) {
+      record_.result.iterations = game_->looked_at();
+      record_.Keep(state, score);
+    });
+    TreeOptions tree = mcts_.tree;
+    tree.seed = options_.seed;
+    tree_.emplace(*game_, tree);
+    tree_->Grow(1);  // data parallelism, which was looked at
+    return Ok();
+  }
+
+  bool Advance(int64_t max_moves) override {
+    const int64_t done = record_.result.iterations;
+    const int64_t left = options_.budget.iterations.value_or(kMaxQuantity) - done;
+    const int64_t to_sfb = kSfbEvery - done % kSfbEvery;
+    const int64_t count = std::min({int64_t{mcts_.tree.leaves}, max_moves, left, to_sfb});
+    if (count <= 0 || record_.IsEnough()) return false;
+    if (tree_->Grow(static_cast<int>(count)) == 0) return false;
+    record_.result.iterations = game_->looked_at();
+    if (record_.result.iterations % kSfbEvery == 0) TryFactors(kSfbStrategies);
+    return true;
+  }
+
+  // The tree goes on from its own strategies alone.
+  void Offer(const Score&, const StepPlan&) override {}
+  const PlannerResult& result() const override { return record_.result; }
+
+  Status Finish() override {
+    TryFactors(1);
+    PW_RETURN_IF_ERROR(record_.Finish());
+    record_.result.notes.push_back(Note());
+    return Ok();
+  }
+
+ private:
+  void MakePrior() {
+    const Strategies& strategies = game_->strategies();
+    if (mcts_.prior == MctsOptions::Prior::kFloor) {
+      prior_ = std::make_unique<FloorPrior>(strategies, game_->work());
+    } else if (mcts_.prior == MctsOptions::Prior::kNetwork) {
+      features_.emplace(problem_, strategies, game_->work());
+      prior_ =
+          std::make_unique<NetworkPrior>(*features_, strategies, *mcts_.network, mcts_.feedback);
+    }
+  }
+
+  // No moves.
+  void LookAtStarts() {
+    std::vector<LayoutState> starts;
+    for (const auto* plan : {&options_.initial, &options_.given}) {
+      if (*plan) starts.push_back(StateOf(problem_, **plan, book_));
+    }
+    for (const StepPlan& plan : options_.starts) starts.push_back(StateOf(problem_, plan, book_));
+    KeepAll(starts, Nanos(kMaxQuantity));
+  }
+
+  void KeepAll(const std::vector<LayoutState>& states, Nanos longest) {
+    const std::vector<std::optional<Score>> scores = game_->ScoresOf(states, longest);
+    for (size_t i = 0; i < states.size(); ++i) {
+      if (scores[i]) record_.Keep(states[i], *scores[i]);
+    }
+  }
+
+  // Of the last `count` strategies that were the best, whose gradients were not looked at.
+  void TryFactors(size_t count) {
+    if (!mcts_.sfb || !problem_.axes.batch().valid()) return;
+    const std::vector<LayoutState> bests = record_.bests();
+    for (size_t i = bests.size(); i > 0 && count > 0; --i, --count) {
+      const LayoutState& state = bests[i - 1];
+      if (!with_factors_.insert(HashOf(state)).second) continue;
+      const StepPlan plan = PlanOf(book_, state);
+      const auto evaluation = evaluator_.EvaluatePlan(plan, {.feedback = true});
+      if (!evaluation.ok()) continue;
+      const auto plans = SfbCandidates(problem_, plan, evaluation.value().feedback->instances);
+      if (!plans.ok()) continue;
+      std::vector<LayoutState> states;
+      for (const StepPlan& candidate : plans.value()) {
+        states.push_back(StateOf(problem_, candidate, book_));
+        with_factors_.insert(HashOf(states.back()));
+      }
+      KeepAll(states, record_.best_score().feasible ? Nanos(record_.best_score().step_time)
+                                                    : Nanos(kMaxQuantity));
+    }
+  }
+
+  std::string Note() const {
+    const Score& base = game_->base();
+    return fmt::format(
+        "{}: {} units, {} slices over {} device groups, prior {}; {} strategies looked at, {} "
+        "simulated; data parallelism over all devices: {:.3f} ms{}",
+        record_.result.algorithm, game_->strategies().units().size(),
+        game_->strategies().slices().size(), game_->strategies().device_groups().size(),
+        prior_ == nullptr ? "uniform" : prior_->name(), record_.result.iterations,
+        game_->simulated(), static_cast<double>(base.step_time) * 1e-6,
+        base.feasible ? "" : ", if it fitted in memory");
+  }
+
+  const LayoutProblem& problem_;
+  Evaluator& evaluator_;
+  const PlannerOptions options_;
+  const MctsOptions mcts_;
+  LayoutBook book_;
+  LayoutRecord record_;
+  std::unique_ptr<StrategyGame> game_;
+  std::optional<TagFeatures> features_;
+  std::unique_ptr<StrategyPrior> prior_;  // nullptr: uniform
+  std::optional<Tree<StrategyGame>> tree_;
+  std::unordered_set<uint64_t> with_factors_;  // by hash of the state
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PlannerRun>> MctsPlanner::Start(const Problem& problem, Evaluator& evaluator,
+                                                       const PlannerOptions& options) const {
+  if (problem.layouts == nullptr) {
+    return MakeError(ErrorCode::kUsage, "the search may not split or copy ops", "",
+                     "Give --space replicated.");
+  }
+  auto run = std::make_unique<MctsRun>(problem, evaluator, options, options_, name());
+  PW_RETURN_IF_ERROR(run->Start(problem));
+  return std::unique_ptr<PlannerRun>(std::move(run));
+}
+
+}  // namespace placewright

@@ -1,0 +1,60 @@
+// TAG's search over strategies (Zhang et al., sec. 4.2): Monte-Carlo tree search (tree.h) over slices (slices.h) of units
+// (strategies.h), with the prior of floors (floor_prior.h), a uniform one, or that of a
+// network (network.h).
+//
+//   reward  r = T_base / T - 1 of the simulated step time T, at most 8; -1 where the strategy does not fit, cannot be
+//           compiled, or takes more than 8 T_base
+//   T_base  of data parallelism over all devices with AllReduce; where it does not fit, as if it did. It is looked at
+//           first, so that the plan is never worse where it fits
+//   plan    the best strategy looked at, by any score (search/evaluator.h). Every 200 strategies, and at the end, gradients
+//           of the best are recomputed from factors where the step is faster for it (search/sfb)
+//
+// Strategies that come to one state are simulated once. A strategy looked at is a move, simulated or not.
+//
+// Deviations: half of every prior is even, so that no slice is left out by what is expected of it; exploration is 3, where
+// the paper gives nothing and the authors' code has sqrt(actions / 10); there rewards above 1 are taken to the fourth root,
+// and the base is the model-parallel plan where data parallelism does not fit. Values are scaled, and untried actions
+// stand at their vertex's own (tree.h). The paper looks for factors in every strategy.
+#ifndef PLACEWRIGHT_SEARCH_TAG_MCTS_PLANNER_H_
+#define PLACEWRIGHT_SEARCH_TAG_MCTS_PLANNER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "search/planner.h"
+#include "search/tag/network.h"
+#include "search/tag/strategy_game.h"
+#include "search/tag/tree.h"
+
+namespace placewright {
+
+struct MctsOptions {
+  enum class Prior : uint8_t { kFloor, kUniform, kNetwork };
+  Prior prior = Prior::kFloor;
+  std::shared_ptr<const TagNetwork> network;  // of kNetwork
+  bool feedback = true;                       // whether the network sees what simulated steps did
+  StrategyGameOptions game;
+  TreeOptions tree;
+  bool sfb = true;
+};
+
+class MctsPlanner : public IterativePlanner {
+ public:
+  explicit MctsPlanner(const MctsOptions& options = {}) : options_(options) {}
+  std::string_view name() const override { return "mcts"; }
+  std::string_view description() const override {
+    return "tree search over strategies of groups of ops and devices (TAG, sec. 4.2)";
+  }
+  PlanSpace space() const override { return PlanSpace::kReplicated; }
+  bool in_auto() const override { return false; }
+  Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
+                                            const PlannerOptions& options) const override;
+
+ private:
+  const MctsOptions options_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_TAG_MCTS_PLANNER_H_

@@ -1,0 +1,166 @@
+#include "search/tag/strategies.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "plan/sharing_out.h"
+#include "search/partition/model_parallel.h"
+
+namespace placewright {
+
+Result<std::unique_ptr<Strategies>> Strategies::Make(const Problem& problem, LayoutBook& book,
+                                                     const SliceOptions& options) {
+  std::unique_ptr<Strategies> strategies(new Strategies(problem, book));
+  PW_RETURN_IF_ERROR(strategies->Prepare(options));
+  return strategies;
+}
+
+Strategies::Strategies(const Problem& problem, LayoutBook& book)
+    : problem_(problem), layouts_(*problem.layouts), book_(book) {}
+
+Status Strategies::Prepare(const SliceOptions& options) {
+  device_times_ = TimesOf(layouts_);
+  PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(layouts_, device_times_));
+  device_groups_ = UsableGroups(layouts_.cluster, devices);
+  slices_ = MakeSlices(layouts_.cluster, device_groups_, device_times_,
+                       layouts_.axes.batch().valid() ? layouts_.axes.samples() : 0, options);
+  PW_RETURN_IF_ERROR(FindUnits());
+  AddLayouts();
+  turn_ = IdVector<GroupId, int32_t>(layouts_.graph.group_count(), -1);
+  int32_t turn = 0;
+  for (const GroupId group : ParameterGroups(layouts_.graph)) turn_[group] = turn++;
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    may_have_.emplace_back();
+    is_allowed_.emplace_back(slices_.size(), 0);
+    for (int32_t slice = 0; slice < static_cast<int32_t>(slices_.size()); ++slice) {
+      if (!MayHave(unit, slice)) continue;
+      may_have_.back().push_back(slice);
+      is_allowed_.back()[static_cast<size_t>(slice)] = 1;
+    }
+    if (!may_have_.back().empty()) continue;
+    return MakeError(ErrorCode::kUnreachable,
+                     "constraints leave a group of ops no set of devices where all of it may be",
+                     "", "Loosen --pin, --forbid or --colocate, or use --algo layout-search.");
+  }
+  return Ok();
+}
+
+Status Strategies::FindUnits() {
+  PW_ASSIGN(found_, FindLayoutUnits(problem_));
+  const Csr<GroupId, OpId> members = layouts_.graph.GroupMembers();
+  std::vector<int64_t> times;
+  for (const std::vector<GroupId>& unit : found_.units) {
+    int64_t time = 0;
+    for (const GroupId group : unit) {
+      for (const OpId op : members[group]) {
+        time += std::max<int64_t>(0, layouts_.costs.MinTime(op).count);
+      }
+    }
+    times.push_back(time);
+  }
+  std::vector<size_t> order(times.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (times[a] != times[b]) return times[a] > times[b];
+    return found_.units[a].front() < found_.units[b].front();
+  });
+  unit_of_ = IdVector<GroupId, int32_t>(layouts_.graph.group_count(), -1);
+  for (const size_t unit : order) {
+    for (const GroupId group : found_.units[unit]) {
+      unit_of_[group] = static_cast<int32_t>(units_.size());
+    }
+    units_.push_back(found_.units[unit]);
+    unit_times_.push_back(Nanos(times[unit]));
+  }
+  return Ok();
+}
+
+void Strategies::AddLayouts() {
+  for (const DeviceId device : layouts_.cluster.devices()) {
+    placed_on_.push_back(book_.Add(PlacedOn(device)));
+  }
+  for (const Slice& slice : slices_) {
+    LayoutId layout;
+    if (slice.option == SliceOption::kPlace) {
+      layout = placed_on_[slice.devices.front().index()];
+    } else if (slice.option == SliceOption::kCopies) {
+      layout = book_.Add(CopiesOn(slice.devices));
+    } else if (slice.option != SliceOption::kModelParallel) {
+      layout = book_.Add(SplitOver(layouts_.axes.batch(), slice.devices, slice.shares));
+    }
+    layout_of_.push_back(layout);
+  }
+}
+
+bool Strategies::MayHave(size_t unit, int32_t number) const {
+  const Slice& slice = slices_[static_cast<size_t>(number)];
+  const std::vector<GroupId>& groups = units_[unit];
+  if (slice.option == SliceOption::kModelParallel) {
+    // Cut groups that --colocate joins would have to stay together.
+    return groups.size() >= slice.devices.size() &&
+           std::all_of(groups.begin(), groups.end(), [&](GroupId group) {
+             return !found_.whole[group] && found_.allowed[group].empty();
+           });
+  }
+  return std::all_of(groups.begin(), groups.end(), [&](GroupId group) {
+    return found_.MayBe(group, book_[LayoutOf(group, number)]);
+  });
+}
+
+LayoutId Strategies::LayoutOf(GroupId group, int32_t number) const {
+  const Slice& slice = slices_[static_cast<size_t>(number)];
+  if (!HasServers(slice.option) || turn_[group] < 0) return layout_of_[static_cast<size_t>(number)];
+  const size_t turn = static_cast<size_t>(turn_[group]) % slice.devices.size();
+  return placed_on_[slice.devices[turn].index()];
+}
+
+Result<const std::vector<LayoutId>*> Strategies::ModelParallel(size_t unit, int32_t number) {
+  const auto [cut, made] = cuts_.try_emplace({unit, number});
+  if (!made) return &cut->second;
+  const Slice& slice = slices_[static_cast<size_t>(number)];
+  std::vector<double> speeds;
+  for (const DeviceId device : slice.devices) {
+    speeds.push_back(1 / std::max(1.0, device_times_.Total(device)));
+  }
+  Layouts layouts;
+  layouts.of_group = IdVector<GroupId, LayoutId>(layouts_.graph.group_count(), LayoutId());
+  PW_RETURN_IF_ERROR(PlaceModelParallel(layouts_.graph, layouts_.costs, units_[unit], slice.devices,
+                                        speeds, layouts));
+  for (const GroupId group : units_[unit]) {
+    cut->second.push_back(placed_on_[layouts.Of(group).shares.front().device.index()]);
+  }
+  return &cut->second;
+}
+
+std::vector<int32_t> Strategies::SlicesOf(std::span<const int32_t> decided) const {
+  std::vector<int32_t> slices(decided.begin(), decided.end());
+  for (size_t unit = slices.size(); unit < units_.size(); ++unit) {
+    int32_t slice = slices.empty() ? data_parallel() : slices.front();
+    for (const int32_t other : {data_parallel(), may_have_[unit].front()}) {
+      if (is_allowed_[unit][static_cast<size_t>(slice)] == 0) slice = other;
+    }
+    slices.push_back(slice);
+  }
+  return slices;
+}
+
+Result<LayoutState> Strategies::StateOf(std::span<const int32_t> slices) {
+  LayoutState state;
+  state.switches = AsStart(layouts_, {});
+  state.of_group = IdVector<GroupId, LayoutId>(layouts_.graph.group_count(), LayoutId());
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    const int32_t slice = slices[unit];
+    if (slices_[static_cast<size_t>(slice)].option == SliceOption::kModelParallel) {
+      PW_ASSIGN(const std::vector<LayoutId>* const cut, ModelParallel(unit, slice));
+      for (size_t i = 0; i < cut->size(); ++i) state.of_group[units_[unit][i]] = (*cut)[i];
+      continue;
+    }
+    for (const GroupId group : units_[unit]) state.of_group[group] = LayoutOf(group, slice);
+  }
+  for (LayoutId& layout : state.of_group) {
+    if (!layout.valid()) layout = state.of_group[units_.front().front()];
+  }
+  return state;
+}
+
+}  // namespace placewright
