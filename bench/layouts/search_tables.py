@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-TAG = ["inception-v3@tag", "resnet-101@tag", "vgg-19@tag", "transformer@tag", "bert-small@tag", "bert-large@tag"]
+TAG = ["inception-v3@tag-table3-guess", "resnet-101@tag", "vgg-19@tag", "transformer@tag-table3-guess"]
+TAG += ["bert-small@tag-table3-guess", "bert-large@tag-table3-guess"]
 OTHERS = ["bert-base", "gnmt-4", "gpt-2", "resnet-50"]
 CELLS = [(m, c) for m in TAG for c in ("tag-testbed", "tag-cloud")]
 CELLS += [(m, c) for m in OTHERS for c in ("4xP100", "8xP100", "dgx-a100", "mixed-lab")]

@@ -14,12 +14,12 @@ import tempfile
 
 DATA_PARALLEL = ["data-parallel", "data-parallel-p", "data-parallel-ps", "horovod", "data-parallel-best"]
 TAG = {
-    "inception-v3@tag": "Inception-V3",
+    "inception-v3@tag-table3-guess": "Inception-V3",
     "resnet-101@tag": "ResNet-101",
     "vgg-19@tag": "VGG-19",
-    "transformer@tag": "Transformer",
-    "bert-small@tag": "BERT-Small",
-    "bert-large@tag": "BERT-Large",
+    "transformer@tag-table3-guess": "Transformer",
+    "bert-small@tag-table3-guess": "BERT-Small",
+    "bert-large@tag-table3-guess": "BERT-Large",
 }
 BY_HAND = ["vgg-16", "bert-base", "gpt-2", "transformer", "gnmt-4", "moe-transformer"]
 

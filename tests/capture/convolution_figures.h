@@ -58,59 +58,71 @@ static_assert(ResNet(kFifty, 32).parameters == 25'557'032);                 // 2
 static_assert(ResNet(kFifty, 32).forward_macs / 100'000'000 == 1308);       // 130.9 GMAC
 static_assert(ResNet(kHundredOne, 96).forward_macs / 100'000'000 == 7489);  // 748.9 GMAC
 
-// Inception-V3: stem at 149 to 71 pixels, three blocks A at 35, B, four C at 17, D, two E at 8
-// pixels, the second classifier at 5 and 1 pixels.
-constexpr Figure Inception(int64_t batch, bool second) {
+struct InceptionSizes {
+  int64_t batch, size = 299;
+  bool second = true, batch_norm = true;
+};
+// Inception-V3, at 299 pixels: stem at 149 to 71 pixels, three blocks A at 35, B, four C at 17, D, two E at 8 pixels,
+// the second classifier at 5 and 1 pixels. Two parameters a channel for every norm, or one for its bias.
+constexpr Figure Inception(const InceptionSizes& sizes) {
+  const int64_t batch = sizes.batch;
   Figure f;
   const auto add = [&](int64_t size, int64_t in, int64_t out, int64_t taps) {
     f.AddNormalized(batch * size * size, in, out, taps);
+    if (!sizes.batch_norm) f.parameters -= out;
   };
-  add(149, 3, 32, 9);
+  const auto strided = [](int64_t size) { return (size - 3) / 2 + 1; };
+  const int64_t first = strided(sizes.size), stem = first - 2, pooled_stem = strided(stem);
+  const int64_t a = strided(pooled_stem - 2), c = strided(a), e = strided(c);
+  add(first, 3, 32, 9);
   f.first_layer_macs = f.forward_macs;
-  add(147, 32, 32, 9);
-  add(147, 32, 64, 9);
-  add(73, 64, 80, 1);
-  add(71, 80, 192, 9);
+  add(stem, 32, 32, 9);
+  add(stem, 32, 64, 9);
+  add(pooled_stem, 64, 80, 1);
+  add(pooled_stem - 2, 80, 192, 9);
   int64_t in = 192;
   for (const int64_t pooled : {32, 64, 64}) {  // A: 64 + 64 + 96 + pooled channels
-    add(35, in, 64 + 48 + 64 + pooled, 1);
-    add(35, 48, 64, 25);
-    add(35, 64, 96, 9);
-    add(35, 96, 96, 9);
+    add(a, in, 64 + 48 + 64 + pooled, 1);
+    add(a, 48, 64, 25);
+    add(a, 64, 96, 9);
+    add(a, 96, 96, 9);
     in = 224 + pooled;
   }
-  add(17, 288, 384, 9);  // B: 384 + 96 + 288 channels
-  add(35, 288, 64, 1);
-  add(35, 64, 96, 9);
-  add(17, 96, 96, 9);
+  add(c, 288, 384, 9);  // B: 384 + 96 + 288 channels
+  add(a, 288, 64, 1);
+  add(a, 64, 96, 9);
+  add(c, 96, 96, 9);
   for (const int64_t inner : {128, 160, 160, 192}) {  // C: 4 * 192 channels
-    add(17, 768, 192 + inner + inner + 192, 1);
-    for (int i = 0; i < 4; ++i) add(17, inner, inner, 7);  // one and three
-    for (int i = 0; i < 2; ++i) add(17, inner, 192, 7);
+    add(c, 768, 192 + inner + inner + 192, 1);
+    for (int i = 0; i < 4; ++i) add(c, inner, inner, 7);  // one and three
+    for (int i = 0; i < 2; ++i) add(c, inner, 192, 7);
   }
-  if (second) {
+  if (sizes.second) {
     add(5, 768, 128, 1);
     add(1, 128, 768, 25);
     f.AddConvolution(batch, 768, 1000, 1);
     f.parameters += 1000;
   }
-  add(17, 768, 192 + 192, 1);  // D: 320 + 192 + 768 channels
-  add(8, 192, 320, 9);
-  for (int i = 0; i < 2; ++i) add(17, 192, 192, 7);
-  add(8, 192, 192, 9);
+  add(c, 768, 192 + 192, 1);  // D: 320 + 192 + 768 channels
+  add(e, 192, 320, 9);
+  for (int i = 0; i < 2; ++i) add(c, 192, 192, 7);
+  add(e, 192, 192, 9);
   for (const int64_t before : {1280, 2048}) {  // E: 320 + 768 + 768 + 192 channels
-    add(8, before, 320 + 384 + 448 + 192, 1);
-    add(8, 448, 384, 9);
-    for (int i = 0; i < 4; ++i) add(8, 384, 384, 3);
+    add(e, before, 320 + 384 + 448 + 192, 1);
+    add(e, 448, 384, 9);
+    for (int i = 0; i < 4; ++i) add(e, 384, 384, 3);
   }
   f.AddConvolution(batch, 2048, 1000, 1);
   f.parameters += 1000;
   return f;
 }
-static_assert(Inception(64, true).parameters == 27'161'264);            // as published
-static_assert(Inception(64, true).forward_macs / 100'000'000 == 3660);  // 366.0 GMAC
-static_assert(Inception(96, false).parameters == 23'834'568);
-static_assert(Inception(96, false).parameters * 4 / (1 << 20) == 90);  // TAG table 3: 90 MB
+static_assert(Inception({64}).parameters == 27'161'264);            // as published
+static_assert(Inception({64}).forward_macs / 100'000'000 == 3660);  // 366.0 GMAC
+static_assert(Inception({96, 299, false}).parameters == 23'834'568);
+// TAG table 3: 90 MB
+static_assert(Inception({96, 224, false, false}).parameters * 4 / (1 << 20) == 90);
+static_assert(ResNet(kHundredOne, 96).parameters * 4 / (1 << 20) == 169);  // 169 MB
+static_assert(Vgg(kNineteen, 96).parameters * 4 / (1 << 20) == 548);       // 548 MB
 
 // WaveNet: L = samples + reach positions go in; every layer takes as many away as it reaches, runs
 // filter and gate (two taps each) and the residual layer on what is left (the last layer has none),

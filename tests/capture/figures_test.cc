@@ -16,16 +16,31 @@
 namespace placewright {
 namespace {
 
-// BERT. Parameters: 30522 h + 512 h + 2 h + 2 h (embeddings and their norm)
-//   + layers (4 (h^2 + h) + 2 * 4 h^2 + 5 h + 2 * 2 h) + 2 h + 2;
-// arithmetic with T = batch * sequence: layers (12 h^2 T + 2 T sequence h) + 2 h T.
-constexpr Figure Bert(int64_t layers, int64_t h, int64_t batch) {
-  const int64_t tokens = batch * 384;
-  return {(30522 + 512 + 2 + 2) * h + layers * (12 * h * h + 13 * h) + 2 * h + 2,
-          layers * (12 * h * h * tokens + 2 * tokens * 384 * h) + 2 * h * tokens, 0};
+struct BertSizes {
+  int64_t layers, h, inner, batch;
+  int64_t words = 30522, positions = 512, sequence = 384;
+};
+// BERT. Parameters: (words + positions + 2 + 2) h (embeddings and their norm)
+//   + layers (4 (h^2 + h) + 2 h inner + inner + h + 2 * 2 h) + 2 h + 2;
+// arithmetic with T = batch * sequence: layers (4 h^2 T + 2 h inner T + 2 T sequence h) + 2 h T.
+constexpr Figure Bert(const BertSizes& s) {
+  const int64_t tokens = s.batch * s.sequence, h = s.h;
+  const int64_t products = 4 * h * h + 2 * h * s.inner;
+  return {(s.words + s.positions + 4) * h + s.layers * (products + s.inner + 9 * h) + 2 * h + 2,
+          s.layers * (products * tokens + 2 * tokens * s.sequence * h) + 2 * h * tokens, 0};
 }
-static_assert(Bert(12, 768, 24).parameters == 108'893'186);        // 108.9 M
-static_assert(Bert(12, 768, 24).forward_macs == 848'001'761'280);  // 848.0 GMAC
+constexpr BertSizes kBertBase = {12, 768, 3072, 24};
+static_assert(Bert(kBertBase).parameters == 108'893'186);        // 108.9 M
+static_assert(Bert(kBertBase).forward_macs == 848'001'761'280);  // 848.0 GMAC
+// TAG table 3 has 98 MB and 2313 MB of parameters, tables without those whose gradients are sparse.
+constexpr BertSizes kTagBertSmall = {4, 1024, 1024, 96, 305220, 512, 128};
+constexpr BertSizes kTagBertLarge = {24, 2048, 2048, 16, 305220, 1024, 128};
+constexpr int64_t MebibytesWithoutWords(const BertSizes& s) {
+  return (Bert(s).parameters - s.words * s.h) * 4 / (1 << 20);
+}
+static_assert(Bert(kTagBertLarge).parameters - 305220 * 2048 == 606'580'738);
+static_assert(MebibytesWithoutWords(kTagBertSmall) == 98);
+static_assert(MebibytesWithoutWords(kTagBertLarge) == 2313);
 
 // GPT-2: 50257 h + 1024 h + layers (4 h^2 + 4 h + 8 h^2 + 5 h + 4 h) + 2 h, the scores' matrix
 // being the embedding's; layers (12 h^2 T + 2 T sequence h) + 50257 h T.
@@ -125,18 +140,19 @@ constexpr Segments kEnwik8 = {12, 4, 1, 512, 512, 512, 512, 2048, 204};
 static_assert((TransformerXl(kEnwik8).parameters + 1024 * 512) / 10'000 == 4157);
 static_assert(TransformerXl(kEnwik8).forward_macs / 100'000'000 == 1387);  // 138.7 GMAC
 
-// Transformer, with T tokens on either side: an encoder layer has 4 h^2 + 2 h inner weights, a
+// Transformer, with `sequence` tokens on either side, T in all: an encoder layer has 4 h^2 + 2 h inner weights, a
 // decoder layer 8 h^2 + 2 h inner, each sub-layer a norm. Arithmetic: T times the weights, 2 T
 // tokens h for every attention (one and two a layer), and the scores.
-constexpr Figure Transformer(int64_t batch, int64_t vocabulary, int64_t matrices) {
-  constexpr int64_t kHidden = 512, kInner = 2048, kLayers = 6, kTokens = 64;
-  const int64_t tokens = batch * kTokens;
+constexpr Figure Transformer(int64_t batch, int64_t vocabulary, int64_t matrices,
+                             int64_t sequence = 64) {
+  constexpr int64_t kHidden = 512, kInner = 2048, kLayers = 6;
+  const int64_t tokens = batch * sequence;
   const int64_t attention = 4 * kHidden * kHidden, dense = 2 * kHidden * kInner;
   const int64_t attention_bias = 4 * kHidden, dense_bias = kInner + kHidden, norm = 2 * kHidden;
   const int64_t encoder = attention + attention_bias + dense + dense_bias + 2 * norm;
   const int64_t decoder = encoder + attention + attention_bias + norm;
   return {kLayers * (encoder + decoder) + matrices * vocabulary * kHidden,
-          kLayers * (3 * attention + 2 * dense + 3 * 2 * kTokens * kHidden) * tokens +
+          kLayers * (3 * attention + 2 * dense + 3 * 2 * sequence * kHidden) * tokens +
               vocabulary * kHidden * tokens,
           0};
 }
@@ -239,18 +255,22 @@ struct Row {
 };
 const Row kRows[] = {
     {"amoebanet-d", AmoebaNet(64, 18, 208)},
-    {"inception-v3", Inception(64, true)},
-    {"inception-v3@mars", Inception(1, true)},
-    {"inception-v3@tag", Inception(96, false)},
+    {"inception-v3", Inception({64})},
+    {"inception-v3@mars", Inception({1})},
+    {"inception-v3@tag", Inception({96, 224, false, false})},
+    {"inception-v3@tag-table3-guess", Inception({96, 299, false})},
     {"moe-transformer", Moe(2)},
     {"moe-transformer@switch", Moe(1)},
     {"transformer", Transformer(48, 37000, 1)},
-    {"transformer@tag", Transformer(480, 40800, 3)},
+    {"transformer@tag", Transformer(480, 40800, 3, 10)},
+    {"transformer@tag-table3-guess", Transformer(480, 40800, 3)},
     {"wavenet-2x18", WaveNet({64, 2048, 2, 9})},
     {"wavenet-4x36", WaveNet({64, 2048, 4, 9})},
-    {"bert-small", Bert(4, 512, 96)},
-    {"bert-base", Bert(12, 768, 24)},
-    {"bert-large", Bert(24, 1024, 16)},
+    {"bert-small", Bert({4, 512, 2048, 96})},
+    {"bert-small@tag", Bert(kTagBertSmall)},
+    {"bert-base", Bert(kBertBase)},
+    {"bert-large", Bert({24, 1024, 4096, 16})},
+    {"bert-large@tag", Bert(kTagBertLarge)},
     {"gpt-2", Gpt2(12, 768, 4, 1024)},
     // 784 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10.
     {"mlp", {669'706, 32 * 668'672, 32 * 401'408}},

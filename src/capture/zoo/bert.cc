@@ -210,6 +210,18 @@ struct Variant {
   std::vector<ZooPreset> presets;
 };
 
+// Of TAG's models, whose Table 3 has the sizes of all parameters but those of the table of words, whose gradients are
+// sparse; `values`: those of its public code that are the model's own.
+std::vector<ZooPreset> TagPresets(std::map<std::string, double> values, int64_t paper_ops) {
+  values.insert({{"sequence", 128}, {"vocabulary", 305220}});
+  return {{"tag", "TAG table 3 and its public code", std::move(values), "tag-testbed", paper_ops},
+          {"tag-table3-guess",
+           "TAG table 3, its batch alone; the defaults",
+           {},
+           "tag-testbed",
+           paper_ops}};
+}
+
 ZooEntry MakeEntry(const Variant& variant) {
   ZooEntry entry;
   entry.facts = {
@@ -233,13 +245,8 @@ ZooEntry MakeEntry(const Variant& variant) {
 }  // namespace
 
 std::vector<ZooEntry> BertModels() {
-  return {MakeEntry({"bert-small",
-                     "BERT, 4 layers of width 512",
-                     96,
-                     4,
-                     512,
-                     8,
-                     {{"tag", "TAG table 3; the defaults", {}, "tag-testbed", 5061}}}),
+  return {MakeEntry({"bert-small", "BERT, 4 layers of width 512", 96, 4, 512, 8,
+                     TagPresets({{"hidden", 1024}, {"inner", 1024}, {"heads", 16}}, 5061)}),
           MakeEntry({"bert-base",
                      "BERT, 12 layers of width 768",
                      24,
@@ -248,13 +255,8 @@ std::vector<ZooEntry> BertModels() {
                      12,
                      {{"mars", "Mars sec. 4.1; the defaults", {}, "4xP100"},
                       {"eagle", "EAGLE sec. IV-A; the defaults", {}, "4xP100"}}}),
-          MakeEntry({"bert-large",
-                     "BERT, 24 layers of width 1024",
-                     16,
-                     24,
-                     1024,
-                     16,
-                     {{"tag", "TAG table 3; the defaults", {}, "tag-testbed", 26601}}})};
+          MakeEntry({"bert-large", "BERT, 24 layers of width 1024", 16, 24, 1024, 16,
+                     TagPresets({{"hidden", 2048}, {"inner", 2048}, {"positions", 1024}}, 26601)})};
 }
 
 }  // namespace placewright

@@ -12,11 +12,12 @@ namespace {
 constexpr double kEpsilon = 1e-3;      // of batch norms
 constexpr double kSecondWeight = 0.3;  // of the second classifier's loss
 
-// The published number of channels, scaled.
-struct Width {
-  double factor = 1;
-  int64_t operator()(int64_t channels) const {
-    return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(channels) * factor));
+// How it differs from the published network.
+struct Variation {
+  double width = 1;        // channels relative to the published ones
+  bool batch_norm = true;  // false: convolutions have biases instead
+  int64_t Channels(int64_t published) const {
+    return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(published) * width));
   }
 };
 
@@ -37,17 +38,17 @@ at::Tensor Strided(const at::Tensor& x) { return at::max_pool2d(x, {3, 3}, {2, 2
 class Branch : public Module {
  public:
   using Pool = at::Tensor (*)(const at::Tensor&);
-  Branch(Width width, int64_t in, const std::vector<Stage>& stages,
+  Branch(const Variation& variation, int64_t in, const std::vector<Stage>& stages,
          const std::vector<Stage>& fork = {}, Pool pool = nullptr)
       : pool_(pool), out_(in) {
     for (const Stage& stage : stages) {
-      row_.push_back(Append(width, stage));
-      out_ = width(stage.out);
+      row_.push_back(Append(variation, stage));
+      out_ = variation.Channels(stage.out);
     }
     int64_t forked = 0;
     for (const Stage& stage : fork) {
-      fork_.push_back(Append(width, stage));
-      forked += width(stage.out);
+      fork_.push_back(Append(variation, stage));
+      forked += variation.Channels(stage.out);
     }
     if (!fork.empty()) out_ = forked;
   }
@@ -64,9 +65,10 @@ class Branch : public Module {
   int64_t out() const { return out_; }
 
  private:
-  std::shared_ptr<ConvBnRelu> Append(Width width, const Stage& stage) {
+  std::shared_ptr<ConvBnRelu> Append(const Variation& variation, const Stage& stage) {
     const std::string name = "conv" + std::to_string(row_.size() + fork_.size() + 1);
-    return Add<ConvBnRelu>(name, out_, width(stage.out), stage.shape, kEpsilon);
+    return Add<ConvBnRelu>(name, out_, variation.Channels(stage.out), stage.shape, kEpsilon,
+                           variation.batch_norm);
   }
 
   Pool pool_;
@@ -76,11 +78,11 @@ class Branch : public Module {
 
 class InceptionBlock : public Module {
  public:
-  InceptionBlock(Width width, int64_t in) : width_(width), in_(in) {}
+  InceptionBlock(const Variation& variation, int64_t in) : variation_(variation), in_(in) {}
 
   InceptionBlock& With(const std::string& name, const std::vector<Stage>& stages,
                        const std::vector<Stage>& fork = {}, Branch::Pool pool = nullptr) {
-    branches_.push_back(Add<Branch>(name, width_, in_, stages, fork, pool));
+    branches_.push_back(Add<Branch>(name, variation_, in_, stages, fork, pool));
     return *this;
   }
   at::Tensor Forward(const at::Tensor& x) {
@@ -96,7 +98,7 @@ class InceptionBlock : public Module {
   }
 
  private:
-  Width width_;
+  Variation variation_;
   int64_t in_;
   std::vector<std::shared_ptr<Branch>> branches_;
 };
@@ -142,10 +144,11 @@ void FillE(InceptionBlock& block) {
 // The second classifier, on the last 17 x 17: pooled to 5 x 5, a 1x1 and a 5x5.
 class SecondClassifier : public Module {
  public:
-  SecondClassifier(Width width, int64_t in, int64_t classes) {
-    first_ = Add<ConvBnRelu>("conv0", in, width(128), Square(1), kEpsilon);
-    second_ = Add<ConvBnRelu>("conv1", width(128), width(768), Square(5), kEpsilon);
-    dense_ = Add<Linear>("fc", width(768), classes);
+  SecondClassifier(const Variation& variation, int64_t in, int64_t classes) {
+    const int64_t inner = variation.Channels(128), out = variation.Channels(768);
+    first_ = Add<ConvBnRelu>("conv0", in, inner, Square(1), kEpsilon, variation.batch_norm);
+    second_ = Add<ConvBnRelu>("conv1", inner, out, Square(5), kEpsilon, variation.batch_norm);
+    dense_ = Add<Linear>("fc", out, classes);
   }
   at::Tensor Forward(const at::Tensor& x) {
     const ModuleScope scope = Enter();
@@ -165,7 +168,7 @@ class InceptionV3 : public Model {
       : batch_(settings.Whole("batch")),
         size_(settings.Whole("size")),
         classes_(settings.Whole("classes")),
-        width_{settings.Real("width")} {
+        variation_{settings.Real("width"), settings.Whole("batch_norm") != 0} {
     AddStem();
     AddBlocks(settings.Whole("auxiliary") != 0);
     dropout_ = Add<Dropout>("dropout", settings.Real("dropout"));
@@ -209,8 +212,10 @@ class InceptionV3 : public Model {
                             {192, Square(3)}};
     for (const Stage& stage : stages) {
       const std::string name = "stem" + std::to_string(stem_.size() + 1);
-      stem_.push_back(Add<ConvBnRelu>(name, channels_, width_(stage.out), stage.shape, kEpsilon));
-      channels_ = width_(stage.out);
+      const int64_t out = variation_.Channels(stage.out);
+      stem_.push_back(
+          Add<ConvBnRelu>(name, channels_, out, stage.shape, kEpsilon, variation_.batch_norm));
+      channels_ = out;
     }
   }
 
@@ -220,7 +225,7 @@ class InceptionV3 : public Model {
     for (const int64_t inner : {128, 160, 160, 192}) FillC(Append(), inner);
     if (second) {
       seen_ = blocks_.back();
-      second_ = Add<SecondClassifier>("auxiliary", width_, seen_->out(), classes_);
+      second_ = Add<SecondClassifier>("auxiliary", variation_, seen_->out(), classes_);
     }
     FillD(Append());
     FillE(Append());
@@ -230,12 +235,12 @@ class InceptionV3 : public Model {
   InceptionBlock& Append() {
     if (!blocks_.empty()) channels_ = blocks_.back()->out();
     const std::string name = "mixed" + std::to_string(blocks_.size());
-    blocks_.push_back(Add<InceptionBlock>(name, width_, channels_));
+    blocks_.push_back(Add<InceptionBlock>(name, variation_, channels_));
     return *blocks_.back();
   }
 
   int64_t batch_, size_, classes_;
-  Width width_;
+  Variation variation_;
   int64_t channels_ = 3;  // of what has been built so far
   std::vector<std::shared_ptr<ConvBnRelu>> stem_;
   std::vector<std::shared_ptr<InceptionBlock>> blocks_;
@@ -259,13 +264,20 @@ std::vector<ZooEntry> InceptionV3Models() {
        WholeParameter("classes", 1000, 1 << 24, "number of classes"),
        {"width", "channels relative to the published ones", 1, 0.01, 16, false},
        SwitchParameter("auxiliary", true, "whether training has the second classifier"),
+       SwitchParameter("batch_norm", true, "whether convolutions have batch norms, else biases"),
        ShareParameter("dropout", 0.5, "share of activations that dropout zeroes")},
-      // TAG's 90 MB of parameters are those without the second classifier: 23.8 M of 4 bytes.
+      // TAG's 90 MB of parameters are those without the second classifier: 23.8 M of 4 bytes, with batch norms and
+      // without them.
       {{"mars", "Mars sec. 4.1: batch 1", {{"batch", 1}}, "4xP100"},
        {"eagle", "EAGLE sec. IV-A: batch 1", {{"batch", 1}}, "4xP100"},
        {"gdp", "GDP appendix 6.3.1: batch 64", {}, "8xP100", 24713},
        {"tag",
-        "TAG table 3: batch 96, 90 MB of parameters",
+        "TAG table 3 and its public code: batch 96, no batch norms, 90 MB of parameters",
+        {{"batch", 96}, {"size", 224}, {"auxiliary", 0}, {"batch_norm", 0}},
+        "tag-testbed",
+        5312},
+       {"tag-table3-guess",
+        "TAG table 3 alone: batch 96, 90 MB of parameters; the other sizes are guesses",
         {{"batch", 96}, {"auxiliary", 0}},
         "tag-testbed",
         5312}}};

@@ -35,15 +35,17 @@ at::Tensor BatchNorm2d::Forward(const at::Tensor& x) {
                         kCudnn);
 }
 
-ConvBnRelu::ConvBnRelu(int64_t in, int64_t out, ConvolutionShape shape, double epsilon) {
-  shape.bias = false;
+ConvBnRelu::ConvBnRelu(int64_t in, int64_t out, ConvolutionShape shape, double epsilon,
+                       bool normalized) {
+  shape.bias = !normalized;
   convolution_ = Add<Conv2d>("conv", in, out, shape);
-  norm_ = Add<BatchNorm2d>("bn", out, epsilon);
+  if (normalized) norm_ = Add<BatchNorm2d>("bn", out, epsilon);
 }
 
 at::Tensor ConvBnRelu::Forward(const at::Tensor& x) {
   const ModuleScope scope = Enter();
-  at::Tensor y = norm_->Forward(convolution_->Forward(x));
+  at::Tensor y = convolution_->Forward(x);
+  if (norm_) y = norm_->Forward(y);
   return at::relu_(y);
 }
 

@@ -37,15 +37,16 @@ class BatchNorm2d : public Module {
   at::Tensor weight_, bias_, mean_, variance_;
 };
 
-// Convolution without bias, batch normalisation and ReLU.
+// Convolution without bias, batch normalisation and ReLU; not `normalized` with a bias in the place of the norm.
 class ConvBnRelu : public Module {
  public:
-  ConvBnRelu(int64_t in, int64_t out, ConvolutionShape shape, double epsilon = 1e-5);
+  ConvBnRelu(int64_t in, int64_t out, ConvolutionShape shape, double epsilon = 1e-5,
+             bool normalized = true);
   at::Tensor Forward(const at::Tensor& x);
 
  private:
   std::shared_ptr<Conv2d> convolution_;
-  std::shared_ptr<BatchNorm2d> norm_;
+  std::shared_ptr<BatchNorm2d> norm_;  // or none
 };
 
 // Random images and their classes: "images" [batch, 3, size, size] and "targets" [batch].
