@@ -181,6 +181,37 @@ TEST_F(Distributed, RecomputesGradientsFromFactors) {
   EXPECT_THAT(plan("papers").out, HasSubstr("did you mean paper?"));
 }
 
+// Two tables of 2,000 words would cross as gradients; the rows of 4 sentences of 6 words do instead. With a server the
+// tables are looked up there, too.
+TEST_F(Distributed, GathersRowsOfEmbeddings) {
+  ASSERT_EQ(Run({"capture", "transformer", "--batch", "4",         "--param", "layers=1",
+                 "--param", "hidden=32",   "--param", "heads=2",   "--param", "inner=32",
+                 "--param", "source=6",    "--param", "target=6",  "--param", "vocabulary=2000",
+                 "--param", "tied=0",      "--param", "dropout=0", "-o",      "mlp.json.gz"})
+                .status,
+            0);
+  const auto plan = [&](const char* algorithm, const char* mode) {
+    const Outcome run = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", algorithm,
+                                 "--sfb", mode, "-o", "rows.plan.json"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    return run.json();
+  };
+  const auto moved = [](const Json& made) {
+    int64_t bytes = 0;
+    for (const Json& use : made["communication"]) bytes += use["bytes"].get<int64_t>();
+    return bytes;
+  };
+  constexpr int64_t kTables = 2 * 2000 * 32 * 4, kRows = 2 * 4 * 6 * 32 * 4;
+  for (const char* algorithm : {"data-parallel", "data-parallel-ps"}) {
+    const Json dense = plan(algorithm, "none"), rows = plan(algorithm, "embeddings");
+    EXPECT_EQ(rows["algorithm"], dense["algorithm"].get<std::string>() + "+sfb");
+    EXPECT_THAT(rows["notes"].dump(), HasSubstr("2 of 45 gradients are made of gathered rows"));
+    EXPECT_LE(moved(rows), moved(dense) - kTables + 4 * kRows) << algorithm;
+    const Outcome checked = Run({"check", "rows.plan.json", "--run"});
+    EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
+  }
+}
+
 // What gradients by factors gain is a baseline of its own, and `auto` no worse with them than without.
 TEST_F(Distributed, AutoRecomputesGradientsFromFactors) {
   const auto plan = [&](const std::string& mode) {

@@ -31,6 +31,7 @@
 #include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
 #include "search/layouts/expert_hybrid.h"
+#include "search/sfb/embedding_rows.h"
 
 namespace placewright {
 namespace {
@@ -333,6 +334,25 @@ TEST_P(ExecutedLayouts, SoDoUpdatesInParts) {
     RunWhole();
   }
   RunLayouts(ForParameters({2, 1, 2}, /*in_parts=*/true), 3, {}, /*through_file=*/true);
+}
+
+// Of which of the model's tables the rows that 5 samples ask for are fewer bytes. Those of BERT are the words' and the
+// positions', GPT-2's words are its scores', too.
+int64_t SparseTablesOf(const std::string& model) {
+  if (model.starts_with("bert-")) return 2;
+  return model == "gpt-2" ? 1 : 0;
+}
+
+// Gradients of embeddings made of gathered rows where their tables are updated: by all, on one device each, in parts.
+TEST_P(ExecutedLayouts, SoDoRowsOfEmbeddings) {
+  const std::vector<int64_t> lengths = {2, 1, 2};
+  for (const Layouts& layouts : {DataParallel(lengths), ForParameters(lengths, /*in_parts=*/false),
+                                 ForParameters(lengths, /*in_parts=*/true)}) {
+    const EmbeddingRows rows = GatherEmbeddingRows(graph(), *axes_, layouts);
+    EXPECT_EQ(rows.gradients, SparseTablesOf(GetParam().model));
+    if (rows.gradients > 0) RunLayouts(rows.layouts, 3, {}, /*through_file=*/true);
+    if (HasFatalFailure()) return;
+  }
 }
 
 // Axes, by all that have them: some, evenly chosen, of a network that has one for each of many layers.

@@ -8,6 +8,7 @@ namespace placewright {
 
 enum class SfbMode : uint8_t {
   kNone,
+  kEmbeddings,  // those of embeddings whose rows are fewer bytes than their table (search/sfb/embedding_rows.h)
   kPaper,  // as TAG's program says, whatever becomes of the step
   kCut     // where the step is faster for it
 };

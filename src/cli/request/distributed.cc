@@ -56,9 +56,9 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search) {
 
 void AddSfbOption(CommandLine app, SpaceOptions* options) {
   app.AddOption("--sfb", options->sfb,
-                "Gradients recomputed from gathered factors: none (default), cut (where the step "
-                "is faster) "
-                "or paper (TAG's program)")
+                "Gradients recomputed from gathered factors: none (default), embeddings (those of "
+                "embeddings, from their rows), cut (where the step is faster) or paper (TAG's "
+                "program)")
       .TypeName("NAME")
       .Group("Search");
 }
@@ -68,8 +68,8 @@ Result<SfbMode> ParseSfb(const SpaceOptions& options) {
   if (mode) return *mode;
   return MakeError(ErrorCode::kUsage,
                    "--sfb \"" + Printable(options.sfb) + "\" is unknown" +
-                       DidYouMean(options.sfb, {"none", "cut", "paper"}),
-                   "", "It is none, cut or paper.");
+                       DidYouMean(options.sfb, {"none", "embeddings", "cut", "paper"}),
+                   "", "It is none, embeddings, cut or paper.");
 }
 
 bool MaySplit(const SpaceOptions& space, const Inputs& inputs) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graph/partition/tag_groups.h"
+#include "search/sfb/embedding_rows.h"
 #include "search/sfb/group_programs.h"
 #include "search/sfb/replicated_step.h"
 #include "search/sfb/shared_cut.h"
@@ -39,6 +40,7 @@ class SfbSearch {
     for (const ReplicatedStep& step : steps_) {
       result_.gradients += static_cast<int64_t>(step.gradients.size());
     }
+    if (mode == SfbMode::kEmbeddings) PW_RETURN_IF_ERROR(GatherRows());
     if (mode == SfbMode::kPaper) PW_RETURN_IF_ERROR(ApplyAll());
     if (mode == SfbMode::kCut) PW_RETURN_IF_ERROR(TryPieces());
     return std::move(result_);
@@ -61,6 +63,22 @@ class SfbSearch {
   void FindSteps(std::span<const Feedback::Instance> instances) {
     steps_ =
         FindReplicatedSteps(problem_, plan_.layouts, plan_.switches.local_batch_norm, instances);
+  }
+
+  Status GatherRows() {
+    result_.of_embeddings = true;
+    EmbeddingRows rows = GatherEmbeddingRows(problem_.graph, problem_.axes, plan_.layouts);
+    if (rows.gradients == 0) return Ok();
+    result_.plan.layouts = std::move(rows.layouts);
+    result_.recomputed = rows.gradients;
+    for (const OpId op : problem_.graph.ops()) {
+      const GroupId group = problem_.graph.group(op);
+      const bool moved = std::find(rows.moved.begin(), rows.moved.end(), group) != rows.moved.end();
+      if (moved) result_.duplicated.push_back(op);
+    }
+    ++result_.tries;
+    PW_ASSIGN(result_.after, evaluator_->EvaluatePlan(result_.plan));
+    return Ok();
   }
 
   // What the programs of all gradients duplicate, one piece for each replicated step.
@@ -236,6 +254,7 @@ class SfbSearch {
 
 std::optional<SfbMode> ParseSfbMode(std::string_view name) {
   if (name == "none") return SfbMode::kNone;
+  if (name == "embeddings") return SfbMode::kEmbeddings;
   if (name == "paper") return SfbMode::kPaper;
   if (name == "cut") return SfbMode::kCut;
   return std::nullopt;
@@ -245,6 +264,11 @@ std::string SfbResult::Note() const {
   if (duplicated.empty() && gradients == 0) {
     return "no gradient is synchronised over replicas: nothing to recompute";
   }
+  if (duplicated.empty() && of_embeddings) {
+    return fmt::format(
+        "none of {} gradients is one of embeddings alone whose rows are fewer bytes than the table",
+        gradients);
+  }
   if (duplicated.empty()) {
     return fmt::format("none of {} gradients is recomputed from factors: {}", gradients,
                        pieces == 0 ? "each costs less to synchronise"
@@ -252,6 +276,12 @@ std::string SfbResult::Note() const {
   }
   const std::string ops =
       fmt::format("{} op{}", duplicated.size(), duplicated.size() == 1 ? "" : "s");
+  if (of_embeddings) {
+    return fmt::format(
+        "{} of {} gradients are made of gathered rows of embeddings ({} where their tables are "
+        "updated): {} instead of {}",
+        recomputed, gradients, ops, FormatNanos(after.step_time), FormatNanos(before.step_time));
+  }
   const std::string what =
       recomputed == 0
           ? fmt::format("{} computed by every device, not in parts, and no gradient", ops)

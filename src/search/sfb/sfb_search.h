@@ -2,6 +2,7 @@
 // replicate: gradients are not synchronised but computed by every device, from factors that are gathered. What is
 // computed so becomes `duplicate` in the layouts; the compiler inserts the rest.
 //
+//   embeddings  those of embeddings alone, from the rows that the batch asked for (embedding_rows.h)
 //   paper  the cut of TAG's program for every gradient by itself (group_programs.h), all of them applied,
 //          whatever becomes of the step
 //   cut    one cut for all gradients of a device set (shared_cut.h), taken only where the simulated step falls.
@@ -30,7 +31,7 @@
 
 namespace placewright {
 
-std::optional<SfbMode> ParseSfbMode(std::string_view name);  // "none", "paper", "cut"
+std::optional<SfbMode> ParseSfbMode(std::string_view name);  // "none", "embeddings", "paper", "cut"
 
 inline constexpr int kSfbTries = 14;
 
@@ -39,10 +40,12 @@ struct SfbResult {
   Evaluation before, after;
   int64_t gradients = 0;   // of so many that are synchronised
   int64_t recomputed = 0;  // so many are computed by every device
-  std::vector<OpId>
-      duplicated;      // that were computed in parts, with their views; of LayoutProblem::graph
-  int64_t pieces = 0;  // of the cut
-  int tries = 0;       // candidates evaluated
+  // Ops that were computed in parts and are duplicated, or where they are of embeddings in the layout of their table, with
+  // their views; of LayoutProblem::graph.
+  std::vector<OpId> duplicated;
+  int64_t pieces = 0;          // of the cut
+  int tries = 0;               // candidates evaluated
+  bool of_embeddings = false;  // alone
 
   // "87 of 391 gradients are recomputed from factors (213 ops duplicated): 45.1 ms instead of 52.0 ms"
   std::string Note() const;
