@@ -3,8 +3,9 @@
 //   bench_sfb gradients GRAPH CLUSTER BATCH [all|N]   TAG's program of every gradient by the minimum cut and by
 //                                                     Cbc (of N gradients, evenly chosen; 0: none): objectives and times
 //   bench_sfb layouts GRAPH CLUSTER BATCH MODE        the layouts (docs/formats/layouts.md)
-//   bench_sfb steps GRAPH CLUSTER BATCH               step times without, with the paper's and with one shared
-//                                                     cut, for plans of several planners; the ops duplicated
+//   bench_sfb steps GRAPH CLUSTER BATCH               step times with gradients of embeddings from their rows, and beside
+//                                                     these with the paper's and with one shared cut, for plans of
+//                                                     several planners; the ops duplicated
 //
 // Cbc is the command `cbc`, a process for each program; behind each a process with a program of one variable says
 // what starting one takes.
@@ -203,11 +204,13 @@ int Steps(const Loaded& loaded) {
     const Result<PlannerResult> planned =
         planner->Plan(prepared->problem(), prepared->evaluator(), options);
     if (!planned.ok()) continue;
-    const PlannerResult& plan = planned.value();
+    StepPlan plan = planned.value().plan;
     for (const auto& [name, mode] :
-         {std::pair("paper", SfbMode::kPaper), std::pair("cut", SfbMode::kCut)}) {
+         {std::pair("embeddings", SfbMode::kEmbeddings), std::pair("paper", SfbMode::kPaper),
+          std::pair("cut", SfbMode::kCut)}) {
       const Clock::time_point start = Clock::now();
-      const SfbResult result = ApplySfb(problem, prepared->evaluator(), plan.plan, mode).Take();
+      const SfbResult result = ApplySfb(problem, prepared->evaluator(), plan, mode).Take();
+      if (mode == SfbMode::kEmbeddings) plan = result.plan;
       const double before = static_cast<double>(result.before.step_time.count);
       const double after = static_cast<double>(result.after.step_time.count);
       fmt::print(
@@ -244,7 +247,7 @@ int Usage() {
   fmt::print(stderr,
              "usage: bench_sfb gradients GRAPH CLUSTER BATCH [all|N]\n"
              "       bench_sfb steps GRAPH CLUSTER BATCH\n"
-             "       bench_sfb layouts GRAPH CLUSTER BATCH none|paper|cut\n");
+             "       bench_sfb layouts GRAPH CLUSTER BATCH none|embeddings|paper|cut\n");
   return 2;
 }
 
