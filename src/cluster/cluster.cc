@@ -34,6 +34,20 @@ LinkId Cluster::FindLink(std::string_view name) const {
   return LinkId();
 }
 
+Nanos StatedCollectives::TimeOf(Bytes bytes, BytesPerSecond slowest) const {
+  Nanos longest;
+  for (const Line& line : lines) {
+    const int64_t time =
+        SaturatingAdd(line.latency.count, TransferTime(bytes, line.bandwidth).count);
+    longest = std::max(longest, Nanos(time));
+  }
+  using Wide = unsigned __int128;
+  const auto by = static_cast<Wide>(slowest.count);
+  const Wide scaled =
+      (static_cast<Wide>(longest.count) * static_cast<Wide>(measured_at.count) + by - 1) / by;
+  return Nanos(static_cast<int64_t>(std::min(scaled, static_cast<Wide>(kMaxQuantity))));
+}
+
 void Cluster::SetLink(LinkId id, BytesPerSecond bandwidth, Nanos latency, std::string source) {
   links_[id].bandwidth = bandwidth;
   links_[id].latency = latency;

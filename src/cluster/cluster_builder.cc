@@ -475,6 +475,28 @@ Status ClusterBuilder::CheckCrossings(DeviceId from, DeviceId to,
   return Ok();
 }
 
+Status ClusterBuilder::SetCollectives(StatedCollectives collectives) {
+  const auto invalid = [](std::string_view problem) {
+    return MakeError(ErrorCode::kField, fmt::format("collectives: {}", problem));
+  };
+  if (!collectives.lines.empty()) {
+    if (!collectives.one_communicator) {
+      return invalid(
+          "stated lines are of collectives that run one after another, beside the links");
+    }
+    if (!InRange(collectives.measured_at.count, 1)) {
+      return invalid("the bandwidth that the lines were measured at is outside [1, 2^60]");
+    }
+  }
+  for (const StatedCollectives::Line& line : collectives.lines) {
+    if (!InRange(line.latency.count, 0) || !InRange(line.bandwidth.count, 1)) {
+      return invalid("a line's latency or bandwidth is negative, zero or above 2^60");
+    }
+  }
+  cluster_.collectives_ = std::move(collectives);
+  return Ok();
+}
+
 void ClusterBuilder::BuildGroups() {
   std::map<std::pair<int32_t, int32_t>, size_t> group_of;  // (host, kind)
   for (const DeviceId id : cluster_.devices()) {
@@ -495,6 +517,13 @@ Result<Cluster> ClusterBuilder::Build() && {
   }
   PW_RETURN_IF_ERROR(BuildRoutes());
   BuildGroups();
+  if (cluster_.collectives_.one_communicator) {
+    // Nothing is sent over it: its bandwidth is as good as any.
+    Link link{"communicator", BytesPerSecond(kMaxQuantity), Nanos(0),
+              "holds one collective at a time"};
+    PW_RETURN_IF_ERROR(CheckLink(link));
+    PushLink(std::move(link));
+  }
   for (const DeviceId id : cluster_.devices()) cluster_.devices_by_name_.push_back(id);
   std::sort(cluster_.devices_by_name_.begin(), cluster_.devices_by_name_.end(),
             [this](DeviceId a, DeviceId b) {

@@ -275,6 +275,47 @@ TEST(ClusterBuilder, GroupsAreOneKindOnOneHost) {
   EXPECT_THAT(c.DeviceNames(), testing::ElementsAre("w", "x", "y", "z"));
 }
 
+TEST(ClusterBuilder, OneCommunicatorIsALinkBehindAllOthers) {
+  ClusterBuilder b = WithDevices(2);
+  ASSERT_TRUE(Join(b, "d0", "d1").ok());
+  StatedCollectives stated;
+  stated.lines = {{Nanos(7), BytesPerSecond(kGB)}};
+  stated.measured_at = BytesPerSecond(kGB);
+  EXPECT_EQ(b.SetCollectives(stated).error().code, ErrorCode::kField);  // not one after another
+  stated.one_communicator = true;
+  stated.measured_at = BytesPerSecond(0);
+  EXPECT_EQ(b.SetCollectives(stated).error().code, ErrorCode::kField);
+  stated.measured_at = BytesPerSecond(kGB);
+  stated.lines[0].bandwidth = BytesPerSecond(0);
+  EXPECT_EQ(b.SetCollectives(stated).error().code, ErrorCode::kField);
+  stated.lines[0].bandwidth = BytesPerSecond(kGB);
+  ASSERT_TRUE(b.SetCollectives(stated).ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_EQ(c.link_count(), 3u);
+  EXPECT_EQ(c.communicator(), LinkId(2));
+  EXPECT_THAT(LinkNames(c, 0, 1), testing::ElementsAre("d0>d1"));
+
+  ClusterBuilder taken = WithDevices(1);
+  ASSERT_TRUE(taken.AddLink({"communicator", BytesPerSecond(1), Nanos(0), ""}).ok());
+  ASSERT_TRUE(taken.SetCollectives({.one_communicator = true}).ok());
+  EXPECT_EQ(std::move(taken).Build().error().code, ErrorCode::kDuplicateName);
+}
+
+// TAG's: of 1 MiB the lines give 368 + 44.4416 and 212 + 284.3648 us, the second is longer; at half the bandwidth
+// twice that. Of 4 bytes the first is.
+TEST(StatedCollectives, TakeTheLongestLineInInverseProportionToTheBandwidth) {
+  const StatedCollectives stated{.one_communicator = true,
+                                 .lines = {{Nanos(368'000), BytesPerSecond(23'594'470'046)},
+                                           {Nanos(212'000), BytesPerSecond(3'687'432'481)}},
+                                 .measured_at = BytesPerSecond(2'810'000'000),
+                                 .source = ""};
+  const Bytes mib(1 << 20);
+  EXPECT_EQ(stated.TimeOf(mib, BytesPerSecond(2'810'000'000)), Nanos(496'365));
+  EXPECT_EQ(stated.TimeOf(mib, BytesPerSecond(1'405'000'000)), Nanos(992'730));
+  EXPECT_EQ(stated.TimeOf(Bytes(4), BytesPerSecond(2'810'000'000)), Nanos(368'001));
+  EXPECT_EQ(stated.TimeOf(Bytes(kMaxQuantity), BytesPerSecond(1)), Nanos(kMaxQuantity));
+}
+
 TEST(ClusterBuilder, RejectsWhatCannotBe) {
   ClusterBuilder b = WithDevices(2);
   EXPECT_EQ(b.AddKind(Kind("k")).error().code, ErrorCode::kDuplicateName);

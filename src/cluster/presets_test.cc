@@ -44,6 +44,31 @@ TEST(Presets, Hardware) {
   EXPECT_EQ(CountKinds(Make("p2.8xlarge")), (M{{"K80", 8}, {"Xeon-E5-2686v4", 1}}));
 }
 
+TEST(Presets, TagsTestbedAsMeasured) {
+  const Cluster c = Make("tag-testbed-measured");
+  EXPECT_EQ(CountKinds(c), CountKinds(Make("tag-testbed")));
+  const auto bandwidth = [&](const char* a, const char* b) {
+    return c.route(c.FindDevice(a), c.FindDevice(b)).bandwidth;
+  };
+  EXPECT_EQ(bandwidth("host0/gpu0", "host0/gpu3"), BytesPerSecond(8'000'000'000));
+  EXPECT_EQ(bandwidth("host1/gpu0", "host1/gpu1"), BytesPerSecond(3'000'000'000));
+  EXPECT_EQ(bandwidth("host0/gpu0", "host6/gpu1"), BytesPerSecond(2'810'000'000));
+  EXPECT_TRUE(c.communicator().valid());
+  EXPECT_EQ(c.collectives().lines.size(), 2u);
+}
+
+TEST(Presets, OneCommunicatorBehindAnyName) {
+  const Cluster one = Make("tag-testbed+one-communicator"), without = Make("tag-testbed");
+  EXPECT_EQ(one.name(), "tag-testbed+one-communicator");
+  EXPECT_EQ(one.link_count(), without.link_count() + 1);
+  EXPECT_TRUE(one.collectives().lines.empty());
+  EXPECT_FALSE(without.communicator().valid());
+  EXPECT_TRUE(Make("2x dgx-1+one-communicator").communicator().valid());
+  EXPECT_EQ(Make("tag-testbed-measured+one-communicator").collectives(),
+            Make("tag-testbed-measured").collectives());
+  EXPECT_FALSE(MakePreset("+one-communicator").ok());
+}
+
 TEST(Presets, SeveralMachines) {
   using M = std::map<std::string, int>;
   EXPECT_EQ(CountKinds(Make("4x dgx-1")), (M{{"V100-16GB", 32}, {"Xeon-E5-2698v4", 8}}));

@@ -14,6 +14,7 @@ namespace placewright {
 struct Communication::DeviceSet {
   DeviceSetPlan plan;
   Nanos launch;
+  BytesPerSecond slowest;  // of the routes between its devices
   std::array<const CollectiveFits::Fit*, kCollectiveKinds.size()> fits{};  // nullptr: not measured
 };
 
@@ -28,18 +29,35 @@ struct Communication::Sets {
   std::map<std::vector<DeviceId>, std::shared_ptr<const DeviceSet>, Less> by_order;
 };
 
+namespace {
+
+std::vector<LinkId> StatedLinks(const Cluster& cluster) {
+  if (cluster.collectives().lines.empty()) return {};
+  return {cluster.communicator()};
+}
+
+}  // namespace
+
 Communication::Communication(const Cluster& cluster,
                              const std::vector<MeasuredCollectives>& measured)
-    : cluster_(cluster), fits_(measured), sets_(std::make_unique<Sets>()) {}
+    : cluster_(cluster),
+      fits_(measured),
+      communicator_(StatedLinks(cluster)),
+      sets_(std::make_unique<Sets>()) {}
 Communication::~Communication() = default;
 
 Result<std::shared_ptr<const Communication::DeviceSet>> Communication::Make(
     std::vector<DeviceId> devices) const {
   Nanos launch;
+  BytesPerSecond slowest(kMaxQuantity);
   for (const DeviceId from : devices) {
     launch = std::max(launch, cluster_.kind(from).launch_overhead);
     for (const DeviceId to : devices) {
-      if (cluster_.Connected(from, to)) continue;
+      if (from == to) continue;
+      if (cluster_.Connected(from, to)) {
+        slowest = std::min(slowest, cluster_.route(from, to).bandwidth);
+        continue;
+      }
       return MakeError(
           ErrorCode::kUnreachable,
           fmt::format("{} and {} take part in one collective, and there is no way from "
@@ -47,7 +65,7 @@ Result<std::shared_ptr<const Communication::DeviceSet>> Communication::Make(
                       cluster_.device(from).name, cluster_.device(to).name));
     }
   }
-  DeviceSet set{DeviceSetPlan(cluster_, std::move(devices)), launch, {}};
+  DeviceSet set{DeviceSetPlan(cluster_, std::move(devices)), launch, slowest, {}};
   for (const CollectiveKind kind : kCollectiveKinds) {
     if (fits_.empty()) break;
     set.fits[static_cast<size_t>(kind)] =
@@ -92,11 +110,17 @@ Result<CollectiveEstimate> Communication::Estimate(const CollectiveRequest& requ
   CollectiveEstimate estimate;
   estimate.algorithm = choice.algorithm;
   if (choice.algorithm == CollectiveAlgorithm::kNone) return estimate;
-  estimate.links = set->plan.LinksOf(choice.algorithm, request.kind, request.root);
+  const bool stated = !communicator_.empty();
+  estimate.links = stated ? std::span(communicator_)
+                          : set->plan.LinksOf(choice.algorithm, request.kind, request.root);
   if (const CollectiveFits::Fit* fit = set->fits[static_cast<size_t>(request.kind)]) {
     const Bytes bytes = set->plan.EvenBytes(request);
     estimate.time = fit->TimeOf(bytes);
     estimate.source = fit->SourceOf(bytes);
+  } else if (stated) {
+    estimate.algorithm = CollectiveAlgorithm::kStated;
+    estimate.time = cluster_.collectives().TimeOf(set->plan.EvenBytes(request), set->slowest);
+    estimate.source = CostSource::kGiven;
   } else {
     estimate.time = Nanos(SaturatingAdd(choice.time.count, set->launch.count));
   }

@@ -3,7 +3,9 @@
 // Modelled: the fastest of several algorithms over the cluster's routes
 // (communication/device_set_plan.h has the formulas and their sources), and once the largest launch
 // overhead of the devices. Measured, where the same collective was on machines of the same kinds:
-// communication/measured_collectives.h; the links are then those of the fastest algorithm, too.
+// communication/measured_collectives.h; the links are then those of the fastest algorithm, too. Else
+// stated, where the cluster's description says how long collectives take (Cluster::collectives()); what
+// is stated or measured there then holds the communicator alone.
 #ifndef PLACEWRIGHT_COST_COMMUNICATION_H_
 #define PLACEWRIGHT_COST_COMMUNICATION_H_
 
@@ -59,7 +61,8 @@ class Communication {
 
   const Cluster& cluster_;
   const CollectiveFits fits_;
-  mutable std::mutex mutex_;  // of the maps
+  const std::vector<LinkId> communicator_;  // of the cluster, where its lines are stated
+  mutable std::mutex mutex_;                // of the maps
   struct Sets;
   std::unique_ptr<Sets> sets_;
 };

@@ -60,6 +60,63 @@ TEST(Communication, RingsByHand) {
   EXPECT_EQ(plan.NanosOf(CollectiveAlgorithm::kTree, {kAllGather, Bytes(4000), Bytes(1000)}), 3200);
 }
 
+// One queue for all: two pairs that share no link hold the communicator, and the ring's links as ever.
+TEST(Communication, OneCommunicatorIsHeldByAll) {
+  TestDevices made(4);
+  made.Join("d0", "d1", 1'000'000'000, 10);
+  made.Join("d2", "d3", 1'000'000'000, 10);
+  made.Collectives({.one_communicator = true});
+  const Cluster cluster = made.Build();
+  const Communication communication(cluster);
+  const CollectiveEstimate first =
+      EstimateOf(communication, kAllReduce, 4000, {DeviceId(0), DeviceId(1)});
+  const CollectiveEstimate second =
+      EstimateOf(communication, kBroadcast, 4000, {DeviceId(2), DeviceId(3)});
+  EXPECT_EQ(std::vector(first.links.begin(), first.links.end()),
+            (std::vector{LinkId(0), LinkId(1), cluster.communicator()}));
+  EXPECT_EQ(second.links.back(), cluster.communicator());
+  EXPECT_GT(second.links.size(), 1u);
+  // As without: two steps of 10 + 2000.
+  EXPECT_EQ(first.time, Nanos(4020));
+  EXPECT_EQ(first.algorithm, CollectiveAlgorithm::kRing);
+}
+
+// Lines: 100 ns + a byte a nanosecond, 2000 ns + 10 bytes a nanosecond, at 1 GB/s. Over d0 and d1 as measured; over all
+// three half as fast, as the narrowest route is. No link but the communicator is held.
+TEST(Communication, StatedLinesCountBesideTheLinks) {
+  TestDevices made(3);
+  made.Join("d0", "d1", 1'000'000'000, 10);
+  made.Join("d0", "d2", 2'000'000'000, 10);
+  made.Join("d1", "d2", 500'000'000, 10);
+  made.Collectives({.one_communicator = true,
+                    .lines = {{Nanos(100), BytesPerSecond(1'000'000'000)},
+                              {Nanos(2000), BytesPerSecond(10'000'000'000)}},
+                    .measured_at = BytesPerSecond(1'000'000'000),
+                    .source = "here"});
+  const Cluster cluster = made.Build();
+  const std::vector<DeviceId> two = {DeviceId(0), DeviceId(1)};
+  const Communication communication(cluster);
+  const CollectiveEstimate estimate = EstimateOf(communication, kAllReduce, 4000, two);
+  EXPECT_EQ(estimate.time, Nanos(4100));
+  EXPECT_EQ(estimate.algorithm, CollectiveAlgorithm::kStated);
+  EXPECT_EQ(estimate.source, CostSource::kGiven);
+  EXPECT_EQ(std::vector(estimate.links.begin(), estimate.links.end()),
+            std::vector{cluster.communicator()});
+  EXPECT_EQ(EstimateOf(communication, kBroadcast, 4, two).time, Nanos(2001));
+  EXPECT_EQ(EstimateOf(communication, kAllGather, 3000, AllDevicesOf(cluster)).time, Nanos(6200));
+  EXPECT_EQ(EstimateOf(communication, kAllReduce, 4000, {DeviceId(1)}).time, Nanos(0));
+  // What was measured with these very devices counts before.
+  const Communication measured(cluster,
+                               {{"nccl",
+                                 MeasuredCollectiveKey(kAllReduce, cluster, two),
+                                 {{Bytes(1000), Nanos(5000), 3}, {Bytes(9000), Nanos(9000), 3}}}});
+  const CollectiveEstimate fitted = EstimateOf(measured, kAllReduce, 5000, two);
+  EXPECT_EQ(fitted.time, Nanos(7000));
+  EXPECT_EQ(fitted.source, CostSource::kMeasured);
+  EXPECT_EQ(std::vector(fitted.links.begin(), fitted.links.end()),
+            std::vector{cluster.communicator()});
+}
+
 // From d0, which is near: 10 + 4000; from d2, which is not: 1000 + 4000.
 TEST(Communication, DirectTransfersDependOnTheRoot) {
   TestDevices made(3);

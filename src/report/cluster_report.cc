@@ -19,6 +19,7 @@ std::string RenderLinks(const Cluster& cluster, const Style& style) {
   std::vector<std::string> sources;
   Table links({{"link"}, {"bandwidth", kRight}, {"latency", kRight}, {"source"}});
   for (LinkId id : cluster.links()) {
+    if (id == cluster.communicator()) continue;
     const Link& link = cluster.link(id);
     size_t number = 0;
     while (number < sources.size() && sources[number] != link.source) ++number;
@@ -30,6 +31,23 @@ std::string RenderLinks(const Cluster& cluster, const Style& style) {
   for (size_t i = 0; i < sources.size(); ++i)
     text += fmt::format("[{}] {}\n", i + 1, Printable(sources[i], 1000));
   return text;
+}
+
+std::string RenderCollectives(const StatedCollectives& collectives) {
+  if (!collectives.one_communicator) return "";
+  std::string text = "\ncollectives run one after another, whatever their devices";
+  std::string_view separator = "; each takes the largest of ";
+  for (const StatedCollectives::Line& line : collectives.lines) {
+    text += fmt::format("{}{} + bytes at {}", separator, FormatNanos(line.latency),
+                        FormatBandwidth(line.bandwidth));
+    separator = ", ";
+  }
+  if (!collectives.lines.empty()) {
+    text += fmt::format(", times {} / the least bandwidth between its devices ({})",
+                        FormatBandwidth(collectives.measured_at),
+                        Printable(collectives.source.empty() ? "given" : collectives.source, 1000));
+  }
+  return text + "\n";
 }
 
 }  // namespace
@@ -62,6 +80,7 @@ std::string RenderCluster(const Cluster& cluster, const Style& style) {
   }
   text += devices.Render(style);
   if (cluster.link_count() > 0) text += "\n" + RenderLinks(cluster, style);
+  text += RenderCollectives(cluster.collectives());
   const auto unreachable = UnreachablePairs(cluster);
   if (!unreachable.empty()) {
     text += "\n" +

@@ -58,6 +58,14 @@ BAD = [
     "kinds: {X: {like: T4, class: toaster}}\ndevices: [{name: a, kind: X}]",
     "kinds: {X: {like: T4, peak: {f32: 9.3}}}\ndevices: [{name: a, kind: X}]",
     "kinds: {X: {like: T4, peak: {f12: 9.3 TFLOP/s}}}\ndevices: [{name: a, kind: X}]",
+    "gpus: 2 x T4\ncollectives: {one_communicator: perhaps}",
+    "gpus: 2 x T4\ncollectives: {serial: true}",
+    "gpus: 2 x T4\ncollectives: {one_communicator: true, measured_at: 1 GB/s}",
+    "gpus: 2 x T4\ncollectives: {one_communicator: true, source: mine}",
+    "gpus: 2 x T4\ncollectives: {one_communicator: true, lines: []}",
+    "gpus: 2 x T4\ncollectives: {one_communicator: true, lines: [{latency: 1 us, bandwidth: 1 GB/s}]}",
+    "gpus: 2 x T4\ncollectives: {measured_at: 1 GB/s, lines: [{latency: 1 us, bandwidth: 1 GB/s}]}",
+    "gpus: 2 x T4\ncollectives: {one_communicator: true, measured_at: 1 GB/s, lines: [{latency: 1 us}]}",
     "schema: placewright.cluster/2\ngpus: T4",
     "schema: placewright.cluster-show/1\ngpus: T4",
 ]
@@ -77,6 +85,9 @@ GOOD = [
     " memory_bandwidth: 900 Gbit/s, runtime_context: 0, memory: 4 GiB}}\n"
     "devices: [{name: a, kind: X}]",
     "devices: [{name: a, kind: TPU-v3, count: 1}]",
+    "gpus: 2 x T4\ncollectives: {one_communicator: true}",
+    "gpus: 2 x T4\ncollectives: {one_communicator: true, measured_at: 1 GB/s, source: mine,"
+    " lines: [{latency: 0, bandwidth: 1 GB/s}, {latency_ns: 5, bandwidth_bytes_per_s: 9}]}",
 ]
 
 

@@ -69,6 +69,28 @@ struct Route {
   bool through_host = false;  // between GPUs without peer to peer: by way of host memory
 };
 
+// How collectives run, where the description says it (docs/formats/cluster.md); else each takes what it
+// is modelled or measured to take, and those over one set of devices run one after another.
+struct StatedCollectives {
+  // Any two collectives run one after the other, whatever their devices. They all hold the link
+  // Cluster::communicator() then.
+  bool one_communicator = false;
+  // Takes max over the lines (latency + bytes / bandwidth) * measured_at / the least bandwidth of any
+  // route between two of its devices, for all bytes of its tensor, and holds no links but the
+  // communicator. Empty: modelled over the routes.
+  struct Line {
+    Nanos latency;
+    BytesPerSecond bandwidth;  // >= 1
+    friend bool operator==(const Line&, const Line&) = default;
+  };
+  std::vector<Line> lines;
+  BytesPerSecond measured_at;  // >= 1 where there are lines
+  std::string source;          // of the lines
+  friend bool operator==(const StatedCollectives&, const StatedCollectives&) = default;
+  // The time of so many bytes where the least bandwidth is `slowest` >= 1; saturates at 2^60 ns.
+  Nanos TimeOf(Bytes bytes, BytesPerSecond slowest) const;
+};
+
 // A cluster has at most this many devices: routes are a table of all ordered pairs.
 inline constexpr size_t kMaxDevices = 1024;
 
@@ -95,6 +117,12 @@ class Cluster {
     return from == to || !route(from, to).links.empty();
   }
   const std::vector<DeviceGroup>& groups() const { return groups_; }
+  const StatedCollectives& collectives() const { return collectives_; }
+  // The last link, which no route takes: collectives that hold it run one after another. Invalid
+  // unless there is one communicator for all.
+  LinkId communicator() const {
+    return collectives_.one_communicator ? LinkId(links_.size() - 1) : LinkId();
+  }
   IdRange<DeviceId> devices() const { return IdRange<DeviceId>(devices_.size()); }
   IdRange<LinkId> links() const { return IdRange<LinkId>(links_.size()); }
   DeviceId FindDevice(std::string_view name) const;  // invalid if absent; O(log n)
@@ -122,6 +150,7 @@ class Cluster {
   IdVector<LinkId, Link> links_;
   std::vector<Route> routes_;  // device_count^2
   std::vector<DeviceGroup> groups_;
+  StatedCollectives collectives_;
   std::vector<DeviceId> devices_by_name_;
   std::vector<std::string> notes_;
 

@@ -74,6 +74,11 @@ class ClusterBuilder {
   // link twice).
   Result<LinkId> AddLink(Link link);
   Status AddRoute(DeviceId from, DeviceId to, std::vector<LinkId> links, bool through_host = false);
+  // How collectives run; by default nothing is stated. Build adds the communicator's link behind all
+  // others. Errors: kField (lines without one communicator or the bandwidth that they hold at, a
+  // bandwidth < 1, a negative latency).
+  Status SetCollectives(StatedCollectives collectives);
+  const StatedCollectives& collectives() const { return cluster_.collectives_; }
   // A sentence about the cluster for its users (Cluster::notes); once, however often it is added.
   void AddNote(std::string note);
   LinkId FindLink(std::string_view name) const;  // invalid if absent
@@ -109,8 +114,8 @@ class ClusterBuilder {
   // lexicographically smallest list of link ids, so that they depend on the order of Connect calls
   // and nothing else. Devices do not forward for others. A pair that no chain of links joins has
   // no route. Groups: same kind on the same host, ordered by their first device.
-  // Errors: kClusterInvalid (no devices; a topology of absurd size or irregularity; copies through
-  // host memory that would cross a half-duplex link twice).
+  // Errors: kDuplicateName (a link called as the communicator's is); kClusterInvalid (no devices; a topology
+  // of absurd size or irregularity; copies through host memory that would cross a half-duplex link twice).
   // Complexity: O(devices * distinct bandwidths * links * log links).
   Result<Cluster> Build() &&;
 

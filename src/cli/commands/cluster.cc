@@ -99,13 +99,14 @@ class ClusterCommand : public Command {
   static int Check(const LoadedCluster& loaded, Console& console) {
     const Cluster& cluster = loaded.cluster;
     const auto unreachable = UnreachablePairs(cluster);
+    const size_t links = cluster.link_count() - (cluster.communicator().valid() ? 1 : 0);
     if (console.json) {
       Json object;
       object["schema"] = "placewright.cluster-check/1";
       object["name"] = cluster.name();
       object["ok"] = true;
       object["devices"] = cluster.device_count();
-      object["links"] = cluster.link_count();
+      object["links"] = links;
       object["unreachable"] = Json::array();
       for (const auto& [from, to] : unreachable) {
         object["unreachable"].push_back(
@@ -118,7 +119,7 @@ class ClusterCommand : public Command {
     for (const std::string& note : cluster.notes()) console.Note("note: " + note);
     console.Print(fmt::format("{}: ok, {}, {}\n", Printable(cluster.name()),
                               CountOf(static_cast<int64_t>(cluster.device_count()), "device"),
-                              CountOf(static_cast<int64_t>(cluster.link_count()), "link")));
+                              CountOf(static_cast<int64_t>(links), "link")));
     for (const auto& [from, to] : unreachable) {
       console.Print(fmt::format("  no route from {} to {}: they cannot exchange tensors\n",
                                 Printable(cluster.device(from).name),

@@ -48,7 +48,7 @@ BroadcastPlan::BroadcastPlan(const Cluster& cluster, std::span<const Ring> rings
   }
   direct_ = Round(cluster, transfers);
   if (!machines.empty()) PlanMachines(cluster, machines, root);
-  CollectLinks();
+  CollectLinks(cluster.communicator());
 }
 
 BroadcastPlan::Pipeline BroadcastPlan::PipelineOf(const Cluster& cluster,
@@ -86,11 +86,12 @@ double BroadcastPlan::NanosOf(CollectiveAlgorithm algorithm, double bytes) const
     case CollectiveAlgorithm::kTree: return NanosOfRounds(tree_, bytes);
     case CollectiveAlgorithm::kHierarchical: return HierarchicalNanos(bytes);
     case CollectiveAlgorithm::kDirect: return direct_.NanosFor(bytes);
+    case CollectiveAlgorithm::kStated: break;
   }
   return 0;
 }
 
-void BroadcastPlan::CollectLinks() {
+void BroadcastPlan::CollectLinks(LinkId communicator) {
   const auto links = [&](CollectiveAlgorithm algorithm) -> std::vector<LinkId>& {
     return links_[static_cast<size_t>(algorithm)];
   };
@@ -100,6 +101,8 @@ void BroadcastPlan::CollectLinks() {
   for (const Round& round : over_leaders_) AddLinks(round, hierarchical);
   for (const Pipeline& machine : inside_) AddLinks(machine.round, hierarchical);
   AddLinks(direct_, links(CollectiveAlgorithm::kDirect));
+  if (!communicator.valid()) return;
+  for (std::vector<LinkId>& held : links_) held.push_back(communicator);
 }
 
 }  // namespace placewright

@@ -54,7 +54,7 @@ class BroadcastPlan {
   static Pipeline PipelineOf(const Cluster& cluster, std::span<const Ring> rings, DeviceId root);
   void PlanMachines(const Cluster& cluster, std::span<const MachineRings> machines, DeviceId root);
   double HierarchicalNanos(double bytes) const;
-  void CollectLinks();
+  void CollectLinks(LinkId communicator);
 
   Pipeline ring_;
   std::vector<Round> tree_;

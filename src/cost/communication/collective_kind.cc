@@ -27,6 +27,7 @@ std::string_view ToString(CollectiveAlgorithm algorithm) {
     case CollectiveAlgorithm::kTree: return "tree";
     case CollectiveAlgorithm::kHierarchical: return "hierarchical";
     case CollectiveAlgorithm::kDirect: return "direct";
+    case CollectiveAlgorithm::kStated: return "stated";
   }
   return "?";
 }

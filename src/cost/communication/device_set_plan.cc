@@ -189,7 +189,8 @@ double DeviceSetPlan::NanosOf(CollectiveAlgorithm algorithm,
     case CollectiveAlgorithm::kRing: return RingNanos(request);
     case CollectiveAlgorithm::kTree: return TreeNanos(request);
     case CollectiveAlgorithm::kHierarchical: return HierarchicalNanos(request);
-    case CollectiveAlgorithm::kDirect: return std::numeric_limits<double>::infinity();
+    case CollectiveAlgorithm::kDirect:
+    case CollectiveAlgorithm::kStated: return std::numeric_limits<double>::infinity();
   }
   return 0;
 }
@@ -224,7 +225,8 @@ std::vector<LinkId> DeviceSetPlan::CollectLinks(CollectiveAlgorithm algorithm,
   std::vector<LinkId> links;
   switch (algorithm) {
     case CollectiveAlgorithm::kNone:
-    case CollectiveAlgorithm::kDirect: break;
+    case CollectiveAlgorithm::kDirect:
+    case CollectiveAlgorithm::kStated: break;
     case CollectiveAlgorithm::kRing: AddLinks(ring_, links); break;
     case CollectiveAlgorithm::kTree:
       if (reduced) AddLinks(trees_.both, links);
@@ -242,6 +244,7 @@ std::vector<LinkId> DeviceSetPlan::CollectLinks(CollectiveAlgorithm algorithm,
       if (reduced) AddLinks(across_trees_.both, links);
       break;
   }
+  if (cluster_->communicator().valid()) links.push_back(cluster_->communicator());
   return links;
 }
 

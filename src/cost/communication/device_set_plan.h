@@ -69,7 +69,8 @@ class DeviceSetPlan {
   // Infinite: there is no such way (hierarchical in one machine, or with one device in each; direct,
   // of all but a broadcast).
   double NanosOf(CollectiveAlgorithm algorithm, const CollectiveRequest& request) const;
-  // The links that it takes, ascending and distinct, as long as this lives. `root`: as
+  // The links that it takes, ascending and distinct, as long as this lives; the communicator's among them
+  // where all collectives have one. `root`: as
   // CollectiveRequest has it.
   const std::vector<LinkId>& LinksOf(CollectiveAlgorithm algorithm, CollectiveKind kind,
                                      DeviceId root = DeviceId()) const;

@@ -65,6 +65,9 @@ class TestDevices {
     PW_CHECK(
         builder_.Connect(a, b, BytesPerSecond(bandwidth), Nanos(latency), duplex, "given").ok());
   }
+  void Collectives(StatedCollectives collectives) {
+    PW_CHECK(builder_.SetCollectives(std::move(collectives)).ok());
+  }
   Cluster Build() { return std::move(builder_).Build().Take(); }
 
  private:

@@ -45,6 +45,20 @@ Json RoutesToJson(const Cluster& cluster, bool& partial) {
   return routes;
 }
 
+Json CollectivesToJson(const StatedCollectives& collectives) {
+  Json object = {{"one_communicator", collectives.one_communicator}};
+  if (collectives.lines.empty()) return object;
+  Json lines = Json::array();
+  for (const StatedCollectives::Line& line : collectives.lines) {
+    lines.push_back(
+        {{"latency_ns", line.latency.count}, {"bandwidth_bytes_per_s", line.bandwidth.count}});
+  }
+  object["lines"] = std::move(lines);
+  object["measured_at_bytes_per_s"] = collectives.measured_at.count;
+  if (!collectives.source.empty()) object["source"] = collectives.source;
+  return object;
+}
+
 }  // namespace
 
 Json ClusterToJson(const Cluster& cluster) {
@@ -60,6 +74,7 @@ Json ClusterToJson(const Cluster& cluster) {
                        {"capacity_bytes", device.capacity.count}});
   }
   for (const LinkId id : cluster.links()) {
+    if (id == cluster.communicator()) continue;  // follows from `collectives`
     const Link& link = cluster.link(id);
     links.push_back({{"name", link.name},
                      {"bandwidth_bytes_per_s", link.bandwidth.count},
@@ -79,6 +94,9 @@ Json ClusterToJson(const Cluster& cluster) {
                    {"kinds", std::move(kinds)},         {"devices", std::move(devices)},
                    {"links", std::move(links)},         {"routes", std::move(routes)},
                    {"groups", std::move(groups)}};
+  if (cluster.collectives() != StatedCollectives()) {
+    document["collectives"] = CollectivesToJson(cluster.collectives());
+  }
   if (partial) document["partial"] = true;
   return document;
 }

@@ -265,6 +265,7 @@ Status Reader::Describe() {
   PW_RETURN_IF_ERROR(ReadSwitches("nics"));
   PW_RETURN_IF_ERROR(ReadLinks(root_, builder_));
   PW_RETURN_IF_ERROR(ReadRoutes(root_, builder_));
+  PW_RETURN_IF_ERROR(ReadCollectives(root_, builder_));
   return KeepReserve();
 }
 
@@ -315,6 +316,7 @@ Result<ClusterDocument> ReadClusterDocument(std::string_view text) {
                                                    "nics",
                                                    "links",
                                                    "routes",
+                                                   "collectives",
                                                    "groups",
                                                    "partial"}));
   std::string name = "cluster";

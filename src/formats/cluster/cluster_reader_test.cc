@@ -327,8 +327,42 @@ struct Case {
   const char* message;
 };
 
+TEST(ClusterReader, Collectives) {
+  const std::string two = "gpus: 2 x T4\n";
+  EXPECT_FALSE(Good(two + "collectives: {}\n").communicator().valid());
+  const Cluster one = Good(two + "collectives: {one_communicator: true}\n");
+  EXPECT_EQ(one.link(one.communicator()).name, "communicator");
+  const StatedCollectives stated =
+      Good(two +
+           "collectives:\n  one_communicator: true\n  measured_at: 2.81 GB/s\n  lines:\n"
+           "    - {latency: 368 us, bandwidth: 20 GB/s}\n"
+           "    - {latency_ns: 5, bandwidth_bytes_per_s: 3}\n  source: mine\n")
+          .collectives();
+  EXPECT_EQ(stated, (StatedCollectives{.one_communicator = true,
+                                       .lines = {{Nanos(368'000), BytesPerSecond(20'000'000'000)},
+                                                 {Nanos(5), BytesPerSecond(3)}},
+                                       .measured_at = BytesPerSecond(2'810'000'000),
+                                       .source = "mine"}));
+}
+
 TEST(ClusterReader, ErrorsNameLineColumnAndRemedy) {
   const Case cases[] = {
+      {"gpus: 2 x T4\ncollectives: {serial: true}\n", ErrorCode::kField, "line 2, column 15",
+       "one_communicator"},
+      {"gpus: 2 x T4\ncollectives: {one_communicator: 1}\n", ErrorCode::kField, "line 2, column 33",
+       "one_communicator"},
+      {"gpus: 2 x T4\ncollectives: {one_communicator: true, lines: []}\n", ErrorCode::kField,
+       "line 2, column 46", "one line or more"},
+      {"gpus: 2 x T4\ncollectives: {lines: [{latency: 1 us, bandwidth: 1 GB/s}]}\n",
+       ErrorCode::kField, "line 2, column 22", "one_communicator: true"},
+      {"gpus: 2 x T4\ncollectives:\n  one_communicator: true\n  lines: [{latency: 1 us, "
+       "bandwidth: 1 GB/s}]\n",
+       ErrorCode::kField, "line 3, column 3", "measured_at"},
+      {"gpus: 2 x T4\ncollectives: {one_communicator: true, measured_at: 1 GB/s}\n",
+       ErrorCode::kField, "line 2, column 14", "lines"},
+      {"gpus: 2 x T4\ncollectives: {one_communicator: true, measured_at: 1 GB/s, lines: [{latency: "
+       "1 us, bandwidth: 0}]}\n",
+       ErrorCode::kField, "line 2, column 14", "zero"},
       {"gpus: [", ErrorCode::kSyntax, "line 1", ""},
       {"gpus: 4 x P100-12GB\ngpus: 2 x T4\n", ErrorCode::kDuplicateName, "line 2, column 1",
        "gpus"},

@@ -113,6 +113,22 @@ std::string Links(const ClusterBuilder& builder) {
   return text.empty() ? text : "links:\n" + text;
 }
 
+std::string Collectives(const StatedCollectives& collectives) {
+  if (collectives == StatedCollectives()) return "";
+  std::string text =
+      fmt::format("collectives:\n  one_communicator: {}\n", collectives.one_communicator);
+  if (collectives.lines.empty()) return text;
+  text += fmt::format("  measured_at: {}\n  lines:\n", ExactBandwidth(collectives.measured_at));
+  for (const StatedCollectives::Line& line : collectives.lines) {
+    text += fmt::format("    - {{latency: {}, bandwidth: {}}}\n", ExactTime(line.latency),
+                        ExactBandwidth(line.bandwidth));
+  }
+  if (!collectives.source.empty()) {
+    text += fmt::format("  source: {}\n", Quoted(collectives.source));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string ClusterToYaml(const ClusterBuilder& builder, const std::vector<std::string>& notes) {
@@ -127,7 +143,7 @@ std::string ClusterToYaml(const ClusterBuilder& builder, const std::vector<std::
     text += forwarder.host_memory ? fmt::format("  - {{name: {}, host_memory: true}}\n", name)
                                   : fmt::format("  - {}\n", name);
   }
-  return text + Links(builder);
+  return text + Links(builder) + Collectives(builder.collectives());
 }
 
 }  // namespace placewright

@@ -37,11 +37,19 @@ ClusterBuilder SmallMachine() {
 
 TEST(ClusterWriter, WhatIsWrittenReadsBackToTheSameCluster) {
   ClusterBuilder builder = SmallMachine();
+  ASSERT_TRUE(builder
+                  .SetCollectives({.one_communicator = true,
+                                   .lines = {{Nanos(1'500), BytesPerSecond(12'000'000'000)},
+                                             {Nanos(0), BytesPerSecond(7)}},
+                                   .measured_at = BytesPerSecond(5),
+                                   .source = "a: b # c"})
+                  .ok());
   const std::string text = ClusterToYaml(builder, {"made\nby hand"});
   EXPECT_THAT(text, HasSubstr("# made?by hand\n"));
   EXPECT_THAT(text, HasSubstr("memory: 1 KiB, reserve: 24 B, host: 0}"));  // 1000 + 24 bytes
   EXPECT_THAT(text, HasSubstr("bandwidth: 12 GB/s, latency: 1500 ns, duplex: half"));
   EXPECT_THAT(text, HasSubstr("latency: 2 us"));
+  EXPECT_THAT(text, HasSubstr("    - {latency: 1500 ns, bandwidth: 12 GB/s}\n"));
   const Result<Cluster> read = ParseCluster(text);
   ASSERT_TRUE(read.ok()) << read.error().message << " at " << read.error().place << "\n" << text;
   const Result<Cluster> built = std::move(builder).Build();

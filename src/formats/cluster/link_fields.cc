@@ -152,6 +152,55 @@ Status ReadRoutes(const YamlNode& root, ClusterBuilder& builder) {
   return Ok();
 }
 
+namespace {
+
+Result<StatedCollectives::Line> ReadLine(const YamlNode& map) {
+  PW_RETURN_IF_ERROR(
+      map.CheckKeys("a line", {"latency", "latency_ns", "bandwidth", "bandwidth_bytes_per_s"}));
+  PW_RETURN_IF_ERROR(map.CheckHas(
+      {{"latency", "200 us", "latency_ns"}, {"bandwidth", "10 GB/s", "bandwidth_bytes_per_s"}}));
+  PW_ASSIGN(const auto latency, ReadNanos(map, "latency"));
+  PW_ASSIGN(const auto bandwidth, ReadBandwidth(map, "bandwidth"));
+  return StatedCollectives::Line{*latency, *bandwidth};
+}
+
+}  // namespace
+
+Status ReadCollectives(const YamlNode& root, ClusterBuilder& builder) {
+  const YamlNode* map = root.Find("collectives");
+  if (map == nullptr) return Ok();
+  PW_RETURN_IF_ERROR(map->CheckKeys("collectives", {"one_communicator", "lines", "measured_at",
+                                                    "measured_at_bytes_per_s", "source"}));
+  StatedCollectives collectives;
+  if (const YamlNode* one = map->Find("one_communicator")) {
+    PW_ASSIGN(collectives.one_communicator, one->AsBool("one_communicator"));
+  }
+  if (const YamlNode* lines = map->Find("lines")) {
+    PW_RETURN_IF_ERROR(lines->CheckList("lines"));
+    if (lines->items.empty()) return lines->Fail("lines must list one line or more");
+    for (const YamlNode& node : lines->items) {
+      PW_ASSIGN(const StatedCollectives::Line line, ReadLine(node));
+      collectives.lines.push_back(line);
+    }
+    if (!collectives.one_communicator) {
+      return lines->Fail(
+          "lines are of collectives that run one after another: say \"one_communicator: true\"");
+    }
+    PW_RETURN_IF_ERROR(map->CheckHas({{"measured_at", "10 GB/s", "measured_at_bytes_per_s"}}));
+  }
+  PW_ASSIGN(const auto measured_at, ReadBandwidth(*map, "measured_at"));
+  collectives.measured_at = measured_at.value_or(BytesPerSecond());
+  if (const YamlNode* source = map->Find("source")) {
+    PW_ASSIGN(collectives.source, source->AsText("source"));
+  }
+  if (collectives.lines.empty() && (measured_at || !collectives.source.empty())) {
+    return map->Fail("\"measured_at\" and \"source\" are of \"lines\", which are missing");
+  }
+  Status set = builder.SetCollectives(std::move(collectives));
+  if (!set.ok()) return At(*map, std::move(set.error()));
+  return Ok();
+}
+
 // Derived figures that a file repeats must be right.
 Status CheckStatedFigures(const YamlNode& root, const Cluster& cluster) {
   const YamlNode* routes = root.Find("routes");

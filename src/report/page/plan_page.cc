@@ -322,7 +322,9 @@ class PageWriter {
       const double busy = ShareOf(link.busy.count, plan_.step_time.count);
       table.AddRow({FirstNames(rows[i].names, 2),
                     FormatCount(static_cast<int64_t>(rows[i].names.size())),
-                    fmt::format("{:.4g} GB/s", static_cast<double>(rate) / 1e9),
+                    rows[i].first == page_.cluster.communicator()
+                        ? "-"
+                        : fmt::format("{:.4g} GB/s", static_cast<double>(rate) / 1e9),
                     FormatCount(link.transfers),
                     FormatBytes(link.moved),
                     FormatCount(link.collectives),

@@ -19,11 +19,11 @@ std::string_view ToString(CollectiveKind kind);  // "all-reduce", ...
 std::optional<CollectiveKind> CollectiveKindOf(std::string_view op_type);
 
 // kNone: nothing has to move (one device, or no bytes).
-enum class CollectiveAlgorithm : uint8_t { kNone, kRing, kTree, kHierarchical, kDirect };
+enum class CollectiveAlgorithm : uint8_t { kNone, kRing, kTree, kHierarchical, kDirect, kStated };
 inline constexpr std::array kCollectiveAlgorithms = {
-    CollectiveAlgorithm::kNone, CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree,
-    CollectiveAlgorithm::kHierarchical, CollectiveAlgorithm::kDirect};
-// "none", "ring", "tree", "hierarchical", "direct"
+    CollectiveAlgorithm::kNone,         CollectiveAlgorithm::kRing,   CollectiveAlgorithm::kTree,
+    CollectiveAlgorithm::kHierarchical, CollectiveAlgorithm::kDirect, CollectiveAlgorithm::kStated};
+// "none", "ring", "tree", "hierarchical", "direct"; "stated": what the cluster's description says it takes
 std::string_view ToString(CollectiveAlgorithm algorithm);
 
 }  // namespace placewright
