@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "compile/rewrites/buckets.h"
 #include "compile/test_step_forms.h"
 #include "compile/test_steps.h"
 
@@ -193,6 +195,51 @@ TEST(StepPasses, FuseSumsOverTheSameDevices) {
     EXPECT_EQ(sums(shares, 288), 2u) << shares;
   }
   EXPECT_EQ(sums("a:3 b:3 c:2", 288), 3u);
+}
+
+// Everything in one bucket, though w is updated first. Of sums over other devices, that of v waits for the last gradient
+// on b, which is that of w; c has no later one than its own.
+TEST(StepPasses, FuseAllTogether) {
+  const StepSwitches together = Passes(true, kAllTogether.count);
+  EXPECT_EQ(CollectivesOf(UpdateStep(), "*: batch a:3 b:5", together), 1u);
+  EXPECT_EQ(BehindGradients(
+                InBothForms(UpdateStep(), "*: batch a:3 b:5; v1 gv: batch b:3 c:5", together)),
+            R"(
+a: gu.all_reduce@a.pack [48] = pack(gu@a, gw@a)
+a: gu.all_reduce@a.fused [48] = all_reduce#0(gu.all_reduce@a.pack)
+a: gu.all_reduce@a [4 6] = unpack(gu.all_reduce@a.fused) from 0
+a: gw.all_reduce@a [4 6] = unpack(gu.all_reduce@a.fused) from 24
+b: gu.all_reduce@b.pack [48] = pack(gu@b, gw@b)
+b: gu.all_reduce@b.fused [48] = all_reduce#0(gu.all_reduce@b.pack)
+b: gu.all_reduce@b [4 6] = unpack(gu.all_reduce@b.fused) from 0
+b: gw.all_reduce@b [4 6] = unpack(gu.all_reduce@b.fused) from 24
+a: w1@a [4 6] = sub_(w@a, gw.all_reduce@a)
+b: w1@b [4 6] = sub_(w@b, gw.all_reduce@b)
+b: gv.all_reduce@b [4 6] = all_reduce#1(gv@b) after gw@b
+c: gv.all_reduce@c [4 6] = all_reduce#1(gv@c)
+b: v1@b [4 6] = sub_(v@b, gv.all_reduce@b)
+c: v1@c [4 6] = sub_(v@c, gv.all_reduce@c)
+a: u1@a [4 6] = sub_(u@a, gu.all_reduce@a)
+b: u1@b [4 6] = sub_(u@b, gu.all_reduce@b)
+-> u1@a u1@b v1@b v1@c w1@a w1@b
+)");
+}
+
+// A sum joins the bucket of its type, not the one before it alone.
+TEST(StepPasses, FuseAllTogetherByType) {
+  std::vector<GradientSum> sums;
+  for (int32_t i = 0; i < 4; ++i) {
+    GradientSum one{
+        CollectiveId(i),           i, 10 + i, Bytes(100), i % 2 == 0 ? DType::kF32 : DType::kF16,
+        {DeviceId(0), DeviceId(1)}};
+    sums.push_back(one);
+  }
+  EXPECT_TRUE(FormBuckets(sums, Bytes(kAllTogether.count - 1)).empty());
+  const std::vector<SumBucket> buckets = FormBuckets(sums, kAllTogether);
+  ASSERT_EQ(buckets.size(), 2u);
+  EXPECT_EQ(buckets[0].sums[1].id, CollectiveId(2));
+  EXPECT_EQ(buckets[1].sums[1].id, CollectiveId(3));
+  EXPECT_EQ(buckets[1].at, 11);
 }
 
 // relu writes what was summed in place, which is then a part of a buffer.

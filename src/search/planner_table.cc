@@ -56,8 +56,9 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
 
 PlannerTable MakeLayoutPlanners() {
   PlannerTable table;
-  for (const DataParallelKind kind : {DataParallelKind::kEven, DataParallelKind::kProportional,
-                                      DataParallelKind::kServers, DataParallelKind::kHorovod}) {
+  for (const DataParallelKind kind :
+       {DataParallelKind::kEven, DataParallelKind::kLate, DataParallelKind::kProportional,
+        DataParallelKind::kServers, DataParallelKind::kHorovod}) {
     table.push_back(std::make_unique<DataParallelPlanner>(kind));
   }
   // In `auto` what compiles one plan comes before what tries many.

@@ -145,6 +145,32 @@ TEST_F(Distributed, SaysHowEachModuleIsDistributed) {
   EXPECT_THAT(shown.out, HasSubstr(" samples/s (batch 8)"));
 }
 
+// Two processors, an all-reduce of all gradients at once: 1 us and 1 us a byte, whatever their link takes. It begins when
+// the last gradient is there, so that nothing is computed meanwhile; one for each gradient leaves something to compute.
+TEST_F(Distributed, CollectivesTakeWhatTheClusterStates) {
+  Write("stated.yaml", std::string(kWorkers) +
+                           "collectives:\n  one_communicator: true\n  measured_at: 10 GB/s\n"
+                           "  lines: [{latency: 1 us, bandwidth: 1 MB/s}]\n");
+  const Outcome planned = RunJson({"plan", "mlp.json.gz", "-c", "stated.yaml", "--algo",
+                                   "data-parallel-late", "-o", "s.plan.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  const Json communication = planned.json()["communication"];
+  ASSERT_EQ(communication[0]["kind"], "all-reduce") << communication;
+  EXPECT_EQ(communication[0]["algorithm"], "stated");
+  EXPECT_EQ(communication[0]["count"], 1);
+  EXPECT_EQ(communication[0]["time_ns"].get<int64_t>(),
+            1000 + 1000 * communication[0]["bytes"].get<int64_t>());
+  EXPECT_GE(planned.json()["exposed_communication_ns"], communication[0]["time_ns"]);
+  EXPECT_EQ(RunJson({"simulate", "s.plan.json"}).json()["communication"], communication);
+  const Json early =
+      RunJson({"plan", "mlp.json.gz", "-c", "stated.yaml", "--algo", "data-parallel"}).json();
+  EXPECT_GT(early["communication"][0]["count"], 1);
+  EXPECT_LT(early["exposed_communication_ns"], early["communication_ns"]);
+  const Outcome checked = Run({"check", "s.plan.json"});
+  EXPECT_EQ(checked.status, 0) << checked.err;
+  EXPECT_THAT(Run({"simulate", "s.plan.json"}).out, HasSubstr("all-reduce of all together"));
+}
+
 TEST_F(Distributed, NamesParameterServers) {
   const Json plan =
       RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "data-parallel-ps"}).json();

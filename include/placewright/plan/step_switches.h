@@ -9,6 +9,10 @@
 
 namespace placewright {
 
+// As `fusion`: all gradients of one type on the same devices in one all-reduce, and none is reduced before the
+// last gradient of all is there.
+inline constexpr Bytes kAllTogether(kMaxQuantity);
+
 struct StepSwitches {
   // All-reduces of gradients are joined up to this size (compile/rewrites/fuse_all_reduces.h); 0: none are.
   Bytes fusion;

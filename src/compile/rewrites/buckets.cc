@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/step_switches.h"
+
 namespace placewright {
 namespace {
 
@@ -27,11 +29,15 @@ std::vector<SumBucket> FormBuckets(std::vector<GradientSum> sums, Bytes limit) {
                    [](const auto& a, const auto& b) { return a.ready < b.ready; });
   std::vector<SumBucket> buckets;
   for (GradientSum& one : sums) {
-    if (buckets.empty() || !Joins(buckets.back(), one, limit)) {
+    const auto begin =
+        limit == kAllTogether || buckets.empty() ? buckets.begin() : buckets.end() - 1;
+    const auto joined = std::find_if(
+        begin, buckets.end(), [&](const SumBucket& bucket) { return Joins(bucket, one, limit); });
+    if (joined == buckets.end()) {
       buckets.push_back({{one}, one.first, one.ready, one.bytes});
       continue;
     }
-    SumBucket& bucket = buckets.back();
+    SumBucket& bucket = *joined;
     bucket.at = std::min(bucket.at, one.first);
     bucket.ready = std::max(bucket.ready, one.ready);
     bucket.bytes += one.bytes;

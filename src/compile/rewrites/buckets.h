@@ -30,7 +30,8 @@ struct SumBucket {
 };
 
 // Buckets of two or more, of at most `limit` bytes each, of sums of one type over the same devices: what all of
-// them read is there at the first of their members. In the order in which they get ready.
+// them read is there at the first of their members. In the order in which they get ready; a sum joins the bucket
+// before it or, of kAllTogether, any.
 std::vector<SumBucket> FormBuckets(std::vector<GradientSum> sums, Bytes limit);
 
 }  // namespace placewright

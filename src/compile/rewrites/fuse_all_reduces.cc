@@ -38,15 +38,23 @@ class Fuser {
         sums.push_back(SumOf(id, members));
       }
     }
-    const std::vector<SumBucket> buckets = FormBuckets(std::move(sums), limit);
-    if (buckets.empty()) return;
+    const bool together = limit == kAllTogether;
+    if (together) FindLastGradients(sums);
+    const std::vector<SumBucket> buckets = FormBuckets(sums, limit);
+    if (buckets.empty() && !together) return;
     changes_.KeepOrder();
     const std::vector<OpId> before = arrays_.order;
     moved_.assign(arrays_.storages.size(), ArrayTensor());
     sum_version_.assign(arrays_.versions.size(), ArrayVersionId());
     std::vector<std::vector<OpId>> added(before.size());
     for (const SumBucket& bucket : buckets) {
-      AddBucket(bucket, added[static_cast<size_t>(bucket.at)]);
+      const CollectiveId made = AddBucket(bucket, added[static_cast<size_t>(bucket.at)]);
+      if (together) WaitForLast(made, bucket.sums, bucket.at);
+    }
+    for (const GradientSum& one : sums) {
+      const auto& joined = arrays_.joined;
+      const bool alone = std::find(joined.begin(), joined.end(), one.id) != joined.end();
+      if (together && alone) WaitForLast(one.id, std::span(&one, 1), one.first);
     }
     arrays_.order.clear();
     for (size_t i = 0; i < before.size(); ++i) {
@@ -100,7 +108,7 @@ class Fuser {
   }
 
   // Pack, reduce and a view for each tensor, on one device after the other.
-  void AddBucket(const SumBucket& bucket, std::vector<OpId>& added) {
+  CollectiveId AddBucket(const SumBucket& bucket, std::vector<OpId>& added) {
     added_ = &added;
     std::vector<OpId> joined;
     const size_t devices = bucket.sums.front().devices.size();
@@ -114,6 +122,34 @@ class Fuser {
     }
     for (const GradientSum& one : bucket.sums) std::erase(arrays_.joined, one.id);
     arrays_.joined.push_back(JoinedAs(std::move(joined)));
+    return arrays_.joined.back();
+  }
+
+  // By device, what makes the last of all that the sums read.
+  void FindLastGradients(const std::vector<GradientSum>& sums) {
+    for (const GradientSum& one : sums) {
+      for (const OpId member : arrays_.MembersOf(arrays_.collectives[one.id])) {
+        const ArrayOp& op = arrays_.ops[member];
+        const ArrayRead& read = arrays_.ReadsOf(op).front();
+        LastGradient& last = last_gradient_[op.device];
+        for (const OpId maker :
+             {arrays_.tensors[read.tensor].producer, arrays_.versions[read.version].writer}) {
+          if (PlaceOf(maker) > PlaceOf(last.maker)) last = {maker, one.id};
+        }
+      }
+    }
+  }
+
+  // `sums`: what the collective is of; its first member stood at this place before there were buckets.
+  void WaitForLast(CollectiveId id, std::span<const GradientSum> sums, int32_t at) {
+    for (const OpId member : arrays_.MembersOf(arrays_.collectives[id])) {
+      const LastGradient& last = last_gradient_[arrays_.ops[member].device];
+      const bool own = std::any_of(sums.begin(), sums.end(),
+                                   [&](const GradientSum& one) { return one.id == last.sum; });
+      if (!own && last.maker.valid() && PlaceOf(last.maker) < at) {
+        arrays_.after.emplace_back(last.maker, member);
+      }
+    }
   }
 
   CollectiveId JoinedAs(std::vector<OpId> members) {
@@ -249,8 +285,13 @@ class Fuser {
   const ArrayReaders readers_;
   std::vector<OpId>* added_ = nullptr;  // ops of the bucket that is being made
   std::vector<int32_t> place_;          // by op, in the order
-  std::set<OpId> gone_;                 // members of sums that have been joined
-  std::vector<ArrayTensor> moved_;      // by storage: where what was there is now; or no storage
+  struct LastGradient {
+    OpId maker;
+    CollectiveId sum;
+  };
+  std::map<DeviceId, LastGradient> last_gradient_;  // where all are reduced together
+  std::set<OpId> gone_;                             // members of sums that have been joined
+  std::vector<ArrayTensor> moved_;  // by storage: where what was there is now; or no storage
   std::vector<ArrayVersionId> sum_version_;  // by version
   std::map<StorageId, ArrayVersionId>
       written_;  // of buffers with sums that are written in place: the newest content

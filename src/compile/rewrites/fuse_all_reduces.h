@@ -15,7 +15,9 @@
 namespace placewright {
 
 // Buckets of up to `limit` bytes, of tensors of one type on the same devices, in the order in which they are
-// ready; a tensor that is larger stays alone.
+// ready; a tensor that is larger stays alone. kAllTogether (plan/step_switches.h): one bucket of each type and
+// devices, and each all-reduce of gradients that stands behind the op that makes the last gradient on one of its
+// devices waits for that op.
 void FuseAllReduces(Bytes limit, const PartPrices& prices, ArrayWriter& writer,
                     ArrayChanges& changes);
 

@@ -94,6 +94,7 @@ std::string SyncText(const SyncPart& part, const Cluster& cluster, Bytes fusion)
     case SyncKind::kNone: return "none";
     case SyncKind::kAllReduce:
       if (!part.in_buckets || fusion.count <= 0) return "all-reduce";
+      if (fusion == kAllTogether) return "all-reduce of all together";
       return "all-reduce in buckets of " + FormatBytes(fusion);
     case SyncKind::kServer:
       return fmt::format("parameter server{} {}", part.devices.size() > 1 ? "s" : "",

@@ -135,6 +135,10 @@ class DataParallel {
                                         kind == DataParallelKind::kServers);
     StepPlan plan = PlanOf(candidate);
     if (kind == DataParallelKind::kHorovod) plan.switches.fusion = kHorovodFusion;
+    if (kind == DataParallelKind::kLate) {
+      plan.switches.fusion = kAllTogether;
+      plan.switches.broadcasts = false;
+    }
     PW_RETURN_IF_ERROR(Try(candidate, std::move(plan)));
     PW_RETURN_IF_ERROR(TryTransfers());
     return Take();
@@ -394,6 +398,7 @@ class DataParallel {
 std::string_view DataParallelPlanner::name() const {
   switch (kind_) {
     case DataParallelKind::kEven: return "data-parallel";
+    case DataParallelKind::kLate: return "data-parallel-late";
     case DataParallelKind::kProportional: return "data-parallel-p";
     case DataParallelKind::kServers: return "data-parallel-ps";
     case DataParallelKind::kHorovod: return "horovod";
@@ -405,6 +410,8 @@ std::string_view DataParallelPlanner::name() const {
 std::string_view DataParallelPlanner::description() const {
   switch (kind_) {
     case DataParallelKind::kEven: return "all GPUs, equal shares of the batch, AllReduce";
+    case DataParallelKind::kLate:
+      return "all GPUs, equal shares, gradients reduced behind the backward pass (TAG's DP-NCCL)";
     case DataParallelKind::kProportional:
       return "all GPUs, shares of the batch in proportion to speed, AllReduce";
     case DataParallelKind::kServers:

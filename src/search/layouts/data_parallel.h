@@ -1,6 +1,8 @@
 // Data parallelism as planners: the whole step on several devices, each with its share of the samples.
 //
 //   data-parallel       all GPUs, equal shares; every gradient is reduced by an AllReduce when it is ready
+//   data-parallel-late  equal shares; all gradients are reduced together behind the backward pass (kAllTogether),
+//                       without broadcasts: nothing overlaps (TAG's DP-NCCL, the baseline of its percentages)
 //   data-parallel-p     shares in proportion to speed: 1 / time of the step there (TAG's DP-NCCL-P)
 //   data-parallel-ps    equal shares; each parameter is on one of the devices, in turn (TAG's DP-PS)
 //   horovod             equal shares; gradients that are ready one after the other are reduced together, up
@@ -20,7 +22,7 @@
 
 namespace placewright {
 
-enum class DataParallelKind : uint8_t { kEven, kProportional, kServers, kHorovod, kBest };
+enum class DataParallelKind : uint8_t { kEven, kLate, kProportional, kServers, kHorovod, kBest };
 
 class DataParallelPlanner : public Planner {
  public:
@@ -30,8 +32,12 @@ class DataParallelPlanner : public Planner {
   std::string_view description() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool iterative() const override { return false; }
+  bool in_auto() const override {
+    return kind_ != DataParallelKind::kLate;
+  }  // a baseline, never faster
   bool finds_what_fits() const override {
-    return kind_ != DataParallelKind::kHorovod && kind_ != DataParallelKind::kBest;
+    return kind_ == DataParallelKind::kEven || kind_ == DataParallelKind::kProportional ||
+           kind_ == DataParallelKind::kServers;
   }
   // Errors: kUsage (a problem without layouts; constraints, which these plans have no room for),
   // kBatchScaling (nothing proves how the step follows its batch), those of CompileStep.
