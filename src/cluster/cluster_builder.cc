@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <optional>
 
 #include "base/text.h"
 
@@ -502,13 +503,58 @@ void ClusterBuilder::BuildGroups() {
   for (const DeviceId id : cluster_.devices()) {
     const Device& device = cluster_.devices_[id];
     const auto [it, fresh] =
-        group_of.emplace(std::pair(device.host, device.kind), cluster_.groups_.size());
+        group_of.emplace(std::pair(device.host, device.kind), cluster_.host_groups_.size());
     if (fresh) {
-      cluster_.groups_.push_back(
+      cluster_.host_groups_.push_back(
           {fmt::format("host{}/{}", device.host, cluster_.kinds_[device.kind].name), {}});
     }
-    cluster_.groups_[it->second].devices.push_back(id);
+    cluster_.host_groups_[it->second].devices.push_back(id);
   }
+  for (const DeviceGroup& whole : cluster_.host_groups_) {
+    std::vector<std::vector<DeviceId>> sets = EqualSets(whole.devices);
+    for (size_t i = 0; i < sets.size(); ++i) {
+      cluster_.groups_.push_back(
+          {sets.size() == 1 ? whole.name : fmt::format("{}#{}", whole.name, i),
+           std::move(sets[i])});
+    }
+  }
+  std::stable_sort(
+      cluster_.groups_.begin(), cluster_.groups_.end(),
+      [](const auto& a, const auto& b) { return a.devices.front() < b.devices.front(); });
+}
+
+// `devices`: of one kind and host. Sets ordered by their first device.
+std::vector<std::vector<DeviceId>> ClusterBuilder::EqualSets(
+    const std::vector<DeviceId>& devices) const {
+  const auto between = [&](DeviceId a, DeviceId b) {
+    return std::minmax({cluster_.route(a, b).bandwidth, cluster_.route(b, a).bandwidth});
+  };
+  std::vector<DeviceId> left = devices;
+  std::vector<std::vector<DeviceId>> sets;
+  if (cluster_.kind(devices.front()).device_class == DeviceClass::kCpu) return {devices};
+  while (!left.empty()) {
+    std::vector<DeviceId> set = {left.front()};
+    std::optional<std::pair<BytesPerSecond, BytesPerSecond>> most;
+    for (const DeviceId a : left) {
+      for (const DeviceId b : left) {
+        if (a == b || (most && between(a, b) <= *most)) continue;
+        most = between(a, b);
+        set = {a};
+      }
+    }
+    for (const DeviceId device : left) {
+      const auto alike = [&](DeviceId member) {
+        return member != device && between(member, device) == *most;
+      };
+      if (std::all_of(set.begin(), set.end(), alike)) set.push_back(device);
+    }
+    std::sort(set.begin(), set.end());
+    std::erase_if(left,
+                  [&](DeviceId id) { return std::binary_search(set.begin(), set.end(), id); });
+    sets.push_back(std::move(set));
+  }
+  std::sort(sets.begin(), sets.end());
+  return sets;
 }
 
 Result<Cluster> ClusterBuilder::Build() && {

@@ -275,6 +275,58 @@ TEST(ClusterBuilder, GroupsAreOneKindOnOneHost) {
   EXPECT_THAT(c.DeviceNames(), testing::ElementsAre("w", "x", "y", "z"));
 }
 
+std::vector<std::vector<int32_t>> GroupsOf(const Cluster& c) {
+  std::vector<std::vector<int32_t>> groups;
+  for (const DeviceGroup& group : c.groups()) {
+    groups.emplace_back();
+    for (const DeviceId id : group.devices) groups.back().push_back(id.value());
+  }
+  return groups;
+}
+
+// A square of wide links 0-2, 2-1, 1-3, 3-0 and narrow diagonals: 0 and 2 are the first with a wide pair, and no third
+// is wide to both; 1 and 3 are left.
+TEST(ClusterBuilder, GroupsHaveOneBandwidthBetweenAllPairs) {
+  ClusterBuilder b = WithDevices(5);
+  for (const auto& [from, to] : {std::pair("d0", "d2"), std::pair("d2", "d1"),
+                                 std::pair("d1", "d3"), std::pair("d3", "d0")}) {
+    ASSERT_TRUE(Join(b, from, to, 2 * kGB).ok());
+  }
+  ASSERT_TRUE(Join(b, "d0", "d1").ok());
+  ASSERT_TRUE(Join(b, "d2", "d3").ok());
+  // d4 is left when the others are in sets.
+  for (const char* other : {"d0", "d1", "d2", "d3"}) ASSERT_TRUE(Join(b, "d4", other, 5).ok());
+  const Cluster c = std::move(b).Build().Take();
+  EXPECT_THAT(GroupsOf(c),
+              testing::ElementsAre(testing::ElementsAre(0, 2), testing::ElementsAre(1, 3),
+                                   testing::ElementsAre(4)));
+  EXPECT_EQ(c.groups()[0].name, "host0/k#0");
+  EXPECT_EQ(c.groups()[2].name, "host0/k#2");
+  ASSERT_EQ(c.host_groups().size(), 1u);
+  EXPECT_EQ(c.host_groups()[0].name, "host0/k");
+  EXPECT_EQ(c.host_groups()[0].devices.size(), 5u);
+}
+
+// A narrow link one way makes another pair of it; where all are alike, the set is the whole.
+TEST(ClusterBuilder, GroupsHaveOneBandwidthBothWays) {
+  for (const int64_t back : {kGB, kGB / 2}) {
+    ClusterBuilder b = WithDevices(3);
+    for (const auto& [from, to] : {std::pair(0, 1), std::pair(1, 2), std::pair(0, 2)}) {
+      for (const bool there : {true, false}) {
+        const int64_t bandwidth = from == 0 && to == 2 && !there ? back : kGB;
+        const LinkId link =
+            b.AddLink({std::to_string(from) + std::to_string(to) + (there ? ">" : "<"),
+                       BytesPerSecond(bandwidth), Nanos(1), ""})
+                .Take();
+        ASSERT_TRUE(
+            b.AddRoute(DeviceId(there ? from : to), DeviceId(there ? to : from), {link}).ok());
+      }
+    }
+    const Cluster c = std::move(b).Build().Take();
+    EXPECT_EQ(c.groups().size(), back == kGB ? 1u : 2u);
+  }
+}
+
 TEST(ClusterBuilder, OneCommunicatorIsALinkBehindAllOthers) {
   ClusterBuilder b = WithDevices(2);
   ASSERT_TRUE(Join(b, "d0", "d1").ok());

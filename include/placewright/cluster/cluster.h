@@ -94,9 +94,11 @@ struct StatedCollectives {
 // A cluster has at most this many devices: routes are a table of all ordered pairs.
 inline constexpr size_t kMaxDevices = 1024;
 
-// Devices that the strategy level treats as one (TAG): same kind, same host.
+// Devices that the strategy level treats as one (TAG sec. 4.1): same kind, same host and, but for CPUs,
+// the same bandwidth of the routes between each two of them, both ways.
 struct DeviceGroup {
-  std::string name;  // "host0/V100-16GB"
+  // "host0/V100-16GB"; of several of a kind on a host "host0/V100-16GB#0", "host0/V100-16GB#1"
+  std::string name;
   std::vector<DeviceId> devices;
 };
 
@@ -117,6 +119,8 @@ class Cluster {
     return from == to || !route(from, to).links.empty();
   }
   const std::vector<DeviceGroup>& groups() const { return groups_; }
+  // Of one kind on one host, whatever their links: of one or several of groups().
+  const std::vector<DeviceGroup>& host_groups() const { return host_groups_; }
   const StatedCollectives& collectives() const { return collectives_; }
   // The last link, which no route takes: collectives that hold it run one after another. Invalid
   // unless there is one communicator for all.
@@ -149,7 +153,7 @@ class Cluster {
   IdVector<DeviceId, Device> devices_;
   IdVector<LinkId, Link> links_;
   std::vector<Route> routes_;  // device_count^2
-  std::vector<DeviceGroup> groups_;
+  std::vector<DeviceGroup> groups_, host_groups_;
   StatedCollectives collectives_;
   std::vector<DeviceId> devices_by_name_;
   std::vector<std::string> notes_;

@@ -113,7 +113,10 @@ class ClusterBuilder {
   // Routes of pairs without an explicit one: fewest links, then largest minimum bandwidth, then the
   // lexicographically smallest list of link ids, so that they depend on the order of Connect calls
   // and nothing else. Devices do not forward for others. A pair that no chain of links joins has
-  // no route. Groups: same kind on the same host, ordered by their first device.
+  // no route. Groups, ordered by their first device: same kind on the same host; where bandwidths between
+  // their pairs differ, sets with one bandwidth between all pairs. Of devices not yet in a set the first one
+  // with a pair of the greatest bandwidth begins one, and takes those that have it to all in the set, in the
+  // order of devices. What is left without a pair is a set of one.
   // Errors: kDuplicateName (a link called as the communicator's is); kClusterInvalid (no devices; a topology
   // of absurd size or irregularity; copies through host memory that would cross a half-duplex link twice).
   // Complexity: O(devices * distinct bandwidths * links * log links).
@@ -146,6 +149,7 @@ class ClusterBuilder {
   Status CheckCrossings(DeviceId from, DeviceId to, const std::vector<LinkId>& links) const;
   void FillRoute(DeviceId from, DeviceId to, std::vector<LinkId> links);
   void BuildGroups();
+  std::vector<std::vector<DeviceId>> EqualSets(const std::vector<DeviceId>& devices) const;
 
   Cluster cluster_;
   std::vector<Node> nodes_;

@@ -261,10 +261,11 @@ class DataParallel {
     }
   }
 
-  // The groups of usable devices; where there are too many, those with the fastest devices.
-  std::vector<std::vector<DeviceId>> Groups(const std::vector<DeviceId>& devices) {
+  // What is usable of each group.
+  static std::vector<std::vector<DeviceId>> UsableOf(const std::vector<DeviceGroup>& of,
+                                                     const std::vector<DeviceId>& devices) {
     std::vector<std::vector<DeviceId>> groups;
-    for (const DeviceGroup& group : problem_.cluster.groups()) {
+    for (const DeviceGroup& group : of) {
       std::vector<DeviceId> usable;
       for (const DeviceId device : group.devices) {
         const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();
@@ -272,6 +273,12 @@ class DataParallel {
       }
       if (!usable.empty()) groups.push_back(std::move(usable));
     }
+    return groups;
+  }
+
+  // Those of one kind in one machine; where there are too many, those with the fastest devices.
+  std::vector<std::vector<DeviceId>> HostGroups(const std::vector<DeviceId>& devices) {
+    std::vector<std::vector<DeviceId>> groups = UsableOf(problem_.cluster.host_groups(), devices);
     if (groups.size() <= kMaxGroups) return groups;
     NoteOnce(fmt::format("{} looks at the {} fastest of {} device groups", name_, kMaxGroups,
                          groups.size()));
@@ -304,9 +311,10 @@ class DataParallel {
     return slowest;
   }
 
-  // Every subset, those that seem the fastest first, but for what cannot be faster than the best.
-  Result<PlannerResult> PlanBest(const std::vector<DeviceId>& devices) {
-    const std::vector<std::vector<DeviceId>> groups = Groups(devices);
+  // Every subset of the groups but for those that machines as a whole make up, where these are given; those that
+  // seem the fastest first.
+  std::vector<Candidate> Candidates(const std::vector<std::vector<DeviceId>>& groups,
+                                    const std::vector<std::vector<DeviceId>>& machines) {
     const GroupClasses classes(problem_.cluster, groups);
     std::vector<Candidate> candidates;
     std::set<std::vector<std::vector<int>>> seen;
@@ -320,6 +328,7 @@ class DataParallel {
         all.insert(all.end(), groups[g].begin(), groups[g].end());
       }
       std::sort(all.begin(), all.end());
+      if (!machines.empty() && IsOfWhole(machines, all)) continue;
       for (const bool proportional : {false, true}) {
         for (const bool servers : {false, true}) {
           Candidate candidate = MakeCandidate(all, proportional, servers);
@@ -332,6 +341,29 @@ class DataParallel {
     }
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const auto& a, const auto& b) { return a.expected < b.expected; });
+    return candidates;
+  }
+
+  // Whether the devices, which are sorted, have all or none of every machine's.
+  static bool IsOfWhole(const std::vector<std::vector<DeviceId>>& machines,
+                        const std::vector<DeviceId>& devices) {
+    return std::all_of(machines.begin(), machines.end(), [&](const auto& machine) {
+      const auto taken = std::count_if(machine.begin(), machine.end(), [&](DeviceId id) {
+        return std::binary_search(devices.begin(), devices.end(), id);
+      });
+      return taken == 0 || taken == static_cast<ptrdiff_t>(machine.size());
+    });
+  }
+
+  // Machines as a whole first. Then, where these are of several groups, parts of them.
+  Result<PlannerResult> PlanBest(const std::vector<DeviceId>& devices) {
+    const std::vector<std::vector<DeviceId>> machines = HostGroups(devices);
+    std::vector<Candidate> candidates = Candidates(machines, {});
+    const auto groups = UsableOf(problem_.cluster.groups(), devices);
+    if (groups.size() > machines.size() && groups.size() <= kMaxGroups) {
+      const std::vector<Candidate> parts = Candidates(groups, machines);
+      candidates.insert(candidates.end(), parts.begin(), parts.end());
+    }
     PW_RETURN_IF_ERROR(TryAll(candidates));
     PW_RETURN_IF_ERROR(TryTransfers());
     return Take();

@@ -95,7 +95,7 @@ class Hybrid {
   std::vector<DeviceId> FastestMachine(const Usable& usable) const {
     std::vector<DeviceId> best;
     double best_speed = -1;
-    for (const DeviceGroup& group : problem_.cluster.groups()) {
+    for (const DeviceGroup& group : problem_.cluster.host_groups()) {
       std::vector<DeviceId> devices;
       for (const DeviceId device : group.devices) {
         const bool is = std::find(all_.begin(), all_.end(), device) != all_.end();

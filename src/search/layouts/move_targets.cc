@@ -138,10 +138,13 @@ void TargetFinder::FindAlike() {
                    [&](const auto& a, const auto& b) { return bytes_of(a) > bytes_of(b); });
 }
 
-// All devices, the cluster's groups of them (a machine, an NVLink island), and of few devices every set.
+// All devices, those of a machine and the cluster's groups of them (an NVLink island), and of few devices every set.
 void TargetFinder::FindDeviceSets(const std::vector<DeviceId>& devices) {
   std::set<std::vector<DeviceId>> sets = {devices};
-  for (const DeviceGroup& group : layouts_.cluster.groups()) {
+  std::vector<DeviceGroup> groups = layouts_.cluster.groups();
+  const std::vector<DeviceGroup>& machines = layouts_.cluster.host_groups();
+  groups.insert(groups.end(), machines.begin(), machines.end());
+  for (const DeviceGroup& group : groups) {
     std::vector<DeviceId> usable;
     for (const DeviceId device : group.devices) {
       const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();

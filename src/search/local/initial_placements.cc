@@ -19,7 +19,7 @@ std::vector<std::vector<DeviceId>> MachineParts(const Cluster& cluster,
   const std::vector<DeviceId>& fast = candidates.accelerators;
   std::set<std::vector<DeviceId>> parts;
   std::set<std::pair<int32_t, size_t>> seen;  // (kind, size) of groups
-  for (const DeviceGroup& group : cluster.groups()) {
+  for (const DeviceGroup& group : cluster.host_groups()) {
     std::vector<DeviceId> members;
     for (DeviceId device : group.devices) {
       if (std::binary_search(fast.begin(), fast.end(), device)) members.push_back(device);
