@@ -84,7 +84,7 @@ Result<ClusterBuilder> TagTestbed(std::string_view name) {
 
 // The testbed as TAG's public code has it (search/exp/physical_gen.py, src/simulator.rs): 2,810 MB/s between
 // machines, 3,000 to 8,000 inside. Which machine has which of these it does not say for the hardware of
-// the paper: NVLink is taken to have the most, PCIe the least. us per KiB are 1024 / 0.0434 and 1024 /
+// the paper: NVLink is taken to have the maximum, PCIe the minimum. us per KiB are 1024 / 0.0434 and 1024 /
 // 0.2777 bytes per us.
 Result<ClusterBuilder> TagTestbedMeasured(std::string_view name) {
   constexpr std::string_view kInside = "TAG's public code: 3 to 8 GB/s inside machines, measured";

@@ -43,7 +43,7 @@ std::string RenderCollectives(const StatedCollectives& collectives) {
     separator = ", ";
   }
   if (!collectives.lines.empty()) {
-    text += fmt::format(", times {} / the least bandwidth between its devices ({})",
+    text += fmt::format(", times {} / the smallest bandwidth between its devices ({})",
                         FormatBandwidth(collectives.measured_at),
                         Printable(collectives.source.empty() ? "given" : collectives.source, 1000));
   }

@@ -75,7 +75,7 @@ struct StatedCollectives {
   // Any two collectives run one after the other, whatever their devices. They all hold the link
   // Cluster::communicator() then.
   bool one_communicator = false;
-  // Takes max over the lines (latency + bytes / bandwidth) * measured_at / the least bandwidth of any
+  // Takes max over the lines (latency + bytes / bandwidth) * measured_at / the smallest bandwidth of any
   // route between two of its devices, for all bytes of its tensor, and holds no links but the
   // communicator. Empty: modelled over the routes.
   struct Line {
@@ -87,7 +87,7 @@ struct StatedCollectives {
   BytesPerSecond measured_at;  // >= 1 where there are lines
   std::string source;          // of the lines
   friend bool operator==(const StatedCollectives&, const StatedCollectives&) = default;
-  // The time of so many bytes where the least bandwidth is `slowest` >= 1; saturates at 2^60 ns.
+  // The time of so many bytes where the smallest bandwidth is `slowest` >= 1; saturates at 2^60 ns.
   Nanos TimeOf(Bytes bytes, BytesPerSecond slowest) const;
 };
 
