@@ -29,6 +29,9 @@ NamedMachines FindMachines(std::string_view name);
 // `count` hosts; of several, all NICs hang on one switch or on rails.
 Result<ClusterBuilder> AssembleMachines(std::string_view name, const NamedMachines& machines);
 
+// The name of a preset without "+one-communicator" behind it: the same machines, all of whose collectives run one
+// after another.
+std::string_view WithoutCommunicator(std::string_view name);
 // Of presets.cc: whole clusters that are no machine to have several of.
 bool IsWholeCluster(std::string_view name);
 // A preset as it is described, before routes are made: for what amends it. Errors: as MakePreset.

@@ -91,13 +91,20 @@ Result<ClusterBuilder> TagTestbedMeasured(std::string_view name) {
   std::vector<HostSpec> hosts = {Host(0, "V100-32GB", 4, Interconnect::kNvlink)};
   for (int32_t i = 1; i <= 4; ++i) hosts.push_back(Host(i, "GTX-1080Ti", 2));
   for (int32_t i = 5; i <= 6; ++i) hosts.push_back(Host(i, "P100-12GB", 2));
-  for (HostSpec& host : hosts) {
-    const bool nvlink = host.interconnect == Interconnect::kNvlink;
-    host.bandwidth = BytesPerSecond((nvlink ? 8'000 : 3'000) * kMB);
-    host.link_source = kInside;
-  }
   ClusterBuilder builder{std::string(name)};
-  for (const HostSpec& host : hosts) PW_RETURN_IF_ERROR(AddHost(builder, host));
+  for (HostSpec& host : hosts) {
+    if (host.interconnect == Interconnect::kPcie3) {
+      host.bandwidth = BytesPerSecond(3'000 * kMB);
+      host.link_source = kInside;
+    }
+    PW_RETURN_IF_ERROR(AddHost(builder, host));
+  }
+  for (int32_t a = 0; a < 4; ++a) {
+    for (int32_t b = a + 1; b < 4; ++b) {
+      builder.Amend(builder.FindLink(fmt::format("host0/gpu{}>host0/gpu{}", a, b)),
+                    {BytesPerSecond(8'000 * kMB), std::nullopt, std::string(kInside)});
+    }
+  }
   PW_RETURN_IF_ERROR(AddNetwork(builder, static_cast<int32_t>(hosts.size()),
                                 BytesPerSecond(2'810 * kMB), kNetworkLatency,
                                 "TAG's public code: 2,810 MB/s between machines, measured"));
@@ -126,9 +133,6 @@ Result<ClusterBuilder> MixedLab(std::string_view name) {
   return Assemble(name, {Host(0, "V100-32GB", 1), Host(1, "GTX-1080Ti", 2), Host(2, "T4", 1)},
                   {10'000, "10 Gigabit Ethernet, nominal"});
 }
-
-// Behind the name of a preset: the same machines, all of whose collectives run one after another.
-constexpr std::string_view kOneCommunicator = "+one-communicator";
 
 struct Entry {
   Preset preset;
@@ -179,22 +183,26 @@ std::span<const Preset> Presets() {
   return presets;
 }
 
+std::string_view WithoutCommunicator(std::string_view name) {
+  constexpr std::string_view kOneCommunicator = "+one-communicator";
+  if (name.ends_with(kOneCommunicator)) name.remove_suffix(kOneCommunicator.size());
+  return name;
+}
+
 bool IsWholeCluster(std::string_view name) {
   return std::any_of(kEntries.begin(), kEntries.end(),
                      [&](const Entry& entry) { return entry.preset.name == name; });
 }
 
 Result<ClusterBuilder> DescribePreset(std::string_view name) {
-  std::string_view stem = name;
-  const bool one_communicator = stem.ends_with(kOneCommunicator);
-  if (one_communicator) stem.remove_suffix(kOneCommunicator.size());
+  const std::string_view stem = WithoutCommunicator(name);
   std::optional<Result<ClusterBuilder>> described;
   for (const Entry& entry : kEntries) {
     if (entry.preset.name == stem) described = entry.make(name);
   }
   const NamedMachines machines = FindMachines(stem);
   if (!described && machines.count > 0) described = AssembleMachines(name, machines);
-  if (described && one_communicator && described->ok()) {
+  if (described && described->ok() && stem != name) {
     StatedCollectives collectives = described->value().collectives();
     collectives.one_communicator = true;
     PW_RETURN_IF_ERROR(described->value().SetCollectives(std::move(collectives)));

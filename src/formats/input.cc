@@ -68,8 +68,9 @@ Result<LoadedCluster> LoadDescription(const std::string& path_or_preset) {
                     (std::filesystem::exists(status) && !std::filesystem::is_directory(status));
   if (!file && !LooksLikePath(path_or_preset)) {
     const auto names = PresetNames();
-    const bool preset = std::find(names.begin(), names.end(), path_or_preset) != names.end() ||
-                        FindMachines(path_or_preset).count > 0;
+    const std::string_view machines = WithoutCommunicator(path_or_preset);
+    const bool preset = std::find(names.begin(), names.end(), machines) != names.end() ||
+                        FindMachines(machines).count > 0;
     if (!preset) {
       if (const std::string_view why = WhyNotInCatalogue(path_or_preset); !why.empty()) {
         return MakeError(

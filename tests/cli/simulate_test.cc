@@ -514,6 +514,8 @@ TEST_F(ClusterCommand, ShowsPresetsAndChecksFiles) {
   EXPECT_EQ(RunJson({"cluster", "show", "4xP100"}).json()["schema"], "placewright.cluster-show/1");
   EXPECT_THAT(Run({"cluster", "show", "4xP100"}).out, HasSubstr("host0/gpu3"));
   EXPECT_EQ(RunJson({"cluster", "check", "dgx-a100"}).json()["ok"], true);
+  EXPECT_THAT(Run({"cluster", "show", "4xP100+one-communicator"}).out,
+              HasSubstr("collectives run one after another"));
   const Outcome typo = Run({"cluster", "show", "4xP10"});
   EXPECT_EQ(typo.status, 3);
   EXPECT_THAT(typo.err, HasSubstr("did you mean 4xP100"));

@@ -69,7 +69,8 @@ class ClusterAmendCommand : public Command {
     return DescribeCluster(text, gpu).InFile(cluster_);
   }
   static bool FindPreset(const std::string& name) {
-    return IsWholeCluster(name) || FindMachines(name).count > 0;
+    const std::string_view machines = WithoutCommunicator(name);
+    return IsWholeCluster(machines) || FindMachines(machines).count > 0;
   }
 
   std::string cluster_, pairs_, gpu_, output_;
