@@ -138,13 +138,10 @@ void TargetFinder::FindAlike() {
                    [&](const auto& a, const auto& b) { return bytes_of(a) > bytes_of(b); });
 }
 
-// All devices, those of a machine and the cluster's groups of them (an NVLink island), and of few devices every set.
+// All devices, those of one kind in a machine, and of few devices every set.
 void TargetFinder::FindDeviceSets(const std::vector<DeviceId>& devices) {
   std::set<std::vector<DeviceId>> sets = {devices};
-  std::vector<DeviceGroup> groups = layouts_.cluster.groups();
-  const std::vector<DeviceGroup>& machines = layouts_.cluster.host_groups();
-  groups.insert(groups.end(), machines.begin(), machines.end());
-  for (const DeviceGroup& group : groups) {
+  for (const DeviceGroup& group : layouts_.cluster.host_groups()) {
     std::vector<DeviceId> usable;
     for (const DeviceId device : group.devices) {
       const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();
