@@ -214,7 +214,7 @@ StudyTable Eagle4() {
                    Learned("EAGLE (PPO + CE)", "eagle", {"training=ppo+ce"}),
                    Learned("EAGLE without bridge", "eagle", {"training=ppo", "bridge=0"})};
   table.published = {{0.071, 0.071, 0.067, 0.067, 0.067, 0.067, {}},
-                     {kOutOfMemory, 1.661, 1.418, 2.031, 1.379, 1.503, {}},
+                     {1.661, kOutOfMemory, 1.418, 2.031, 1.379, 1.503, {}},
                      {kOutOfMemory, kOutOfMemory, 5.534, 2.812, 2.287, 2.488, {}}};
   enum Method : size_t { kHdp = 2, kPost, kPpo, kCe, kWithout };
   using enum StudyClaim::Measure;
