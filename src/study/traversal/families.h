@@ -1,5 +1,6 @@
-// Graphs for the traversal-order study, made up from seeds in the manner of those that it used, which
-// are not published: 32 of each family, with the sizes, degrees and diameters of its Table I.
+// Graphs for the traversal-order study, made up from seeds in the manner of those that it used. Placeto's
+// authors published these three sets; they are no part of this program. 32 of each family, with the sizes,
+// degrees and diameters of the study's Table I.
 //
 //   cifar10  convolutional networks of ENAS cells (Pham et al. 2018, sec. 2.3): blocks that add up
 //            two branches, each a separable convolution, a pooling or nothing, of what came before
