@@ -386,10 +386,9 @@ LearnedAlgorithm Placeto() {
       false};
   SettingOf(placeto, "simulator").published = "placeto";
   SettingOf(placeto, "reward").published = "slowdown";
-  Tune(placeto, {{"order", "reversed-topo"},
-                 {"entropy", "0.01"},
-                 {"memory-penalty", "1"},
-                 {"restart", "80"}});
+  Tune(
+      placeto,
+      {{"order", "dfs-preorder"}, {"entropy", "0.01"}, {"memory-penalty", "1"}, {"restart", "80"}});
   return placeto;
 }
 

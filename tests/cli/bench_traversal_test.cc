@@ -28,9 +28,9 @@ std::string StoreWithoutThree() {
                                   (order == "topo" || order.starts_with("dfs"));
             if (left_out) continue;
             const Json times(5, std::vector<int64_t>(8, time));
-            text += Json{{"family", family}, {"graph", graph},    {"devices", devices},
-                         {"policy", policy}, {"first_repeat", 0}, {"episodes", 50},
-                         {"order", order},   {"times_ns", times}}
+            text += Json{{"rules", 2},         {"family", family}, {"graph", graph},
+                         {"devices", devices}, {"policy", policy}, {"first_repeat", 0},
+                         {"episodes", 50},     {"order", order},   {"times_ns", times}}
                         .dump() +
                     "\n";
           }

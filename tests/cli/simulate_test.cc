@@ -441,21 +441,17 @@ TEST_F(BenchCommand, TheTraversalStudyComesFromItsStore) {
   EXPECT_TRUE(none.json()["findings"].empty());
   EXPECT_FALSE(Exists("traversal.jsonl"));
   // One graph on three devices: reversed-topo takes 1 us, the others 2.
-  std::string times;
-  for (int order = 0; order < 6; ++order) {
-    times += order == 0 ? "[" : ",[";
-    for (int repeat = 0; repeat < 5; ++repeat) {
-      const char* const time = order == 1 ? "1000" : "2000";
-      times += repeat == 0 ? "[" : ",[";
-      for (int i = 0; i < 8; ++i) times += (i == 0 ? "" : ",") + std::string(time);
-      times += "]";
-    }
-    times += "]";
+  std::string lines;
+  for (const std::string order :
+       {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"}) {
+    const Json times(5, std::vector<int64_t>(8, order == "reversed-topo" ? 1000 : 2000));
+    lines += Json{{"rules", 2},     {"family", "nmt"},         {"graph", 0},
+                  {"devices", 3},   {"policy", "improvement"}, {"first_repeat", 0},
+                  {"episodes", 50}, {"order", order},          {"times_ns", times}}
+                 .dump() +
+             "\n";
   }
-  const std::string line = R"({"family":"nmt","graph":0,"devices":3,"policy":"improvement",)"
-                           R"("first_repeat":0,"episodes":50,"times_ns":[)" +
-                           times + "]}\n";
-  Write("traversal.jsonl", line);
+  Write("traversal.jsonl", lines);
   const Outcome one = RunJson({"bench", "traversal", "--no-runs", "-o", "tables.md"});
   ASSERT_EQ(one.status, 0) << one.err;
   const Json findings = one.json()["findings"];
@@ -480,10 +476,10 @@ TEST_F(BenchCommand, TheTraversalStudyComesFromItsStore) {
   EXPECT_THAT(empty.err, HasSubstr("none.jsonl"));
   EXPECT_EQ(Run({"advise", "net.json", "--episodes", "7"}).status, 2);
   EXPECT_EQ(Run({"bench", "traversal", "--repeats", "7", "--no-runs"}).status, 2);
-  Write("traversal.jsonl", line + "{}\n");
+  Write("traversal.jsonl", lines + "{}\n");
   const Outcome broken = RunJson({"bench", "traversal", "--no-runs"});
   EXPECT_EQ(broken.status, 3);
-  EXPECT_THAT(broken.json()["error"]["place"], HasSubstr("line 2"));
+  EXPECT_THAT(broken.json()["error"]["place"], HasSubstr("line 7"));
 }
 
 TEST_F(BenchCommand, MeasuresTheSimulator) {

@@ -35,10 +35,13 @@ std::vector<std::string> Names(const Graph& graph, TraversalOrder order) {
 
 TEST(Traversal, VisitsADiamondAsDefined) {
   const Graph graph = Diamond();
-  // Sources b and z first, then what they free.
-  EXPECT_THAT(Names(graph, TraversalOrder::kTopo), ElementsAre("b", "z", "c", "d", "e", "a"));
+  // A stack of b and z: z, then b, which frees c and d; d, then c, which frees e; a.
+  EXPECT_THAT(Names(graph, TraversalOrder::kTopo), ElementsAre("z", "b", "d", "c", "e", "a"));
   EXPECT_THAT(Names(graph, TraversalOrder::kReversedTopo),
-              ElementsAre("a", "e", "d", "c", "z", "b"));
+              ElementsAre("a", "e", "c", "d", "b", "z"));
+  // A queue: sources b and z first, then what they free.
+  EXPECT_THAT(Generations(graph),
+              ElementsAre(OpId(0), OpId(5), OpId(1), OpId(2), OpId(3), OpId(4)));
   // b down its first consumer to the end, then d, then the other source.
   EXPECT_THAT(Names(graph, TraversalOrder::kDfsPreorder),
               ElementsAre("b", "c", "e", "a", "d", "z"));
@@ -60,7 +63,33 @@ TEST(Traversal, BreadthFirstDiffersFromTopologicalWhereALongPathJoins) {
   tiny.Fresh("t", {p});
   const Graph graph = tiny.Build();
   EXPECT_THAT(Names(graph, TraversalOrder::kBfs), ElementsAre("p", "s", "q", "r", "t"));
-  EXPECT_THAT(Names(graph, TraversalOrder::kTopo), ElementsAre("p", "s", "q", "t", "r"));
+  // p frees s, q and t; from the stack come t, q and s, which frees r.
+  EXPECT_THAT(Names(graph, TraversalOrder::kTopo), ElementsAre("p", "t", "q", "s", "r"));
+}
+
+// 2 -> 0 -> 1: NetworkX's walks begin at 0, which was inserted first, and not at the source.
+TEST(Traversal, DepthFirstWalksStartInTheOrderOfInsertion) {
+  const Csr<OpId, OpId> rows{{0, 1, 1, 2}, {OpId(1), OpId(0)}};
+  EXPECT_THAT(TraverseRows(rows, TraversalOrder::kDfsPreorder), ElementsAre(0, 1, 2));
+  EXPECT_THAT(TraverseRows(rows, TraversalOrder::kDfsPostorder), ElementsAre(1, 0, 2));
+  EXPECT_THAT(TraverseRows(rows, TraversalOrder::kTopo), ElementsAre(2, 0, 1));
+  EXPECT_THAT(TraverseRows(rows, TraversalOrder::kBfs), ElementsAre(2, 0, 1));
+}
+
+// Two algorithms, one order: an op is popped behind all that come below its younger siblings.
+TEST(Traversal, BackwardsTopoIsPostorderWhereIdsAreTopological) {
+  Random random(7);
+  for (int graph = 0; graph < 100; ++graph) {
+    Csr<OpId, OpId> rows;
+    for (int32_t from = 0; from < 12; ++from) {
+      for (int32_t to = from + 1; to < 12; ++to) {
+        if (random.Below(4) == 0) rows.items.push_back(OpId(to));
+      }
+      rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
+    }
+    EXPECT_EQ(TraverseRows(rows, TraversalOrder::kReversedTopo),
+              TraverseRows(rows, TraversalOrder::kDfsPostorder));
+  }
 }
 
 TEST(Traversal, NamesRoundTrip) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <numeric>
 
 namespace placewright {
@@ -23,34 +24,27 @@ std::vector<int32_t> InDegrees(const Rows& rows) {
   return degrees;
 }
 
-// Nodes without predecessors, then all others: where walks start.
-std::vector<int32_t> Starts(const Rows& rows) {
-  const std::vector<int32_t> degrees = InDegrees(rows);
-  std::vector<int32_t> starts(degrees.size());
-  std::iota(starts.begin(), starts.end(), 0);
-  std::stable_partition(starts.begin(), starts.end(), [&](int32_t i) { return degrees[i] == 0; });
-  return starts;
-}
-
-std::vector<int32_t> Topo(const Rows& rows) {
-  std::vector<int32_t> waiting = InDegrees(rows);
-  std::vector<int32_t> order;
+// Kahn's algorithm; of the nodes that are ready the last one comes first, or the first one.
+enum class Ready { kStack, kQueue };
+std::vector<int32_t> Topo(const Rows& rows, Ready kept_in) {
+  std::vector<int32_t> waiting = InDegrees(rows), order;
   order.reserve(waiting.size());
   std::vector<char> done(waiting.size(), 0);
-  const auto append = [&](int32_t node) {
+  std::deque<int32_t> ready;
+  for (int32_t i = 0; i < NodeCount(rows); ++i) {
+    if (waiting[i] == 0) ready.push_back(i);
+  }
+  while (!ready.empty()) {
+    const int32_t node = kept_in == Ready::kStack ? ready.back() : ready.front();
+    kept_in == Ready::kStack ? ready.pop_back() : ready.pop_front();
     order.push_back(node);
     done[node] = 1;
-  };
-  for (int32_t i = 0; i < NodeCount(rows); ++i) {
-    if (waiting[i] == 0) append(i);
-  }
-  for (size_t next = 0; next < order.size(); ++next) {
-    for (OpId to : rows[OpId(order[next])]) {
-      if (--waiting[to.index()] == 0) append(to.value());
+    for (OpId to : rows[OpId(node)]) {
+      if (--waiting[to.index()] == 0) ready.push_back(to.value());
     }
   }
   for (int32_t i = 0; i < NodeCount(rows); ++i) {
-    if (!done[i]) append(i);
+    if (!done[i]) order.push_back(i);
   }
   return order;
 }
@@ -69,7 +63,7 @@ std::vector<int32_t> DepthFirst(const Rows& rows, bool preorder) {
     if (preorder) order.push_back(node);
     stack.push_back({node, rows.offsets[node]});
   };
-  for (int32_t start : Starts(rows)) {
+  for (int32_t start = 0; start < NodeCount(rows); ++start) {
     if (met[start]) continue;
     enter(start);
     while (!stack.empty()) {
@@ -87,7 +81,13 @@ std::vector<int32_t> DepthFirst(const Rows& rows, bool preorder) {
 }
 
 std::vector<int32_t> BreadthFirst(const Rows& rows, std::span<const int32_t> by_name) {
-  std::vector<int32_t> order, starts = Starts(rows);
+  std::vector<int32_t> order, starts(by_name.begin(), by_name.end());
+  if (starts.empty()) {
+    starts.resize(NodeCount(rows));
+    std::iota(starts.begin(), starts.end(), 0);
+  }
+  const std::vector<int32_t> degrees = InDegrees(rows);
+  std::stable_partition(starts.begin(), starts.end(), [&](int32_t i) { return degrees[i] == 0; });
   order.reserve(NodeCount(rows));
   std::vector<char> met(NodeCount(rows), 0);
   const auto append = [&](int32_t node) {
@@ -95,11 +95,6 @@ std::vector<int32_t> BreadthFirst(const Rows& rows, std::span<const int32_t> by_
     met[node] = 1;
     order.push_back(node);
   };
-  if (!by_name.empty()) {
-    const std::vector<int32_t> degrees = InDegrees(rows);
-    starts.assign(by_name.begin(), by_name.end());
-    std::stable_partition(starts.begin(), starts.end(), [&](int32_t i) { return degrees[i] == 0; });
-  }
   size_t next = 0;
   for (int32_t start : starts) {  // beyond the sources: cycles that no source reaches
     append(start);
@@ -109,6 +104,20 @@ std::vector<int32_t> BreadthFirst(const Rows& rows, std::span<const int32_t> by_
   }
   return order;
 }
+
+// The consumers of each op.
+Rows RowsOf(const Graph& graph) {
+  Rows rows;
+  rows.offsets.reserve(graph.op_count() + 1);
+  rows.items.reserve(graph.edge_count());
+  for (OpId op : graph.ops()) {
+    for (OpId to : graph.consumers(op)) rows.items.push_back(to);
+    rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
+  }
+  return rows;
+}
+
+std::vector<OpId> OpsOf(const std::vector<int32_t>& nodes) { return {nodes.begin(), nodes.end()}; }
 
 }  // namespace
 
@@ -129,7 +138,7 @@ std::vector<int32_t> TraverseRows(const Csr<OpId, OpId>& rows, TraversalOrder or
   if (order == TraversalOrder::kBfs) return BreadthFirst(rows, by_name);
   if (order == TraversalOrder::kDfsPreorder) return DepthFirst(rows, true);
   if (order == TraversalOrder::kDfsPostorder) return DepthFirst(rows, false);
-  std::vector<int32_t> nodes = Topo(rows);
+  std::vector<int32_t> nodes = Topo(rows, Ready::kStack);
   if (order == TraversalOrder::kReversedTopo) std::reverse(nodes.begin(), nodes.end());
   return nodes;
 }
@@ -143,21 +152,16 @@ std::vector<OpId> Traverse(const Graph& graph, TraversalOrder order) {
       return graph.op(OpId(a)).name < graph.op(OpId(b)).name;
     });
   }
-  std::vector<OpId> ops;
-  ops.reserve(graph.op_count());
-  if (order == TraversalOrder::kLexico) {
-    for (const int32_t op : by_name) ops.push_back(OpId(op));
-    return ops;
-  }
-  Csr<OpId, OpId> rows;
-  rows.offsets.reserve(graph.op_count() + 1);
-  rows.items.reserve(graph.edge_count());
-  for (OpId op : graph.ops()) {
-    for (OpId to : graph.consumers(op)) rows.items.push_back(to);
-    rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
-  }
-  for (int32_t node : TraverseRows(rows, order, by_name)) ops.push_back(OpId(node));
-  return ops;
+  return OpsOf(order == TraversalOrder::kLexico ? by_name
+                                                : TraverseRows(RowsOf(graph), order, by_name));
+}
+
+std::vector<int32_t> GenerationsOfRows(const Csr<OpId, OpId>& rows) {
+  return Topo(rows, Ready::kQueue);
+}
+
+std::vector<OpId> Generations(const Graph& graph) {
+  return OpsOf(GenerationsOfRows(RowsOf(graph)));
 }
 
 }  // namespace placewright

@@ -39,7 +39,7 @@ std::vector<std::vector<int32_t>> CandidateOrders(const WeightedGraph& dag) {
   for (const WeightedEdge& edge : dag.edges) rows.items.push_back(OpId(edge.to));
   std::vector<int32_t> depth_first = TraverseRows(rows, TraversalOrder::kDfsPostorder);
   std::reverse(depth_first.begin(), depth_first.end());
-  return {TraverseRows(rows, TraversalOrder::kTopo), std::move(depth_first)};
+  return {GenerationsOfRows(rows), std::move(depth_first)};
 }
 
 // limit[p]: what part p may weigh.

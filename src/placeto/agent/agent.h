@@ -83,6 +83,8 @@ class PlacetoAgent {
   const std::vector<int32_t>& device_of() const { return device_of_; }  // in the first numbers
   const PlacetoOutcome& outcome() const { return outcome_; }
   double cost() const { return cost_; }
+  // The best placement's, of the first one and of all episodes that have ended, greedy ones left out.
+  const PlacetoOutcome& best() const { return best_.outcome; }
 
   int64_t episodes() const { return episodes_; }  // that have ended
   bool has_learned() const { return learned_ > 0; }  // from one at least, since it began

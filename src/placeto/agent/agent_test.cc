@@ -114,6 +114,9 @@ TEST(PlacetoAgent, EpisodesBeginWithTheBestPlacement) {
   made.RunEpisodes(1);
   std::vector<Devices>& seen = made.environment.seen;
   const Devices end_of_greedy = seen.back();
+  EXPECT_EQ(made.agent->best().time,
+            4096);  // 2^12, of the given one: what a greedy episode finds does not count
+  EXPECT_LT(made.agent->outcome().time, 4096);
   made.agent->Step();  // the first new placement of episode 1 comes from the given one
   EXPECT_EQ(seen.back()[0], 0);
   EXPECT_NE(end_of_greedy[0] + end_of_greedy[1] + end_of_greedy[2], 0);

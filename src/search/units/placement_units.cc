@@ -15,13 +15,23 @@ void SortDistinct(std::vector<UnitEdge>& edges) {
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
 }
 
-// In the order in which a traversal first meets an op of each.
+// The ops in the order of a sequence: topologically that is generation by generation.
+std::vector<OpId> OpsInOrder(const Graph& graph, TraversalOrder order) {
+  if (order != TraversalOrder::kTopo && order != TraversalOrder::kReversedTopo) {
+    return Traverse(graph, order);
+  }
+  std::vector<OpId> ops = Generations(graph);
+  if (order == TraversalOrder::kReversedTopo) std::reverse(ops.begin(), ops.end());
+  return ops;
+}
+
+// In the order in which the sequence first meets an op of each; in topo by position.
 std::vector<ColocationGroupId> GroupsInOrder(const Problem& problem, const OpGraph& graph,
                                              TraversalOrder order) {
   if (order == TraversalOrder::kTopo) return GroupsByPosition(DescribeGroups(problem, graph));
   std::vector<ColocationGroupId> groups;
   IdVector<ColocationGroupId, char> met(problem.groups.size(), 0);
-  for (const OpId op : Traverse(*problem.graph, order)) {
+  for (const OpId op : OpsInOrder(*problem.graph, order)) {
     const ColocationGroupId group = problem.group_of[op];
     if (std::exchange(met[group], 1) == 0) groups.push_back(group);
   }
@@ -56,7 +66,7 @@ PlacementUnits UnitsOfOps(const Problem& problem, const CandidateDevices& candid
   const Graph& graph = *problem.graph;
   PlacementUnits units;
   IdVector<OpId, int64_t> unit_of(graph.op_count(), 0);
-  for (const OpId op : Traverse(graph, order)) {
+  for (const OpId op : OpsInOrder(graph, order)) {
     const ColocationGroupId group = problem.group_of[op];
     unit_of[op] = units.size();
     units.groups.push_back({group});

@@ -20,8 +20,9 @@ inline constexpr int64_t kManyGroups = 2048, kPartsOfMany = 1024;
 
 using UnitEdge = std::pair<int64_t, int64_t>;  // from, to
 
-// Units 0 .. N-1 in the order in which sequence placers see them: that of their first ops in a
-// traversal of the graph.
+// Units 0 .. N-1 in the order in which sequence placers see them: that of their first ops in a traversal of the graph.
+// topo and reversed-topo are none of the study's here: ops go generation by generation, and in topo groups stand by
+// where their first ops are in the graph's topological order.
 struct PlacementUnits {
   std::vector<std::vector<ColocationGroupId>> groups;  // [unit], never empty
   std::vector<std::vector<OpId>> ops;                  // [unit], of these groups

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "base/check.h"
 #include "placeto/planner/placeto_run.h"
@@ -53,16 +52,15 @@ AgentSettings SettingsOf(TraversalPolicy policy) {
   return AgentSettings::Parse(*placeto, changes).Take();
 }
 
-// The best times at the checkpoints. Fewer where the budget ends it.
+// The best times at the checkpoints, of episodes that learn: greedy ones evaluate and do not count, though their number
+// does. Fewer where the budget ends it.
 std::vector<int64_t> RunAgent(PlacetoAgent& agent, const std::vector<int64_t>& checkpoints,
                               const Budget& budget) {
   std::vector<int64_t> times;
-  double best = std::numeric_limits<double>::infinity();
   while (times.size() < checkpoints.size() && !budget.Expired()) {
     if (!agent.Step()) break;
-    best = std::min(best, agent.outcome().time);
     if (agent.AtEpisodeEnd() && agent.episodes() == checkpoints[times.size()]) {
-      times.push_back(std::llround(best * 1000));
+      times.push_back(std::llround(agent.best().time * 1000));
     }
   }
   return times;
@@ -76,6 +74,7 @@ Json ToJson(const TraversalChunk& chunk, TraversalOrder order, const TimesOfOrde
   json["policy"] = std::string(ToString(chunk.policy));
   json["first_repeat"] = chunk.first_repeat;
   json["episodes"] = chunk.episodes;
+  json["rules"] = kTraversalRules;
   json["order"] = std::string(ToString(order));
   json["times_ns"] = times;
   return json;
@@ -205,6 +204,12 @@ Result<TraversalStore> TraversalStore::Load(const std::string& path) {
   store.path_ = path;
   PW_RETURN_IF_ERROR(ReadLines(path, [&](const Json& json, const std::string& place) -> Status {
     if (!json.is_object()) return MakeError(ErrorCode::kField, "must be an object", place);
+    if (json.value("rules", Json(1)) != kTraversalRules) {
+      return MakeError(ErrorCode::kField,
+                       "the run is of an earlier study: its topo went generation by generation, "
+                       "and greedy episodes counted",
+                       place, "Begin another file.");
+    }
     TraversalChunk chunk;
     PW_ASSIGN(const std::string family, GetString(json, "family", place));
     PW_ASSIGN(const std::string policy, GetString(json, "policy", place));
@@ -222,21 +227,10 @@ Result<TraversalStore> TraversalStore::Load(const std::string& path) {
     chunk.devices = static_cast<int>(devices);
     chunk.first_repeat = static_cast<int>(first);
     PW_ASSIGN(const Json* times, GetArray(json, "times_ns", place));
-    const std::span<const TraversalOrder> orders = AllTraversalOrders();
-    if (json.contains("order")) {
-      PW_ASSIGN(const std::string name, GetString(json, "order", place));
-      PW_ASSIGN(const TraversalOrder order, ValueNamed(name, orders, place + ".order"));
-      PW_ASSIGN(TimesOfOrder of_order, ReadTimes(*times, chunk, place + ".times_ns"));
-      store.Keep(chunk, order, std::move(of_order));
-      return Ok();
-    }
-    if (times->size() != orders.size()) {
-      return MakeError(ErrorCode::kField, "must have times of every order", place + ".times_ns");
-    }
-    for (size_t i = 0; i < orders.size(); ++i) {
-      PW_ASSIGN(TimesOfOrder of_order, ReadTimes((*times)[i], chunk, place + ".times_ns"));
-      store.Keep(chunk, orders[i], std::move(of_order));
-    }
+    PW_ASSIGN(const std::string name, GetString(json, "order", place));
+    PW_ASSIGN(const TraversalOrder order, ValueNamed(name, AllTraversalOrders(), place + ".order"));
+    PW_ASSIGN(TimesOfOrder of_order, ReadTimes(*times, chunk, place + ".times_ns"));
+    store.Keep(chunk, order, std::move(of_order));
     return Ok();
   }));
   return store;

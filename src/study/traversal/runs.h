@@ -45,7 +45,7 @@ struct TraversalChunk {
 std::vector<int64_t> TraversalCheckpoints(int64_t episodes);
 
 // Nanoseconds of the best step so far, [order][repeat][checkpoint], orders as AllTraversalOrders has
-// them; rounded from Placeto's doubles.
+// them; rounded from Placeto's doubles. Placements of greedy episodes do not count.
 using TimesOfOrder = std::vector<std::vector<int64_t>>;
 using TraversalTimes = std::vector<TimesOfOrder>;
 
@@ -63,7 +63,11 @@ struct TraversalDesign {
 };
 std::vector<TraversalChunk> ChunksOf(const TraversalDesign& design);
 
-// Chunks in a text file, a line of JSON for each or for each of its orders.
+// What the times of a line in the store mean. Lines of other rules are refused: in 1, which lines did not state, topo
+// went generation by generation, and greedy episodes counted.
+inline constexpr int kTraversalRules = 2;
+
+// Chunks in a text file, a line of JSON for each of their orders.
 class TraversalStore {
  public:
   // Those of the file; none where there is no file. Errors: kSyntax, kField, kFileUnreadable.
