@@ -40,6 +40,17 @@ std::optional<double> StudyRun::BestWithin(int64_t within) const {
   return best;
 }
 
+std::optional<double> StudyRun::InvalidWithin(int64_t within) const {
+  int64_t drawn = 0, invalid = 0;
+  for (const CurvePoint& point : curve) {
+    if (point.samples > within) break;
+    drawn = point.samples;
+    invalid += point.invalid;
+  }
+  if (drawn == 0) return std::nullopt;
+  return static_cast<double>(invalid) / static_cast<double>(drawn);
+}
+
 Json ToJson(const StudyRun& run) {
   Json json;
   json["graph"] = run.key.graph;

@@ -45,6 +45,8 @@ struct StudyRun {
 
   // The best step of the first `samples` samples.
   std::optional<double> BestWithin(int64_t samples) const;
+  // The share of these that do not fit; none where the run has no samples.
+  std::optional<double> InvalidWithin(int64_t samples) const;
 };
 
 // Names a run by its key: 16 hexadecimal digits.

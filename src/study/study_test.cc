@@ -142,6 +142,15 @@ TEST(Measured, ByHand) {
   EXPECT_NEAR(*Measured(run, kSpread, 40, 0), std::log(later), 1e-12);
 }
 
+// Of 40 samples 4 + 10 + 1 + 0 do not fit, of the first 20 14.
+TEST(StudyRun, SaysWhatShareDoesNotFit) {
+  StudyRun run;
+  run.curve = {{10, 4.0, 5.0, 4}, {20, 4.0, {}, 10}, {30, 2.0, 5.0, 1}, {40, 1.0, 5.0, 0}};
+  EXPECT_DOUBLE_EQ(*run.InvalidWithin(40), 15.0 / 40);
+  EXPECT_DOUBLE_EQ(*run.InvalidWithin(25), 14.0 / 20);
+  EXPECT_EQ(run.InvalidWithin(5), std::nullopt);
+}
+
 TEST(Tables, AreWhole) {
   for (const StudyTable& table : StudyTables()) {
     EXPECT_EQ(FindStudyTable(table.name), &table);
@@ -206,6 +215,32 @@ TEST(Summarize, FillsCellsAndJudges) {
   EXPECT_EQ(JsonOf(table, result)["claims"].size(), table.claims.size());
   EXPECT_THAT(DrawCurves(table, result, 2), HasSubstr("Mars without pre-training"));
   EXPECT_EQ(DrawCurves(table, result, 1), "");
+  EXPECT_DOUBLE_EQ(*result.cells[2][5].invalid, 1.0 / 600);
+  EXPECT_THAT(MarkdownOf(table, result),
+              HasSubstr("|  | samples that do not fit |  |  |  |  | 0% | 0% |"));
+}
+
+// Mars at 1.5 and the others at 2, from five seeds each; `auto` at a step of its own.
+TEST(Summarize, CannotDistinguishMethodsFarAboveTheBestPlan) {
+  const StudyTable& table = *FindStudyTable("published");
+  enum Method : size_t { kMars = 1, kAuto = 5 };
+  StudyRun mars, other, planned;
+  mars.samples = other.samples = 600;
+  mars.curve = {{600, 1.5, 2.0, 0}};
+  other.curve = {{600, 2.0, 2.0, 300}};
+  const auto verdict_with_auto_at = [&](double seconds) {
+    planned.curve = {{0, seconds, {}, 0}};
+    const TableResult result =
+        Summarize(table, [&](size_t, size_t method, uint64_t) -> const StudyRun* {
+          return method == kAuto ? &planned : method == kMars ? &mars : &other;
+        });
+    EXPECT_DOUBLE_EQ(*result.best_known[0], std::min(seconds, 1.5));
+    EXPECT_DOUBLE_EQ(*result.cells[0][0].invalid, 0.5);
+    return result.claims[0].verdict;
+  };
+  EXPECT_EQ(verdict_with_auto_at(1.6), Verdict::kHolds);
+  EXPECT_EQ(verdict_with_auto_at(1.37), Verdict::kHolds);       // 1.5 is 9.5% above it
+  EXPECT_EQ(verdict_with_auto_at(1.36), Verdict::kIndistinct);  // 10.3%
 }
 
 // HDP comes to 2 at sample 200 of 400, GDP near to that at its 20th.

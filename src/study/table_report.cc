@@ -119,8 +119,9 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
   for (size_t model = 0; model < table.models.size(); ++model) {
     const StudyModel& of_model = table.models[model];
     std::vector<std::string> ours = {of_model.label, "ours"}, longer = {"", ""},
-                             theirs = {"", "published"}, hours = {"", "hours: modelled + planner"};
-    bool any_published = false, any_hours = false;
+                             theirs = {"", "published"}, hours = {"", "hours: modelled + planner"},
+                             invalid = {"", "samples that do not fit"};
+    bool any_published = false, any_hours = false, any_invalid = false;
     for (size_t method = 0; method < table.methods.size(); ++method) {
       const CellResult& cell = result.cells[model][method];
       ours.push_back(OursText(table.methods[method], cell));
@@ -131,6 +132,8 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
       const std::optional<Hours> h = HoursOf(cell);
       hours.push_back(h ? fmt::format("{:.2f} + {:.2f}", h->modelled, h->planner) : "");
       any_hours = any_hours || h;
+      invalid.push_back(cell.invalid ? fmt::format("{:.0f}%", 100 * *cell.invalid) : "");
+      any_invalid = any_invalid || cell.invalid;
     }
     rows.push_back(std::move(ours));
     if (!longer[1].empty()) rows.push_back(std::move(longer));
@@ -141,6 +144,7 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
       rows.push_back(std::move(said));
     }
     if (any_published) rows.push_back(std::move(theirs));
+    if (any_invalid) rows.push_back(std::move(invalid));
     if (any_hours) rows.push_back(std::move(hours));
     if (!table.speed_up) continue;
     const auto& [less, more, faster] = *table.speed_up;
@@ -230,10 +234,12 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
       out["n"] = cell.best.size();
       out["complete"] = cell.complete;
       out["seconds"] = or_null(cell.mean);
+      out["best_known"] = or_null(result.best_known[model]);
       Json& best = out["best"] = Json::array();
       for (const std::optional<double>& one : cell.best) best.push_back(or_null(one));
       out["low"] = cell.mean && cell.best.size() > 1 ? Json(cell.low) : Json();
       out["high"] = cell.mean && cell.best.size() > 1 ? Json(cell.high) : Json();
+      out["invalid"] = or_null(cell.invalid);
       out["longer"] = or_null(cell.longer);
       out["longer_samples"] = cell.longer ? Json(cell.longer_samples) : Json();
       const std::optional<Hours> hours = HoursOf(cell);

@@ -24,7 +24,7 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
   const int seeds = !learned ? 1 : method.seeds > 0 ? method.seeds : model.seeds;
   cell.complete = true;
   bool all_fit = true;
-  std::vector<double> logarithms;
+  std::vector<double> logarithms, invalid;
   for (int seed = 0; seed < std::max(seeds, learned && method.seeds == 0 ? model.most_seeds : 0);
        ++seed) {
     const StudyRun* const run = run_of(model_index, method_index, static_cast<uint64_t>(seed));
@@ -38,10 +38,17 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
     all_fit = all_fit && cell.best.back();
     if (cell.best.back()) logarithms.push_back(std::log(*cell.best.back()));
     cell.samples = learned ? SamplesOf(model, method) : 0;
+    if (const auto share = run->InvalidWithin(model.samples); learned && share) {
+      invalid.push_back(*share);
+    }
     if (learned && method.shows == StudyMethod::Shows::kBest && run->samples > model.samples) {
       cell.longer = run->BestWithin(run->samples);
       cell.longer_samples = run->samples;
     }
+  }
+  if (!invalid.empty()) {
+    cell.invalid =
+        std::accumulate(invalid.begin(), invalid.end(), 0.0) / static_cast<double>(invalid.size());
   }
   if (cell.best.empty() || !all_fit) return cell;
   const PairedRatio mean = CompareRatios(logarithms);
@@ -157,6 +164,32 @@ ClaimResult SummarizeClaim(const StudyTable& table, const StudyClaim& claim,
   return result;
 }
 
+std::optional<double> BestKnown(const StudyTable& table, const std::vector<CellResult>& cells) {
+  std::optional<double> best;
+  const auto consider = [&](const std::optional<double>& seconds) {
+    if (seconds && (!best || *seconds < *best)) best = seconds;
+  };
+  for (size_t method = 0; method < cells.size(); ++method) {
+    if (table.methods[method].kind == StudyMethod::Kind::kBound) continue;
+    for (const std::optional<double>& one : cells[method].best) consider(one);
+    consider(cells[method].longer);
+  }
+  return best;
+}
+
+// kFarAbove, of one model.
+bool AllStopFarAbove(const StudyTable& table, const StudyClaim& claim, size_t model,
+                     const TableResult& result) {
+  for (size_t method = 0; method < table.methods.size(); ++method) {
+    const CellResult& cell = result.cells[model][method];
+    const bool compared = method == claim.less || method == claim.more;
+    if (!compared && table.methods[method].kind != StudyMethod::Kind::kLearned) continue;
+    if (!cell.mean && compared) return false;
+    if (cell.mean && *cell.mean <= kFarAbove * *result.best_known[model]) return false;
+  }
+  return true;
+}
+
 SpeedUpResult SummarizeSpeedUp(const StudyTable& table, size_t model,
                                const std::vector<CellResult>& cells) {
   SpeedUpResult result;
@@ -222,6 +255,7 @@ TableResult Summarize(const StudyTable& table, const RunOf& run_of) {
       row.push_back(
           SummarizeCell(table.models[model], table.methods[method], model, method, run_of));
     }
+    result.best_known.push_back(BestKnown(table, row));
   }
   for (size_t model = 0; table.speed_up && model < table.models.size(); ++model) {
     result.speed_ups.push_back(SummarizeSpeedUp(table, model, result.cells[model]));
@@ -237,6 +271,12 @@ TableResult Summarize(const StudyTable& table, const RunOf& run_of) {
     ClaimResult& claim = result.claims[i];
     const bool failed = claim.censored > 0 || claim.misfits > 0;
     claim.verdict = failed && verdicts[i] == Verdict::kHolds ? Verdict::kUndecided : verdicts[i];
+    const std::vector<size_t>& models = table.claims[i].models;
+    if (std::all_of(models.begin(), models.end(), [&](size_t model) {
+          return AllStopFarAbove(table, table.claims[i], model, result);
+        })) {
+      claim.verdict = Verdict::kIndistinct;
+    }
   }
   return result;
 }

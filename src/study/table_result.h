@@ -25,10 +25,17 @@ struct CellResult {
   std::optional<double> longer;
   int64_t longer_samples = 0;
   int64_t samples = 0;    // on the model itself
+  std::optional<double>
+      invalid;  // the share of samples that do not fit, averaged over the runs; none without any
   bool complete = false;  // every run is there
 
   bool nothing_fits() const { return !best.empty() && !mean; }
 };
+
+// A mean step so many times that of the best plan known is far above it. Where on all models of a claim every learned
+// method of the table, and the two that it compares, are far above, methods stop before they find what there is to be
+// found, and which of them is ahead then is no verdict on them: kIndistinct.
+inline constexpr double kFarAbove = 1.1;
 
 struct ClaimResult {
   PairedRatio ratio;  // p is that of the claim's margin
@@ -48,6 +55,8 @@ struct SpeedUpResult {
 
 struct TableResult {
   std::vector<std::vector<CellResult>> cells;  // [model][method]
+  // [model]: the best step that a run of any cell found, however long, or another planner's plan has.
+  std::vector<std::optional<double>> best_known;
   std::vector<ClaimResult> claims;
   std::vector<SpeedUpResult> speed_ups;  // [model]; empty: the table states none
 };

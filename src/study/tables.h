@@ -113,7 +113,7 @@ struct StudyTable {
   }
 };
 
-// mars1, mars2, mars3, eagle1, eagle2, eagle3, eagle4, gdp1, gdp2, gdp5, gdp-ablation, gdp-holdout.
+// mars1, mars2, mars3, eagle1, eagle2, eagle3, eagle4, published, gdp1, gdp2, gdp5, gdp-ablation, gdp-holdout.
 std::span<const StudyTable> StudyTables();
 // nullptr where there is none of that name.
 const StudyTable* FindStudyTable(std::string_view name);

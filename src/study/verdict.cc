@@ -56,7 +56,13 @@ PairedRatio CompareRatios(std::span<const double> logarithms) {
 }
 
 std::string_view ToString(Verdict verdict) {
-  return verdict == Verdict::kHolds ? "holds" : verdict == Verdict::kFails ? "fails" : "undecided";
+  switch (verdict) {
+    case Verdict::kHolds: return "holds";
+    case Verdict::kFails: return "fails";
+    case Verdict::kUndecided: return "undecided";
+    case Verdict::kIndistinct: return "cannot distinguish them";
+  }
+  return "";
 }
 
 std::vector<Verdict> JudgeTogether(std::span<const PairedRatio> claims) {

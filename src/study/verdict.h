@@ -19,7 +19,8 @@ struct PairedRatio {
 };
 PairedRatio CompareRatios(std::span<const double> logarithms);
 
-enum class Verdict { kHolds, kFails, kUndecided };
+// kIndistinct is what a table says of methods that all stop far above the best plan known (table_result.h).
+enum class Verdict { kHolds, kFails, kUndecided, kIndistinct };
 std::string_view ToString(Verdict verdict);
 
 // Of claims that each ratio is below 1. Those with n < 5 are undecided; of the others, in the order of p, the k-th

@@ -154,6 +154,18 @@ void TuneForAll(LearnedAlgorithm& algorithm) {
                    {"repeats", "varied"}});
 }
 
+// Of placers that decide all units independently. Where the seq2seq placer has `switches`, they have these two.
+AgentSetting Scores() {
+  return OfPolicy(
+      Word("scores", {"plain", "centred"},
+           "of devices: as the placer has them, or less their mean over the units and with a "
+           "preference for each device"));
+}
+AgentSetting Draws() {
+  return Word("draws", {"single", "shared"},
+              "of units: each by itself, or with the same random numbers in a region of the graph");
+}
+
 void AddPlacer(LearnedAlgorithm& algorithm, int64_t segment) {
   algorithm.settings.push_back(OfPolicy(Word("placer", {"seq2seq", "transformer-xl", "gcn", "mlp"},
                                              "network that turns representations into devices")));
@@ -170,6 +182,8 @@ void AddPlacer(LearnedAlgorithm& algorithm, int64_t segment) {
       Real("switches", 0, 0, 1e6,
            "changes of device along the sequence that the seq2seq placer begins with, on average; "
            "0: no preference for the device before")));
+  algorithm.settings.push_back(Scores());
+  algorithm.settings.push_back(Draws());
 }
 
 // The values are those of EAGLE (sec. IV-C).
@@ -263,6 +277,7 @@ LearnedAlgorithm Post() {
   LearnedAlgorithm post{"post",
                         "table of softmaxes, PPO and cross-entropy minimisation (Gao et al., 2018)",
                         UnitSettings()};
+  post.settings.push_back(Draws());
   Change(post, {{"training", "ppo+ce"}, {"learning-rate", "0.1"}});
   // A row of its table is one unit.
   for (const std::string_view name : {"unit", "parts", "partition", "order"}) {
@@ -291,10 +306,7 @@ LearnedAlgorithm Gdp() {
   add(OfPolicy(Word("attention", {"on", "off"}, "of the placer; off: the ablation")));
   add(OfPolicy(Word("superposition", {"on", "off"},
                     "whether the placer's dense layers are conditioned on the graph")));
-  add(OfPolicy(
-      Word("scores", {"plain", "centred"},
-           "of devices: as the placer has them, or less their mean over the units and with a "
-           "preference for each device")));
+  add(Scores());
   add(OfPolicy(Word("places", {"off", "on"},
                     "whether features say where in the order a unit stands; its neighbours' places "
                     "relative to its own they always say")));
@@ -310,8 +322,7 @@ LearnedAlgorithm Gdp() {
   add(OfPolicy(Word("features", {"own", "shuffled", "none"},
                     "of units; shuffled: those of others, none: zeros, the controls of what is "
                     "learned from them")));
-  add(Word("draws", {"single", "shared"},
-           "of units: each by itself, or with the same random numbers in a region of the graph"));
+  add(Draws());
   add(Integer("lessons", 0, 0, 1'000'000,
               "train: steps toward a teacher's plans of each graph, before the first sample"));
   add(Integer(
@@ -388,7 +399,7 @@ LearnedAlgorithm Placeto() {
   SettingOf(placeto, "reward").published = "slowdown";
   Tune(
       placeto,
-      {{"order", "dfs-preorder"}, {"entropy", "0.01"}, {"memory-penalty", "1"}, {"restart", "80"}});
+      {{"order", "reversed-topo"}, {"entropy", "0.01"}, {"memory-penalty", "1"}, {"restart", "80"}});
   return placeto;
 }
 

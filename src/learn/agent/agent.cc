@@ -39,17 +39,19 @@ TraversalOrder OrderOf(const AgentSettings& settings) {
 
 std::unique_ptr<PlacerNet> MakePlacer(const AgentSettings& settings, int64_t inputs,
                                       int64_t devices, Parameters& parameters) {
+  const bool centred = settings.Is("scores", "centred");
   if (settings.Is("placer", "mlp")) {
     return std::make_unique<MlpPlacer>(inputs, devices, settings.Integer("width"), "placer",
-                                       parameters);
+                                       parameters, centred);
   }
   if (settings.Is("placer", "gcn")) {
     return std::make_unique<GcnPlacer>(inputs, devices, settings.Integer("width"), "placer",
-                                       parameters);
+                                       parameters, centred);
   }
   if (settings.Is("placer", "transformer-xl")) {
     TransformerXlOptions options;
     options.segment = settings.Integer("segment");
+    options.centred = centred;
     return std::make_unique<TransformerXlPlacer>(inputs, devices, options, "placer", parameters);
   }
   Seq2SeqOptions options;
@@ -60,6 +62,28 @@ std::unique_ptr<PlacerNet> MakePlacer(const AgentSettings& settings, int64_t inp
   options.logit_bound = settings.Number("logit-bound");
   options.switches = settings.Number("switches");
   return std::make_unique<Seq2SeqPlacer>(inputs, devices, options, "placer", parameters);
+}
+
+// nullptr: each unit draws by itself. Colocation groups are taken for a policy's likeliest placement, which nothing is
+// drawn for.
+std::shared_ptr<const SharedDraws> DrawsOf(const AgentSettings& settings,
+                                           const AgentProblem& problem, const PlacementUnits& units,
+                                           AgentUnits units_are) {
+  if (!settings.Is("draws", "shared") || units_are == AgentUnits::kGroups) return nullptr;
+  return std::make_shared<SharedDraws>(
+      units.size(), units.edges,
+      EdgeTimes(problem.problem, problem.graph, problem.candidates, units),
+      static_cast<int64_t>(problem.problem.cluster->device_count()));
+}
+
+// Of groups, which exchange data with those beside them in the sequence before anything else is known of them.
+std::shared_ptr<const SharedDraws> DrawsOfGroups(const AgentSettings& settings, int64_t groups,
+                                                 int64_t devices) {
+  if (!settings.Is("draws", "shared")) return nullptr;
+  std::vector<UnitEdge> chain;
+  for (int64_t group = 1; group < groups; ++group) chain.emplace_back(group - 1, group);
+  return std::make_shared<SharedDraws>(groups, chain, std::vector<double>(chain.size(), 1),
+                                       devices);
 }
 
 Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& problem,
@@ -77,6 +101,7 @@ Result<Agent> MakeEagle(const AgentSettings& settings, const AgentProblem& probl
   options.bridge = settings.Integer("bridge");
   options.uniform = settings.Number("explore");
   options.sees_adjacency = !settings.Is("placer", "gcn");
+  options.shared = DrawsOfGroups(settings, options.groups, devices);
   if (!settings.Is("grouper", "learned")) {
     PW_ASSIGN(const std::vector<int32_t> parts,
               CutUnits(problem.problem, problem.groups, units, settings.Is("grouper", "fluid"),
@@ -141,12 +166,7 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, AgentU
   }
   UnitGraph graph{at::cat(features, 1).to(numbers), structure.to(numbers.device()), at::Tensor(),
                   ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers), at::Tensor()};
-  // Colocation groups are taken for a policy's likeliest placement, which nothing is drawn for.
-  if (settings.Is("draws", "shared") && units_are != AgentUnits::kGroups) {
-    graph.shared = std::make_shared<SharedDraws>(
-        units.size(), units.edges,
-        EdgeTimes(problem.problem, problem.graph, problem.candidates, units), devices);
-  }
+  graph.shared = DrawsOf(settings, problem, units, units_are);
   if (settings.Is("features", "none")) graph.features.zero_();
   if (settings.Is("features", "shuffled")) {
     graph.features = Shuffled(graph.features, problem.seed);
@@ -189,8 +209,8 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, AgentU
   return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
 }
 
-Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, PlacementUnits units,
-               const std::shared_ptr<Parameters>& parameters) {
+Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, AgentUnits units_are,
+               PlacementUnits units, const std::shared_ptr<Parameters>& parameters) {
   const auto devices = static_cast<int64_t>(problem.problem.cluster->device_count());
   const auto make_placer = [&](int64_t width, Parameters& of_placer) {
     return MakePlacer(settings, width, devices, of_placer);
@@ -199,6 +219,7 @@ Agent MakeMars(const AgentSettings& settings, const AgentProblem& problem, Place
   UnitGraph graph{FeaturesOfUnits(problem.problem, units).to(numbers), at::Tensor(),
                   NormalizedAdjacency(units.size(), units.edges, numbers),
                   ForbiddenDevices(units, static_cast<size_t>(devices)).to(numbers), at::Tensor()};
+  graph.shared = DrawsOf(settings, problem, units, units_are);
   std::unique_ptr<GraphEncoder> encoder = MakeEncoder(settings, problem, units, graph, *parameters);
   auto policy = std::make_unique<EncoderPlacerPolicy>(
       graph, std::move(encoder), make_placer,
@@ -299,13 +320,14 @@ Result<Agent> MakeAgent(const AgentSettings& settings, const AgentProblem& probl
     PW_ASSIGN(PlacementUnits units, MakeUnits(problem.problem, problem.graph, problem.candidates,
                                               problem.groups, of_units));
     if (name == "mars") {
-      return MakeMars(settings, problem, std::move(units), parameters);
+      return MakeMars(settings, problem, units_are, std::move(units), parameters);
     }
     if (name == "gdp") return MakeGdp(settings, problem, units_are, std::move(units), parameters);
     PW_CHECK(name == "post");
     auto policy = std::make_unique<TablePolicy>(
         ForbiddenDevices(units, problem.problem.cluster->device_count()).to(parameters->options()),
-        UniformShare(settings.Number("explore"), units.size()), parameters);
+        UniformShare(settings.Number("explore"), units.size()), parameters,
+        DrawsOf(settings, problem, units, units_are));
     return Agent{std::move(units), std::move(policy), MakeTrainerOptions(settings), {}, {}};
   };
   if (problem.groups.empty()) {

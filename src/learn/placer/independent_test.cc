@@ -39,6 +39,36 @@ TEST(MlpPlacer, UnitByUnit) {
   EXPECT_FALSE(at::equal(other[0][0][1], logits[0][0][1]));
 }
 
+// Less their mean over the three units, and ten times the preference.
+TEST(IndependentPlacers, ScoresCanBeCentred) {
+  const at::Tensor x = Leaf({1, 3, 2}, 1), devices = at::zeros({1, 1, 3}, at::kLong);
+  PlacerInputs inputs = ThreeUnits(x);
+  inputs.forbidden.zero_();
+  const auto logits = [&](const auto& make) {
+    std::vector<at::Tensor> of;
+    for (const bool centred : {false, true}) {
+      Parameters parameters(Random(3), kDoubles);
+      const auto placer = make(parameters, centred);
+      const at::NoGradGuard no_gradients;
+      if (centred) {
+        EXPECT_EQ(parameters.named().back().first, "placer.preference");
+        parameters.named().back().second.copy_(at::arange(4, kDoubles));
+      }
+      of.push_back(placer.Logits(inputs, devices)[0][0]);
+    }
+    return of;
+  };
+  const auto expect_centred = [&](const std::vector<at::Tensor>& of) {
+    EXPECT_TRUE(at::allclose(of[1], of[0] - of[0].mean(0, true) + at::arange(4, kDoubles) * 10));
+  };
+  expect_centred(logits([](Parameters& parameters, bool centred) {
+    return MlpPlacer(2, 4, 5, "placer", parameters, centred);
+  }));
+  expect_centred(logits([](Parameters& parameters, bool centred) {
+    return GcnPlacer(2, 4, 5, "placer", parameters, centred);
+  }));
+}
+
 TEST(GcnPlacer, IsItsFormulaSparseAndDense) {
   Parameters parameters(Random(3), kDoubles);
   const GcnPlacer placer(2, 4, 5, "placer", parameters);

@@ -8,12 +8,6 @@
 #include <utility>
 
 namespace placewright {
-namespace {
-
-// Adam moves every parameter about as far in a step; what is alike for all units is to move farther.
-constexpr double kPreferenceScale = 10;
-
-}  // namespace
 
 at::Tensor TransformerXlPlacer::Condition::operator()(const at::Tensor& x,
                                                       const at::Tensor& conditioning) const {
@@ -149,13 +143,11 @@ at::Tensor TransformerXlPlacer::Scores(const PlacerInputs& inputs) const {
     }
     outputs.push_back(ScoresOf(before_output_(x, conditioning), inputs.devices));
   }
-  const at::Tensor scores = at::cat(outputs, 1);
-  return options_.centred ? Centred(scores, inputs.devices) : scores;
+  return at::cat(outputs, 1);
 }
 
-at::Tensor TransformerXlPlacer::Centred(const at::Tensor& scores, const at::Tensor& devices) const {
-  const at::Tensor preference = key_.empty() ? preference_ : at::matmul(devices, preference_);
-  return scores - scores.mean(1, true) + preference * kPreferenceScale;
+at::Tensor TransformerXlPlacer::Preference(const PlacerInputs& inputs) const {
+  return key_.empty() || !options_.centred ? preference_ : at::matmul(inputs.devices, preference_);
 }
 
 }  // namespace placewright

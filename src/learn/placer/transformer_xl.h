@@ -16,11 +16,6 @@
 // whose first values are 0, and added to 1: g begins as if there were no conditioning. Without
 // attention (GDP's ablation, sec. 4.4) y = LN(x).
 //
-// Centred, the scores of each device are those less their mean over the units, and a number of the
-// device's own. Not in the papers: what moves all units alike has as many times the gradient of what
-// distinguishes one from another as there are units, and a policy whose units are drawn independently comes to
-// put all of them on one device before it learns anything else.
-//
 // Described, devices are kept apart by their features f_d, not by their numbers, so that a policy serves
 // any number of them: the score of unit u on d is (W x_u + b) . k(f_d) / sqrt(width), where k has one
 // hidden layer, and the preference is a sum of d's features. Not in the papers, whose policies have as
@@ -52,6 +47,7 @@ class TransformerXlPlacer : public IndependentPlacer {
 
  protected:
   at::Tensor Scores(const PlacerInputs& inputs) const override;
+  at::Tensor Preference(const PlacerInputs& inputs) const override;
 
  private:
   // What multiplies the input of a dense layer, from the conditioning [B, L, width]: a matrix
@@ -80,7 +76,6 @@ class TransformerXlPlacer : public IndependentPlacer {
   at::Tensor RunLayer(const Layer& layer, const at::Tensor& x, const at::Tensor& conditioning,
                       Memory& memory) const;
   at::Tensor ScoresOf(const at::Tensor& x, const at::Tensor& devices) const;
-  at::Tensor Centred(const at::Tensor& scores, const at::Tensor& devices) const;
 
   const TransformerXlOptions options_;
   Affine input_;

@@ -42,8 +42,7 @@ at::Tensor EncoderPlacerPolicy::Sample(int64_t count, Random& random,
 at::Tensor EncoderPlacerPolicy::Shared(const at::Tensor& noise, Random& random,
                                        const Exploration& exploration) const {
   if (graph_.shared == nullptr || exploration.greedy) return noise;
-  const at::Tensor regions = graph_.shared->Regions(noise.size(-3), random).to(noise.device());
-  return noise.gather(-2, regions.unsqueeze(-1).expand(noise.sizes()));
+  return graph_.shared->Share(noise, random);
 }
 
 EncoderPlacerPolicy::Scored EncoderPlacerPolicy::Score() const {

@@ -75,10 +75,14 @@ at::Tensor GrouperPlacerPolicy::Sample(int64_t count, Random& random,
     group_of = options_.fixed.unsqueeze(0).expand({count, -1});
   }
   const EmbeddedGroups groups = EmbedGroups(inputs_.units, group_of, options_.groups);
-  const at::Tensor noise = ExplorationNoise({count, 1, options_.groups, inputs_.forbidden.size(0)},
-                                            inputs_.features.options(), random, exploration,
-                                            UniformShare(options_.uniform, options_.groups));
-  const at::Tensor in_order = placer_->Sample(ForPlacer(groups, logits), noise).squeeze(1);
+  at::Tensor noise = ExplorationNoise({count, options_.groups, inputs_.forbidden.size(0)},
+                                      inputs_.features.options(), random, exploration,
+                                      UniformShare(options_.uniform, options_.groups));
+  if (options_.shared != nullptr && !exploration.greedy) {
+    noise = options_.shared->Share(noise, random);
+  }
+  const at::Tensor in_order =
+      placer_->Sample(ForPlacer(groups, logits), noise.unsqueeze(1)).squeeze(1);
   const at::Tensor devices = at::empty_like(in_order).scatter_(1, groups.order, in_order);
   return grouper_ ? at::cat({group_of, devices}, 1) : devices;
 }

@@ -16,6 +16,7 @@
 #include "learn/grouper/group_embedding.h"
 #include "learn/placer/placer_net.h"
 #include "learn/policy/policy.h"
+#include "learn/policy/shared_draws.h"
 
 namespace placewright {
 
@@ -30,6 +31,8 @@ struct GrouperPlacerOptions {
   bool sees_adjacency = true;  // whether embeddings hold it; not where the placer convolves it
   double uniform = 0;          // decisions of each kind that MixUniform draws, on average
   at::Tensor fixed;            // [N]: the group of each unit; undefined: learned
+  // Of groups in their order in the sequence; nullptr: each group's device is drawn by itself.
+  std::shared_ptr<const SharedDraws> shared = nullptr;
 };
 
 // On one device, of one type.

@@ -65,6 +65,11 @@ void SharedDraws::Grow(std::span<const int64_t> roots, std::span<const double> l
   }
 }
 
+at::Tensor SharedDraws::Share(const at::Tensor& noise, Random& random) const {
+  const at::Tensor regions = Regions(noise.size(-3), random).to(noise.device());
+  return noise.gather(-2, regions.unsqueeze(-1).expand(noise.sizes()));
+}
+
 at::Tensor SharedDraws::Regions(int64_t count, Random& random) const {
   const at::Tensor regions = at::full({count, units_}, -1, at::TensorOptions().dtype(at::kLong));
   const double fewest = std::log(static_cast<double>(std::min(devices_, units_))),

@@ -29,6 +29,9 @@ class SharedDraws {
   SharedDraws(int64_t units, std::span<const UnitEdge> edges, std::span<const double> weights,
               int64_t devices);
 
+  // Noise [..., count, units, devices] of `count` placements, each unit's that of its region.
+  at::Tensor Share(const at::Tensor& noise, Random& random) const;
+
   // Long [count, units] on the CPU: the unit whose random numbers each unit uses, itself one of its region.
   at::Tensor Regions(int64_t count, Random& random) const;
 

@@ -10,6 +10,7 @@
 #include "learn/encoder/graph_sage.h"
 #include "learn/placer/independent.h"
 #include "learn/policy/encoder_placer.h"
+#include "learn/policy/table.h"
 
 namespace placewright {
 namespace {
@@ -127,6 +128,19 @@ TEST(SharedDraws, KeepTheDistributionOfEveryUnit) {
     for (const at::Tensor& chance : chances) agree_alone += (chance[a] * chance[b]).item<double>();
   }
   EXPECT_GT(agree, 1.5 * agree_alone);
+  // So does Post's table, whose units all take each device with probability 1/3.
+  const TablePolicy table(
+      graph.forbidden, 0,
+      std::make_shared<Parameters>(Random(3), at::TensorOptions().dtype(at::kFloat)), graph.shared);
+  const at::Tensor of_table = table.Sample(kDraws, random, {});
+  EXPECT_LT(((of_table == 1).to(at::kFloat).mean(0) - 1.0 / 3).abs().max().item<double>(),
+            5 * std::sqrt(0.25 / kDraws));
+  double agree_in_table = 0;
+  for (const auto& [a, b] : edges) {
+    agree_in_table +=
+        (of_table.select(1, a) == of_table.select(1, b)).to(at::kFloat).mean().item<double>();
+  }
+  EXPECT_GT(agree_in_table / static_cast<double>(edges.size()), 1.5 / 3);
   // The likeliest placement needs no draws.
   const uint64_t before = random.state();
   policy.Sample(1, random, {.greedy = true});

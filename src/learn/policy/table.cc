@@ -3,23 +3,28 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <utility>
+
 #include "learn/policy/categorical.h"
 
 namespace placewright {
 
 TablePolicy::TablePolicy(const at::Tensor& forbidden, double uniform,
-                         std::shared_ptr<Parameters> parameters)
+                         std::shared_ptr<Parameters> parameters,
+                         std::shared_ptr<const SharedDraws> shared)
     : parameters_(std::move(parameters)),
       forbidden_(forbidden),
       uniform_(uniform),
-      logits_(parameters_->Constant("logits", forbidden.sizes(), 0)) {}
+      logits_(parameters_->Constant("logits", forbidden.sizes(), 0)),
+      shared_(std::move(shared)) {}
 
 at::Tensor TablePolicy::Sample(int64_t count, Random& random,
                                const Exploration& exploration) const {
   const at::NoGradGuard no_gradients;
   const at::Tensor logits = logits_ + forbidden_;
-  const at::Tensor noise = ExplorationNoise({count, logits.size(0), logits.size(1)},
-                                            logits.options(), random, exploration, uniform_);
+  at::Tensor noise = ExplorationNoise({count, logits.size(0), logits.size(1)}, logits.options(),
+                                      random, exploration, uniform_);
+  if (shared_ != nullptr && !exploration.greedy) noise = shared_->Share(noise, random);
   return (logits + noise).argmax(-1);
 }
 

@@ -6,13 +6,16 @@
 #include <memory>
 
 #include "learn/policy/policy.h"
+#include "learn/policy/shared_draws.h"
 
 namespace placewright {
 
 class TablePolicy : public Policy {
  public:
-  // `forbidden` [N, devices]: 0, or minus infinity; `uniform`: MixUniform's share.
-  TablePolicy(const at::Tensor& forbidden, double uniform, std::shared_ptr<Parameters> parameters);
+  // `forbidden` [N, devices]: 0, or minus infinity; `uniform`: MixUniform's share; `shared`: nullptr where
+  // each unit draws by itself.
+  TablePolicy(const at::Tensor& forbidden, double uniform, std::shared_ptr<Parameters> parameters,
+              std::shared_ptr<const SharedDraws> shared = nullptr);
 
   at::Tensor Sample(int64_t count, Random& random, const Exploration& exploration) const override;
   Evaluated Evaluate(const at::Tensor& decisions) const override;
@@ -27,6 +30,7 @@ class TablePolicy : public Policy {
   at::Tensor forbidden_;
   double uniform_;
   at::Tensor logits_;  // [N, devices]
+  std::shared_ptr<const SharedDraws> shared_;
 };
 
 // A row of devices as ids, and back.
