@@ -11,6 +11,7 @@
 #include "cluster/catalogue.h"
 #include "cluster/machine.h"
 #include "cluster/machine_presets.h"
+#include "cluster/random_topology.h"
 
 namespace placewright {
 namespace {
@@ -190,7 +191,8 @@ std::string_view WithoutCommunicator(std::string_view name) {
 }
 
 bool IsWholeCluster(std::string_view name) {
-  return std::any_of(kEntries.begin(), kEntries.end(),
+  return RandomTopologySeed(name).has_value() ||
+         std::any_of(kEntries.begin(), kEntries.end(),
                      [&](const Entry& entry) { return entry.preset.name == name; });
 }
 
@@ -201,6 +203,7 @@ Result<ClusterBuilder> DescribePreset(std::string_view name) {
     if (entry.preset.name == stem) described = entry.make(name);
   }
   const NamedMachines machines = FindMachines(stem);
+  if (const auto seed = RandomTopologySeed(stem)) described = DrawTopology({}, *seed);
   if (!described && machines.count > 0) described = AssembleMachines(name, machines);
   if (described && described->ok() && stem != name) {
     StatedCollectives collectives = described->value().collectives();

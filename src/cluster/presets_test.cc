@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cluster/catalogue.h"
+#include "cluster/random_topology.h"
 
 namespace placewright {
 namespace {
@@ -67,6 +68,16 @@ TEST(Presets, OneCommunicatorBehindAnyName) {
   EXPECT_EQ(Make("tag-testbed-measured+one-communicator").collectives(),
             Make("tag-testbed-measured").collectives());
   EXPECT_FALSE(MakePreset("+one-communicator").ok());
+}
+
+// The topology that `cluster random` draws, by its seed.
+TEST(Presets, MachinesAreDrawnByASeed) {
+  const Cluster drawn = std::move(DrawTopology({}, 7).Take()).Build().Take();
+  EXPECT_EQ(Make("random:7").DeviceNames(), drawn.DeviceNames());
+  EXPECT_NE(Make("random:8").DeviceNames(), drawn.DeviceNames());
+  EXPECT_FALSE(MakePreset("random:").ok());
+  EXPECT_FALSE(MakePreset("random:-1").ok());
+  EXPECT_FALSE(MakePreset("random:1x").ok());
 }
 
 TEST(Presets, SeveralMachines) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/random.h"
 #include "base/text.h"
 #include "cluster/catalogue.h"
@@ -91,6 +93,16 @@ Result<ClusterBuilder> DrawTopology(const RandomTopologyOptions& options, uint64
   }
   if (machines > 1) PW_RETURN_IF_ERROR(AddNetwork(builder, nics, kNetworkLatency, "drawn"));
   return builder;
+}
+
+std::optional<uint64_t> RandomTopologySeed(std::string_view name) {
+  constexpr std::string_view kPrefix = "random:";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  uint64_t seed = 0;
+  const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), seed);
+  if (error != std::errc() || rest != name.data() + name.size()) return std::nullopt;
+  return seed;
 }
 
 }  // namespace placewright

@@ -12,7 +12,9 @@
 #define PLACEWRIGHT_CLUSTER_RANDOM_TOPOLOGY_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/cluster_builder.h"
@@ -35,6 +37,9 @@ struct RandomTopologyOptions {
 // range, more devices than a cluster may have, no kinds), kUnknownName (a kind that the catalogue
 // does not have), kField (one that is no GPU).
 Result<ClusterBuilder> DrawTopology(const RandomTopologyOptions& options, uint64_t seed);
+
+// The seed of "random:SEED", the name of such a topology of TAG's ranges and types; none: another name.
+std::optional<uint64_t> RandomTopologySeed(std::string_view name);
 
 }  // namespace placewright
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cluster/catalogue.h"
 #include "cluster/machine_presets.h"
+#include "cluster/random_topology.h"
 #include "formats/cluster/cluster_reader.h"
 #include "formats/costs/costgraph_reader.h"
 #include "formats/graph_format.h"
@@ -70,7 +71,8 @@ Result<LoadedCluster> LoadDescription(const std::string& path_or_preset) {
     const auto names = PresetNames();
     const std::string_view machines = WithoutCommunicator(path_or_preset);
     const bool preset = std::find(names.begin(), names.end(), machines) != names.end() ||
-                        FindMachines(machines).count > 0;
+                        FindMachines(machines).count > 0 ||
+                        RandomTopologySeed(machines).has_value();
     if (!preset) {
       if (const std::string_view why = WhyNotInCatalogue(path_or_preset); !why.empty()) {
         return MakeError(
