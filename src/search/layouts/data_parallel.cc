@@ -21,6 +21,7 @@ namespace {
 
 constexpr Bytes kHorovodFusion(int64_t{64} << 20);
 constexpr size_t kMaxGroups = 12;  // of devices: 4,095 subsets
+constexpr size_t kMaxParts = 64;   // of machines: those that seem the fastest
 
 struct Candidate {
   std::vector<DeviceId> devices;
@@ -261,24 +262,10 @@ class DataParallel {
     }
   }
 
-  // What is usable of each group.
-  static std::vector<std::vector<DeviceId>> UsableOf(const std::vector<DeviceGroup>& of,
-                                                     const std::vector<DeviceId>& devices) {
-    std::vector<std::vector<DeviceId>> groups;
-    for (const DeviceGroup& group : of) {
-      std::vector<DeviceId> usable;
-      for (const DeviceId device : group.devices) {
-        const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();
-        if (is) usable.push_back(device);
-      }
-      if (!usable.empty()) groups.push_back(std::move(usable));
-    }
-    return groups;
-  }
-
   // Those of one kind in one machine; where there are too many, those with the fastest devices.
   std::vector<std::vector<DeviceId>> HostGroups(const std::vector<DeviceId>& devices) {
-    std::vector<std::vector<DeviceId>> groups = UsableOf(problem_.cluster.host_groups(), devices);
+    std::vector<std::vector<DeviceId>> groups =
+        UsableGroups(problem_.cluster.host_groups(), devices);
     if (groups.size() <= kMaxGroups) return groups;
     NoteOnce(fmt::format("{} looks at the {} fastest of {} device groups", name_, kMaxGroups,
                          groups.size()));
@@ -355,13 +342,14 @@ class DataParallel {
     });
   }
 
-  // Machines as a whole first. Then, where these are of several groups, parts of them.
+  // Machines as a whole first. Then, where these are of several groups, some parts of them.
   Result<PlannerResult> PlanBest(const std::vector<DeviceId>& devices) {
     const std::vector<std::vector<DeviceId>> machines = HostGroups(devices);
     std::vector<Candidate> candidates = Candidates(machines, {});
-    const auto groups = UsableOf(problem_.cluster.groups(), devices);
+    const auto groups = UsableGroups(problem_.cluster.groups(), devices);
     if (groups.size() > machines.size() && groups.size() <= kMaxGroups) {
-      const std::vector<Candidate> parts = Candidates(groups, machines);
+      std::vector<Candidate> parts = Candidates(groups, machines);
+      parts.resize(std::min(parts.size(), kMaxParts));
       candidates.insert(candidates.end(), parts.begin(), parts.end());
     }
     PW_RETURN_IF_ERROR(TryAll(candidates));

@@ -95,13 +95,7 @@ class Hybrid {
   std::vector<DeviceId> FastestMachine(const Usable& usable) const {
     std::vector<DeviceId> best;
     double best_speed = -1;
-    for (const DeviceGroup& group : problem_.cluster.host_groups()) {
-      std::vector<DeviceId> devices;
-      for (const DeviceId device : group.devices) {
-        const bool is = std::find(all_.begin(), all_.end(), device) != all_.end();
-        if (is) devices.push_back(device);
-      }
-      if (devices.empty()) continue;
+    for (std::vector<DeviceId>& devices : UsableGroups(problem_.cluster.host_groups(), all_)) {
       devices.resize(usable(devices.size()));
       double speed = 0;
       for (const DeviceId device : devices) speed += 1 / std::max(1.0, times_.Total(device));

@@ -56,6 +56,21 @@ Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,
                    "Use another algorithm, which places ops one by one.");
 }
 
+std::vector<std::vector<DeviceId>> UsableGroups(const std::vector<DeviceGroup>& groups,
+                                                const std::vector<DeviceId>& devices) {
+  std::vector<std::vector<DeviceId>> usable;
+  for (const DeviceGroup& group : groups) {
+    std::vector<DeviceId> of;
+    for (const DeviceId device : group.devices) {
+      const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();
+      if (is) of.push_back(device);
+    }
+    std::sort(of.begin(), of.end());
+    if (!of.empty()) usable.push_back(std::move(of));
+  }
+  return usable;
+}
+
 void SortFastestFirst(const DeviceTimes& times, std::vector<DeviceId>& devices) {
   std::stable_sort(devices.begin(), devices.end(),
                    [&](DeviceId a, DeviceId b) { return times.Total(a) < times.Total(b); });

@@ -28,6 +28,10 @@ Status CheckMaySplit(const Problem& problem, std::string_view planner, std::stri
 Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,
                                                  const DeviceTimes& times);
 
+// What is among `devices` of each group that has some; ascending.
+std::vector<std::vector<DeviceId>> UsableGroups(const std::vector<DeviceGroup>& groups,
+                                                const std::vector<DeviceId>& devices);
+
 // The fastest first; of equals the first.
 void SortFastestFirst(const DeviceTimes& times, std::vector<DeviceId>& devices);
 

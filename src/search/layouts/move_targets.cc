@@ -141,13 +141,7 @@ void TargetFinder::FindAlike() {
 // All devices, those of one kind in a machine, and of few devices every set.
 void TargetFinder::FindDeviceSets(const std::vector<DeviceId>& devices) {
   std::set<std::vector<DeviceId>> sets = {devices};
-  for (const DeviceGroup& group : layouts_.cluster.host_groups()) {
-    std::vector<DeviceId> usable;
-    for (const DeviceId device : group.devices) {
-      const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();
-      if (is) usable.push_back(device);
-    }
-    std::sort(usable.begin(), usable.end());
+  for (std::vector<DeviceId>& usable : UsableGroups(layouts_.cluster.host_groups(), devices)) {
     sets.insert(std::move(usable));
   }
   for (uint32_t bits = 1; devices.size() <= kAllSubsets && bits < 1U << devices.size(); ++bits) {
