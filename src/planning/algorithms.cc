@@ -6,7 +6,7 @@ namespace placewright {
 
 Algorithms::Algorithms(const PlannerSettings& settings, PlannerTable more)
     : table_(MakeSearchPlanners(settings)) {
-  PlannerTable layouts = MakeLayoutPlanners();
+  PlannerTable layouts = MakeLayoutPlanners(settings);
   for (std::shared_ptr<const Planner>& planner : layouts) table_.push_back(std::move(planner));
   for (std::shared_ptr<const Planner>& planner : more) table_.push_back(std::move(planner));
   auto_ = MakeAuto(table_);

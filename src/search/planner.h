@@ -70,6 +70,7 @@ struct PlannerResult {
 };
 
 class IterativePlanner;
+struct SettableAlgorithm;  // agent_settings.h
 
 // Same problem, seed and iteration budget: the same placement, bit for bit, for any `threads`.
 class Planner {
@@ -77,6 +78,8 @@ class Planner {
   virtual ~Planner() = default;
   virtual std::string_view name() const = 0;         // "m-etf"
   virtual std::string_view description() const = 0;  // one line with the source
+  // What --set changes; nullptr: nothing.
+  virtual const SettableAlgorithm* settable() const { return nullptr; }
   // Of the plans that it makes: a lower bound says which space it holds for.
   virtual PlanSpace space() const { return PlanSpace::kPlaced; }
   virtual bool iterative() const = 0;  // uses the budget's iterations: a search, or auto

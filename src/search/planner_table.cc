@@ -54,7 +54,7 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
   return table;
 }
 
-PlannerTable MakeLayoutPlanners() {
+PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   PlannerTable table;
   for (const DataParallelKind kind :
        {DataParallelKind::kEven, DataParallelKind::kLate, DataParallelKind::kProportional,
@@ -65,7 +65,7 @@ PlannerTable MakeLayoutPlanners() {
   table.push_back(std::make_unique<ExpertHybridPlanner>());
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
   table.push_back(std::make_unique<LayoutSearchPlanner>());
-  table.push_back(std::make_unique<MctsPlanner>());
+  table.push_back(std::make_unique<MctsPlanner>(settings.agent));
   return table;
 }
 

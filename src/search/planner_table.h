@@ -18,15 +18,15 @@ using PlannerTable = std::vector<std::shared_ptr<const Planner>>;
 
 // With what the planners are built.
 struct PlannerSettings {
-  std::optional<Placement> expert;             // --expert: what the planner `expert` gives
-  std::vector<std::string> agent;              // --set: settings of learned planners, "NAME=VALUE"
+  std::optional<Placement> expert;  // --expert: what the planner `expert` gives
+  std::vector<std::string> agent;   // --set: settings of the planner asked for, "NAME=VALUE"
   std::shared_ptr<const StoredPolicy> policy;  // --policy: what a learned planner starts from
   std::string policy_file;                     // what errors about it name
 };
 // In the order in which tables print them; `auto` is not among them.
 PlannerTable MakeSearchPlanners(const PlannerSettings& settings = {});
 // Those whose plans split or copy ops (PlanSpace::kReplicated), which need Problem::layouts.
-PlannerTable MakeLayoutPlanners();
+PlannerTable MakeLayoutPlanners(const PlannerSettings& settings = {});
 
 // `auto` over a table, which must outlive it: runs the constructive planners, then shares the
 // budget out among the iterative ones, slice by slice: each time to that with the fewest moves, the

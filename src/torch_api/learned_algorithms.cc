@@ -13,106 +13,99 @@
 namespace placewright {
 namespace {
 
-AgentSetting Word(std::string name, std::vector<std::string> words, std::string meaning) {
-  return {std::move(name), std::move(meaning), words.front(), 0, 0, false, words};
-}
-
 // As a structural setting.
 AgentSetting OfPolicy(AgentSetting setting) {
   setting.structural = true;
   return setting;
 }
 
-AgentSetting Integer(std::string name, int64_t value, int64_t min, int64_t max,
-                     std::string meaning) {
-  return {std::move(name),
-          std::move(meaning),
-          fmt::to_string(value),
-          static_cast<double>(min),
-          static_cast<double>(max),
-          true,
-          {}};
-}
-
-AgentSetting Real(std::string name, double value, double min, double max, std::string meaning) {
-  return {std::move(name), std::move(meaning), fmt::format("{}", value), min, max, false, {}};
-}
-
 // Of every algorithm; the values are those of Mars (sec. 4.2).
 std::vector<AgentSetting> TrainingSettings() {
   return {
-      OfPolicy(
-          Word("values", {"tuned", "published"},
-               "where settings come from that are not stated: tuned on another model, or those "
-               "of the paper")),
-      Word("training", {"ppo", "reinforce", "ppo+ce"}, "how rewards become gradients"),
-      Word("order", {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"},
-           "in which order of the graph's ops sequences hold units"),
-      Integer("draw", 10, 1, 4096, "placements drawn at a time"),
-      Integer("update", 20, 1, 65'536, "placements learned from at a time, a multiple of `draw`"),
-      Integer("minibatches", 4, 1, 4096, "parts of an update"),
-      Integer("epochs", 3, 1, 1000, "passes over an update"),
-      Real("clip", 0.2, 0, 10, "of PPO's ratio"),
-      Word("ratio", {"decision", "joint"}, "PPO's ratio: one for each decision, or one for all"),
-      Real("entropy", 0.001, 0, 100, "weight of the entropy of decisions"),
-      Real("learning-rate", 3e-4, 0, 10, "of Adam"),
-      Real("gradient-norm", 1, 0, 1e9, "bound of the gradient's norm; 0: none"),
-      Real("baseline-decay", 0.99, 0, 1,
-           "of the moving average of rewards; 1: the mean of all so far"),
-      Integer("elite-interval", 50, 1, 1'000'000, "ppo+ce: placements between two steps on elites"),
-      Integer("elites", 5, 1, 4096, "ppo+ce: best placements so far"),
-      Real("first-baseline", 0, -1e6, 1e6,
-           "the moving average before the first reward; 0: that of the first"),
-      Real("explore", 0, 0, 1e6,
-           "decisions of a placement drawn uniformly, on average, but at most a fifth; of a "
-           "grouper, of each kind"),
-      Integer("replay", 0, 0, 4096, "best placements so far that every update learns from again"),
-      Real("logit-noise", 0, 0, 100, "deviation of normal noise on the placer's logits"),
-      Integer("noise-until", -1, -1, 1'000'000'000, "samples that have that noise"),
-      Integer("greedy-from", -1, -1, 1'000'000'000,
-              "samples after which the likeliest choice is taken; -1: never"),
-      Integer("decay-from", -1, -1, 1'000'000'000,
-              "samples after which the learning rate falls by 5% every 50; -1: never"),
-      Word("repair", {"on", "off"},
-           "plan --policy: whether the policy's likeliest placement, its first, is made to fit"),
-      Word("graphs", {"turns", "together"},
-           "train: updates on one graph after the other, or steps on all of them at once"),
-      Integer("imitation", 100, 0, 1'000'000,
-              "plan --init: steps that teach the policy the plan to start from"),
-      Integer("restart", 0, 0, 1'000'000'000,
-              "plan: samples without a better one after which the policy begins anew; 0: never"),
-      Word("repeats", {"kept", "varied"},
-           "plan: placements sampled before stand as they are, or have single decisions changed "
-           "until they are new"),
-      Real("invalid-seconds", 0, 0, 1e6,
-           "what a placement that does not fit counts as; 0: `invalid-steps`"),
-      Real("invalid-steps", 10, 1, 1e6, "the same in steps on one device without a memory limit"),
-      Word("invalid", {"fixed", "graded"},
-           "what placements that do not fit count as: all the same, or the more the more memory "
-           "they "
-           "lack"),
-      Word(
+      OfPolicy(WordSetting(
+          "values", {"tuned", "published"},
+          "where settings come from that are not stated: tuned on another model, or those "
+          "of the paper")),
+      WordSetting("training", {"ppo", "reinforce", "ppo+ce"}, "how rewards become gradients"),
+      WordSetting("order",
+                  {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"},
+                  "in which order of the graph's ops sequences hold units"),
+      IntegerSetting("draw", 10, 1, 4096, "placements drawn at a time"),
+      IntegerSetting("update", 20, 1, 65'536,
+                     "placements learned from at a time, a multiple of `draw`"),
+      IntegerSetting("minibatches", 4, 1, 4096, "parts of an update"),
+      IntegerSetting("epochs", 3, 1, 1000, "passes over an update"),
+      RealSetting("clip", 0.2, 0, 10, "of PPO's ratio"),
+      WordSetting("ratio", {"decision", "joint"},
+                  "PPO's ratio: one for each decision, or one for all"),
+      RealSetting("entropy", 0.001, 0, 100, "weight of the entropy of decisions"),
+      RealSetting("learning-rate", 3e-4, 0, 10, "of Adam"),
+      RealSetting("gradient-norm", 1, 0, 1e9, "bound of the gradient's norm; 0: none"),
+      RealSetting("baseline-decay", 0.99, 0, 1,
+                  "of the moving average of rewards; 1: the mean of all so far"),
+      IntegerSetting("elite-interval", 50, 1, 1'000'000,
+                     "ppo+ce: placements between two steps on elites"),
+      IntegerSetting("elites", 5, 1, 4096, "ppo+ce: best placements so far"),
+      RealSetting("first-baseline", 0, -1e6, 1e6,
+                  "the moving average before the first reward; 0: that of the first"),
+      RealSetting("explore", 0, 0, 1e6,
+                  "decisions of a placement drawn uniformly, on average, but at most a fifth; of a "
+                  "grouper, of each kind"),
+      IntegerSetting("replay", 0, 0, 4096,
+                     "best placements so far that every update learns from again"),
+      RealSetting("logit-noise", 0, 0, 100, "deviation of normal noise on the placer's logits"),
+      IntegerSetting("noise-until", -1, -1, 1'000'000'000, "samples that have that noise"),
+      IntegerSetting("greedy-from", -1, -1, 1'000'000'000,
+                     "samples after which the likeliest choice is taken; -1: never"),
+      IntegerSetting("decay-from", -1, -1, 1'000'000'000,
+                     "samples after which the learning rate falls by 5% every 50; -1: never"),
+      WordSetting(
+          "repair", {"on", "off"},
+          "plan --policy: whether the policy's likeliest placement, its first, is made to fit"),
+      WordSetting("graphs", {"turns", "together"},
+                  "train: updates on one graph after the other, or steps on all of them at once"),
+      IntegerSetting("imitation", 100, 0, 1'000'000,
+                     "plan --init: steps that teach the policy the plan to start from"),
+      IntegerSetting(
+          "restart", 0, 0, 1'000'000'000,
+          "plan: samples without a better one after which the policy begins anew; 0: never"),
+      WordSetting(
+          "repeats", {"kept", "varied"},
+          "plan: placements sampled before stand as they are, or have single decisions changed "
+          "until they are new"),
+      RealSetting("invalid-seconds", 0, 0, 1e6,
+                  "what a placement that does not fit counts as; 0: `invalid-steps`"),
+      RealSetting("invalid-steps", 10, 1, 1e6,
+                  "the same in steps on one device without a memory limit"),
+      WordSetting(
+          "invalid", {"fixed", "graded"},
+          "what placements that do not fit count as: all the same, or the more the more memory "
+          "they "
+          "lack"),
+      WordSetting(
           "reward", {"relative", "seconds"},
           "unit of the step time below the root: the step on one device without a memory limit, or "
           "a second"),
-      Word(
+      WordSetting(
           "advantages", {"raw", "scaled", "centred", "ranked"},
           "as they are; divided by their standard deviation in an update; less their mean, too; or "
           "by their ranks in the update alone"),
-      Word("device", {"cpu", "cuda"}, "where the policy is computed"),
+      WordSetting("device", {"cpu", "cuda"}, "where the policy is computed"),
   };
 }
 
 // Of algorithms that place units as they are.
 std::vector<AgentSetting> UnitSettings() {
   std::vector<AgentSetting> settings = {
-      Word("unit", {"group", "op"},
-           "what is placed: colocation groups, or single ops, which vote on the devices of their "
-           "groups"),
-      Integer("parts", 0, 0, 1'000'000,
-              "what is placed as one: so many parts of the colocation groups; 0: each group by "
-              "itself, up to 2,048 of them, beyond that up to 1,024 parts"),
-      Word("partition", {"metis", "fluid"}, "what makes parts: METIS, or fluid communities"),
+      WordSetting(
+          "unit", {"group", "op"},
+          "what is placed: colocation groups, or single ops, which vote on the devices of their "
+          "groups"),
+      IntegerSetting(
+          "parts", 0, 0, 1'000'000,
+          "what is placed as one: so many parts of the colocation groups; 0: each group by "
+          "itself, up to 2,048 of them, beyond that up to 1,024 parts"),
+      WordSetting("partition", {"metis", "fluid"}, "what makes parts: METIS, or fluid communities"),
   };
   const std::vector<AgentSetting> training = TrainingSettings();
   settings.insert(settings.end(), training.begin(), training.end());
@@ -156,32 +149,35 @@ void TuneForAll(LearnedAlgorithm& algorithm) {
 
 // Of placers that decide all units independently. Where the seq2seq placer has `switches`, they have these two.
 AgentSetting Scores() {
-  return OfPolicy(
-      Word("scores", {"plain", "centred"},
-           "of devices: as the placer has them, or less their mean over the units and with a "
-           "preference for each device"));
+  return OfPolicy(WordSetting(
+      "scores", {"plain", "centred"},
+      "of devices: as the placer has them, or less their mean over the units and with a "
+      "preference for each device"));
 }
 AgentSetting Draws() {
-  return Word("draws", {"single", "shared"},
-              "of units: each by itself, or with the same random numbers in a region of the graph");
+  return WordSetting(
+      "draws", {"single", "shared"},
+      "of units: each by itself, or with the same random numbers in a region of the graph");
 }
 
 void AddPlacer(LearnedAlgorithm& algorithm, int64_t segment) {
-  algorithm.settings.push_back(OfPolicy(Word("placer", {"seq2seq", "transformer-xl", "gcn", "mlp"},
-                                             "network that turns representations into devices")));
-  algorithm.settings.push_back(OfPolicy(Integer(
-      "segment", segment, 0, 65'536, "units in a segment of the sequence; 0: all are one")));
   algorithm.settings.push_back(
-      OfPolicy(Word("attention", {"before", "after"}, "where the context enters the decoder")));
-  algorithm.settings.push_back(OfPolicy(Integer("width", 512, 2, 8192,
-                                                "of the decoder (each direction of the encoder has "
-                                                "half), or of the mlp's or gcn's hidden layer")));
+      OfPolicy(WordSetting("placer", {"seq2seq", "transformer-xl", "gcn", "mlp"},
+                           "network that turns representations into devices")));
+  algorithm.settings.push_back(OfPolicy(IntegerSetting(
+      "segment", segment, 0, 65'536, "units in a segment of the sequence; 0: all are one")));
   algorithm.settings.push_back(OfPolicy(
-      Real("logit-bound", 0, 0, 1e6, "c of c tanh(logit) in the seq2seq placer; 0: no bound")));
-  algorithm.settings.push_back(OfPolicy(
-      Real("switches", 0, 0, 1e6,
-           "changes of device along the sequence that the seq2seq placer begins with, on average; "
-           "0: no preference for the device before")));
+      WordSetting("attention", {"before", "after"}, "where the context enters the decoder")));
+  algorithm.settings.push_back(
+      OfPolicy(IntegerSetting("width", 512, 2, 8192,
+                              "of the decoder (each direction of the encoder has "
+                              "half), or of the mlp's or gcn's hidden layer")));
+  algorithm.settings.push_back(OfPolicy(RealSetting(
+      "logit-bound", 0, 0, 1e6, "c of c tanh(logit) in the seq2seq placer; 0: no bound")));
+  algorithm.settings.push_back(OfPolicy(RealSetting(
+      "switches", 0, 0, 1e6,
+      "changes of device along the sequence that the seq2seq placer begins with, on average; "
+      "0: no preference for the device before")));
   algorithm.settings.push_back(Scores());
   algorithm.settings.push_back(Draws());
 }
@@ -198,14 +194,15 @@ LearnedAlgorithm Eagle() {
                  {"entropy", "0.01"},
                  {"learning-rate", "0.01"}});
   const auto add = [&](AgentSetting setting) { eagle.settings.push_back(std::move(setting)); };
-  add(OfPolicy(Word("grouper", {"learned", "metis", "fluid"}, "what makes the groups")));
-  add(Integer("parts", 256, 0, 1024, "groups; 0: 20 for each device, at most 256"));
+  add(OfPolicy(WordSetting("grouper", {"learned", "metis", "fluid"}, "what makes the groups")));
+  add(IntegerSetting("parts", 256, 0, 1024, "groups; 0: 20 for each device, at most 256"));
+  add(OfPolicy(IntegerSetting("grouper-hidden", 64, 1, 8192,
+                              "width of the learned grouper's hidden layer")));
   add(OfPolicy(
-      Integer("grouper-hidden", 64, 1, 8192, "width of the learned grouper's hidden layer")));
-  add(OfPolicy(Real("grouper-blocks", 0, 0, 1000,
-                    "how much the learned grouper prefers equal blocks of the sequence as groups: "
-                    "what its logits fall for each group's width from a unit's place")));
-  add(OfPolicy(Integer("bridge", 64, 0, 8192, "width of the bridge; 0: none")));
+      RealSetting("grouper-blocks", 0, 0, 1000,
+                  "how much the learned grouper prefers equal blocks of the sequence as groups: "
+                  "what its logits fall for each group's width from a unit's place")));
+  add(OfPolicy(IntegerSetting("bridge", 64, 0, 8192, "width of the bridge; 0: none")));
   AddPlacer(eagle, 0);
   return eagle;
 }
@@ -261,12 +258,14 @@ LearnedAlgorithm Mars() {
       "mars", "GCN encoder pre-trained by contrast, segment-level seq2seq, PPO (Lan et al., 2021)",
       UnitSettings()};
   const auto add = [&](AgentSetting setting) { mars.settings.push_back(std::move(setting)); };
-  add(OfPolicy(
-      Word("encoder", {"gcn", "graphsage"}, "network that turns units into representations")));
-  add(OfPolicy(Integer("encoder-layers", 3, 1, 64, "graph convolutions")));
-  add(OfPolicy(Integer("encoder-width", 256, 2, 8192, "of each convolution")));
-  add(Integer("pretraining", 1000, 0, 1'000'000, "iterations of Deep Graph Infomax; 0: none"));
-  add(Word("representations", {"trained", "frozen"}, "whether rewards train the encoder, too"));
+  add(OfPolicy(WordSetting("encoder", {"gcn", "graphsage"},
+                           "network that turns units into representations")));
+  add(OfPolicy(IntegerSetting("encoder-layers", 3, 1, 64, "graph convolutions")));
+  add(OfPolicy(IntegerSetting("encoder-width", 256, 2, 8192, "of each convolution")));
+  add(IntegerSetting("pretraining", 1000, 0, 1'000'000,
+                     "iterations of Deep Graph Infomax; 0: none"));
+  add(WordSetting("representations", {"trained", "frozen"},
+                  "whether rewards train the encoder, too"));
   AddPlacer(mars, 128);
   TuneForAll(mars);
   Tune(mars, {{"update", "10"}, {"minibatches", "2"}, {"epochs", "2"}, {"switches", "16"}});
@@ -295,41 +294,46 @@ LearnedAlgorithm Gdp() {
       "gdp", "GraphSAGE and Transformer-XL placer, all units at once, PPO (Zhou et al., 2019)",
       UnitSettings()};
   const auto add = [&](AgentSetting setting) { gdp.settings.push_back(std::move(setting)); };
-  add(OfPolicy(Integer("encoder-layers", 4, 1, 64, "of GraphSAGE")));
-  add(OfPolicy(Integer("encoder-width", 128, 2, 8192, "of each layer of GraphSAGE")));
-  add(OfPolicy(Integer("neighbours", 5, 0, 1000,
-                       "that GraphSAGE looks at, drawn where there are more; 0: all")));
+  add(OfPolicy(IntegerSetting("encoder-layers", 4, 1, 64, "of GraphSAGE")));
+  add(OfPolicy(IntegerSetting("encoder-width", 128, 2, 8192, "of each layer of GraphSAGE")));
+  add(OfPolicy(IntegerSetting("neighbours", 5, 0, 1000,
+                              "that GraphSAGE looks at, drawn where there are more; 0: all")));
   add(OfPolicy(
-      Integer("segment", 128, 0, 65'536,
-              "units in a segment of the sequence; attention also looks at the one before; "
-              "0: all are one")));
-  add(OfPolicy(Word("attention", {"on", "off"}, "of the placer; off: the ablation")));
-  add(OfPolicy(Word("superposition", {"on", "off"},
-                    "whether the placer's dense layers are conditioned on the graph")));
+      IntegerSetting("segment", 128, 0, 65'536,
+                     "units in a segment of the sequence; attention also looks at the one before; "
+                     "0: all are one")));
+  add(OfPolicy(WordSetting("attention", {"on", "off"}, "of the placer; off: the ablation")));
+  add(OfPolicy(WordSetting("superposition", {"on", "off"},
+                           "whether the placer's dense layers are conditioned on the graph")));
   add(Scores());
-  add(OfPolicy(Word("places", {"off", "on"},
-                    "whether features say where in the order a unit stands; its neighbours' places "
-                    "relative to its own they always say")));
-  add(OfPolicy(Word("costs", {"off", "on"},
-                    "whether features say what units cost and where in the step they stand")));
   add(OfPolicy(
-      Word("devices", {"numbered", "described"},
-           "what scores know of devices: their numbers, so that a policy is of one cluster's "
-           "number of devices, or what they are")));
-  add(OfPolicy(Word("plans", {"unseen", "followed"},
-                    "whether the policy may follow a plan for the whole graph: all on one device, "
-                    "expert, m-etf, metis or layered")));
-  add(OfPolicy(Word("features", {"own", "shuffled", "none"},
-                    "of units; shuffled: those of others, none: zeros, the controls of what is "
-                    "learned from them")));
+      WordSetting("places", {"off", "on"},
+                  "whether features say where in the order a unit stands; its neighbours' places "
+                  "relative to its own they always say")));
+  add(OfPolicy(
+      WordSetting("costs", {"off", "on"},
+                  "whether features say what units cost and where in the step they stand")));
+  add(OfPolicy(WordSetting(
+      "devices", {"numbered", "described"},
+      "what scores know of devices: their numbers, so that a policy is of one cluster's "
+      "number of devices, or what they are")));
+  add(OfPolicy(
+      WordSetting("plans", {"unseen", "followed"},
+                  "whether the policy may follow a plan for the whole graph: all on one device, "
+                  "expert, m-etf, metis or layered")));
+  add(OfPolicy(
+      WordSetting("features", {"own", "shuffled", "none"},
+                  "of units; shuffled: those of others, none: zeros, the controls of what is "
+                  "learned from them")));
   add(Draws());
-  add(Integer("lessons", 0, 0, 1'000'000,
-              "train: steps toward a teacher's plans of each graph, before the first sample"));
-  add(Integer(
+  add(IntegerSetting(
+      "lessons", 0, 0, 1'000'000,
+      "train: steps toward a teacher's plans of each graph, before the first sample"));
+  add(IntegerSetting(
       "teacher", 0, 0, 1'000'000'000,
       "train: moves of local-search from the best constructive plan to the teacher's; 0: all "
       "constructive plans, the better the more"));
-  add(Word("optimizer", {"adam", "sgd"}, "what moves the policy"));
+  add(WordSetting("optimizer", {"adam", "sgd"}, "what moves the policy"));
   Change(gdp, {{"draw", "400"},
                {"update", "400"},
                {"minibatches", "40"},
@@ -364,42 +368,51 @@ LearnedAlgorithm Placeto() {
   LearnedAlgorithm placeto{
       "placeto",
       "message passing and one visit of every node, REINFORCE (Addanki et al., 2019)",
-      {OfPolicy(Word("values", {"tuned", "published"},
-                     "where settings come from that are not stated: ours, or those of the "
-                     "traversal-order study")),
-       Word("order", {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"},
-            "in which order of the graph's ops an episode visits units"),
-       Word("simulator", {"ours", "placeto"}, "what step times are rewarded by"),
-       Word("reward", {"improvement", "slowdown"},
-            "a visit's reward: by how much the step became shorter, as Placeto has it, or longer, "
-            "as the study's code has it"),
-       OfPolicy(Word("baseline", {"mean", "moving", "learned"},
-                     "of a visit's return: the mean over episodes, their moving average, or what "
-                     "the network expects")),
-       Real("baseline-decay", 0.9, 0, 1, "of the moving average"),
-       Word("policy", {"learned", "uniform"},
-            "what draws devices; uniform learns nothing: the control"),
-       Real("entropy", 1, 0, 100, "weight of the entropy of a visit's decision"),
-       Real("learning-rate", 1e-3, 0, 10, "of Adam"),
-       Real("gradient-norm", 1.25, 0, 1e9, "bound of the gradient's norm; 0: none"),
-       Real("discount", 1, 0, 1, "of later rewards"),
-       Real("memory-penalty", 0, 0, 1e6,
-            "what a placement costs for each 10^9 bytes that it lacks, beside the logarithm of its "
-            "step time"),
-       Integer("greedy-every", 5, 0, 1'000'000,
-               "of so many episodes, one takes the likeliest devices and learns nothing; 0: none"),
-       Integer("restart", 0, 0, 1'000'000'000,
-               "plan: episodes without a better placement after which it begins anew; 0: never"),
-       Integer("parts", 0, 0, 1024,
-               "what is placed as one: so many parts of the colocation groups; 0: each group by "
-               "itself, up to 2,048 of them, beyond that up to 1,024 parts"),
-       Word("partition", {"metis", "fluid"}, "what makes parts: METIS, or fluid communities")},
+      {OfPolicy(WordSetting("values", {"tuned", "published"},
+                            "where settings come from that are not stated: ours, or those of the "
+                            "traversal-order study")),
+       WordSetting("order",
+                   {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"},
+                   "in which order of the graph's ops an episode visits units"),
+       WordSetting("simulator", {"ours", "placeto"}, "what step times are rewarded by"),
+       WordSetting(
+           "reward", {"improvement", "slowdown"},
+           "a visit's reward: by how much the step became shorter, as Placeto has it, or longer, "
+           "as the study's code has it"),
+       OfPolicy(
+           WordSetting("baseline", {"mean", "moving", "learned"},
+                       "of a visit's return: the mean over episodes, their moving average, or what "
+                       "the network expects")),
+       RealSetting("baseline-decay", 0.9, 0, 1, "of the moving average"),
+       WordSetting("policy", {"learned", "uniform"},
+                   "what draws devices; uniform learns nothing: the control"),
+       RealSetting("entropy", 1, 0, 100, "weight of the entropy of a visit's decision"),
+       RealSetting("learning-rate", 1e-3, 0, 10, "of Adam"),
+       RealSetting("gradient-norm", 1.25, 0, 1e9, "bound of the gradient's norm; 0: none"),
+       RealSetting("discount", 1, 0, 1, "of later rewards"),
+       RealSetting(
+           "memory-penalty", 0, 0, 1e6,
+           "what a placement costs for each 10^9 bytes that it lacks, beside the logarithm of its "
+           "step time"),
+       IntegerSetting(
+           "greedy-every", 5, 0, 1'000'000,
+           "of so many episodes, one takes the likeliest devices and learns nothing; 0: none"),
+       IntegerSetting(
+           "restart", 0, 0, 1'000'000'000,
+           "plan: episodes without a better placement after which it begins anew; 0: never"),
+       IntegerSetting(
+           "parts", 0, 0, 1024,
+           "what is placed as one: so many parts of the colocation groups; 0: each group by "
+           "itself, up to 2,048 of them, beyond that up to 1,024 parts"),
+       WordSetting("partition", {"metis", "fluid"},
+                   "what makes parts: METIS, or fluid communities")},
       false};
   SettingOf(placeto, "simulator").published = "placeto";
   SettingOf(placeto, "reward").published = "slowdown";
-  Tune(
-      placeto,
-      {{"order", "reversed-topo"}, {"entropy", "0.01"}, {"memory-penalty", "1"}, {"restart", "80"}});
+  Tune(placeto, {{"order", "reversed-topo"},
+                 {"entropy", "0.01"},
+                 {"memory-penalty", "1"},
+                 {"restart", "80"}});
   return placeto;
 }
 
@@ -424,155 +437,6 @@ const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name) {
     if (algorithm.name == name) return &algorithm;
   }
   return nullptr;
-}
-
-namespace {
-
-Error BadSetting(const LearnedAlgorithm& algorithm, std::string message, std::string remedy) {
-  return MakeError(
-      ErrorCode::kUsage, std::move(message), "",
-      std::move(remedy) + " `placewright train " + algorithm.name + " --settings` lists them.");
-}
-
-// Why the value cannot be; "" where it can.
-std::string Refusal(const AgentSetting& setting, const std::string& value) {
-  if (!setting.words.empty()) {
-    const bool known = std::count(setting.words.begin(), setting.words.end(), value) > 0;
-    return known ? "" : fmt::format("must be one of {}", fmt::join(setting.words, ", "));
-  }
-  double number = 0;
-  const char* const end = value.data() + value.size();
-  const auto [rest, error] = std::from_chars(value.data(), end, number);
-  const bool read = error == std::errc() && rest == end && std::isfinite(number) &&
-                    (!setting.integer || number == std::floor(number));
-  if (read && number >= setting.min && number <= setting.max) return "";
-  return fmt::format("must be {} from {} to {}", setting.integer ? "an integer" : "a number",
-                     setting.min, setting.max);
-}
-
-}  // namespace
-
-Result<AgentSettings> AgentSettings::Parse(const LearnedAlgorithm& algorithm,
-                                           std::span<const std::string> changes) {
-  AgentSettings settings(algorithm);
-  std::vector<std::string> names;
-  const bool published = std::count(changes.begin(), changes.end(), "values=published") > 0;
-  for (const AgentSetting& setting : algorithm.settings) {
-    const bool other = published && !setting.published.empty();
-    settings.values_[setting.name] = other ? setting.published : setting.value;
-    names.push_back(setting.name);
-  }
-  for (const std::string& change : changes) {
-    const size_t equals = change.find('=');
-    const std::string name = change.substr(0, equals);
-    if (equals == std::string::npos) {
-      return BadSetting(algorithm, fmt::format("--set \"{}\" has no \"=\"", Printable(change)),
-                        "Write NAME=VALUE.");
-    }
-    const auto found = std::find_if(algorithm.settings.begin(), algorithm.settings.end(),
-                                    [&](const AgentSetting& one) { return one.name == name; });
-    if (found == algorithm.settings.end()) {
-      return BadSetting(algorithm,
-                        fmt::format("{} has no setting \"{}\"{}", algorithm.name, Printable(name),
-                                    DidYouMean(name, names)),
-                        "Leave it out.");
-    }
-    if (settings.Changed(name)) {
-      return BadSetting(algorithm, fmt::format("--set {} stands twice", name), "Keep one.");
-    }
-    const std::string value = change.substr(equals + 1), refusal = Refusal(*found, value);
-    if (!refusal.empty()) {
-      return BadSetting(algorithm,
-                        fmt::format("--set {}=\"{}\" {}", name, Printable(value), refusal),
-                        "Choose such a value.");
-    }
-    settings.values_[name] = value;
-    settings.changed_.push_back(name);
-  }
-  PW_RETURN_IF_ERROR(settings.CheckTogether());
-  return settings;
-}
-
-Status AgentSettings::CheckTogether() const {
-  if (Has("draw") && Integer("update") % Integer("draw") != 0) {
-    return BadSetting(
-        *algorithm_,
-        fmt::format("update={} is no multiple of draw={}", Word("update"), Word("draw")),
-        "Change one of the two.");
-  }
-  // Both directions of its encoder have half of it.
-  if (Has("placer") && Is("placer", "seq2seq") && Integer("width") % 2 != 0) {
-    return BadSetting(*algorithm_, fmt::format("width={} is odd", Word("width")),
-                      "Take an even one, or another placer.");
-  }
-  return Ok();
-}
-
-Result<AgentSettings> AgentSettings::OfPolicy(const LearnedAlgorithm& algorithm,
-                                              const StoredPolicy& policy,
-                                              std::span<const std::string> changes, PolicyUse use) {
-  const auto mismatch = [](std::string message, std::string remedy) {
-    return MakeError(ErrorCode::kPlanMismatch, std::move(message), "", std::move(remedy));
-  };
-  if (policy.algorithm != algorithm.name) {
-    return mismatch(fmt::format("the policy is one of {}, not of {}",
-                                Printable(policy.algorithm, 40), algorithm.name),
-                    "Give that algorithm, or another policy.");
-  }
-  PW_ASSIGN(AgentSettings settings, Parse(algorithm, changes));
-  for (const AgentSetting& setting : algorithm.settings) {
-    const std::string stored = setting.ValueIn(policy.settings);
-    const bool missing = setting.structural && !policy.settings.contains(setting.name);
-    const std::string refusal = missing ? "is missing" : Refusal(setting, stored);
-    if (!refusal.empty()) {
-      return mismatch(fmt::format("of the policy's settings, {} {}", setting.name, refusal),
-                      "Train it again with this version.");
-    }
-    const std::string& own = settings.values_[setting.name];
-    if (settings.Changed(setting.name) && setting.structural && own != stored) {
-      return mismatch(
-          fmt::format("--set {}={}, but the policy is made with {}", setting.name, own, stored),
-          "Leave it out, or train another policy.");
-    }
-    const bool kept = setting.structural || use == PolicyUse::kGoesOn;
-    if (kept && !settings.Changed(setting.name)) settings.values_[setting.name] = stored;
-  }
-  for (const auto& [name, value] : policy.settings) {
-    const auto known = [&name = name](const AgentSetting& setting) { return setting.name == name; };
-    if (std::any_of(algorithm.settings.begin(), algorithm.settings.end(), known)) continue;
-    return mismatch(fmt::format("the policy has a setting {}, which this version does not know",
-                                Printable(name, 40)),
-                    "Train it again with this version.");
-  }
-  const Status together = settings.CheckTogether();
-  if (!together.ok() && changes.empty()) {
-    return mismatch("of the policy's settings, " + together.error().message,
-                    "Train it again with this version.");
-  }
-  PW_RETURN_IF_ERROR(together);
-  return settings;
-}
-
-const std::string& AgentSettings::Word(std::string_view name) const {
-  const auto found = values_.find(name);
-  PW_CHECK(found != values_.end());
-  return found->second;
-}
-
-double AgentSettings::Number(std::string_view name) const {
-  const std::string& text = Word(name);
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  PW_CHECK(error == std::errc());
-  return number;
-}
-
-int64_t AgentSettings::Integer(std::string_view name) const {
-  return static_cast<int64_t>(Number(name));
-}
-
-bool AgentSettings::Changed(std::string_view name) const {
-  return std::count(changed_.begin(), changed_.end(), name) > 0;
 }
 
 }  // namespace placewright

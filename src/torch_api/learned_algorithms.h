@@ -3,39 +3,14 @@
 #ifndef PLACEWRIGHT_TORCH_API_LEARNED_ALGORITHMS_H_
 #define PLACEWRIGHT_TORCH_API_LEARNED_ALGORITHMS_H_
 
-#include <cstdint>
-#include <map>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "plan/stored_policy.h"
+#include "search/agent_settings.h"
 
 namespace placewright {
 
-// A number in [min, max], or one of a few words.
-struct AgentSetting {
-  std::string name, meaning, value;  // value: the default
-  double min = 0, max = 0;
-  bool integer = false;
-  std::vector<std::string> words;  // empty: a number
-  bool structural = false;         // of what a policy is made of: it cannot change later
-  std::string published;           // the value of the source; empty: the default
-
-  const std::string& Published() const { return published.empty() ? value : published; }
-  // Its value among those of a policy or a run, which may be older than the setting: what was done then is the published
-  // value.
-  std::string ValueIn(const std::map<std::string, std::string>& values) const {
-    const auto found = values.find(name);
-    return found == values.end() ? Published() : found->second;
-  }
-};
-
-struct LearnedAlgorithm {
-  std::string name, description;  // those of the planner
-  std::vector<AgentSetting> settings;
+struct LearnedAlgorithm : SettableAlgorithm {
   bool torch = true;  // whether it lives in the library of LibTorch (`learn`)
 };
 
@@ -45,48 +20,6 @@ const std::vector<LearnedAlgorithm>& LearnedAlgorithms();
 std::vector<LearnedAlgorithm> TorchAlgorithms();
 // nullptr where no learned planner has the name.
 const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name);
-
-// What a stored policy is for: a start, or its own training that goes on.
-enum class PolicyUse : uint8_t { kStartsFrom, kGoesOn };
-
-// A value for every setting of an algorithm.
-class AgentSettings {
- public:
-  // The defaults, or with values=published among `changes` those of the sources; and over them
-  // `changes`, each "NAME=VALUE". Errors: kUsage (a name that is unknown, with near ones, or stands
-  // twice; a value out of range).
-  static Result<AgentSettings> Parse(const LearnedAlgorithm& algorithm,
-                                     std::span<const std::string> changes);
-
-  // What a stored policy is made of, or where its training goes on all of its settings; else the
-  // defaults, and over these `changes`. Errors: those of Parse; kPlanMismatch (a
-  // policy of another algorithm, or without a setting or with others; a change of what the policy
-  // is made of).
-  static Result<AgentSettings> OfPolicy(const LearnedAlgorithm& algorithm,
-                                        const StoredPolicy& policy,
-                                        std::span<const std::string> changes,
-                                        PolicyUse use = PolicyUse::kStartsFrom);
-
-  // But for Has, the algorithm has the setting, of that type.
-  bool Has(std::string_view name) const { return values_.contains(name); }
-  double Number(std::string_view name) const;
-  int64_t Integer(std::string_view name) const;
-  const std::string& Word(std::string_view name) const;
-  bool Is(std::string_view name, std::string_view word) const { return Word(name) == word; }
-  bool Changed(std::string_view name) const;  // whether `changes` had it
-
-  const LearnedAlgorithm& algorithm() const { return *algorithm_; }
-  // Every setting as text: what policies are stored with.
-  const std::map<std::string, std::string, std::less<>>& values() const { return values_; }
-
- private:
-  explicit AgentSettings(const LearnedAlgorithm& algorithm) : algorithm_(&algorithm) {}
-  Status CheckTogether() const;  // of values that each are in range
-
-  const LearnedAlgorithm* algorithm_;
-  std::map<std::string, std::string, std::less<>> values_;
-  std::vector<std::string> changed_;
-};
 
 }  // namespace placewright
 

@@ -37,6 +37,7 @@ class LibraryPlanner : public IterativePlanner {
 
   std::string_view name() const override { return algorithm_.name; }
   std::string_view description() const override { return algorithm_.description; }
+  const SettableAlgorithm* settable() const override { return &algorithm_; }
   bool in_auto() const override { return false; }
   bool on_calling_thread() const override { return true; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,

@@ -154,7 +154,8 @@ class KeptTraining {
     request.options.budget.iterations = total;
     request.start = kept ? &*kept : start;
     request.resume = kept.has_value();
-    PW_ASSIGN(const TrainingStarter starter, TrainingStarter::Make(settings.algorithm()));
+    PW_ASSIGN(const TrainingStarter starter,
+              TrainingStarter::Make(*FindLearnedAlgorithm(settings.algorithm().name)));
     Result<OpenTraining> begun = starter.Start(settings, request);
     if (!begun.ok() && request.resume && begun.error().code == ErrorCode::kPlanMismatch) {
       // What another version of the program has kept is begun anew.
@@ -268,7 +269,8 @@ Result<StudyRun> LikeliestOf(const WantedRun& wanted, const StoredPolicy& policy
   RunKey whole = wanted.key;
   if (whole.algorithm == "gdp") whole.settings["parts"] = kEveryGroup;
   PW_ASSIGN(const AgentSettings settings, SettingsOf(whole));
-  PW_ASSIGN(const TrainingStarter starter, TrainingStarter::Make(settings.algorithm()));
+  PW_ASSIGN(const TrainingStarter starter,
+            TrainingStarter::Make(*FindLearnedAlgorithm(settings.algorithm().name)));
   TrainingRequest request;
   request.problems = {{&planning->problem(), &planning->prepared().evaluator()}};
   request.options.seed = wanted.key.seed;

@@ -79,7 +79,7 @@ class PlanCommand : public Command {
         .TypeName("FILE")
         .Group("Search");
     app.AddOption("--set", settings_.agent,
-                  "Setting of a learned planner (see train ALGO --settings); repeatable")
+                  "Setting of the algorithm (see explain ALGO); repeatable")
         .TypeName("NAME=VALUE")
         .Group("Search");
     app.AddOption("--policy", policy_,
@@ -110,7 +110,7 @@ class PlanCommand : public Command {
     PW_ASSIGN(const std::string batch_note, ResolveBatch(&input_));
     if (!batch_note.empty()) context.console.Note(batch_note);
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
-    PW_RETURN_IF_ERROR(CheckAgentSettings(asked->name(), settings_));
+    PW_RETURN_IF_ERROR(CheckAgentSettings(*asked, settings_));
     PW_ASSIGN(loaded_policy_, LoadAgentPolicy(asked->name(), policy_, &settings_));
     if (policy_.empty() && !loaded_policy_.empty()) {
       context.console.Note(fmt::format("{} starts from {} (--policy none: from nothing)",

@@ -17,7 +17,7 @@ std::string ValuesOf(const AgentSetting& setting) {
 
 }  // namespace
 
-Json SettingsToJson(const LearnedAlgorithm& algorithm) {
+Json SettingsToJson(const SettableAlgorithm& algorithm) {
   Json settings = Json::array();
   for (const AgentSetting& setting : algorithm.settings) {
     settings.push_back({{"name", setting.name},
@@ -29,7 +29,7 @@ Json SettingsToJson(const LearnedAlgorithm& algorithm) {
   return settings;
 }
 
-std::string RenderSettings(const LearnedAlgorithm& algorithm, const Style& style) {
+std::string RenderSettings(const SettableAlgorithm& algorithm, const Style& style) {
   Table table({{"setting"}, {"default"}, {"published"}, {"values"}, {"meaning"}});
   for (const AgentSetting& setting : algorithm.settings) {
     table.AddRow(
@@ -39,7 +39,7 @@ std::string RenderSettings(const LearnedAlgorithm& algorithm, const Style& style
 }
 
 void PrintAlgorithm(const Planner& planner, Console& console) {
-  const LearnedAlgorithm* const learned = FindLearnedAlgorithm(planner.name());
+  const SettableAlgorithm* const settable = planner.settable();
   const bool either = dynamic_cast<const SearchOfEitherSpace*>(&planner) != nullptr;
   const bool all = planner.name() == "auto";
   if (console.json) {
@@ -50,7 +50,7 @@ void PrintAlgorithm(const Planner& planner, Console& console) {
     object["space"] = all ? Json() : Json(ToString(planner.space()));
     object["search"] = planner.iterative();
     object["in_auto"] = !all && planner.in_auto();
-    object["settings"] = learned != nullptr ? SettingsToJson(*learned) : Json::array();
+    object["settings"] = settable != nullptr ? SettingsToJson(*settable) : Json::array();
     console.PrintJson(object);
     return;
   }
@@ -67,8 +67,8 @@ void PrintAlgorithm(const Planner& planner, Console& console) {
     console.Print(fmt::format("  in auto   {}\n", planner.in_auto() ? "yes" : "no"));
   }
   console.Print(
-      fmt::format("  settings  {}\n", learned != nullptr ? "for --set NAME=VALUE:" : "none"));
-  if (learned != nullptr) console.Print("\n" + RenderSettings(*learned, console.style()));
+      fmt::format("  settings  {}\n", settable != nullptr ? "for --set NAME=VALUE:" : "none"));
+  if (settable != nullptr) console.Print("\n" + RenderSettings(*settable, console.style()));
 }
 
 }  // namespace placewright

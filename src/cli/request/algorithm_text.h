@@ -6,14 +6,14 @@
 
 #include "cli/terminal/console.h"
 #include "formats/text/json.h"
+#include "search/agent_settings.h"
 #include "search/planner.h"
-#include "torch_api/learned_algorithms.h"
 
 namespace placewright {
 
 // [{name, default, published, values, meaning}]
-Json SettingsToJson(const LearnedAlgorithm& algorithm);
-std::string RenderSettings(const LearnedAlgorithm& algorithm, const Style& style);
+Json SettingsToJson(const SettableAlgorithm& algorithm);
+std::string RenderSettings(const SettableAlgorithm& algorithm, const Style& style);
 
 // Its source, which plans it makes, and what --set changes.
 void PrintAlgorithm(const Planner& planner, Console& console);

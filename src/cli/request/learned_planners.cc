@@ -49,15 +49,15 @@ Result<OpenTraining> TrainingStarter::Start(const AgentSettings& settings,
 
 namespace {
 
-Error NotLearned(const std::string& option, std::string_view algorithm) {
+Error NotLearned(std::string_view algorithm) {
   std::string names;
   for (const LearnedAlgorithm& one : LearnedAlgorithms()) {
     names += (names.empty() ? "" : ", ") + one.name;
   }
   return MakeError(
       ErrorCode::kUsage,
-      option + " cannot be used with --algo " + std::string(algorithm) + ", which learns nothing",
-      "", "Leave " + option + " out, or choose a learned planner: " + names + ".");
+      fmt::format("--policy cannot be used with --algo {}, which learns nothing", algorithm), "",
+      "Leave --policy out, or choose a learned planner: " + names + ".");
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
   const LearnedAlgorithm* const learned = FindLearnedAlgorithm(algorithm);
   if (learned == nullptr) {
     if (policy.empty()) return std::string();
-    return NotLearned("--policy", algorithm);
+    return NotLearned(algorithm);
   }
   if (policy == "none") return std::string();
   if (!policy.empty()) {
@@ -94,20 +94,24 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
   return loaded.path;
 }
 
-Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings) {
+Status CheckAgentSettings(const Planner& planner, const PlannerSettings& settings) {
   if (settings.agent.empty()) return Ok();
-  if (const LearnedAlgorithm* const learned = FindLearnedAlgorithm(algorithm)) {
-    PW_ASSIGN(const AgentSettings parsed, AgentSettings::Parse(*learned, settings.agent));
-    for (const AgentSetting& setting : learned->settings) {
-      if (!parsed.Changed(setting.name) || !setting.meaning.starts_with("train:")) continue;
-      return MakeError(
-          ErrorCode::kUsage,
-          fmt::format("--set {} changes nothing here: it is of `train` alone", setting.name), "",
-          "Leave it out, or train a policy with `placewright train`.");
-    }
-    return Ok();
+  const SettableAlgorithm* const settable = planner.settable();
+  if (settable == nullptr) {
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("--set cannot be used with --algo {}, which has no settings", planner.name()),
+        "", "Leave --set out; `placewright explain ALGO` says what an algorithm can be set.");
   }
-  return NotLearned("--set", algorithm);
+  PW_ASSIGN(const AgentSettings parsed, AgentSettings::Parse(*settable, settings.agent));
+  for (const AgentSetting& setting : settable->settings) {
+    if (!parsed.Changed(setting.name) || !setting.meaning.starts_with("train:")) continue;
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("--set {} changes nothing here: it is of `train` alone", setting.name), "",
+        "Leave it out, or train a policy with `placewright train`.");
+  }
+  return Ok();
 }
 
 }  // namespace placewright

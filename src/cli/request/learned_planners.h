@@ -33,7 +33,7 @@ class TrainingStarter {
 };
 
 // Errors: kUsage where `settings` are stated for a planner that has none, or are not its own.
-Status CheckAgentSettings(std::string_view algorithm, const PlannerSettings& settings);
+Status CheckAgentSettings(const Planner& planner, const PlannerSettings& settings);
 
 // --policy: loads it into `settings`. Where `policy` is empty, the one that comes with the program for
 // this planner, if there is one that serves any cluster and agrees with the settings; none where it is

@@ -21,6 +21,7 @@ class PlacetoPlanner : public IterativePlanner {
 
   std::string_view name() const override { return kPlacetoName; }
   std::string_view description() const override { return Placeto().description; }
+  const SettableAlgorithm* settable() const override { return &Placeto(); }
   bool in_auto() const override { return false; }           // what it learns takes minutes
   bool on_calling_thread() const override { return true; }  // METIS makes its units
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,

@@ -148,15 +148,96 @@ class MctsRun : public PlannerRun {
 
 }  // namespace
 
-Result<std::unique_ptr<PlannerRun>> MctsPlanner::Start(const Problem& problem, Evaluator& evaluator,
-                                                       const PlannerOptions& options) const {
+Result<std::unique_ptr<PlannerRun>> StartMcts(const Problem& problem, Evaluator& evaluator,
+                                              const PlannerOptions& options,
+                                              const MctsOptions& mcts, std::string_view name) {
   if (problem.layouts == nullptr) {
     return MakeError(ErrorCode::kUsage, "the search may not split or copy ops", "",
                      "Give --space replicated.");
   }
-  auto run = std::make_unique<MctsRun>(problem, evaluator, options, options_, name());
+  auto run = std::make_unique<MctsRun>(problem, evaluator, options, mcts, name);
   PW_RETURN_IF_ERROR(run->Start(problem));
   return std::unique_ptr<PlannerRun>(std::move(run));
+}
+
+namespace {
+
+AgentSetting Published(AgentSetting setting, std::string value, std::string code = "") {
+  setting.published = std::move(value);
+  setting.code = std::move(code);
+  return setting;
+}
+
+const SettableAlgorithm& Settable() {
+  static const SettableAlgorithm algorithm = [] {
+    SettableAlgorithm mcts{
+        "mcts",
+        std::string(MctsPlanner().description()),
+        {WordSetting("values", {"tuned", "published", "code"},
+                     "where settings come from that are not stated: ours, the paper, or its "
+                     "authors' program"),
+         Published(WordSetting("prior", {"floor", "uniform"},
+                               "what is expected of a slice: by work and bytes, or nothing"),
+                   "uniform")}};
+    for (const AgentSetting& setting : MctsSearchSettings()) mcts.settings.push_back(setting);
+    return mcts;
+  }();
+  return algorithm;
+}
+
+}  // namespace
+
+const std::vector<AgentSetting>& MctsSearchSettings() {
+  static const std::vector<AgentSetting> settings = {
+      Published(RealSetting("even", 0.5, 0, 1, "part of every prior that is the same for all"),
+                "0"),
+      Published(RealSetting("exploration", 3, 0, 1000,
+                            "c of PUCT; 0: the root of a tenth of a vertex's actions"),
+                "0"),
+      IntegerSetting("leaves", 4, 1, 64, "strategies simulated together, for any threads"),
+      Published(WordSetting("first-play", {"parent", "zero"},
+                            "what an untried action is worth: as its vertex, or as data "
+                            "parallelism"),
+                "zero"),
+      Published(
+          WordSetting("scaled", {"on", "off"}, "values to [0, 1] by the least and greatest so far"),
+          "off"),
+      Published(WordSetting("reward", {"raw", "root4"},
+                            "speed-ups as they are, or above 1 their fourth root"),
+                "raw", "root4"),
+      Published(
+          WordSetting("shares", {"both", "even"}, "of the batch: even and by speed, or even alone"),
+          "even"),
+      Published(WordSetting("copies", {"on", "off"}, "whether units may be duplicated"), "on",
+                "off"),
+      WordSetting("sfb", {"best", "none"},
+                  "gradients from factors: of the best strategies, or never")};
+  return settings;
+}
+
+MctsOptions MctsOptionsOf(const AgentSettings& settings) {
+  MctsOptions options;
+  options.game.even = settings.Number("even");
+  options.game.fourth_root = settings.Is("reward", "root4");
+  options.game.slices.by_speed = settings.Is("shares", "both");
+  options.game.slices.copies = settings.Is("copies", "on");
+  options.tree.exploration = settings.Number("exploration");
+  options.tree.leaves = static_cast<int>(settings.Integer("leaves"));
+  options.tree.first_play_of_parent = settings.Is("first-play", "parent");
+  options.tree.scaled = settings.Is("scaled", "on");
+  options.sfb = settings.Is("sfb", "best");
+  return options;
+}
+
+const SettableAlgorithm* MctsPlanner::settable() const { return &Settable(); }
+
+Result<std::unique_ptr<PlannerRun>> MctsPlanner::Start(const Problem& problem, Evaluator& evaluator,
+                                                       const PlannerOptions& options) const {
+  PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(Settable(), settings_));
+  MctsOptions mcts = MctsOptionsOf(settings);
+  mcts.prior =
+      settings.Is("prior", "floor") ? MctsOptions::Prior::kFloor : MctsOptions::Prior::kUniform;
+  return StartMcts(problem, evaluator, options, mcts, name());
 }
 
 }  // namespace placewright

@@ -20,8 +20,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "search/agent_settings.h"
 #include "search/planner.h"
 #include "search/tag/network.h"
 #include "search/tag/strategy_game.h"
@@ -39,20 +43,29 @@ struct MctsOptions {
   bool sfb = true;
 };
 
+// Those that the search has whatever its prior, and what they come to: all but the prior.
+const std::vector<AgentSetting>& MctsSearchSettings();
+MctsOptions MctsOptionsOf(const AgentSettings& settings);
+
+Result<std::unique_ptr<PlannerRun>> StartMcts(const Problem& problem, Evaluator& evaluator,
+                                              const PlannerOptions& options,
+                                              const MctsOptions& mcts, std::string_view name);
+
 class MctsPlanner : public IterativePlanner {
  public:
-  explicit MctsPlanner(const MctsOptions& options = {}) : options_(options) {}
+  explicit MctsPlanner(std::vector<std::string> settings = {}) : settings_(std::move(settings)) {}
   std::string_view name() const override { return "mcts"; }
   std::string_view description() const override {
     return "tree search over strategies of groups of ops and devices (TAG, sec. 4.2)";
   }
+  const SettableAlgorithm* settable() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool in_auto() const override { return false; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
 
  private:
-  const MctsOptions options_;
+  const std::vector<std::string> settings_;
 };
 
 }  // namespace placewright

@@ -20,13 +20,13 @@
 namespace placewright {
 namespace {
 
-PlannerResult Search(const Problem& problem, int64_t moves, const MctsOptions& mcts = {},
-                     int threads = 1) {
+PlannerResult Search(const Problem& problem, int64_t moves,
+                     const std::vector<std::string>& settings = {}, int threads = 1) {
   const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(problem, threads);
   PlannerOptions options;
   options.budget.iterations = moves;
   options.threads = threads;
-  return MctsPlanner(mcts).Plan(problem, *evaluator, options).Take();
+  return MctsPlanner(settings).Plan(problem, *evaluator, options).Take();
 }
 
 // All slices for each of the units.
@@ -61,14 +61,10 @@ TEST(Mcts, FindsTheBestStrategyOfTinySteps) {
     int64_t combinations = 0;
     const int64_t optimum = Optimum(tiny.problem, &combinations);
     ASSERT_GT(combinations, 100) << seed;
-    for (const auto prior : {MctsOptions::Prior::kFloor, MctsOptions::Prior::kUniform}) {
-      MctsOptions options;
-      options.prior = prior;
-      options.sfb = false;
-      const PlannerResult found = Search(tiny.problem, combinations / 2, options);
+    for (const std::string prior : {"prior=floor", "prior=uniform"}) {
+      const PlannerResult found = Search(tiny.problem, combinations / 2, {prior, "sfb=none"});
       EXPECT_EQ(found.step_time.count, optimum)
-          << "seed " << seed << ", " << combinations << " strategies, prior "
-          << (prior == MctsOptions::Prior::kFloor ? "floor" : "uniform");
+          << "seed " << seed << ", " << combinations << " strategies, " << prior;
     }
   }
 }
@@ -107,6 +103,26 @@ TEST(Mcts, IsNeverWorseThanDataParallelism) {
   }
   EXPECT_GT(fits, 50);
   EXPECT_GT(better, 25);
+}
+
+// The settings of paper and program, too.
+TEST(Mcts, TakesSettings) {
+  const LayeredProblem tiny(1, {}, /*layers=*/3);
+  for (const char* values : {"values=published", "values=code"}) {
+    const PlannerResult found = Search(tiny.problem, 50, {values});
+    EXPECT_NE(found.notes.front().find("prior uniform"), std::string::npos);
+  }
+  const auto of = [&](const std::vector<std::string>& changes) {
+    return MctsOptionsOf(AgentSettings::Parse(*MctsPlanner().settable(), changes).Take());
+  };
+  EXPECT_FALSE(of({"values=published"}).game.slices.by_speed);
+  EXPECT_TRUE(of({"values=published"}).game.slices.copies);
+  EXPECT_FALSE(of({"values=code"}).game.slices.copies);
+  EXPECT_TRUE(of({"values=code"}).game.fourth_root);
+  EXPECT_TRUE(of({"values=code", "copies=on"}).game.slices.copies);
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);
+  const auto refused = MctsPlanner({"prior=network"}).Plan(tiny.problem, *evaluator, {});
+  EXPECT_EQ(refused.error().code, ErrorCode::kUsage);
 }
 
 TEST(Mcts, KeepsConstraints) {

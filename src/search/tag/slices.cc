@@ -146,20 +146,6 @@ std::string_view ToString(SliceOption option) {
   return "";
 }
 
-std::vector<std::vector<DeviceId>> UsableGroups(const Cluster& cluster,
-                                                const std::vector<DeviceId>& devices) {
-  std::vector<std::vector<DeviceId>> groups;
-  for (const DeviceGroup& group : cluster.groups()) {
-    std::vector<DeviceId> usable;
-    for (const DeviceId device : group.devices) {
-      const bool is = std::find(devices.begin(), devices.end(), device) != devices.end();
-      if (is) usable.push_back(device);
-    }
-    if (!usable.empty()) groups.push_back(std::move(usable));
-  }
-  return groups;
-}
-
 std::vector<std::vector<int32_t>> SetsOfGroups(const Cluster& cluster,
                                                const std::vector<std::vector<DeviceId>>& groups,
                                                const DeviceTimes& times,

@@ -55,10 +55,6 @@ struct SliceOptions {
   size_t most_subsets = 256;  // of more
 };
 
-// The cluster's device groups, as far as they have some of `devices`, and only these.
-std::vector<std::vector<DeviceId>> UsableGroups(const Cluster& cluster,
-                                                const std::vector<DeviceId>& devices);
-
 // Sets of device groups, each ascending, without doubles; the set of all is the first. `groups`: at least one, none
 // empty.
 std::vector<std::vector<int32_t>> SetsOfGroups(const Cluster& cluster,

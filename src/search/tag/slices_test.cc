@@ -42,7 +42,7 @@ std::vector<DeviceId> GpusOf(const Cluster& cluster) {
 // equal speeds there are no shares by speed, so each set has even shares, servers, copies and model parallelism.
 TEST(Slices, AreAllSetsTimesOptionsOfSevenGroups) {
   const Cluster cluster = PresetCluster("tag-testbed");
-  const auto groups = UsableGroups(cluster, GpusOf(cluster));
+  const auto groups = UsableGroups(cluster.groups(), GpusOf(cluster));
   ASSERT_EQ(groups.size(), 7u);
   const DeviceTimes times = EqualTimes(cluster);
   EXPECT_EQ(MakeSlices(cluster, groups, times, 96, {}).size(), 127u * 4);
@@ -60,7 +60,7 @@ TEST(Slices, AreAllSetsTimesOptionsOfSevenGroups) {
 // the other five of the seven have six, as their shares by speed differ from even ones where kinds do.
 TEST(Slices, OfOneDeviceAreOne) {
   const Cluster cluster = PresetCluster("mixed-lab");
-  const auto groups = UsableGroups(cluster, GpusOf(cluster));
+  const auto groups = UsableGroups(cluster.groups(), GpusOf(cluster));
   ASSERT_EQ(groups.size(), 3u);
   DeviceTimes times = EqualTimes(cluster);
   for (const DeviceId device : groups[1]) times.split[device] = 300;
@@ -110,7 +110,7 @@ TEST(Slices, OfFewSetsHoldTheBestOne) {
   int problems = 0, held = 0, with_many = 0;
   for (uint64_t seed = 0; problems < 100; ++seed) {
     Cluster cluster = std::move(DrawTopology({}, seed).Take()).Build().Take();
-    const size_t groups = UsableGroups(cluster, GpusOf(cluster)).size();
+    const size_t groups = UsableGroups(cluster.groups(), GpusOf(cluster)).size();
     if (groups < 2 || groups > 7) continue;
     Random random(seed);
     const LayeredProblem tiny(TinyStep(random, 3, false, {256, 256}), std::move(cluster));

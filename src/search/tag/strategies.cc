@@ -21,7 +21,7 @@ Strategies::Strategies(const Problem& problem, LayoutBook& book)
 Status Strategies::Prepare(const SliceOptions& options) {
   device_times_ = TimesOf(layouts_);
   PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(layouts_, device_times_));
-  device_groups_ = UsableGroups(layouts_.cluster, devices);
+  device_groups_ = UsableGroups(layouts_.cluster.groups(), devices);
   slices_ = MakeSlices(layouts_.cluster, device_groups_, device_times_,
                        layouts_.axes.batch().valid() ? layouts_.axes.samples() : 0, options);
   PW_RETURN_IF_ERROR(FindUnits());
