@@ -66,7 +66,7 @@ def plan(program, key, folder, options):
 def first(program, key, folder):
     made, history = plan(program, key, folder, ["--iterations", str(MOST)])
     notes = " ".join(made.get("notes", [])) or " ".join(made.get("error", {}).get("notes", []))
-    base = re.search(r"data parallelism over all devices: ([0-9.]+) ms(, if it fitted)?", notes)
+    base = re.search(r"base ([0-9.]+) ms \([^)]*?(, if it fitted in memory)?\)", notes)
     base_ns = float(base.group(1)) * 1e6 if base else None
     faster = [point for point in history if base_ns and point["step_time_ns"] < base_ns - 1000]
     return {

@@ -203,7 +203,9 @@ Result<ClusterBuilder> DescribePreset(std::string_view name) {
     if (entry.preset.name == stem) described = entry.make(name);
   }
   const NamedMachines machines = FindMachines(stem);
-  if (const auto seed = RandomTopologySeed(stem)) described = DrawTopology({}, *seed);
+  if (const auto seed = RandomTopologySeed(stem)) {
+    described = DrawTopology({}, *seed, std::string(name));
+  }
   if (!described && machines.count > 0) described = AssembleMachines(name, machines);
   if (described && described->ok() && stem != name) {
     StatedCollectives collectives = described->value().collectives();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <utility>
 
 #include "base/random.h"
 #include "base/text.h"
@@ -70,11 +71,12 @@ Status CheckOptions(const RandomTopologyOptions& options) {
 
 }  // namespace
 
-Result<ClusterBuilder> DrawTopology(const RandomTopologyOptions& options, uint64_t seed) {
+Result<ClusterBuilder> DrawTopology(const RandomTopologyOptions& options, uint64_t seed,
+                                    std::string name) {
   PW_RETURN_IF_ERROR(CheckOptions(options));
   PW_ASSIGN(const std::vector<DeviceKind> kinds, FindKinds(options.kinds));
   Random random(seed);
-  ClusterBuilder builder(fmt::format("random-{}", seed));
+  ClusterBuilder builder(name.empty() ? fmt::format("random-{}", seed) : std::move(name));
   const int64_t machines = Draw(random, options.machines);
   std::vector<BytesPerSecond> nics;
   for (int64_t m = 0; m < machines; ++m) {

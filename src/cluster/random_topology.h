@@ -36,7 +36,9 @@ struct RandomTopologyOptions {
 // The same options and seed always give the same topology. Errors: kUsage (an empty or impossible
 // range, more devices than a cluster may have, no kinds), kUnknownName (a kind that the catalogue
 // does not have), kField (one that is no GPU).
-Result<ClusterBuilder> DrawTopology(const RandomTopologyOptions& options, uint64_t seed);
+// `name`: of the cluster; empty: "random-SEED".
+Result<ClusterBuilder> DrawTopology(const RandomTopologyOptions& options, uint64_t seed,
+                                    std::string name = {});
 
 // The seed of "random:SEED", the name of such a topology of TAG's ranges and types; none: another name.
 std::optional<uint64_t> RandomTopologySeed(std::string_view name);

@@ -34,7 +34,7 @@ class DataParallelPlanner : public Planner {
   bool iterative() const override { return false; }
   bool in_auto() const override {
     return kind_ != DataParallelKind::kLate;
-  }  // a baseline, never faster
+  }  // a baseline: what may be faster in it are buckets, which horovod has
   bool finds_what_fits() const override {
     return kind_ == DataParallelKind::kEven || kind_ == DataParallelKind::kProportional ||
            kind_ == DataParallelKind::kServers;

@@ -7,14 +7,15 @@
 //   unit      time for the whole batch, a half, a quarter, an eighth of it, mean over kinds of device / T (paper: one
 //             time); bytes of parameters / S; bytes of tensors within it / S; its option, one-hot, and whether it is still
 //             to be decided; last end - first start / T; idle before its output goes on / T; decided, next
-//   device    log2(GPUs) / 3; memory / S; bandwidth within / B; peak / memory, at most 2; 1 - busy; time of the step on one
+//   device    log2(GPUs) / 3; memory / (64 S); bandwidth within / B; peak / memory, at most 2; 1 - busy; time of the step on one
 //             of its GPUs / (8 T)
 //   data      bytes / S; the share of the step in which it waits
 //   machines  bandwidth / B; latency / 100 us; 1 - busy of the narrowest link
 //   place     the share of the unit's batch there; whether it is there at all; its four times there / T
 //
 // Feedback (makespan, idle, peak, busy) is that of the strategy's simulated step, or 0 where it is switched off (Fig. 7).
-// Bytes, times and peaks enter as log2(1 + 64 x) / 6, so that great and small models look alike.
+// Bytes and times enter as log2(1 + 64 x) / 6, so that great and small models look alike; the time of the step on a GPU
+// and feedback in shares as they are.
 // The numbers of a node do not depend on how nodes are numbered.
 #ifndef PLACEWRIGHT_SEARCH_TAG_FEATURES_H_
 #define PLACEWRIGHT_SEARCH_TAG_FEATURES_H_

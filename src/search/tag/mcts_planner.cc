@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "search/layouts/data_parallel.h"
 #include "search/layouts/layout_record.h"
 #include "search/sfb/sfb_search.h"
 #include "search/tag/floor_prior.h"
@@ -33,10 +34,11 @@ class MctsRun : public PlannerRun {
   Status Start(const Problem& problem) {
     PW_ASSIGN(game_, StrategyGame::Make(problem, evaluator_, book_, options_.budget, mcts_.game));
     record_.Keep(game_->base_state(), game_->base());
+    LookAtDataParallelism(problem);
     LookAtStarts();
     MakePrior();
     game_->SetPrior(prior_.get());
-    game_->OnScoredCall([this](const LayoutState& state, const Score& score) {
+    game_->SetOnScored([this](const LayoutState& state, const Score& score) {
       record_.result.iterations = game_->looked_at();
       record_.Keep(state, score);
     });
@@ -82,6 +84,23 @@ class MctsRun : public PlannerRun {
     }
   }
 
+  // In its other forms, which strategies do not have: by speed, in buckets, late. No moves.
+  void LookAtDataParallelism(const Problem& problem) {
+    allowed_ = problem.constraints.Empty() && problem_.axes.samples() > 1;
+    if (!allowed_) return;
+    PlannerOptions quiet = options_;
+    quiet.progress = nullptr;
+    for (const DataParallelKind kind :
+         {DataParallelKind::kLate, DataParallelKind::kProportional, DataParallelKind::kHorovod}) {
+      const auto made = DataParallelPlanner(kind).Plan(problem, evaluator_, quiet);
+      if (!made.ok()) continue;
+      const PlannerResult& result = made.value();
+      const Score score{result.feasible, result.over.count, result.step_time.count};
+      record_.Keep(StateOf(problem_, result.plan, book_), score);
+      if (kind == DataParallelKind::kLate && mcts_.late_base) game_->SetBase(score);
+    }
+  }
+
   // No moves.
   void LookAtStarts() {
     std::vector<LayoutState> starts;
@@ -95,7 +114,8 @@ class MctsRun : public PlannerRun {
   void KeepAll(const std::vector<LayoutState>& states, Nanos longest) {
     const std::vector<std::optional<Score>> scores = game_->ScoresOf(states, longest);
     for (size_t i = 0; i < states.size(); ++i) {
-      if (scores[i]) record_.Keep(states[i], *scores[i]);
+      const bool may = scores[i] && game_->strategies().MayBe(states[i]);
+      if (may) record_.Keep(states[i], *scores[i]);
     }
   }
 
@@ -125,11 +145,13 @@ class MctsRun : public PlannerRun {
     const Score& base = game_->base();
     return fmt::format(
         "{}: {} units, {} slices over {} device groups, prior {}; {} strategies looked at, {} "
-        "simulated; data parallelism over all devices: {:.3f} ms{}",
+        "simulated; base {:.3f} ms ({}data parallelism{}{})",
         record_.result.algorithm, game_->strategies().units().size(),
         game_->strategies().slices().size(), game_->strategies().device_groups().size(),
         prior_ == nullptr ? "uniform" : prior_->name(), record_.result.iterations,
         game_->simulated(), static_cast<double>(base.step_time) * 1e-6,
+        mcts_.late_base && allowed_ ? "late " : "",
+        allowed_ ? "" : ", as far as constraints and the batch allow",
         base.feasible ? "" : ", if it fitted in memory");
   }
 
@@ -143,6 +165,7 @@ class MctsRun : public PlannerRun {
   std::optional<TagFeatures> features_;
   std::unique_ptr<StrategyPrior> prior_;  // nullptr: uniform
   std::optional<Tree<StrategyGame>> tree_;
+  bool allowed_ = false;                       // data parallelism, by constraints and batch
   std::unordered_set<uint64_t> with_factors_;  // by hash of the state
 };
 
@@ -202,6 +225,10 @@ const std::vector<AgentSetting>& MctsSearchSettings() {
       Published(
           WordSetting("scaled", {"on", "off"}, "values to [0, 1] by the least and greatest so far"),
           "off"),
+      Published(WordSetting("base", {"early", "late"},
+                            "what speed-ups are over: data parallelism that reduces gradients as "
+                            "they come, or behind the backward pass"),
+                "late"),
       Published(WordSetting("reward", {"raw", "root4"},
                             "speed-ups as they are, or above 1 their fourth root"),
                 "raw", "root4"),
@@ -226,6 +253,7 @@ MctsOptions MctsOptionsOf(const AgentSettings& settings) {
   options.tree.first_play_of_parent = settings.Is("first-play", "parent");
   options.tree.scaled = settings.Is("scaled", "on");
   options.sfb = settings.Is("sfb", "best");
+  options.late_base = settings.Is("base", "late");
   return options;
 }
 

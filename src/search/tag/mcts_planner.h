@@ -5,7 +5,8 @@
 //   reward  r = T_base / T - 1 of the simulated step time T, at most 8; -1 where the strategy does not fit, cannot be
 //           compiled, or takes more than 8 T_base
 //   T_base  of data parallelism over all devices with AllReduce; where it does not fit, as if it did. It is looked at
-//           first, so that the plan is never worse where it fits
+//           first, and with it data parallelism by speed, in buckets and late, which strategies do not have: the plan is
+//           never worse than these
 //   plan    the best strategy looked at, by any score (search/evaluator.h). Every 200 strategies, and at the end, gradients
 //           of the best are recomputed from factors where the step is faster for it (search/sfb)
 //
@@ -14,7 +15,9 @@
 // Deviations: half of every prior is even, so that no slice is left out by what is expected of it; exploration is 3, where
 // the paper gives nothing and the authors' code has sqrt(actions / 10); there rewards above 1 are taken to the fourth root,
 // and the base is the model-parallel plan where data parallelism does not fit. Values are scaled, and untried actions
-// stand at their vertex's own (tree.h). The paper looks for factors in every strategy.
+// stand at their vertex's own (tree.h). The paper looks for factors in every strategy; here not in the tree, but of the best
+// three every 200 moves, and of the best at the end. A unit is idle before its output goes on until its reader starts
+// (features.h), where the paper has when each transfer starts.
 #ifndef PLACEWRIGHT_SEARCH_TAG_MCTS_PLANNER_H_
 #define PLACEWRIGHT_SEARCH_TAG_MCTS_PLANNER_H_
 
@@ -41,6 +44,8 @@ struct MctsOptions {
   StrategyGameOptions game;
   TreeOptions tree;
   bool sfb = true;
+  bool late_base =
+      false;  // T_base is of gradients reduced behind the backward pass (data-parallel-late)
 };
 
 // Those that the search has whatever its prior, and what they come to: all but the prior.

@@ -84,6 +84,17 @@ TEST(Slices, OfOneDeviceAreOne) {
   }
 }
 
+// Two samples on four P100 of which costs make the first slower.
+TEST(Slices, HaveSomeDevicesOfAGroup) {
+  const Cluster cluster = PresetCluster("4xP100");
+  const auto groups = UsableGroups(cluster.groups(), GpusOf(cluster));
+  DeviceTimes times = EqualTimes(cluster);
+  times.split[groups[0].front()] = 300;  // the first of four
+  const std::vector<Slice> slices = MakeSlices(cluster, groups, times, 2, {});
+  EXPECT_EQ(slices.front().devices, (std::vector<DeviceId>{groups[0][1], groups[0][2]}));
+  EXPECT_EQ(slices.front().groups, (std::vector<int32_t>{0}));
+}
+
 TEST(Slices, OfManyGroupsAreFew) {
   const Cluster cluster = PresetCluster("tag-testbed");
   // Every GPU by itself: sixteen groups.

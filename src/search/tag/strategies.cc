@@ -29,18 +29,23 @@ Status Strategies::Prepare(const SliceOptions& options) {
   turn_ = IdVector<GroupId, int32_t>(layouts_.graph.group_count(), -1);
   int32_t turn = 0;
   for (const GroupId group : ParameterGroups(layouts_.graph)) turn_[group] = turn++;
+  may_have_.resize(units_.size());
   for (size_t unit = 0; unit < units_.size(); ++unit) {
-    may_have_.emplace_back();
-    is_allowed_.emplace_back(slices_.size(), 0);
     for (int32_t slice = 0; slice < static_cast<int32_t>(slices_.size()); ++slice) {
-      if (!MayHave(unit, slice)) continue;
-      may_have_.back().push_back(slice);
-      is_allowed_.back()[static_cast<size_t>(slice)] = 1;
+      if (MayHave(unit, slice)) may_have_[unit].push_back(slice);
     }
-    if (!may_have_.back().empty()) continue;
+  }
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    if (may_have_[unit].empty()) AddPlaces(unit);
+    if (!may_have_[unit].empty()) continue;
     return MakeError(ErrorCode::kUnreachable,
-                     "constraints leave a group of ops no set of devices where all of it may be",
-                     "", "Loosen --pin, --forbid or --colocate, or use --algo layout-search.");
+                     "constraints hold ops of one unit to different devices", "",
+                     "Loosen --pin, --forbid or --colocate, take more --units, or use --algo "
+                     "layout-search.");
+  }
+  is_allowed_.assign(units_.size(), std::vector<char>(slices_.size(), 0));
+  for (size_t unit = 0; unit < units_.size(); ++unit) {
+    for (const int32_t slice : may_have_[unit]) is_allowed_[unit][static_cast<size_t>(slice)] = 1;
   }
   return Ok();
 }
@@ -105,6 +110,28 @@ bool Strategies::MayHave(size_t unit, int32_t number) const {
   return std::all_of(groups.begin(), groups.end(), [&](GroupId group) {
     return found_.MayBe(group, book_[LayoutOf(group, number)]);
   });
+}
+
+void Strategies::AddPlaces(size_t unit) {
+  for (const DeviceId device : layouts_.cluster.devices()) {
+    const bool may = std::all_of(units_[unit].begin(), units_[unit].end(), [&](GroupId group) {
+      return found_.MayBe(group, book_[placed_on_[device.index()]]);
+    });
+    if (!may) continue;
+    Slice place{{}, {device}, SliceOption::kPlace, {}};
+    const auto known = std::find_if(slices_.begin(), slices_.end(), [&](const Slice& slice) {
+      return slice.option == place.option && slice.devices == place.devices;
+    });
+    may_have_[unit].push_back(static_cast<int32_t>(known - slices_.begin()));
+    if (known != slices_.end()) continue;
+    for (size_t group = 0; group < device_groups_.size(); ++group) {
+      const std::vector<DeviceId>& of = device_groups_[group];
+      const bool has = std::find(of.begin(), of.end(), device) != of.end();
+      if (has) place.groups.push_back(static_cast<int32_t>(group));
+    }
+    slices_.push_back(std::move(place));
+    layout_of_.push_back(placed_on_[device.index()]);
+  }
 }
 
 LayoutId Strategies::LayoutOf(GroupId group, int32_t number) const {

@@ -4,6 +4,9 @@
 // be decided have the slice of the first where they may, else that of data parallelism over all devices, which is what
 // no decision at all comes to.
 //
+// A unit that may have none of the slices (constraints hold it to a device of a larger group, say) has each device by
+// itself that all of it may be on.
+//
 // Deviation: the paper does not say in which device group of a set an op without a batch axis runs: on each of them.
 #ifndef PLACEWRIGHT_SEARCH_TAG_STRATEGIES_H_
 #define PLACEWRIGHT_SEARCH_TAG_STRATEGIES_H_
@@ -26,8 +29,8 @@ namespace placewright {
 
 class Strategies {
  public:
-  // Both must outlive it. Errors: those of DevicesToSplitOver and FindLayoutUnits; kUnreachable (constraints leave a unit
-  // no slice).
+  // Both must outlive it. Errors: those of DevicesToSplitOver and FindLayoutUnits; kUnreachable (a unit that may
+  // be nowhere as a whole).
   static Result<std::unique_ptr<Strategies>> Make(const Problem& problem, LayoutBook& book,
                                                   const SliceOptions& options);
 
@@ -49,6 +52,8 @@ class Strategies {
 
   // The slice of each unit, of which the first are decided.
   std::vector<int32_t> SlicesOf(std::span<const int32_t> decided) const;
+  // Whether constraints let every group lie so.
+  bool MayBe(const LayoutState& state) const { return found_.MayBe(state, book_); }
   // Of a slice for each unit. Groups of no unit (of what compiling adds) lie with the first.
   Result<LayoutState> StateOf(std::span<const int32_t> slices);
 
@@ -58,6 +63,7 @@ class Strategies {
   Status FindUnits();
   void AddLayouts();
   bool MayHave(size_t unit, int32_t slice) const;
+  void AddPlaces(size_t unit);
   LayoutId LayoutOf(GroupId group, int32_t slice) const;
   Result<const std::vector<LayoutId>*> ModelParallel(size_t unit, int32_t slice);
 

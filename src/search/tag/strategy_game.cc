@@ -110,8 +110,10 @@ bool StrategyGame::Value(std::span<const TreePath> paths, std::vector<double>& v
     Result<LayoutState> state = strategies_->StateOf(strategies_->SlicesOf(Whole(path)));
     states.push_back(state.ok() ? std::move(state).Take() : LayoutState());
   }
+  const size_t known = scores_.size();
   const std::vector<std::optional<Score>> scores = ScoresOf(
       states, Nanos(std::min(kMaxQuantity, SaturatingMultiply(base_.step_time, kLongest))));
+  simulated_ += static_cast<int64_t>(scores_.size() - known);
   for (size_t i = 0; i < paths.size(); ++i) {
     ++looked_at_;
     if (scores[i] && on_scored_) on_scored_(states[i], *scores[i]);
@@ -140,7 +142,6 @@ std::vector<std::optional<Score>> StrategyGame::ScoresOf(const std::vector<Layou
     const bool known = evaluations[i].ok() && !evaluations[i].value().abandoned;
     scores_[fresh[i]] = known ? std::optional<Score>(evaluations[i].value().score()) : std::nullopt;
   }
-  simulated_ += static_cast<int64_t>(plans.size());
   std::vector<std::optional<Score>> scores;
   for (const uint64_t hash : hashes) scores.push_back(scores_[hash]);
   return scores;

@@ -38,8 +38,8 @@ class StrategyGame {
   // Of a state that was scored for a position.
   using OnScored = std::function<void(const LayoutState&, const Score&)>;
 
-  // All must outlive it; `book`: of all states. Looks at data parallelism. Errors: those of Strategies::Make and of
-  // compiling that.
+  // All must outlive it; `book`: of all states. Looks at data parallelism with AllReduce, or what units may have next to
+  // it: the base until there is another. Errors: those of Strategies::Make and of compiling that.
   static Result<std::unique_ptr<StrategyGame>> Make(const Problem& problem, Evaluator& evaluator,
                                                     LayoutBook& book, const Budget& budget,
                                                     const StrategyGameOptions& options);
@@ -48,11 +48,13 @@ class StrategyGame {
   const StrategyWork& work() const { return work_; }
   const Score& base() const { return base_; }
   const LayoutState& base_state() const { return base_state_; }
-  int64_t simulated() const { return simulated_; }
+  // What rewards are relative to. It need not fit.
+  void SetBase(const Score& base) { base_ = base; }
+  int64_t simulated() const { return simulated_; }  // for positions
   int64_t looked_at() const { return looked_at_; }  // positions valued, but for the first
   // Before the first position; nullptr: uniform.
   void SetPrior(StrategyPrior* prior) { prior_ = prior; }
-  void OnScoredCall(OnScored on_scored) { on_scored_ = std::move(on_scored); }
+  void SetOnScored(OnScored on_scored) { on_scored_ = std::move(on_scored); }
   // Positions begin with these decisions from now on.
   void SetDecided(TreePath decided) { decided_ = std::move(decided); }
 
@@ -89,7 +91,7 @@ class StrategyGame {
   LayoutState base_state_;
   Score base_;
   std::unordered_map<uint64_t, std::optional<Score>> scores_;  // by hash of the state
-  int64_t simulated_ = 1, looked_at_ = -1;
+  int64_t simulated_ = 0, looked_at_ = -1;
 };
 
 }  // namespace placewright

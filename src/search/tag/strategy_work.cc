@@ -108,22 +108,26 @@ void StrategyWork::FindUses() {
       speeds += 1 / std::max(1.0, strategies_.device_times().Total(device));
     }
     for (const int32_t number : slice.groups) {
-      const std::vector<DeviceId>& group = groups[static_cast<size_t>(number)];
-      const auto d = static_cast<double>(group.size());
+      // A slice may have some devices of a group alone.
+      double d = 0;
+      DeviceId first;
+      for (const DeviceId device : groups[static_cast<size_t>(number)]) {
+        const bool has = std::binary_search(slice.devices.begin(), slice.devices.end(), device);
+        if (has && !first.valid()) first = device;
+        d += has ? 1 : 0;
+      }
       use.widest = std::max(use.widest, 2 * d * (n - d) / n);
       if (slice.groups.size() == 1) use.widest = 2 * (n - 1) / n;
-      double share = 1, has = d;
+      double share = 1;
       if (slice.option == SliceOption::kModelParallel) {
-        share = 1 / std::max(1.0, strategies_.device_times().Total(group.front())) / speeds;
-        has = share * d;
+        share = 1 / std::max(1.0, strategies_.device_times().Total(first)) / speeds;
       } else if (!slice.shares.empty()) {
-        const auto at = std::find(slice.devices.begin(), slice.devices.end(), group.front());
+        const auto at = std::lower_bound(slice.devices.begin(), slice.devices.end(), first);
         share = static_cast<double>(slice.shares[static_cast<size_t>(at - slice.devices.begin())]) /
                 samples;
-        has = share * d;
       }
       use.share.push_back(share);
-      use.has.push_back(has);
+      use.has.push_back(share * d);
     }
     uses_.push_back(std::move(use));
   }

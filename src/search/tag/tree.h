@@ -47,7 +47,7 @@ struct TreeOptions {
   bool scaled = true;      // values, to [0, 1]
   bool first_play_of_parent = true;
   bool closes = true;       // what is known to its end
-  double least_value = -1;  // of a virtual loss
+  double least_value = -1;  // of a virtual loss; of scaled values the least seen
   int leaves = 4;           // taken before any of them is valued
   uint64_t seed = 0;        // of the order of actions with equal priors
 };
@@ -197,7 +197,8 @@ class Tree {
         const Edge& edge = vertex.tried[i];
         seen = static_cast<double>(edge.visits + edge.in_flight);
         value = (edge.value * static_cast<double>(edge.visits) +
-                 options_.least_value * static_cast<double>(edge.in_flight)) /
+                 (options_.scaled ? least_ : options_.least_value) *
+                     static_cast<double>(edge.in_flight)) /
                 seen;
       }
       const double score = Scaled(value) + root * vertex.actions[i].prior / (1 + seen);

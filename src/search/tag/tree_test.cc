@@ -218,6 +218,20 @@ TEST(Tree, StaysAsItWasWhereThereIsNoTime) {
     EXPECT_EQ(tree.Grow(4), 0);
     game.has_time = true;
   }
+  for (const TreePath& path : {TreePath{}, TreePath{1}, TreePath{1, 1}}) {
+    const auto here = tree.TriedAt(path), there = never.TriedAt(path);
+    // What was begun and not valued is at the end, without a visit.
+    ASSERT_GE(here.size(), there.size());
+    for (size_t i = 0; i < here.size(); ++i) {
+      if (i >= there.size()) {
+        EXPECT_EQ(here[i].visits, 0);
+        continue;
+      }
+      EXPECT_EQ(here[i].action, there[i].action);
+      EXPECT_EQ(here[i].visits, there[i].visits);
+      EXPECT_EQ(here[i].value, there[i].value);
+    }
+  }
   const auto one = tree.TriedAt({}), two = never.TriedAt({});
   int64_t visits = 0;
   for (const auto& edge : one) visits += edge.visits;
