@@ -186,7 +186,7 @@ Agent MakeGdp(const AgentSettings& settings, const AgentProblem& problem, AgentU
   of_placer.centred = settings.Is("scores", "centred");
   if (settings.Is("devices", "described")) {
     graph.devices = DeviceFeatures(problem.problem, problem.candidates).to(numbers);
-    of_placer.device_features = kDeviceFeatures;
+    of_placer.device_features = kDeviceFeatureCount;
   }
   const auto make_placer = [&](int64_t width, Parameters& of) -> std::unique_ptr<PlacerNet> {
     return std::make_unique<TransformerXlPlacer>(width, devices, of_placer, "placer", of);

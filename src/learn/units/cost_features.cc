@@ -232,12 +232,12 @@ at::Tensor DeviceFeatures(const Problem& problem, const CandidateDevices& candid
   for (const DeviceId device : candidates.accelerators) {
     if (std::find(order.begin(), order.end(), device) == order.end()) order.push_back(device);
   }
-  const at::Tensor features = at::zeros({static_cast<int64_t>(devices), kDeviceFeatures},
+  const at::Tensor features = at::zeros({static_cast<int64_t>(devices), kDeviceFeatureCount},
                                         at::TensorOptions().dtype(at::kFloat));
   auto* first = features.data_ptr<float>();
   for (const DeviceId device : problem.cluster->devices()) {
     const auto found = std::find(order.begin(), order.end(), device);
-    Row row(first + static_cast<int64_t>(device.index()) * kDeviceFeatures);
+    Row row(first + static_cast<int64_t>(device.index()) * kDeviceFeatureCount);
     row.Add(found != order.end() ? 1 : 0);
     row.Add(Ratio(static_cast<double>(fastest),
                   static_cast<double>(std::max<int64_t>(1, candidates.work[device]))));

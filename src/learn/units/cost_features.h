@@ -39,10 +39,10 @@ at::Tensor CostFeatures(const Problem& problem, const OpGraph& graph,
 std::vector<double> EdgeTimes(const Problem& problem, const OpGraph& graph,
                               const CandidateDevices& candidates, const PlacementUnits& units);
 
-// Features [devices, kDeviceFeatures]: whether it is an accelerator; its speed and memory beside
+// Features [devices, kDeviceFeatureCount]: whether it is an accelerator; its speed and memory beside
 // those of the best; where it stands in the middle of its share of [0, 1] among the accelerators
 // in the order in which to fill them, with harmonics (0 for others); one over their number.
-inline constexpr int64_t kDeviceFeatures = 3 + 1 + 2 * kPlaceHarmonics + 1;
+inline constexpr int64_t kDeviceFeatureCount = 3 + 1 + 2 * kPlaceHarmonics + 1;
 at::Tensor DeviceFeatures(const Problem& problem, const CandidateDevices& candidates);
 
 }  // namespace placewright

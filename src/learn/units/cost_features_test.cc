@@ -145,7 +145,7 @@ TEST(DeviceFeatures, SayWhatDevicesAre) {
   EXPECT_LT(at(1, 2), 0.6);
   EXPECT_NEAR(at(0, 3) + at(1, 3), 1, 1e-6);  // at a quarter and at three quarters
   EXPECT_EQ(at(2, 3), 0);
-  EXPECT_EQ(at(1, kDeviceFeatures - 1), 0.5);
+  EXPECT_EQ(at(1, kDeviceFeatureCount - 1), 0.5);
 }
 
 TEST(ConstructivePlans, AreSharesOfUnits) {

@@ -129,7 +129,7 @@ void TagFeatures::FindBytes() {
     row[kParameters] = static_cast<float>(Squeezed(parameters[unit] / bytes_));
     row[kInside] = static_cast<float>(Squeezed(inside[unit] / bytes_));
   }
-  for (const UnitEdge& edge : work_.edges()) {
+  for (const WorkEdge& edge : work_.edges()) {
     still_.data.push_back({static_cast<int32_t>(edge.from), static_cast<int32_t>(edge.to)});
     still_.data_features.push_back(static_cast<float>(Squeezed(edge.bytes / bytes_)));
     still_.data_features.push_back(0);

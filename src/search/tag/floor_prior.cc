@@ -34,7 +34,7 @@ void FloorPrior::AddUnit(size_t unit, int32_t number, Sums& sums) const {
   sums.gradients += times * work_.Gradients(unit) / use.rate;
 }
 
-void FloorPrior::AddEdge(const UnitEdge& edge, int32_t from, int32_t to, Sums& sums) const {
+void FloorPrior::AddEdge(const WorkEdge& edge, int32_t from, int32_t to, Sums& sums) const {
   if (from == to) return;
   const Slice& source = strategies_.slices()[static_cast<size_t>(from)];
   const Slice& reader = strategies_.slices()[static_cast<size_t>(to)];
@@ -62,7 +62,7 @@ double FloorPrior::StepOf(const Sums& sums) {
 double FloorPrior::StepOf(std::span<const int32_t> slices) const {
   Sums sums{std::vector<double>(strategies_.device_groups().size(), 0)};
   for (size_t unit = 0; unit < slices.size(); ++unit) AddUnit(unit, slices[unit], sums);
-  for (const UnitEdge& edge : work_.edges())
+  for (const WorkEdge& edge : work_.edges())
     AddEdge(edge, slices[edge.from], slices[edge.to], sums);
   return StepOf(sums);
 }
@@ -82,7 +82,7 @@ void FloorPrior::Fill(std::span<const int32_t> decided, const StrategyFeedback*,
     for (size_t other = 0; other < slices.size(); ++other) {
       if (other != unit) AddUnit(other, slices[other], others);
     }
-    for (const UnitEdge& edge : work_.edges()) {
+    for (const WorkEdge& edge : work_.edges()) {
       if (edge.from == unit || edge.to == unit) continue;
       AddEdge(edge, slices[edge.from], slices[edge.to], others);
     }
@@ -91,7 +91,7 @@ void FloorPrior::Fill(std::span<const int32_t> decided, const StrategyFeedback*,
       slices[unit] = action;
       AddUnit(unit, action, sums);
       for (const size_t number : edges_of_[unit]) {
-        const UnitEdge& edge = work_.edges()[number];
+        const WorkEdge& edge = work_.edges()[number];
         AddEdge(edge, slices[edge.from], slices[edge.to], sums);
       }
       steps.push_back(StepOf(sums));

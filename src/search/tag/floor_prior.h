@@ -43,7 +43,7 @@ class FloorPrior : public StrategyPrior {
   };
 
   void AddUnit(size_t unit, int32_t slice, Sums& sums) const;
-  void AddEdge(const UnitEdge& edge, int32_t from, int32_t to, Sums& sums) const;
+  void AddEdge(const WorkEdge& edge, int32_t from, int32_t to, Sums& sums) const;
   static double StepOf(const Sums& sums);
 
   const Strategies& strategies_;

@@ -18,7 +18,7 @@ struct UnitWork {
   double update = 0;  // of the optimizer's ops that the batch does not split
 };
 
-struct UnitEdge {
+struct WorkEdge {
   size_t from, to;  // units
   double bytes;     // that would cross if they lay apart
 };
@@ -39,7 +39,7 @@ class StrategyWork {
   const UnitWork& Of(size_t unit, DeviceId device) const;
   // Bytes of the parameters of a unit that the step updates.
   double Gradients(size_t unit) const { return gradients_[unit]; }
-  const std::vector<UnitEdge>& edges() const { return edges_; }
+  const std::vector<WorkEdge>& edges() const { return edges_; }
   const SliceUse& UseOf(int32_t slice) const { return uses_[static_cast<size_t>(slice)]; }
   // bytes/ns; next to none where there is no route.
   double RateBetween(DeviceId from, DeviceId to) const;
@@ -55,7 +55,7 @@ class StrategyWork {
   const size_t kinds_;
   std::vector<UnitWork> work_;     // [unit][kind]
   std::vector<double> gradients_;  // by unit
-  std::vector<UnitEdge> edges_;
+  std::vector<WorkEdge> edges_;
   std::vector<SliceUse> uses_;  // [slice]
 };
 
