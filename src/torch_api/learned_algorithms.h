@@ -18,6 +18,8 @@ struct LearnedAlgorithm : SettableAlgorithm {
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms();
 // Those that need LibTorch, of the same order.
 std::vector<LearnedAlgorithm> TorchAlgorithms();
+// TAG, whose training lives in `learn` and which plans without LibTorch.
+const LearnedAlgorithm& TagAlgorithm();
 // nullptr where no learned planner has the name.
 const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name);
 

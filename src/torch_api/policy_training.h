@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_TORCH_API_POLICY_TRAINING_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -45,7 +46,15 @@ struct TrainingProgress {
   int64_t samples = 0, invalid = 0, updates = 0;
   int64_t lessons = 0;               // steps toward teachers' plans, before the first update
   std::vector<TrainingUpdate> last;  // done just now: one, or one of each problem
-  // Of this process: samples, seconds in the evaluator, and in all.
+  // Where games are played, and an update is a pass over their lessons: games, and the loss of each pass, as it went and
+  // then on lessons that are held out.
+  struct Loss {
+    double training = 0;
+    std::optional<double> held_out;
+  };
+  int64_t games = 0;
+  std::vector<Loss> losses;
+  // Of this process: samples, seconds in the evaluator or in games, and in all.
   int64_t samples_here = 0;
   double evaluating = 0, seconds = 0;
 
@@ -65,6 +74,8 @@ class PolicyTraining {
   // Draws, evaluates and learns until the next update is done, on one problem after the other in
   // turn. False where the budget ended before that: what it had begun is not part of the training.
   virtual bool Advance() = 0;
+  // Why Advance was false, where no budget ended it.
+  virtual Status status() const { return Ok(); }
   virtual TrainingProgress progress() const = 0;
   // Of the given problem: the best placement that the policy drew.
   virtual const PlannerResult& result(size_t problem) const = 0;

@@ -17,7 +17,7 @@ class ProfilingService;  // torch_api/profiling_service.h
 class TorchApi {
  public:
   // Raised with every change of this class or a service: an older library is refused, never called.
-  static constexpr int kVersion = 19;
+  static constexpr int kVersion = 20;
 
   virtual ~TorchApi() = default;
   virtual int version() const = 0;

@@ -2,6 +2,7 @@
 #include "aten/torch_version.h"
 #include "learn/planner/learned_planner.h"
 #include "learn/planner/shared_training.h"
+#include "learn/tag/tag_training.h"
 #include "torch_api/planner_service.h"
 #include "torch_api/torch_api.h"
 
@@ -26,6 +27,8 @@ class LearnedPlanners : public PlannerService {
   }
   Result<std::unique_ptr<PolicyTraining>> StartTraining(
       const AgentSettings& settings, const TrainingRequest& request) const override {
+    if (settings.algorithm().name == TagAlgorithm().name)
+      return TagTraining::Start(settings, request);
     return SharedTraining::Start(settings, request);
   }
 };

@@ -1,7 +1,6 @@
 #include "learn/planner/learned_run.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
@@ -10,10 +9,10 @@
 #include <cmath>
 #include <map>
 
-#include "aten/denormals.h"
 #include "base/text.h"
 #include "learn/features/vocabulary.h"
 #include "learn/planner/teacher.h"
+#include "learn/rl/learning_thread.h"
 #include "learn/rl/objective.h"
 #include "search/evaluation/group_placement.h"
 #include "search/local/initial_placements.h"
@@ -24,15 +23,6 @@ namespace {
 
 // Streams of a run's random numbers; agents have others (agent.cc).
 enum RunStream : uint64_t { kFirstDraw = 101, kTrainer = 102, kVariations = 103 };
-
-// While it lives, LibTorch computes on the calling thread alone (their number belongs to that thread).
-class LearningThread {
- public:
-  LearningThread() { at::set_num_threads(1); }
-
- private:
-  const WithoutDenormals without_denormals_;
-};
 
 RewardScale ScaleOf(const AgentSettings& settings, const AgentProblem& problem,
                     Evaluator& evaluator) {

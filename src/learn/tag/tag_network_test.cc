@@ -231,7 +231,7 @@ std::vector<TagLesson> FloorLessons(const LayeredProblem& tiny) {
     TagLesson lesson{features.Of(decided, nullptr), decided.size(), {}, {}};
     const std::vector<int32_t>& actions = strategies->MayHave(decided.size());
     std::vector<double> priors(actions.size());
-    floor.Fill(decided, actions, priors);
+    floor.Fill(decided, nullptr, actions, priors);
     const double sum = std::accumulate(priors.begin(), priors.end(), 0.0);
     for (size_t i = 0; i < actions.size(); ++i) {
       lesson.slices.push_back(strategies->slices()[static_cast<size_t>(actions[i])]);

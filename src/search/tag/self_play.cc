@@ -9,8 +9,8 @@
 
 namespace placewright {
 
-Result<std::vector<TagLesson>> PlayGame(const Problem& problem, Evaluator& evaluator,
-                                        const Budget& budget, const SelfPlayOptions& options) {
+Result<TagGame> PlayGame(const Problem& problem, Evaluator& evaluator, const Budget& budget,
+                         const SelfPlayOptions& options) {
   LayoutBook book;
   StrategyGameOptions of_game;
   of_game.most_actions = options.most_actions;
@@ -28,7 +28,11 @@ Result<std::vector<TagLesson>> PlayGame(const Problem& problem, Evaluator& evalu
   const auto units = static_cast<double>(strategies.units().size());
   const auto played = std::max<size_t>(1, static_cast<size_t>(units * options.played));
   Random random(options.seed);
-  std::vector<TagLesson> lessons;
+  TagGame outcome;
+  outcome.best = game->base();
+  game->OnScoredCall([&](const LayoutState&, const Score& score) {
+    outcome.best = std::min(outcome.best, score);
+  });
   TreePath decided;
   while (decided.size() < played) {
     game->SetDecided(decided);
@@ -40,7 +44,8 @@ Result<std::vector<TagLesson>> PlayGame(const Problem& problem, Evaluator& evalu
     const int64_t wanted = options.visits * static_cast<int64_t>(slices.size());
     for (int64_t visits = 0; visits < wanted;) {
       const int grown = tree.Grow(of_tree.leaves);
-      if (grown == 0) return lessons;
+      outcome.looked_at = game->looked_at();
+      if (grown == 0) return outcome;
       visits += grown;
     }
     TagLesson lesson;
@@ -63,10 +68,10 @@ Result<std::vector<TagLesson>> PlayGame(const Problem& problem, Evaluator& evalu
     for (const int32_t slice : slices) {
       lesson.slices.push_back(strategies.slices()[static_cast<size_t>(slice)]);
     }
-    lessons.push_back(std::move(lesson));
+    outcome.lessons.push_back(std::move(lesson));
     decided.push_back(decision);
   }
-  return lessons;
+  return outcome;
 }
 
 }  // namespace placewright

@@ -32,9 +32,15 @@ struct SelfPlayOptions {
   uint64_t seed = 0;
 };
 
-// The lessons of one game, fewer where the budget ended it. Errors: those of StrategyGame::Make.
-Result<std::vector<TagLesson>> PlayGame(const Problem& problem, Evaluator& evaluator,
-                                        const Budget& budget, const SelfPlayOptions& options);
+struct TagGame {
+  std::vector<TagLesson> lessons;
+  int64_t looked_at = 0;  // strategies
+  Score best;             // of these, and of data parallelism
+};
+
+// Its lessons are fewer where the budget ended it. Errors: those of StrategyGame::Make.
+Result<TagGame> PlayGame(const Problem& problem, Evaluator& evaluator, const Budget& budget,
+                         const SelfPlayOptions& options);
 
 }  // namespace placewright
 
