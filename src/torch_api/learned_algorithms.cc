@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "search/tag/tag_planner.h"
 
 namespace placewright {
 namespace {
@@ -406,6 +407,7 @@ LearnedAlgorithm Placeto() {
            "itself, up to 2,048 of them, beyond that up to 1,024 parts"),
        WordSetting("partition", {"metis", "fluid"},
                    "what makes parts: METIS, or fluid communities")},
+      false,
       false};
   SettingOf(placeto, "simulator").published = "placeto";
   SettingOf(placeto, "reward").published = "slowdown";
@@ -416,54 +418,17 @@ LearnedAlgorithm Placeto() {
   return placeto;
 }
 
-// Published are the values of the paper, and where it states none, those of its authors' program.
-LearnedAlgorithm Tag() {
-  LearnedAlgorithm tag{
-      "tag",
-      "tree search over strategies that follows a graph network (Zhang et al., TPDS 2023)",
-      {OfPolicy(Word("values", {"tuned", "published"},
-                     "where settings come from that are not stated: ours, or those of the paper")),
-       OfPolicy(Word("size", {"small", "paper"},
-                     "of the network: 0.23 million parameters, or 14.3 million")),
-       OfPolicy(
-           Word("feedback", {"on", "off"}, "whether the network sees what the simulated step did")),
-       Integer("games", 256, 0, 1'000'000,
-               "train: of the first round, which follow the prior of floors; on one graph after "
-               "the other"),
-       Integer("epochs", 20, 0, 100'000, "train: passes over the lessons of the first round"),
-       Integer("rounds", 3, 0, 10'000, "train: after the first, whose games follow the network"),
-       Integer("round-games", 64, 0, 1'000'000, "train: of each of these rounds"),
-       Integer("round-epochs", 5, 0, 100'000, "train: passes behind the games of such a round"),
-       Integer("replay", 4, 1, 10'000, "train: last rounds whose lessons are learned from"),
-       Integer("held-out", 0, 0, 10'000,
-               "train: the last so many graphs, from whose games nothing is learned: how the "
-               "network does on others"),
-       Integer("visits", 20, 1, 1'000'000, "train: of a game's tree for each slice of a unit"),
-       Integer("choices", 64, 0, 1'000'000, "train: slices that a unit may have in games; 0: all"),
-       Integer("batch", 16, 1, 4096, "train: lessons of a step"),
-       Real("learning-rate", 1e-4, 0, 10, "train: of Adam"),
-       Real("gradient-norm", 0.6, 0, 1e9, "train: bound of the gradient's norm; 0: none"),
-       Word("device", {"cpu", "cuda"}, "train: where the network is computed")},
-      false};
-  const auto publish = [&](std::string_view name, std::string value) {
-    SettingOf(tag, name).published = std::move(value);
-  };
-  publish("size", "paper");
-  publish("choices", "0");
-  publish("batch", "1");
-  return tag;
-}
-
 }  // namespace
-
-const LearnedAlgorithm& TagAlgorithm() {
-  static const LearnedAlgorithm tag = Tag();
-  return tag;
-}
 
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms() {
   static const std::vector<LearnedAlgorithm> algorithms = {
-      Mars(), TunedEagle(), HierarchicalPlanner(Eagle()), Post(), Gdp(), Placeto()};
+      Mars(),
+      TunedEagle(),
+      HierarchicalPlanner(Eagle()),
+      Post(),
+      Gdp(),
+      Placeto(),
+      LearnedAlgorithm{TagAlgorithm(), /*torch=*/false}};
   return algorithms;
 }
 

@@ -11,15 +11,14 @@
 namespace placewright {
 
 struct LearnedAlgorithm : SettableAlgorithm {
-  bool torch = true;  // whether it lives in the library of LibTorch (`learn`)
+  bool torch = true;           // whether its planner lives in the library of LibTorch (`learn`)
+  bool torch_training = true;  // whether its training does
 };
 
 // In the order of tables.
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms();
 // Those that need LibTorch, of the same order.
 std::vector<LearnedAlgorithm> TorchAlgorithms();
-// TAG, whose training lives in `learn` and which plans without LibTorch.
-const LearnedAlgorithm& TagAlgorithm();
 // nullptr where no learned planner has the name.
 const LearnedAlgorithm* FindLearnedAlgorithm(std::string_view name);
 

@@ -3,6 +3,7 @@
 #include "learn/planner/learned_planner.h"
 #include "learn/planner/shared_training.h"
 #include "learn/tag/tag_training.h"
+#include "search/tag/tag_planner.h"
 #include "torch_api/planner_service.h"
 #include "torch_api/torch_api.h"
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "program_runner.h"
+#include "recorded_mlp.h"
 #include "small_graphs.h"
 
 namespace placewright {
@@ -258,6 +259,62 @@ TEST_F(Train, LearnedPlansRepeat) {
   for (const std::string algorithm : {"mars", "eagle", "post"}) {
     EXPECT_EQ(plan(algorithm, "1"), plan(algorithm, "4")) << algorithm;
   }
+}
+
+class TrainTag : public RecordedMlp {
+ protected:
+  Outcome Train(std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {"train", "tag"};
+    for (const char* const setting : {"games=4", "visits=1", "choices=6", "epochs=2", "rounds=1",
+                                      "round-games=2", "round-epochs=1", "held-out=1"}) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunJson(arguments);
+  }
+};
+
+// Games on every topology, and the losses of passes over their lessons; a training goes on to the same bytes.
+TEST_F(TrainTag, LearnsFromGamesOnTopologies) {
+  const Outcome whole = Train(
+      {"mlp.json.gz", "--clusters", "random:2-3", "-o", "whole.policy", "--events", "curves"});
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  const Json object = whole.json();
+  EXPECT_EQ(object["games"], 6);
+  EXPECT_EQ(object["updates"], 3);
+  ASSERT_EQ(object["losses"].size(), 3u);
+  for (const Json& loss : object["losses"]) {
+    EXPECT_GT(loss["training"], 0);
+    EXPECT_GT(loss["held_out"], 0);
+  }
+  ASSERT_EQ(object["graphs"].size(), 2u);
+  EXPECT_EQ(object["graphs"][0]["graph"], "mlp.json.gz random:2");
+  EXPECT_EQ(object["graphs"][1]["graph"], "mlp.json.gz random:3");
+  for (const Json& graph : object["graphs"]) EXPECT_TRUE(graph["feasible"]);
+  EXPECT_TRUE(Exists("curves"));
+
+  const Outcome begun =
+      Train({"mlp.json.gz", "--clusters", "random:2-3", "-o", "cut.policy", "--iterations", "10"});
+  ASSERT_EQ(begun.status, 0) << begun.err;
+  EXPECT_LT(begun.json()["games"], 6);
+  const Outcome resumed = RunJson(
+      {"train", "tag", "mlp.json.gz", "--clusters", "random:2-3", "--resume", "cut.policy"});
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(resumed.json()["losses"], object["losses"]);
+  EXPECT_EQ(Read("cut.policy"), Read("whole.policy"));
+}
+
+TEST_F(TrainTag, SaysWhatItCannotTrainOn) {
+  const auto refused = [&](std::vector<std::string> arguments) {
+    const Outcome outcome = Train(std::move(arguments));
+    EXPECT_NE(outcome.status, 0);
+    return outcome.json()["error"]["message"].get<std::string>();
+  };
+  EXPECT_THAT(refused({"mlp.json.gz", "--clusters", "random:3-2"}), HasSubstr("states no seeds"));
+  EXPECT_THAT(refused({"mlp.json.gz", "--clusters", "seven"}), HasSubstr("states no seeds"));
+  EXPECT_THAT(refused({"mlp.json.gz", "--clusters", "random:3", "-c", "two.yaml"}),
+              HasSubstr("--clusters cannot be used with -c"));
+  EXPECT_THAT(refused({"mlp.json.gz", "-c", "two.yaml"}), HasSubstr("leaves none"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 
@@ -51,6 +52,10 @@ class TrainCommand : public Command {
     app.AddOption("GRAPH", graphs_, "Graphs of any readable format, or models of the zoo");
     AddRepeated(app, "-c,--cluster", clusters_, "CLUSTER",
                 "Preset or file; once for all graphs, or once for each in their order", "Input");
+    app.AddOption("--clusters", topologies_,
+                  "Every graph on each topology that `cluster random` draws from these seeds")
+        .TypeName("random:A-B")
+        .Group("Input");
     AddInputOptionsBesideCluster(app, &input_);
     AddSearchOptions(app, &search_,
                      {"Time from when the graphs are read, such as 500ms or 2h (default: none)",
@@ -118,7 +123,8 @@ class TrainCommand : public Command {
     PW_RETURN_IF_ERROR(Train(*training, every, events ? &*events : nullptr, context.console));
     context.console.Progress("");
     // What nothing was learned from does not take the place of an earlier policy.
-    if (training->progress().updates == 0 && training->progress().lessons == 0) {
+    const TrainingProgress now = training->progress();
+    if (now.updates == 0 && now.lessons == 0 && now.games == 0) {
       return NothingLearned(interrupted, settings);
     }
     StoredPolicy stored = training->stored();
@@ -135,12 +141,14 @@ class TrainCommand : public Command {
   static Error NothingLearned(bool interrupted, const AgentSettings& settings) {
     const std::string what = "before the first update; no policy was written";
     if (interrupted) return MakeError(ErrorCode::kInterrupted, "interrupted " + what);
-    return MakeError(ErrorCode::kUsage, "the budget ended " + what, "",
-                     (settings.Has("update")
-                          ? fmt::format("An update takes {} placements (--set update=N)",
-                                        settings.Integer("update"))
-                          : std::string("An update takes a placement for each unit of the graph")) +
-                         ": give more --iterations, or more --time.");
+    return MakeError(
+        ErrorCode::kUsage, "the budget ended " + what, "",
+        (settings.Has("update") ? fmt::format("An update takes {} placements (--set update=N)",
+                                              settings.Integer("update"))
+         : settings.Has("games")
+             ? std::string("It begins with games on the graphs")
+             : std::string("An update takes a placement for each unit of the graph")) +
+            ": give more --iterations, or more --time.");
   }
 
   Error UnknownAlgorithm() const {
@@ -160,6 +168,10 @@ class TrainCommand : public Command {
     if (!policy_.empty() && !resume_.empty()) {
       return MakeError(ErrorCode::kUsage, "--policy cannot be used with --resume", "",
                        "--resume goes on with a training, --policy begins a new one.");
+    }
+    if (!topologies_.empty() && !clusters_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--clusters cannot be used with -c", "",
+                       "Leave one of the two out.");
     }
     if (clusters_.size() > 1 && clusters_.size() != graphs_.size()) {
       return MakeError(ErrorCode::kUsage,
@@ -187,25 +199,66 @@ class TrainCommand : public Command {
     return std::move(settings).InFile(resume_.empty() ? policy_ : resume_);
   }
 
+  // What is trained on: each graph on its cluster, or every graph on every topology, the graphs one behind the other.
+  Result<std::vector<InputOptions>> ListInputs() const {
+    std::vector<InputOptions> inputs;
+    uint64_t first = 0, last = 0;
+    if (!topologies_.empty()) {
+      PW_RETURN_IF_ERROR(ParseSeeds(&first, &last));
+    }
+    for (uint64_t seed = first; seed <= last; ++seed) {
+      for (size_t i = 0; i < graphs_.size(); ++i) {
+        InputOptions& input = inputs.emplace_back(input_);
+        input.graph = graphs_[i];
+        if (!topologies_.empty()) input.cluster = fmt::format("random:{}", seed);
+        if (!clusters_.empty()) input.cluster = clusters_[clusters_.size() == 1 ? 0 : i];
+      }
+    }
+    return inputs;
+  }
+
+  // "random:3" or "random:0-99", at most 10,000 of them.
+  Status ParseSeeds(uint64_t* first, uint64_t* last) const {
+    constexpr std::string_view kPrefix = "random:";
+    constexpr uint64_t kMost = 10'000;
+    const std::string_view text = topologies_;
+    const std::string_view seeds = text.substr(std::min(kPrefix.size(), text.size()));
+    const char* const end = seeds.data() + seeds.size();
+    const auto [rest, error] = std::from_chars(seeds.data(), end, *first);
+    *last = *first;
+    bool good = text.starts_with(kPrefix) && error == std::errc();
+    if (good && rest != end) {
+      const auto [behind, wrong] = std::from_chars(rest + 1, end, *last);
+      good = *rest == '-' && behind == end && wrong == std::errc();
+    }
+    if (good && *first <= *last && *last - *first < kMost && *last < UINT64_MAX) return Ok();
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--clusters \"{}\" states no seeds", Printable(text, 80)), "",
+                     "Give random:N, or random:FIRST-LAST, such as random:0-99.");
+  }
+
   Status PrepareAll(const AgentSettings& settings, const std::atomic<bool>& interrupted,
                     TrainingRequest& request) {
-    for (size_t i = 0; i < graphs_.size(); ++i) {
-      InputOptions input = input_;
-      input.graph = graphs_[i];
-      if (!clusters_.empty()) input.cluster = clusters_[clusters_.size() == 1 ? 0 : i];
+    const bool splits = settings.algorithm().name == TagAlgorithm().name;
+    SpaceOptions space;
+    if (splits) space.splitting = SpaceOptions::Splitting::kYes;
+    PW_ASSIGN(const std::vector<InputOptions> inputs, ListInputs());
+    for (InputOptions input : inputs) {
       input.interrupted = &interrupted;
-      PW_ASSIGN(std::unique_ptr<Planning> planning, Prepare(input, search_));
+      names_.push_back(topologies_.empty() ? input.graph : input.graph + " " + input.cluster);
+      PW_ASSIGN(std::unique_ptr<Planning> planning, Prepare(input, search_, space));
       request.problems.push_back({&planning->problem(), &planning->prepared().evaluator()});
       plannings_.push_back(std::move(planning));
     }
     const size_t devices = request.problems.front().problem->cluster->device_count();
-    const bool any_number = settings.Has("devices") && settings.Is("devices", "described");
-    for (size_t i = 1; i < graphs_.size() && !any_number; ++i) {
+    const bool any_number =
+        splits || (settings.Has("devices") && settings.Is("devices", "described"));
+    for (size_t i = 1; i < names_.size() && !any_number; ++i) {
       const size_t here = request.problems[i].problem->cluster->device_count();
       if (here == devices) continue;
       return MakeError(ErrorCode::kUsage,
                        fmt::format("a policy has one number of devices: {} has {}, {} has {}",
-                                   graphs_.front(), devices, graphs_[i], here),
+                                   names_.front(), devices, names_[i], here),
                        "", "Choose clusters of as many devices.");
     }
     return Ok();
@@ -219,16 +272,22 @@ class TrainCommand : public Command {
   Status Train(PolicyTraining& training, std::chrono::nanoseconds every, EventFile* events,
                Console& console) const {
     Clock::time_point written = Clock::now();
+    int64_t updates = 0;
     while (training.Advance()) {
       const TrainingProgress now = training.progress();
       console.Progress(Line(training, now));
-      if (events != nullptr && now.updates > 0)
+      // Games have no curve, and passes over their lessons no samples of their own.
+      if (events != nullptr && now.games > 0 && updates < now.updates) {
+        PW_RETURN_IF_ERROR(events->Add(now.updates, Losses(now)));
+      } else if (events != nullptr && now.games == 0 && now.updates > 0) {
         PW_RETURN_IF_ERROR(events->Add(now.samples, Scalars(training, now)));
+      }
+      updates = now.updates;
       if (Clock::now() - written < every) continue;
       PW_RETURN_IF_ERROR(WriteFileAtomically(output_, FormatPolicy(training.stored())));
       written = Clock::now();
     }
-    return Ok();
+    return training.status();
   }
 
   static double ShareOf(int64_t part, int64_t whole) {
@@ -239,7 +298,26 @@ class TrainCommand : public Command {
     return result.feasible ? FormatNanos(result.step_time) : "none fits";
   }
 
+  static std::string LossText(const TrainingProgress& now) {
+    if (now.losses.empty()) return "";
+    const TrainingProgress::Loss& loss = now.losses.back();
+    return fmt::format(", {} passes over lessons, loss {:.4f}{}", now.losses.size(), loss.training,
+                       loss.held_out ? fmt::format(", held out {:.4f}", *loss.held_out) : "");
+  }
+
+  static std::vector<std::pair<std::string, float>> Losses(const TrainingProgress& now) {
+    const TrainingProgress::Loss& loss = now.losses.back();
+    std::vector<std::pair<std::string, float>> scalars = {
+        {"loss/training", static_cast<float>(loss.training)}};
+    if (loss.held_out) scalars.emplace_back("loss/held_out", static_cast<float>(*loss.held_out));
+    return scalars;
+  }
+
   std::string Line(const PolicyTraining& training, const TrainingProgress& now) const {
+    if (now.games > 0) {
+      return fmt::format("{}: {} games, {} strategies{}, {:.0f} s", algorithm_, now.games,
+                         now.samples, LossText(now), now.seconds);
+    }
     if (now.updates == 0) {
       return fmt::format("{}: {} steps toward the teacher's plans, {:.0f} s", algorithm_,
                          now.lessons, now.seconds);
@@ -260,7 +338,7 @@ class TrainCommand : public Command {
     return fmt::format(
         "{} {}{}: update {}, {} samples, best {}{}, {:.0f}% did not fit, entropy {:.3f}, "
         "{:.1f} samples/s",
-        algorithm_, Printable(graphs_[problem]), others, now.updates, now.samples,
+        algorithm_, Printable(names_[problem]), others, now.updates, now.samples,
         Best(training.result(problem)), mean, 100 * ShareOf(all.invalid, all.samples), all.entropy,
         now.seconds > 0 ? static_cast<double>(now.samples_here) / now.seconds : 0);
   }
@@ -269,7 +347,7 @@ class TrainCommand : public Command {
                                                      const TrainingProgress& now) const {
     std::vector<std::pair<std::string, float>> scalars;
     for (const TrainingUpdate& update : now.last) {
-      const std::string graph = graphs_.size() > 1 ? "/" + graphs_[update.problem] : "";
+      const std::string graph = names_.size() > 1 ? "/" + names_[update.problem] : "";
       const auto add = [&](const char* name, double value) {
         scalars.emplace_back(name + graph, static_cast<float>(value));
       };
@@ -295,11 +373,19 @@ class TrainCommand : public Command {
       object["seconds"] = now.seconds;
       object["evaluating_seconds"] = now.evaluating;
       object["interrupted"] = interrupted;
+      if (now.games > 0) {
+        object["games"] = now.games;
+        Json& losses = object["losses"] = Json::array();
+        for (const TrainingProgress::Loss& loss : now.losses) {
+          losses.push_back({{"training", loss.training},
+                            {"held_out", loss.held_out ? Json(*loss.held_out) : Json()}});
+        }
+      }
       Json& graphs = object["graphs"] = Json::array();
-      for (size_t i = 0; i < graphs_.size(); ++i) {
+      for (size_t i = 0; i < names_.size(); ++i) {
         const PlannerResult& result = training.result(i);
         Json& graph = graphs.emplace_back();
-        graph["graph"] = graphs_[i];
+        graph["graph"] = names_[i];
         graph["feasible"] = result.feasible;
         graph["step_time_ns"] = result.step_time.count;
         graph["samples"] = result.iterations;
@@ -314,23 +400,25 @@ class TrainCommand : public Command {
     }
     Table table(
         {{"graph"}, {"samples", Table::Align::kRight}, {"best step", Table::Align::kRight}});
-    for (size_t i = 0; i < graphs_.size(); ++i) {
+    for (size_t i = 0; i < names_.size(); ++i) {
       const PlannerResult& result = training.result(i);
-      table.AddRow({Printable(graphs_[i]), fmt::to_string(result.iterations), Best(result)});
+      table.AddRow({Printable(names_[i]), fmt::to_string(result.iterations), Best(result)});
     }
     console.Print(table.Render(console.style()));
-    console.Print(
-        fmt::format("{} updates, {} of the {} samples that they learned from did not fit, {:.1f} s "
-                    "of which {:.1f} s in the "
-                    "simulator\n"
-                    "policy written to {}\n",
-                    now.updates, now.invalid, now.samples, now.seconds, now.evaluating,
-                    Printable(output_, 4096)));
+    const std::string learned =
+        now.games > 0 ? fmt::format("{} games{}, {:.1f} s of which {:.1f} s in games", now.games,
+                                    LossText(now), now.seconds, now.evaluating)
+                      : fmt::format(
+                            "{} updates, {} of the {} samples that they learned from did not fit, "
+                            "{:.1f} s of which {:.1f} s in the simulator",
+                            now.updates, now.invalid, now.samples, now.seconds, now.evaluating);
+    console.Print(learned + "\npolicy written to " + Printable(output_, 4096) + "\n");
   }
 
-  std::string algorithm_, policy_, resume_, output_, events_, every_ = "60s";
+  std::string algorithm_, policy_, resume_, output_, events_, topologies_, every_ = "60s";
   bool lists_settings_ = false, no_state_ = false;
   std::vector<std::string> graphs_, clusters_, changes_;
+  std::vector<std::string> names_;  // of what is trained on
   InputOptions input_;
   SearchOptions search_;
   std::vector<std::unique_ptr<Planning>> plannings_;

@@ -6,6 +6,7 @@
 
 #include "cli/request/policies.h"
 #include "placeto/planner/placeto_planner.h"
+#include "search/tag/tag_planner.h"
 #include "torch_api/learned_algorithms.h"
 #include "torch_api/library_planner.h"
 #include "torch_api/planner_service.h"
@@ -18,6 +19,8 @@ PlannerTable LearnedPlanners(const PlannerSettings& settings) {
   for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
     if (algorithm.torch) {
       table.push_back(MakeLibraryPlanner(algorithm, settings));
+    } else if (algorithm.name == TagAlgorithm().name) {
+      table.push_back(std::make_shared<const TagPlanner>(settings));
     } else {
       table.push_back(MakePlacetoPlanner(settings));
     }
@@ -27,7 +30,7 @@ PlannerTable LearnedPlanners(const PlannerSettings& settings) {
 
 Result<TrainingStarter> TrainingStarter::Make(const LearnedAlgorithm& algorithm) {
   TrainingStarter starter;
-  if (!algorithm.torch) return starter;
+  if (!algorithm.torch_training) return starter;
   PW_ASSIGN(TorchLibrary library, TorchLibrary::Open(TorchLibrary::Part::kLearn));
   if (library.api().planners() == nullptr) {
     return MakeError(ErrorCode::kMissingRuntime, library.path() + " trains no planners");

@@ -12,8 +12,8 @@
 
 namespace placewright {
 
-// One for each of LearnedAlgorithms(). Their errors are, besides those of the planner, those of
-// opening the library.
+// One for each of LearnedAlgorithms(). Their errors are, besides those of the planner, those of opening the
+// library.
 PlannerTable LearnedPlanners(const PlannerSettings& settings = {});
 
 // A training, and the library that it lives in, if it lives in one.

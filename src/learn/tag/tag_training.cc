@@ -17,16 +17,14 @@
 #include "learn/rl/learning_thread.h"
 #include "learn/store/stored_tensors.h"
 #include "learn/tag/stored_lessons.h"
+#include "search/tag/mcts_planner.h"
+#include "search/tag/tag_planner.h"
 
 namespace placewright {
 namespace {
 
 // Streams of a training's random numbers, beside those of the network's first values (agent.cc).
 enum TagStream : uint64_t { kGames = 201, kOrders = 202 };
-
-TagNetworkSize SizeOf(const AgentSettings& settings) {
-  return settings.Is("size", "paper") ? TagNetworkSize::Paper() : TagNetworkSize::Small();
-}
 
 }  // namespace
 
@@ -41,6 +39,9 @@ Result<std::unique_ptr<PolicyTraining>> TagTraining::Start(const AgentSettings& 
   options.visits = settings.Integer("visits");
   options.most_actions = static_cast<size_t>(settings.Integer("choices"));
   options.feedback = settings.Is("feedback", "on");
+  options.view = TagViewOf(settings);
+  options.game = MctsOptionsOf(settings).game;
+  options.tree = MctsOptionsOf(settings).tree;
   const Play play = [problems = request.problems, budget = request.options.budget, options](
                         size_t problem, uint64_t seed, const TagNetwork* network) {
     SelfPlayOptions of_game = options;
@@ -82,7 +83,7 @@ Status TagTraining::Build(const StoredPolicy* start, bool resume) {
   }
   parameters_ =
       std::make_shared<Parameters>(FirstValues(options_.seed), numbers, std::move(values));
-  network_.emplace(SizeOf(settings_), *parameters_);
+  network_.emplace(TagSizeOf(settings_), *parameters_);
   if (!parameters_->mismatch().empty()) {
     return MakeError(ErrorCode::kPlanMismatch,
                      "the policy is of another version of the network: " + parameters_->mismatch(),
@@ -218,7 +219,7 @@ bool TagTraining::PlayNext() {
   const std::optional<int64_t>& limit = options_.budget.iterations;
   if (limit && progress_.samples >= *limit) return false;
   if (round_ > 0 && !prior_) {
-    Result<TagNetwork> network = TagNetwork::FromPolicy(SizeOf(settings_), stored_);
+    Result<TagNetwork> network = TagNetwork::FromPolicy(TagSizeOf(settings_), stored_);
     PW_CHECK(network.ok());
     prior_ = std::move(network).Take();
   }

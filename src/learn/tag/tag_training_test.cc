@@ -14,6 +14,7 @@
 #include "learn/tag/stored_lessons.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/test_tiny_steps.h"
+#include "search/tag/tag_planner.h"
 
 namespace placewright {
 namespace {
@@ -155,6 +156,38 @@ TEST_F(TagTrainingTest, GoesThroughItsRounds) {
   EXPECT_FALSE(stored.state.contains("game5.round"));
   EXPECT_TRUE(stored.state.contains("game6.round"));
   EXPECT_TRUE(TagNetwork::FromPolicy(TagNetworkSize::Small(), stored).ok());
+}
+
+// The controls see as many numbers, but none of edges, or those of other device groups.
+TEST_F(TagTrainingTest, ControlsSeeLess) {
+  LayoutBook book;
+  const auto strategies = Strategies::Make(tiny_[0]->problem, book, {}).Take();
+  const StrategyWork work(*tiny_[0]->layouts, *strategies);
+  const auto graph = [&](TagView view) {
+    return TagFeatures(*tiny_[0]->layouts, *strategies, work, view).Of({}, nullptr);
+  };
+  const TagGraph own = graph(TagView::kOwn), edgeless = graph(TagView::kEdgeless);
+  ASSERT_EQ(own.devices, 2u);
+  EXPECT_EQ(edgeless.unit, own.unit);
+  EXPECT_EQ(edgeless.device, own.device);
+  EXPECT_EQ(edgeless.place, std::vector<float>(own.place.size(), 0));
+  EXPECT_EQ(edgeless.machine, std::vector<float>(own.machine.size(), 0));
+  EXPECT_EQ(edgeless.data_features, std::vector<float>(own.data_features.size(), 0));
+  const TagGraph shuffled = graph(TagView::kShuffled);
+  EXPECT_EQ(shuffled.place, own.place);
+  for (size_t i = 0; i < own.device.size(); ++i) {
+    EXPECT_EQ(shuffled.device[i], own.device[(i + kDeviceFeatures) % own.device.size()]);
+  }
+  for (const std::string features : {"features=edgeless", "features=shuffled"}) {
+    const auto training = TagTraining::Start(Settings({features, "rounds=0"}), Request()).Take();
+    while (training->Advance()) {
+    }
+    EXPECT_EQ(training->progress().losses.size(), 3u);
+    const auto plain = TagTraining::Start(Settings({"rounds=0"}), Request()).Take();
+    while (plain->Advance()) {
+    }
+    EXPECT_NE(training->progress().losses[0].training, plain->progress().losses[0].training);
+  }
 }
 
 // What is learned on two problems holds on a third.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/elementary.h"
 
@@ -19,8 +20,8 @@ double Squeezed(double x) { return PortableLog(1 + 64 * std::max(0.0, x)) / Port
 }  // namespace
 
 TagFeatures::TagFeatures(const LayoutProblem& problem, const Strategies& strategies,
-                         const StrategyWork& work)
-    : problem_(problem), strategies_(strategies), work_(work) {
+                         const StrategyWork& work, TagView view)
+    : problem_(problem), strategies_(strategies), work_(work), view_(view) {
   still_.units = strategies.units().size();
   still_.devices = strategies.device_groups().size();
   still_.unit.assign(still_.units * kUnitFeatures, 0);
@@ -157,7 +158,7 @@ TagGraph TagFeatures::Of(std::span<const int32_t> decided, const StrategyFeedbac
       place[1] = 1;
     }
   }
-  if (feedback == nullptr) return graph;
+  if (feedback == nullptr) return Seen(std::move(graph));
   std::vector<double> waits(graph.units, 0);
   std::vector<int> outputs(graph.units, 0);
   for (size_t i = 0; i < graph.data.size(); ++i) {
@@ -185,6 +186,19 @@ TagGraph TagFeatures::Of(std::span<const int32_t> decided, const StrategyFeedbac
   }
   for (size_t pair = 0; pair < graph.devices * graph.devices; ++pair) {
     graph.machine[pair * kMachineFeatures + 2] = static_cast<float>(1 - feedback->links_busy[pair]);
+  }
+  return Seen(std::move(graph));
+}
+
+TagGraph TagFeatures::Seen(TagGraph graph) const {
+  if (view_ == TagView::kEdgeless) {
+    for (std::vector<float>* numbers : {&graph.data_features, &graph.machine, &graph.place}) {
+      std::fill(numbers->begin(), numbers->end(), 0.0F);
+    }
+  }
+  // Numbering is nothing that a network sees: those of the next one are as good as drawn ones.
+  if (view_ == TagView::kShuffled) {
+    std::rotate(graph.device.begin(), graph.device.begin() + kDeviceFeatures, graph.device.end());
   }
   return graph;
 }

@@ -48,15 +48,24 @@ struct TagGraph {
   std::vector<float> place;          // [units][devices][kPlaceFeatures]
 };
 
+// What a network sees; all but the first are controls of what it learns from.
+enum class TagView : uint8_t {
+  kOwn,
+  kEdgeless,  // the numbers of edges are 0
+  kShuffled,  // device groups have the numbers of others
+};
+
 class TagFeatures {
  public:
   // All must outlive it.
-  TagFeatures(const LayoutProblem& problem, const Strategies& strategies, const StrategyWork& work);
+  TagFeatures(const LayoutProblem& problem, const Strategies& strategies, const StrategyWork& work,
+              TagView view = TagView::kOwn);
 
   // Of a strategy with the first units decided. `feedback`: of its step; nullptr: all of it is 0.
   TagGraph Of(std::span<const int32_t> decided, const StrategyFeedback* feedback) const;
 
  private:
+  TagGraph Seen(TagGraph graph) const;
   void FindTimes();
   void FindBytes();
   void FindMachines();
@@ -65,6 +74,7 @@ class TagFeatures {
   const LayoutProblem& problem_;
   const Strategies& strategies_;
   const StrategyWork& work_;
+  const TagView view_;
   std::vector<std::array<double, 4>> times_;     // [unit][device group], ns, of the batch's shares
   double time_ = 1, bandwidth_ = 1, bytes_ = 1;  // T in ns, B in bytes/ns, S
   TagGraph still_;                               // what no strategy changes

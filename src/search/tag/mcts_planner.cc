@@ -78,7 +78,7 @@ class MctsRun : public PlannerRun {
     if (mcts_.prior == MctsOptions::Prior::kFloor) {
       prior_ = std::make_unique<FloorPrior>(strategies, game_->work());
     } else if (mcts_.prior == MctsOptions::Prior::kNetwork) {
-      features_.emplace(problem_, strategies, game_->work());
+      features_.emplace(problem_, strategies, game_->work(), mcts_.view);
       prior_ =
           std::make_unique<NetworkPrior>(*features_, strategies, *mcts_.network, mcts_.feedback);
     }

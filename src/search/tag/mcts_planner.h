@@ -41,6 +41,7 @@ struct MctsOptions {
   Prior prior = Prior::kFloor;
   std::shared_ptr<const TagNetwork> network;  // of kNetwork
   bool feedback = true;                       // whether the network sees what simulated steps did
+  TagView view = TagView::kOwn;
   StrategyGameOptions game;
   TreeOptions tree;
   bool sfb = true;

@@ -12,12 +12,12 @@ namespace placewright {
 Result<TagGame> PlayGame(const Problem& problem, Evaluator& evaluator, const Budget& budget,
                          const SelfPlayOptions& options) {
   LayoutBook book;
-  StrategyGameOptions of_game;
+  StrategyGameOptions of_game = options.game;
   of_game.most_actions = options.most_actions;
   PW_ASSIGN(const std::unique_ptr<StrategyGame> game,
             StrategyGame::Make(problem, evaluator, book, budget, of_game));
   const Strategies& strategies = game->strategies();
-  const TagFeatures features(*problem.layouts, strategies, game->work());
+  const TagFeatures features(*problem.layouts, strategies, game->work(), options.view);
   FloorPrior floor(strategies, game->work());
   std::optional<NetworkPrior> learned;
   game->SetPrior(&floor);
@@ -30,14 +30,14 @@ Result<TagGame> PlayGame(const Problem& problem, Evaluator& evaluator, const Bud
   Random random(options.seed);
   TagGame outcome;
   outcome.best = game->base();
-  game->OnScoredCall([&](const LayoutState&, const Score& score) {
+  game->SetOnScored([&](const LayoutState&, const Score& score) {
     outcome.best = std::min(outcome.best, score);
   });
   TreePath decided;
   while (decided.size() < played) {
     game->SetDecided(decided);
     const std::vector<int32_t> slices = game->SlicesAt(decided);
-    TreeOptions of_tree;
+    TreeOptions of_tree = options.tree;
     of_tree.seed = random.Next();
     of_tree.closes = false;  // visits say how good an action is
     Tree<StrategyGame> tree(*game, of_tree);
@@ -49,8 +49,13 @@ Result<TagGame> PlayGame(const Problem& problem, Evaluator& evaluator, const Bud
       visits += grown;
     }
     TagLesson lesson;
-    PW_ASSIGN(const StrategyFeedback feedback, game->FeedbackAt(decided));
-    lesson.graph = features.Of(decided, options.feedback ? &feedback : nullptr);
+    // A strategy that does not compile has none.
+    std::optional<StrategyFeedback> feedback;
+    if (options.feedback) {
+      Result<StrategyFeedback> found = game->FeedbackAt(decided);
+      if (found.ok()) feedback = std::move(found).Take();
+    }
+    lesson.graph = features.Of(decided, feedback ? &*feedback : nullptr);
     lesson.next = decided.size();
     lesson.target.assign(slices.size(), 0);
     int64_t all = 0;

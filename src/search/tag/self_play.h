@@ -20,6 +20,7 @@
 #include "search/problem/problem.h"
 #include "search/tag/lesson.h"
 #include "search/tag/network.h"
+#include "search/tag/strategy_game.h"
 
 namespace placewright {
 
@@ -28,6 +29,9 @@ struct SelfPlayOptions {
   size_t most_actions = 64;             // slices of a unit
   double played = 0.25;                 // of the units; one at least
   bool feedback = true;                 // whether lessons have it
+  StrategyGameOptions game;             // but for most_actions
+  TreeOptions tree;                     // but for its seed, and what closes
+  TagView view = TagView::kOwn;         // of lessons, and of the network
   const TagNetwork* network = nullptr;  // whose prior is followed; nullptr: that of floors
   uint64_t seed = 0;
 };

@@ -30,7 +30,10 @@ SettableAlgorithm MakeAlgorithm() {
                                       "of the network: 0.23 million parameters, or 14.3 million"),
                           "paper")),
        OfPolicy(WordSetting("feedback", {"on", "off"},
-                            "whether the network sees what simulated steps did"))}};
+                            "whether the network sees what simulated steps did")),
+       OfPolicy(WordSetting("features", {"own", "edgeless", "shuffled"},
+                            "of the step; edgeless: zeros of edges, shuffled: of device groups "
+                            "those of others, the controls of what is learned from them"))}};
   for (const AgentSetting& setting : MctsSearchSettings()) tag.settings.push_back(setting);
   const std::vector<AgentSetting> of_training = {
       IntegerSetting("games", 256, 0, 1'000'000,
@@ -70,6 +73,12 @@ TagNetworkSize TagSizeOf(const AgentSettings& settings) {
   return settings.Is("size", "paper") ? TagNetworkSize::Paper() : TagNetworkSize::Small();
 }
 
+TagView TagViewOf(const AgentSettings& settings) {
+  return settings.Is("features", "own")        ? TagView::kOwn
+         : settings.Is("features", "edgeless") ? TagView::kEdgeless
+                                               : TagView::kShuffled;
+}
+
 Result<std::unique_ptr<PlannerRun>> TagPlanner::Start(const Problem& problem, Evaluator& evaluator,
                                                       const PlannerOptions& options) const {
   if (settings_.policy == nullptr) {
@@ -85,6 +94,7 @@ Result<std::unique_ptr<PlannerRun>> TagPlanner::Start(const Problem& problem, Ev
     mcts.prior = MctsOptions::Prior::kNetwork;
     mcts.network = std::make_shared<const TagNetwork>(std::move(network));
     mcts.feedback = settings.Is("feedback", "on");
+    mcts.view = TagViewOf(settings);
     return StartMcts(problem, evaluator, options, mcts, name());
   };
   Result<std::unique_ptr<PlannerRun>> run = start();

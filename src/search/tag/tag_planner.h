@@ -8,6 +8,7 @@
 
 #include "search/agent_settings.h"
 #include "search/planner_table.h"
+#include "search/tag/features.h"
 #include "search/tag/network.h"
 
 namespace placewright {
@@ -15,6 +16,7 @@ namespace placewright {
 // `tag` with its settings, those of its training included.
 const SettableAlgorithm& TagAlgorithm();
 TagNetworkSize TagSizeOf(const AgentSettings& settings);
+TagView TagViewOf(const AgentSettings& settings);
 
 class TagPlanner : public IterativePlanner {
  public:
