@@ -17,6 +17,7 @@
 #include "formats/policy/policy_file.h"
 #include "formats/tensorboard/event_file.h"
 #include "formats/text/file.h"
+#include "search/tag/tag_planner.h"
 
 namespace placewright {
 namespace {

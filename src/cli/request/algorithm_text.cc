@@ -23,6 +23,7 @@ Json SettingsToJson(const SettableAlgorithm& algorithm) {
     settings.push_back({{"name", setting.name},
                         {"default", setting.value},
                         {"published", setting.published.empty() ? Json() : Json(setting.published)},
+                        {"code", setting.code.empty() ? Json() : Json(setting.code)},
                         {"values", ValuesOf(setting)},
                         {"meaning", setting.meaning}});
   }
@@ -32,8 +33,10 @@ Json SettingsToJson(const SettableAlgorithm& algorithm) {
 std::string RenderSettings(const SettableAlgorithm& algorithm, const Style& style) {
   Table table({{"setting"}, {"default"}, {"published"}, {"values"}, {"meaning"}});
   for (const AgentSetting& setting : algorithm.settings) {
-    table.AddRow(
-        {setting.name, setting.value, setting.published, ValuesOf(setting), setting.meaning});
+    const std::string published =
+        setting.code.empty() ? setting.published
+                             : fmt::format("{} (code: {})", setting.published, setting.code);
+    table.AddRow({setting.name, setting.value, published, ValuesOf(setting), setting.meaning});
   }
   return table.Render(style);
 }

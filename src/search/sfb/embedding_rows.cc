@@ -56,6 +56,8 @@ class RowGatherer {
     const Op& op = graph_.op(id);
     if (op.outputs.size() != 1 || graph_.tensor(op.outputs[0]).bytes != table) return false;
     if (op.type == kGradient) {
+      // Of positions, say, whose rows are sums over the samples before: no rows of these are gathered.
+      if (!axes_.SplitBy(id, batch_).valid()) return false;
       ops.push_back(id);
       return true;
     }

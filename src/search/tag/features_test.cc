@@ -90,7 +90,7 @@ TEST(TagFeatures, AreRelativeToTheFastestDevices) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const TagProblem of(seed);
     const TagGraph graph = of.features->Of({}, nullptr);
-    double least = 1e300;
+    double fastest = 1e300;
     for (size_t device = 0; device < graph.devices; ++device) {
       double sum = 0;
       for (size_t unit = 0; unit < graph.units; ++unit) {
@@ -99,9 +99,9 @@ TEST(TagFeatures, AreRelativeToTheFastestDevices) {
         const double time = (std::exp2(6 * squeezed) - 1) / 64;
         sum += time * time;
       }
-      least = std::min(least, sum);
+      fastest = std::min(fastest, sum);
     }
-    EXPECT_NEAR(least, 1, 1e-5);
+    EXPECT_NEAR(fastest, 1, 1e-5);
   }
 }
 
@@ -170,7 +170,7 @@ TEST(SelfPlay, MakesLessons) {
       options.seed = 7;
       return PlayGame(tiny.problem, *evaluator, {}, options).Take();
     };
-    const std::vector<TagLesson> lessons = played(1), again = played(2);
+    const std::vector<TagLesson> lessons = played(1).lessons, again = played(2).lessons;
     ASSERT_FALSE(lessons.empty());
     ASSERT_EQ(lessons.size(), again.size());
     for (size_t i = 0; i < lessons.size(); ++i) {

@@ -92,12 +92,15 @@ class MctsRun : public PlannerRun {
     quiet.progress = nullptr;
     for (const DataParallelKind kind :
          {DataParallelKind::kLate, DataParallelKind::kProportional, DataParallelKind::kHorovod}) {
+      const bool of_base = kind == DataParallelKind::kLate && mcts_.late_base;
+      if (!mcts_.starts && !of_base) continue;
+      if (options_.budget.Expired()) return record_.NoteNoTime();
       const auto made = DataParallelPlanner(kind).Plan(problem, evaluator_, quiet);
       if (!made.ok()) continue;
       const PlannerResult& result = made.value();
       const Score score{result.feasible, result.over.count, result.step_time.count};
-      record_.Keep(StateOf(problem_, result.plan, book_), score);
-      if (kind == DataParallelKind::kLate && mcts_.late_base) game_->SetBase(score);
+      if (mcts_.starts) record_.Keep(StateOf(problem_, result.plan, book_), score);
+      if (of_base) game_->SetBase(score);
     }
   }
 
@@ -121,7 +124,8 @@ class MctsRun : public PlannerRun {
 
   // Of the last `count` strategies that were the best, whose gradients were not looked at.
   void TryFactors(size_t count) {
-    if (!mcts_.sfb || !problem_.axes.batch().valid()) return;
+    const bool in_time = record_.result.notes.empty();  // for all starts
+    if (!mcts_.sfb || !in_time || !problem_.axes.batch().valid()) return;
     const std::vector<LayoutState> bests = record_.bests();
     for (size_t i = bests.size(); i > 0 && count > 0; --i, --count) {
       const LayoutState& state = bests[i - 1];
@@ -222,13 +226,17 @@ const std::vector<AgentSetting>& MctsSearchSettings() {
                             "what an untried action is worth: as its vertex, or as data "
                             "parallelism"),
                 "zero"),
-      Published(
-          WordSetting("scaled", {"on", "off"}, "values to [0, 1] by the least and greatest so far"),
-          "off"),
+      Published(WordSetting("scaled", {"on", "off"},
+                            "values to [0, 1] by the smallest and greatest so far"),
+                "off"),
       Published(WordSetting("base", {"early", "late"},
                             "what speed-ups are over: data parallelism that reduces gradients as "
                             "they come, or behind the backward pass"),
                 "late"),
+      Published(WordSetting("starts", {"on", "off"},
+                            "whether data parallelism by speed, in buckets and late is looked at, "
+                            "too"),
+                "off"),
       Published(WordSetting("reward", {"raw", "root4"},
                             "speed-ups as they are, or above 1 their fourth root"),
                 "raw", "root4"),
@@ -254,6 +262,7 @@ MctsOptions MctsOptionsOf(const AgentSettings& settings) {
   options.tree.scaled = settings.Is("scaled", "on");
   options.sfb = settings.Is("sfb", "best");
   options.late_base = settings.Is("base", "late");
+  options.starts = settings.Is("starts", "on");
   return options;
 }
 

@@ -5,8 +5,8 @@
 //   reward  r = T_base / T - 1 of the simulated step time T, at most 8; -1 where the strategy does not fit, cannot be
 //           compiled, or takes more than 8 T_base
 //   T_base  of data parallelism over all devices with AllReduce; where it does not fit, as if it did. It is looked at
-//           first, and with it data parallelism by speed, in buckets and late, which strategies do not have: the plan is
-//           never worse than these
+//           first, and with it data parallelism by speed, in buckets and late, which strategies do not have (a setting):
+//           the plan is never worse than these
 //   plan    the best strategy looked at, by any score (search/evaluator.h). Every 200 strategies, and at the end, gradients
 //           of the best are recomputed from factors where the step is faster for it (search/sfb)
 //
@@ -44,6 +44,7 @@ struct MctsOptions {
   TagView view = TagView::kOwn;
   StrategyGameOptions game;
   TreeOptions tree;
+  bool starts = true;  // whether data parallelism by speed, in buckets and late is looked at first
   bool sfb = true;
   bool late_base =
       false;  // T_base is of gradients reduced behind the backward pass (data-parallel-late)

@@ -202,6 +202,8 @@ std::vector<Slice> MakeSlices(const Cluster& cluster,
     }
     if (options.copies) slices.push_back({set, devices, SliceOption::kCopies, {}});
     slices.push_back({set, devices, SliceOption::kModelParallel, {}});
+    // One of a group's devices: they are alike.
+    if (set.size() == 1) slices.push_back({set, {devices.front()}, SliceOption::kPlace, {}});
   }
   return slices;
 }

@@ -5,7 +5,7 @@
 //   servers, even, by speed  the same, every parameter on one device of the set in turn, in the order of their ids
 //   copies                   everything on every device
 //   model-parallel           whole ops, cut into one part a device by METIS, with parts of time in proportion to speed
-//   place                    of a set of one device, in the place of all of these
+//   place                    everything on the first device of a group; of a set of one device there is nothing else
 //
 // Sets: of up to seven groups every subset; of more at most 256 of them: single groups; all of some kinds of device;
 // all of a machine; from the fastest on, one more at a time; and grown from each group by the group with the most

@@ -39,16 +39,17 @@ std::vector<DeviceId> GpusOf(const Cluster& cluster) {
 }
 
 // TAG's testbed has seven machines, each with one group of two or four GPUs: 2^7 - 1 sets of at least two devices. With
-// equal speeds there are no shares by speed, so each set has even shares, servers, copies and model parallelism.
+// equal speeds there are no shares by speed, so each set has even shares, servers, copies and model parallelism, and each
+// group its first device alone.
 TEST(Slices, AreAllSetsTimesOptionsOfSevenGroups) {
   const Cluster cluster = PresetCluster("tag-testbed");
   const auto groups = UsableGroups(cluster.groups(), GpusOf(cluster));
   ASSERT_EQ(groups.size(), 7u);
   const DeviceTimes times = EqualTimes(cluster);
-  EXPECT_EQ(MakeSlices(cluster, groups, times, 96, {}).size(), 127u * 4);
+  EXPECT_EQ(MakeSlices(cluster, groups, times, 96, {}).size(), 127u * 4 + 7);
   SliceOptions as_in_code;
   as_in_code.copies = false;
-  EXPECT_EQ(MakeSlices(cluster, groups, times, 96, as_in_code).size(), 127u * 3);
+  EXPECT_EQ(MakeSlices(cluster, groups, times, 96, as_in_code).size(), 127u * 3 + 7);
   const std::vector<Slice> slices = MakeSlices(cluster, groups, times, 96, {});
   EXPECT_EQ(slices.front().devices.size(), 16u);  // data parallelism over all is the first
   EXPECT_EQ(slices.front().option, SliceOption::kEven);
@@ -66,7 +67,7 @@ TEST(Slices, OfOneDeviceAreOne) {
   for (const DeviceId device : groups[1]) times.split[device] = 300;
   times.split[groups[2].front()] = 200;
   const std::vector<Slice> slices = MakeSlices(cluster, groups, times, 64, {});
-  EXPECT_EQ(slices.size(), 2u * 1 + 1u * 4 + 4u * 6);
+  EXPECT_EQ(slices.size(), 2u * 1 + 1u * (4 + 1) + 4u * 6);
   // V100 and two GTX 1080Ti, 1 : 1/3 : 1/3 of 64 samples: 38.4, 12.8, 12.8.
   const auto by_speed = std::find_if(slices.begin(), slices.end(), [](const Slice& slice) {
     return slice.option == SliceOption::kBySpeed && slice.groups == std::vector<int32_t>{0, 1};

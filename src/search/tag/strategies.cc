@@ -1,6 +1,7 @@
 #include "search/tag/strategies.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "plan/sharing_out.h"
@@ -20,12 +21,17 @@ Strategies::Strategies(const Problem& problem, LayoutBook& book)
 
 Status Strategies::Prepare(const SliceOptions& options) {
   device_times_ = TimesOf(layouts_);
-  PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(layouts_, device_times_));
+  PW_RETURN_IF_ERROR(FindUnits());
+  PW_ASSIGN(std::vector<DeviceId> devices, DevicesToSplitOver(layouts_, device_times_));
+  std::erase_if(devices, [&](DeviceId device) { return !MayHoldAny(device); });
+  if (devices.empty()) {
+    PW_ASSIGN(devices, DevicesToSplitOver(layouts_, device_times_));
+  }
   device_groups_ = UsableGroups(layouts_.cluster.groups(), devices);
   slices_ = MakeSlices(layouts_.cluster, device_groups_, device_times_,
                        layouts_.axes.batch().valid() ? layouts_.axes.samples() : 0, options);
-  PW_RETURN_IF_ERROR(FindUnits());
   AddLayouts();
+  FindBase();
   turn_ = IdVector<GroupId, int32_t>(layouts_.graph.group_count(), -1);
   int32_t turn = 0;
   for (const GroupId group : ParameterGroups(layouts_.graph)) turn_[group] = turn++;
@@ -38,7 +44,7 @@ Status Strategies::Prepare(const SliceOptions& options) {
   for (size_t unit = 0; unit < units_.size(); ++unit) {
     if (may_have_[unit].empty()) AddPlaces(unit);
     if (!may_have_[unit].empty()) continue;
-    return MakeError(ErrorCode::kUnreachable,
+    return MakeError(ErrorCode::kConstraint,
                      "constraints hold ops of one unit to different devices", "",
                      "Loosen --pin, --forbid or --colocate, take more --units, or use --algo "
                      "layout-search.");
@@ -48,6 +54,12 @@ Status Strategies::Prepare(const SliceOptions& options) {
     for (const int32_t slice : may_have_[unit]) is_allowed_[unit][static_cast<size_t>(slice)] = 1;
   }
   return Ok();
+}
+
+bool Strategies::MayHoldAny(DeviceId device) const {
+  return std::any_of(found_.allowed.begin(), found_.allowed.end(), [&](const auto& allowed) {
+    return allowed.empty() || allowed[device.index()];
+  });
 }
 
 Status Strategies::FindUnits() {
@@ -78,6 +90,18 @@ Status Strategies::FindUnits() {
     unit_times_.push_back(Nanos(times[unit]));
   }
   return Ok();
+}
+
+// The set of all is the first, and shared out evenly if it can be; else everything is on the fastest device.
+void Strategies::FindBase() {
+  if (slices_.front().option == SliceOption::kEven) return;
+  double best = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    const double time = device_times_.Total(slices_[i].devices.front());
+    if (slices_[i].option != SliceOption::kPlace || time >= best) continue;
+    best = time;
+    base_ = static_cast<int32_t>(i);
+  }
 }
 
 void Strategies::AddLayouts() {

@@ -29,7 +29,7 @@ namespace placewright {
 
 class Strategies {
  public:
-  // Both must outlive it. Errors: those of DevicesToSplitOver and FindLayoutUnits; kUnreachable (a unit that may
+  // Both must outlive it. Errors: those of DevicesToSplitOver and FindLayoutUnits; kConstraint (a unit that may
   // be nowhere as a whole).
   static Result<std::unique_ptr<Strategies>> Make(const Problem& problem, LayoutBook& book,
                                                   const SliceOptions& options);
@@ -48,7 +48,8 @@ class Strategies {
   const std::vector<Slice>& slices() const { return slices_; }
   // Of slices(): those that a unit may have. A part for each device is asked of model parallelism.
   const std::vector<int32_t>& MayHave(size_t unit) const { return may_have_[unit]; }
-  int32_t data_parallel() const { return 0; }  // of slices(): the first of the set of all
+  // Of slices(): data parallelism over all devices; where the batch cannot be split, the fastest of them alone.
+  int32_t data_parallel() const { return base_; }
 
   // The slice of each unit, of which the first are decided.
   std::vector<int32_t> SlicesOf(std::span<const int32_t> decided) const;
@@ -64,6 +65,8 @@ class Strategies {
   void AddLayouts();
   bool MayHave(size_t unit, int32_t slice) const;
   void AddPlaces(size_t unit);
+  void FindBase();
+  bool MayHoldAny(DeviceId device) const;
   LayoutId LayoutOf(GroupId group, int32_t slice) const;
   Result<const std::vector<LayoutId>*> ModelParallel(size_t unit, int32_t slice);
 
@@ -77,6 +80,7 @@ class Strategies {
   IdVector<GroupId, int32_t> unit_of_;
   std::vector<Nanos> unit_times_;
   std::vector<Slice> slices_;
+  int32_t base_ = 0;
   std::vector<LayoutId> layout_of_;             // [slice]; none of model parallelism
   std::vector<LayoutId> placed_on_;             // [device]
   IdVector<GroupId, int32_t> turn_;             // of groups with parameters, else -1

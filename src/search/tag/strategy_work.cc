@@ -88,12 +88,12 @@ double StrategyWork::RateBetween(DeviceId from, DeviceId to) const {
 
 // Of a ring over its devices in their order.
 double StrategyWork::RateWithin(const Slice& slice) const {
-  double least = std::numeric_limits<double>::infinity();
+  double narrowest = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < slice.devices.size(); ++i) {
     const DeviceId next = slice.devices[(i + 1) % slice.devices.size()];
-    least = std::min(least, RateBetween(slice.devices[i], next));
+    narrowest = std::min(narrowest, RateBetween(slice.devices[i], next));
   }
-  return least;
+  return narrowest;
 }
 
 void StrategyWork::FindUses() {

@@ -10,11 +10,11 @@
 //   Q += (r - Q) / N
 //
 // G: the prior, N: visits, Q: the mean of values r behind the edge. Several leaves are taken before any of them is
-// valued: each edge on the way to one counts meanwhile as visited once more, with the least value (virtual loss).
+// valued: each edge on the way to one counts meanwhile as visited once more, with the smallest value (virtual loss).
 //
 // Deviations: the paper prints Q += r / N; the square root is of one at least, so that the first visit follows the
 // prior; a vertex asks for its priors when it is gone through for the first time, not when it is made; values may be
-// scaled to [0, 1] by the least and greatest seen so far (Schrittwieser et al., Nature 588, 2020), and an action not yet
+// scaled to [0, 1] by the smallest and greatest seen so far (Schrittwieser et al., Nature 588, 2020), and an action not yet
 // tried may stand at what its vertex came to itself instead of 0.
 //
 // What lies behind an edge and is known to its end is not visited again, where the options say so: values do not change.
@@ -47,7 +47,7 @@ struct TreeOptions {
   bool scaled = true;      // values, to [0, 1]
   bool first_play_of_parent = true;
   bool closes = true;       // what is known to its end
-  double least_value = -1;  // of a virtual loss; of scaled values the least seen
+  double least_value = -1;  // of a virtual loss; of scaled values the smallest seen
   int leaves = 4;           // taken before any of them is valued
   uint64_t seed = 0;        // of the order of actions with equal priors
 };
