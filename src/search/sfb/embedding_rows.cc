@@ -56,8 +56,6 @@ class RowGatherer {
     const Op& op = graph_.op(id);
     if (op.outputs.size() != 1 || graph_.tensor(op.outputs[0]).bytes != table) return false;
     if (op.type == kGradient) {
-      // Of positions, say, whose rows are sums over the samples before: no rows of these are gathered.
-      if (!axes_.SplitBy(id, batch_).valid()) return false;
       ops.push_back(id);
       return true;
     }
@@ -103,6 +101,11 @@ class RowGatherer {
   void MakeAt(GroupId update, const std::vector<OpId>& ops) {
     const Layout home = result_.layouts.Of(update);
     const bool whole = home.axis() == batch_ || (!home.axis().valid() && home.shares.size() > 1);
+    // Of positions, say, whose rows are sums over the samples before: where every device has the table, each makes its
+    // summand already, and copies of the op would be no other ones.
+    const bool any_split = std::any_of(ops.begin(), ops.end(),
+                                       [&](OpId id) { return axes_.SplitBy(id, batch_).valid(); });
+    if (whole && !any_split) return;
     const LayoutId at(result_.layouts.layouts.size());
     result_.layouts.layouts.push_back(whole ? CopiesOn(DevicesOf(home)) : home);
     for (const OpId id : ops) Move(graph_.group(id), at);
