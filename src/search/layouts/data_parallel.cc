@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -100,17 +101,8 @@ class GroupClasses {
   std::vector<int> own_, between_;
 };
 
-// Of every parameter that the step updates one gradient of its size.
-double GradientBytes(const Graph& graph) {
-  double bytes = 0;
-  for (const TensorId id : graph.tensors()) {
-    const Tensor& tensor = graph.tensor(id);
-    const bool updated = graph.storage(tensor.storage).versions.size() > 1;
-    if (tensor.kind == TensorKind::kParameter && !tensor.producer.valid() && updated) {
-      bytes += static_cast<double>(tensor.bytes.count);
-    }
-  }
-  return bytes;
+double Sum(const IdVector<GroupId, double>& bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), 0.0);
 }
 
 class DataParallel {
@@ -122,7 +114,7 @@ class DataParallel {
         options_(options),
         name_(name),
         times_(TimesOf(problem)),
-        gradients_(GradientBytes(problem.graph)) {
+        gradients_(Sum(GradientBytes(problem.graph))) {
     result_.algorithm = name;
     result_.space = PlanSpace::kReplicated;
   }

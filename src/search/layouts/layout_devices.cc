@@ -56,6 +56,19 @@ Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,
                    "Use another algorithm, which places ops one by one.");
 }
 
+IdVector<GroupId, double> GradientBytes(const Graph& graph) {
+  IdVector<GroupId, double> bytes(graph.group_count(), 0);
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    const OpId home = graph.home_op(tensor.storage);
+    const bool updated = graph.storage(tensor.storage).versions.size() > 1;
+    if (home.valid() && updated)
+      bytes[graph.group(home)] += static_cast<double>(tensor.bytes.count);
+  }
+  return bytes;
+}
+
 std::vector<std::vector<DeviceId>> UsableGroups(const std::vector<DeviceGroup>& groups,
                                                 const std::vector<DeviceId>& devices) {
   std::vector<std::vector<DeviceId>> usable;

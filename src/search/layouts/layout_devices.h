@@ -28,6 +28,9 @@ Status CheckMaySplit(const Problem& problem, std::string_view planner, std::stri
 Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,
                                                  const DeviceTimes& times);
 
+// Of every parameter that the step updates one gradient of its size, by the group that updates it.
+IdVector<GroupId, double> GradientBytes(const Graph& graph);
+
 // What is among `devices` of each group that has some; ascending.
 std::vector<std::vector<DeviceId>> UsableGroups(const std::vector<DeviceGroup>& groups,
                                                 const std::vector<DeviceId>& devices);

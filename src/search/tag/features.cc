@@ -68,11 +68,6 @@ void TagFeatures::FindTimes() {
   }
 }
 
-double TagFeatures::Bandwidth(DeviceId from, DeviceId to) const {
-  if (!problem_.cluster.Connected(from, to)) return 0;
-  return static_cast<double>(problem_.cluster.route(from, to).bandwidth.count) * 1e-9;
-}
-
 void TagFeatures::FindMachines() {
   const std::vector<std::vector<DeviceId>>& groups = strategies_.device_groups();
   const auto other_of = [&](size_t from, size_t to) {
@@ -83,7 +78,7 @@ void TagFeatures::FindMachines() {
   for (size_t from = 0; from < groups.size(); ++from) {
     for (size_t to = 0; to < groups.size(); ++to) {
       const DeviceId a = groups[from].front(), b = other_of(from, to);
-      if (a != b) bandwidth_ = std::max(bandwidth_, Bandwidth(a, b));
+      if (a != b) bandwidth_ = std::max(bandwidth_, work_.RateBetween(a, b));
     }
   }
   bytes_ = time_ * bandwidth_;
@@ -91,7 +86,7 @@ void TagFeatures::FindMachines() {
     for (size_t to = 0; to < groups.size(); ++to) {
       const DeviceId a = groups[from].front(), b = other_of(from, to);
       float* const row = &still_.machine[(from * groups.size() + to) * kMachineFeatures];
-      row[0] = a == b ? 1 : static_cast<float>(Bandwidth(a, b) / bandwidth_);
+      row[0] = a == b ? 1 : static_cast<float>(work_.RateBetween(a, b) / bandwidth_);
       const bool routed = a != b && problem_.cluster.Connected(a, b);
       row[1] = routed ? static_cast<float>(
                             static_cast<double>(problem_.cluster.route(a, b).latency.count) / 1e5)

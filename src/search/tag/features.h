@@ -69,7 +69,6 @@ class TagFeatures {
   void FindTimes();
   void FindBytes();
   void FindMachines();
-  double Bandwidth(DeviceId from, DeviceId to) const;
 
   const LayoutProblem& problem_;
   const Strategies& strategies_;

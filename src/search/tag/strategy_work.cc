@@ -5,6 +5,7 @@
 
 #include "graph/contraction.h"
 #include "search/floors/part_floors.h"
+#include "search/layouts/layout_devices.h"
 
 namespace placewright {
 
@@ -69,14 +70,9 @@ void StrategyWork::FindEdges() {
     }
   }
   gradients_.assign(units, 0);
-  for (const TensorId id : graph.tensors()) {
-    const Tensor& tensor = graph.tensor(id);
-    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
-    const OpId home = graph.home_op(tensor.storage);
-    const bool updated = graph.storage(tensor.storage).versions.size() > 1;
-    if (!home.valid() || !updated) continue;
-    const GroupId unit = node(home);
-    if (unit.index() < units) gradients_[unit.index()] += static_cast<double>(tensor.bytes.count);
+  const IdVector<GroupId, double> gradients = GradientBytes(graph);
+  for (size_t unit = 0; unit < units; ++unit) {
+    for (const GroupId group : strategies_.units()[unit]) gradients_[unit] += gradients[group];
   }
 }
 
