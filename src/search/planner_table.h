@@ -22,6 +22,8 @@ struct PlannerSettings {
   std::vector<std::string> agent;   // --set: settings of the planner asked for, "NAME=VALUE"
   std::shared_ptr<const StoredPolicy> policy;  // --policy: what a learned planner starts from
   std::string policy_file;                     // what errors about it name
+  bool untrained =
+      false;  // --policy none: from no policy, not even one that comes with the program
 };
 // In the order in which tables print them; `auto` is not among them.
 PlannerTable MakeSearchPlanners(const PlannerSettings& settings = {});

@@ -418,6 +418,33 @@ LearnedAlgorithm Placeto() {
   return placeto;
 }
 
+// Of what HeteroG's authors do, TAG says no numbers; published are ours of a policy without a preference.
+LearnedAlgorithm Heterog() {
+  LearnedAlgorithm heterog{
+      "heterog",
+      "one-shot graph network over strategies, REINFORCE (HeteroG, Yi et al., 2020)",
+      {OfPolicy(WordSetting("values", {"tuned", "published"},
+                            "where settings come from that are not stated: ours, or without a "
+                            "preference")),
+       OfPolicy(WordSetting("size", {"small", "paper"},
+                            "of the network: 0.23 million parameters, or 14.3 million")),
+       OfPolicy(WordSetting("feedback", {"on", "off"},
+                            "whether the network sees what the step of data parallelism did")),
+       RealSetting("preference", 4, -100, 100,
+                   "what is added to the score of data parallelism, for every unit"),
+       IntegerSetting("update", 10, 1, 4096, "strategies drawn at a time, and learned from"),
+       RealSetting("entropy", 0.001, 0, 100, "weight of the entropy of decisions"),
+       RealSetting("learning-rate", 3e-3, 0, 10, "of Adam"),
+       RealSetting("gradient-norm", 1, 0, 1e9, "bound of the gradient's norm; 0: none"),
+       RealSetting("baseline-decay", 0.9, 0, 1, "of the moving average of rewards"),
+       RealSetting("invalid-steps", 8, 1, 1e6,
+                   "what a strategy that does not fit counts as, in steps of data parallelism"),
+       WordSetting("device", {"cpu", "cuda"}, "where the network is computed")}};
+  heterog.strategies = true;
+  SettingOf(heterog, "preference").published = "0";
+  return heterog;
+}
+
 }  // namespace
 
 const std::vector<LearnedAlgorithm>& LearnedAlgorithms() {
@@ -428,14 +455,16 @@ const std::vector<LearnedAlgorithm>& LearnedAlgorithms() {
       Post(),
       Gdp(),
       Placeto(),
-      LearnedAlgorithm{TagAlgorithm(), /*torch=*/false}};
+      LearnedAlgorithm{TagAlgorithm(), /*torch=*/false, /*torch_training=*/true,
+                       /*strategies=*/true},
+      Heterog()};
   return algorithms;
 }
 
-std::vector<LearnedAlgorithm> TorchAlgorithms() {
+std::vector<LearnedAlgorithm> TorchPlacers() {
   std::vector<LearnedAlgorithm> algorithms;
   for (const LearnedAlgorithm& algorithm : LearnedAlgorithms()) {
-    if (algorithm.torch) algorithms.push_back(algorithm);
+    if (algorithm.torch && !algorithm.strategies) algorithms.push_back(algorithm);
   }
   return algorithms;
 }

@@ -23,6 +23,7 @@ class RunInLibrary : public PlannerRun {
   bool Advance(int64_t max_moves) override { return run_->Advance(max_moves); }
   void Offer(const Score& score, const StepPlan& plan) override { run_->Offer(score, plan); }
   const PlannerResult& result() const override { return run_->result(); }
+  Status Finish() override { return run_->Finish(); }
 
  private:
   TorchLibrary library_;  // closed last
@@ -38,6 +39,9 @@ class LibraryPlanner : public IterativePlanner {
   std::string_view name() const override { return algorithm_.name; }
   std::string_view description() const override { return algorithm_.description; }
   const SettableAlgorithm* settable() const override { return &algorithm_; }
+  PlanSpace space() const override {
+    return algorithm_.strategies ? PlanSpace::kReplicated : PlanSpace::kPlaced;
+  }
   bool in_auto() const override { return false; }
   bool on_calling_thread() const override { return true; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,

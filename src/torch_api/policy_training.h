@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -13,10 +14,11 @@
 
 namespace placewright {
 
-// Both outlive the training.
+// Both outlive the training; nullptr where it only learns from given games.
 struct TrainingProblem {
   const Problem* problem = nullptr;
   Evaluator* evaluator = nullptr;
+  std::string name = {};  // as the user gave it, "vgg-19 random:3"
 };
 
 struct TrainingRequest {
@@ -25,6 +27,8 @@ struct TrainingRequest {
   PlannerOptions options;                 // budget: iterations are placements of all problems
   const StoredPolicy* start = nullptr;    // a policy to start from
   bool resume = false;                    // whether `start` is a training that goes on
+  // Of `tag`: a training whose first games on these problems, by name, are in the place of its own.
+  const StoredPolicy* games = nullptr;
 };
 
 // Of all placements so far.

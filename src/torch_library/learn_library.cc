@@ -1,5 +1,7 @@
 // The entry of libplacewright_torch_learn.so: the learned planners.
 #include "aten/torch_version.h"
+#include "learn/heterog/heterog_planner.h"
+#include "learn/heterog/heterog_training.h"
 #include "learn/planner/learned_planner.h"
 #include "learn/planner/shared_training.h"
 #include "learn/tag/tag_training.h"
@@ -23,13 +25,21 @@ class LearnedPlanners : public PlannerService {
               settings.policy == nullptr
                   ? AgentSettings::Parse(*learned, settings.agent)
                   : AgentSettings::OfPolicy(*learned, *settings.policy, settings.agent));
+    if (learned->strategies) {
+      return std::unique_ptr<Planner>(
+          std::make_unique<HeterogPlanner>(std::move(agent), settings.policy));
+    }
     return std::unique_ptr<Planner>(
         std::make_unique<LearnedPlanner>(std::move(agent), settings.policy));
   }
   Result<std::unique_ptr<PolicyTraining>> StartTraining(
       const AgentSettings& settings, const TrainingRequest& request) const override {
-    if (settings.algorithm().name == TagAlgorithm().name)
+    if (settings.algorithm().name == TagAlgorithm().name) {
       return TagTraining::Start(settings, request);
+    }
+    if (FindLearnedAlgorithm(settings.algorithm().name)->strategies) {
+      return HeterogTraining::Start(settings, request);
+    }
     return SharedTraining::Start(settings, request);
   }
 };

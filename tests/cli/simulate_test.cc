@@ -506,7 +506,8 @@ TEST_F(ClusterCommand, ShowsPresetsAndChecksFiles) {
   for (const Json& preset : all["presets"]) names.push_back(preset["name"]);
   EXPECT_THAT(names, testing::IsSupersetOf({"4xP100", "4xP100-tf", "8xP100", "4xP100-16GB",
                                             "2xP100-16GB", "tag-testbed", "tag-testbed-measured",
-                                            "tag-cloud", "2xV100", "dgx-a100", "mixed-lab"}));
+                                            "tag-two-1080ti-measured", "tag-cloud", "2xV100",
+                                            "dgx-a100", "mixed-lab"}));
   EXPECT_EQ(RunJson({"cluster", "show", "4xP100"}).json()["schema"], "placewright.cluster-show/1");
   EXPECT_THAT(Run({"cluster", "show", "4xP100"}).out, HasSubstr("host0/gpu3"));
   EXPECT_EQ(RunJson({"cluster", "check", "dgx-a100"}).json()["ok"], true);

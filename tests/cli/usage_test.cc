@@ -77,7 +77,7 @@ TEST_F(Usage, UnknownWordsAreNamedWithWhatWasPerhapsMeant) {
   EXPECT_THAT(option.err, HasSubstr("unknown option --sed (did you mean --seed"));
   EXPECT_THAT(option.err, HasSubstr("placewright plan --help"));
 
-  const Outcome algorithm = Run({"plan", "x", "-c", "4xP100", "--algo", "het"});
+  const Outcome algorithm = Run({"plan", "x", "-c", "4xP100", "--algo", "hft"});
   EXPECT_EQ(algorithm.status, 2);
   EXPECT_THAT(algorithm.err, HasSubstr("did you mean heft"));
 

@@ -69,6 +69,10 @@ class TrainCommand : public Command {
     app.AddOption("--resume", resume_, "Training to go on with, as if it had not ended")
         .TypeName("FILE")
         .Group("Search");
+    app.AddOption("--games", games_,
+                  "tag: training whose first games are learned from, in the place of own ones")
+        .TypeName("FILE")
+        .Group("Search");
     app.AddOption("-o,--output", output_,
                   "Policy file (default: that of --resume, else ALGO.policy)")
         .TypeName("FILE")
@@ -107,6 +111,11 @@ class TrainCommand : public Command {
       request.start = start.policy.get();
       request.resume = !resume_.empty();
     }
+    NamedPolicy games;
+    if (!games_.empty()) {
+      PW_ASSIGN(games, LoadNamedPolicy(games_));
+      request.games = games.policy.get();
+    }
     PW_ASSIGN(const AgentSettings settings, MakeSettings(*algorithm, request));
     PW_ASSIGN(const TrainingStarter starter, TrainingStarter::Make(*algorithm));
     PW_RETURN_IF_ERROR(PrepareAll(settings, interrupted, request));
@@ -114,7 +123,9 @@ class TrainCommand : public Command {
     budget.stop = StopToken(&interrupted);
     request.options = MakePlannerOptions(search_, budget, context);
     request.options.progress = nullptr;  // the updates are reported instead
-    PW_ASSIGN(const OpenTraining open, starter.Start(settings, request).InFile(start.path));
+    PW_ASSIGN(const OpenTraining open,
+              starter.Start(settings, request)
+                  .InFile(request.games != nullptr ? games.path : start.path));
     PolicyTraining* const training = open.training.get();
     std::optional<EventFile> events;
     if (!events_.empty()) {
@@ -170,6 +181,15 @@ class TrainCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--policy cannot be used with --resume", "",
                        "--resume goes on with a training, --policy begins a new one.");
     }
+    if (!games_.empty() && algorithm_ != TagAlgorithm().name) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--games cannot be used with {}, which plays none", algorithm_),
+                       "", "Leave it out.");
+    }
+    if (!games_.empty() && !resume_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--games cannot be used with --resume", "",
+                       "The training that goes on has its games.");
+    }
     if (!topologies_.empty() && !clusters_.empty()) {
       return MakeError(ErrorCode::kUsage, "--clusters cannot be used with -c", "",
                        "Leave one of the two out.");
@@ -182,9 +202,10 @@ class TrainCommand : public Command {
     std::vector<NamedFile> inputs;
     for (const std::string& graph : graphs_) inputs.push_back({"the graph", graph});
     for (const std::string& cluster : clusters_) inputs.push_back({"the cluster", cluster});
-    if (!policy_.empty()) {
-      PW_ASSIGN(const std::string policy, FindPolicy(policy_));
-      inputs.push_back({"--policy", policy});
+    for (const auto& [option, name] : {std::pair{"--policy", &policy_}, {"--games", &games_}}) {
+      if (name->empty()) continue;
+      PW_ASSIGN(const std::string path, FindPolicy(*name));
+      inputs.push_back({option, path});
     }
     return RejectOverwriting({{"the policy", output_}}, inputs);
   }
@@ -240,20 +261,27 @@ class TrainCommand : public Command {
 
   Status PrepareAll(const AgentSettings& settings, const std::atomic<bool>& interrupted,
                     TrainingRequest& request) {
-    const bool splits = settings.algorithm().name == TagAlgorithm().name;
+    const bool splits = FindLearnedAlgorithm(settings.algorithm().name)->strategies;
     SpaceOptions space;
     if (splits) space.splitting = SpaceOptions::Splitting::kYes;
     PW_ASSIGN(const std::vector<InputOptions> inputs, ListInputs());
+    // Where all games are given, nothing is played.
+    const bool plays = request.games == nullptr || settings.Integer("rounds") > 0;
     for (InputOptions input : inputs) {
       input.interrupted = &interrupted;
       names_.push_back(topologies_.empty() ? input.graph : input.graph + " " + input.cluster);
+      if (!plays) {
+        request.problems.push_back({nullptr, nullptr, input.graph + " " + input.cluster});
+        continue;
+      }
       PW_ASSIGN(std::unique_ptr<Planning> planning, Prepare(input, search_, space));
-      request.problems.push_back({&planning->problem(), &planning->prepared().evaluator()});
+      request.problems.push_back({&planning->problem(), &planning->prepared().evaluator(),
+                                  input.graph + " " + input.cluster});
       plannings_.push_back(std::move(planning));
     }
+    if (splits) return Ok();
     const size_t devices = request.problems.front().problem->cluster->device_count();
-    const bool any_number =
-        splits || (settings.Has("devices") && settings.Is("devices", "described"));
+    const bool any_number = settings.Has("devices") && settings.Is("devices", "described");
     for (size_t i = 1; i < names_.size() && !any_number; ++i) {
       const size_t here = request.problems[i].problem->cluster->device_count();
       if (here == devices) continue;
@@ -267,7 +295,7 @@ class TrainCommand : public Command {
 
   Result<Budget> MakeTrainingBudget() const {
     if (search_.time.empty() && !search_.iterations) return Budget{};
-    return MakeBudget(search_, plannings_.back()->loaded);
+    return MakeBudget(search_, plannings_.empty() ? Clock::now() : plannings_.back()->loaded);
   }
 
   Status Train(PolicyTraining& training, std::chrono::nanoseconds every, EventFile* events,
@@ -416,7 +444,7 @@ class TrainCommand : public Command {
     console.Print(learned + "\npolicy written to " + Printable(output_, 4096) + "\n");
   }
 
-  std::string algorithm_, policy_, resume_, output_, events_, topologies_, every_ = "60s";
+  std::string algorithm_, policy_, resume_, games_, output_, events_, topologies_, every_ = "60s";
   bool lists_settings_ = false, no_state_ = false;
   std::vector<std::string> graphs_, clusters_, changes_;
   std::vector<std::string> names_;  // of what is trained on

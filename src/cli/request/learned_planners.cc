@@ -72,7 +72,10 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
     if (policy.empty()) return std::string();
     return NotLearned(algorithm);
   }
-  if (policy == "none") return std::string();
+  if (policy == "none") {
+    settings->untrained = true;
+    return std::string();
+  }
   if (!policy.empty()) {
     PW_ASSIGN(NamedPolicy loaded, LoadNamedPolicy(policy));
     settings->policy = loaded.policy;
@@ -89,8 +92,9 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
   }
   // It was not asked for: only where it serves any cluster, and no setting asks for another.
   const auto of_policy = AgentSettings::OfPolicy(*learned, *loaded.policy, settings->agent);
-  const bool serves = of_policy.ok() && of_policy.value().Has("devices") &&
-                      of_policy.value().Is("devices", "described");
+  const bool serves =
+      of_policy.ok() && (learned->strategies || (of_policy.value().Has("devices") &&
+                                                 of_policy.value().Is("devices", "described")));
   if (!serves) return std::string();
   settings->policy = loaded.policy;
   settings->policy_file = loaded.path;

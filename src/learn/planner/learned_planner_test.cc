@@ -354,7 +354,7 @@ TEST_P(Learned, LearnsFromItsSamples) {
 // Every kind of part makes plans, and survives its first two updates.
 TEST(LearnedParts, EveryWordOfEverySetting) {
   const auto test = MakeTestProblem(TwoStrands());
-  for (const LearnedAlgorithm& algorithm : TorchAlgorithms()) {
+  for (const LearnedAlgorithm& algorithm : TorchPlacers()) {
     for (const AgentSetting& setting : algorithm.settings) {
       if (setting.name == "device") continue;
       for (const std::string& word : setting.words) {
@@ -371,7 +371,7 @@ TEST(LearnedParts, EveryWordOfEverySetting) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, Learned, testing::ValuesIn(TorchAlgorithms()),
+INSTANTIATE_TEST_SUITE_P(Algorithms, Learned, testing::ValuesIn(TorchPlacers()),
                          [](const auto& named) { return named.param.name; });
 
 TEST(Units, AsTheOptionsSay) {

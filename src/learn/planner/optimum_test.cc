@@ -26,7 +26,7 @@ TEST_P(Optimum, IsFoundFromNineSeedsOfTen) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, Optimum,
-                         testing::Combine(testing::ValuesIn(TorchAlgorithms()),
+                         testing::Combine(testing::ValuesIn(TorchPlacers()),
                                           testing::ValuesIn(SmallCases())),
                          [](const auto& named) {
                            return std::get<0>(named.param).name + std::get<1>(named.param).name();

@@ -199,7 +199,7 @@ TEST(SharedTraining, LearnsTogether) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, Training, testing::ValuesIn(TorchAlgorithms()),
+INSTANTIATE_TEST_SUITE_P(Algorithms, Training, testing::ValuesIn(TorchPlacers()),
                          [](const auto& named) { return named.param.name; });
 
 }  // namespace

@@ -27,7 +27,108 @@ at::Tensor SumBy(const at::Tensor& rows, const at::Tensor& to, int64_t count) {
   return at::zeros(sizes, rows.options()).index_add(0, to, rows);
 }
 
-// ln of the softmax over the rows of each set.
+at::Tensor Indices(const std::vector<int64_t>& of, const at::Device& device) {
+  return at::tensor(of, at::kLong).to(device);
+}
+
+// The rows of a batch as they come.
+class TagBatchRows {
+ public:
+  void AddGraph(const TagGraph& graph) {
+    units_ += graph_units_;
+    devices_ += graph_devices_;
+    graph_units_ = static_cast<int64_t>(graph.units);
+    graph_devices_ = static_cast<int64_t>(graph.devices);
+    Append(unit_, graph.unit);
+    Append(device_, graph.device);
+    Append(machine_, graph.machine);
+    Append(data_numbers_, graph.data_features);
+    Append(place_, graph.place);
+    const auto add_pairs = [&](Ends& ends, int64_t first, int64_t rows) {
+      for (int64_t a = 0; a < rows; ++a) {
+        for (int64_t b = 0; b < graph_devices_; ++b) {
+          ends.first.push_back(first + a);
+          ends.second.push_back(devices_ + b);
+        }
+      }
+    };
+    add_pairs(machines_, devices_, graph_devices_);
+    add_pairs(places_, units_, graph_units_);
+    for (const TagGraph::Data& edge : graph.data) {
+      data_.first.push_back(units_ + edge.from);
+      data_.second.push_back(units_ + edge.to);
+    }
+    graph_of_device_.insert(graph_of_device_.end(), graph.devices, graphs_);
+    devices_of_graph_.push_back(graph_devices_);
+    ++graphs_;
+  }
+
+  // Of the graph that was added last.
+  void AddLesson(size_t next) {
+    next_.push_back(units_ + static_cast<int64_t>(next));
+    graph_of_lesson_.push_back(graphs_ - 1);
+  }
+  // Of the lesson that was added last.
+  void AddSlice(const Slice& slice, float target) {
+    for (const int32_t group : slice.groups) {
+      members_.first.push_back(static_cast<int64_t>(of_slice_.size()));
+      members_.second.push_back(devices_ + group);
+    }
+    of_slice_.push_back(static_cast<int64_t>(next_.size()) - 1);
+    option_.push_back(static_cast<int64_t>(slice.option));
+    target_.push_back(target);
+  }
+
+  void Fill(const at::TensorOptions& numbers, TagBatch& batch) const {
+    const at::Device place = numbers.device();
+    const auto floats = [&](const std::vector<float>& of, size_t columns) {
+      return at::tensor(of, at::kFloat).reshape({-1, static_cast<int64_t>(columns)}).to(numbers);
+    };
+    batch.graphs = graphs_;
+    batch.lessons = static_cast<int64_t>(next_.size());
+    batch.unit = floats(unit_, kUnitFeatures);
+    batch.device = floats(device_, kDeviceFeatures);
+    const auto set = [&](TagEdge type, const std::vector<int64_t>& sources,
+                         const std::vector<int64_t>& to, int64_t nodes,
+                         const at::Tensor& features) {
+      batch.edges[static_cast<size_t>(type)] = {Indices(sources, place), RowSets(to, nodes, place),
+                                                features};
+    };
+    const int64_t units = units_ + graph_units_, devices = devices_ + graph_devices_;
+    const at::Tensor of_data = floats(data_numbers_, kDataFeatures);
+    const at::Tensor of_places = floats(place_, kPlaceFeatures);
+    set(TagEdge::kLink, machines_.first, machines_.second, devices,
+        floats(machine_, kMachineFeatures));
+    set(TagEdge::kPrev, data_.first, data_.second, units, of_data);
+    set(TagEdge::kSucc, data_.second, data_.first, units, of_data);
+    set(TagEdge::kPlace, places_.first, places_.second, devices, of_places);
+    set(TagEdge::kServe, places_.second, places_.first, units, of_places);
+    batch.graph_of_device = Indices(graph_of_device_, place);
+    batch.devices_of_graph = Indices(devices_of_graph_, place).to(numbers);
+    batch.next = Indices(next_, place);
+    batch.graph_of_lesson = Indices(graph_of_lesson_, place);
+    batch.slices = RowSets(of_slice_, batch.lessons, place);
+    batch.option_of_slice = Indices(option_, place);
+    batch.target = at::tensor(target_, at::kFloat).to(numbers);
+    batch.slice_of_member = Indices(members_.first, place);
+    batch.device_of_member = Indices(members_.second, place);
+  }
+
+ private:
+  struct Ends {
+    std::vector<int64_t> first, second;
+  };
+  int64_t graphs_ = 0;
+  int64_t units_ = 0, devices_ = 0;  // of the graphs before the last
+  int64_t graph_units_ = 0, graph_devices_ = 0;
+  std::vector<float> unit_, device_, machine_, data_numbers_, place_, target_;
+  Ends machines_, data_, places_, members_;
+  std::vector<int64_t> graph_of_device_, devices_of_graph_, next_, graph_of_lesson_, of_slice_,
+      option_;
+};
+
+}  // namespace
+
 at::Tensor LogSoftmaxBy(const at::Tensor& rows, const RowSets& sets) {
   at::Tensor most;
   {
@@ -46,12 +147,6 @@ at::Tensor LogSoftmaxBy(const at::Tensor& rows, const RowSets& sets) {
   return shifted - sums.log().index_select(0, sets.set_of);
 }
 
-at::Tensor Indices(const std::vector<int64_t>& of, const at::Device& device) {
-  return at::tensor(of, at::kLong).to(device);
-}
-
-}  // namespace
-
 RowSets::RowSets(const std::vector<int64_t>& all, int64_t count, const at::Device& device)
     : sets(count), set_of(Indices(all, device)) {
   std::vector<std::vector<int64_t>> rows(static_cast<size_t>(count));
@@ -69,81 +164,29 @@ RowSets::RowSets(const std::vector<int64_t>& all, int64_t count, const at::Devic
   table = Indices(filled, device).reshape({count, static_cast<int64_t>(most)});
 }
 
-TagBatch::TagBatch(std::span<const TagLesson* const> all, const at::TensorOptions& numbers)
-    : lessons(static_cast<int64_t>(all.size())) {
+TagBatch::TagBatch(std::span<const TagLesson* const> all, const at::TensorOptions& numbers) {
   PW_CHECK(!all.empty());
-  std::vector<float> unit_rows, device_rows, machine_rows, data_rows, place_rows, targets;
-  struct Ends {
-    std::vector<int64_t> first, second;
-  } machines, data, places, members;
-  std::vector<int64_t> nexts, of_device, devices_of, of_slice, options;
-  int64_t units = 0, devices = 0;
+  TagBatchRows rows;
   for (const TagLesson* const lesson : all) {
-    const TagGraph& graph = lesson->graph;
-    const auto number = static_cast<int64_t>(nexts.size());
-    Append(unit_rows, graph.unit);
-    Append(device_rows, graph.device);
-    Append(machine_rows, graph.machine);
-    Append(data_rows, graph.data_features);
-    Append(place_rows, graph.place);
-    const auto own_devices = static_cast<int64_t>(graph.devices);
-    const auto own_units = static_cast<int64_t>(graph.units);
-    const auto add_pairs = [&](Ends& ends, int64_t first, int64_t rows) {
-      for (int64_t a = 0; a < rows; ++a) {
-        for (int64_t b = 0; b < own_devices; ++b) {
-          ends.first.push_back(first + a);
-          ends.second.push_back(devices + b);
-        }
-      }
-    };
-    add_pairs(machines, devices, own_devices);
-    add_pairs(places, units, own_units);
-    for (const TagGraph::Data& edge : graph.data) {
-      data.first.push_back(units + edge.from);
-      data.second.push_back(units + edge.to);
+    rows.AddGraph(lesson->graph);
+    rows.AddLesson(lesson->next);
+    for (size_t i = 0; i < lesson->slices.size(); ++i) {
+      rows.AddSlice(lesson->slices[i], lesson->target[i]);
     }
-    for (const Slice& slice : lesson->slices) {
-      for (const int32_t group : slice.groups) {
-        members.first.push_back(static_cast<int64_t>(of_slice.size()));
-        members.second.push_back(devices + group);
-      }
-      of_slice.push_back(number);
-      options.push_back(static_cast<int64_t>(slice.option));
-    }
-    Append(targets, lesson->target);
-    nexts.push_back(units + static_cast<int64_t>(lesson->next));
-    of_device.insert(of_device.end(), graph.devices, number);
-    devices_of.push_back(own_devices);
-    units += own_units;
-    devices += own_devices;
   }
-  const at::Device place = numbers.device();
-  const auto floats = [&](const std::vector<float>& of, size_t columns) {
-    return at::tensor(of, at::kFloat).reshape({-1, static_cast<int64_t>(columns)}).to(numbers);
-  };
-  unit = floats(unit_rows, kUnitFeatures);
-  device = floats(device_rows, kDeviceFeatures);
-  const auto set = [&](TagEdge type, const std::vector<int64_t>& sources,
-                       const std::vector<int64_t>& to, int64_t nodes, const at::Tensor& features) {
-    edges[static_cast<size_t>(type)] = {Indices(sources, place), RowSets(to, nodes, place),
-                                        features};
-  };
-  const at::Tensor of_data = floats(data_rows, kDataFeatures);
-  const at::Tensor of_places = floats(place_rows, kPlaceFeatures);
-  set(TagEdge::kLink, machines.first, machines.second, devices,
-      floats(machine_rows, kMachineFeatures));
-  set(TagEdge::kPrev, data.first, data.second, units, of_data);
-  set(TagEdge::kSucc, data.second, data.first, units, of_data);
-  set(TagEdge::kPlace, places.first, places.second, devices, of_places);
-  set(TagEdge::kServe, places.second, places.first, units, of_places);
-  next = Indices(nexts, place);
-  lesson_of_device = Indices(of_device, place);
-  devices_of_lesson = Indices(devices_of, place).to(numbers);
-  slices = RowSets(of_slice, lessons, place);
-  option_of_slice = Indices(options, place);
-  target = at::tensor(targets, at::kFloat).to(numbers);
-  slice_of_member = Indices(members.first, place);
-  device_of_member = Indices(members.second, place);
+  rows.Fill(numbers, *this);
+}
+
+TagBatch::TagBatch(const TagGraph& graph, std::span<const TagChoice> choices,
+                   const at::TensorOptions& numbers) {
+  PW_CHECK(!choices.empty());
+  TagBatchRows rows;
+  rows.AddGraph(graph);
+  for (const TagChoice& choice : choices) {
+    rows.AddLesson(choice.unit);
+    for (const Slice* const slice : choice.slices) rows.AddSlice(*slice, 0);
+  }
+  rows.Fill(numbers, *this);
 }
 
 TagAutogradNetwork::TagAutogradNetwork(const TagNetworkSize& size, Parameters& parameters)
@@ -220,7 +263,7 @@ at::Tensor TagAutogradNetwork::Scores(const TagBatch& batch) const {
   return Decode(batch, units, devices);
 }
 
-// What the hidden numbers have of devices in no set comes once for each lesson, and what a device changes there once
+// What the hidden numbers have of devices in no set comes once for each graph, and what a device changes there once
 // for all slices.
 at::Tensor TagAutogradNetwork::Decode(const TagBatch& batch, const at::Tensor& units,
                                       const at::Tensor& devices) const {
@@ -229,7 +272,7 @@ at::Tensor TagAutogradNetwork::Decode(const TagBatch& batch, const at::Tensor& u
       at::linear(devices, first.narrow(1, 0, size_.width), Of("out.device.first.bias"));
   const at::Tensor bit = first.select(1, size_.width);
   const at::Tensor& hidden = Of("out.hidden.weight");
-  const at::Tensor count = batch.devices_of_lesson.index_select(0, batch.lesson_of_device);
+  const at::Tensor count = batch.devices_of_graph.index_select(0, batch.graph_of_device);
   const auto decoded = [&](const at::Tensor& rows) {
     const at::Tensor mean_part = Dense("out.device.second", rows.tanh()).tanh();
     return at::linear(mean_part / count.unsqueeze(1), hidden.narrow(1, 0, size_.width));
@@ -238,7 +281,8 @@ at::Tensor TagAutogradNetwork::Decode(const TagBatch& batch, const at::Tensor& u
   const at::Tensor of_unit =
       at::linear(units.index_select(0, batch.next), hidden.narrow(1, size_.width, size_.width),
                  Of("out.hidden.bias"));
-  const at::Tensor of_lesson = of_unit + SumBy(out, batch.lesson_of_device, batch.lessons);
+  const at::Tensor of_graph = SumBy(out, batch.graph_of_device, batch.graphs);
+  const at::Tensor of_lesson = of_unit + of_graph.index_select(0, batch.graph_of_lesson);
   const at::Tensor of_option =
       hidden.narrow(1, 2 * size_.width, static_cast<int64_t>(kSliceOptionCount)).t();
   const at::Tensor in_set = SumBy((in - out).index_select(0, batch.device_of_member),

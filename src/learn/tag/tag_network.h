@@ -31,26 +31,38 @@ struct RowSets {
   at::Tensor table;   // [sets, most rows of one]: their numbers, filled up by the number of rows
 };
 
+// A unit of a graph, and the slices that it may have.
+struct TagChoice {
+  size_t unit = 0;
+  std::vector<const Slice*> slices;
+};
+
 // Lessons side by side: one graph, without an edge between two of them, so that they may be of different sizes.
 struct TagBatch {
   // `lessons`: one at least, each with slices. `numbers`: type and device of what is computed.
   TagBatch(std::span<const TagLesson* const> lessons, const at::TensorOptions& numbers);
+  // Choices of units of one graph, which all see it as it is: each is a lesson without a target.
+  TagBatch(const TagGraph& graph, std::span<const TagChoice> choices,
+           const at::TensorOptions& numbers);
 
   struct Edges {
     at::Tensor sources;   // [edges], rows of nodes
     RowSets targets;      // edges by the node that they lead to
     at::Tensor features;  // [edges, features]
   };
-  int64_t lessons = 0;
+  int64_t graphs = 0, lessons = 0;
   at::Tensor unit, device;                       // [nodes, features]
   std::array<Edges, 5> edges;                    // by TagEdge
-  at::Tensor next;                               // [lessons], rows of `unit`
-  at::Tensor lesson_of_device;                   // [devices]
-  at::Tensor devices_of_lesson;                  // [lessons]: how many
+  at::Tensor graph_of_device;                    // [devices]
+  at::Tensor devices_of_graph;                   // [graphs]: how many
+  at::Tensor next, graph_of_lesson;              // [lessons], rows of `unit`
   RowSets slices;                                // by lesson
   at::Tensor option_of_slice, target;            // [slices]
   at::Tensor slice_of_member, device_of_member;  // of each device group in the set of a slice
 };
+
+// ln of the softmax over the rows of each set.
+at::Tensor LogSoftmaxBy(const at::Tensor& rows, const RowSets& sets);
 
 class TagAutogradNetwork {
  public:

@@ -8,12 +8,10 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
-#include "learn/agent/agent.h"
 #include "learn/rl/learning_thread.h"
 #include "learn/store/stored_tensors.h"
 #include "learn/tag/stored_lessons.h"
@@ -26,12 +24,20 @@ namespace {
 // Streams of a training's random numbers, beside those of the network's first values (agent.cc).
 enum TagStream : uint64_t { kGames = 201, kOrders = 202 };
 
+std::string PrefixOf(int64_t game) { return fmt::format("game{}.", game); }
+
+std::vector<std::string> NamesOf(const std::vector<TrainingProblem>& problems) {
+  std::vector<std::string> names;
+  for (const TrainingProblem& problem : problems) names.push_back(problem.name);
+  return names;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PolicyTraining>> TagTraining::Start(const AgentSettings& settings,
                                                            const TrainingRequest& request) {
   for (const TrainingProblem& one : request.problems) {
-    if (one.problem->layouts != nullptr) continue;
+    if (one.problem == nullptr || one.problem->layouts != nullptr) continue;
     return MakeError(ErrorCode::kUsage, "the games may not split or copy ops of a step", "",
                      "Train on graphs whose batch is proven, on several devices.");
   }
@@ -57,62 +63,98 @@ Result<std::unique_ptr<PolicyTraining>> TagTraining::Start(const AgentSettings& 
                                                            Play play) {
   std::unique_ptr<TagTraining> training(new TagTraining(settings, request, std::move(play)));
   PW_RETURN_IF_ERROR(training->Build(request.start, request.resume));
+  if (request.games != nullptr && !request.resume) {
+    PW_RETURN_IF_ERROR(training->TakeGames(*request.games));
+  }
   return std::unique_ptr<PolicyTraining>(std::move(training));
 }
 
 TagTraining::TagTraining(AgentSettings settings, const TrainingRequest& request, Play play)
     : settings_(std::move(settings)),
       options_(request.options),
-      problems_(request.problems.size()),
+      problems_(NamesOf(request.problems)),
       play_(std::move(play)),
-      results_(problems_) {}
+      results_(problems_.size()) {}
 
 Status TagTraining::Build(const StoredPolicy* start, bool resume) {
-  PW_CHECK(problems_ > 0);
-  if (settings_.Integer("held-out") >= static_cast<int64_t>(problems_)) {
-    return MakeError(
-        ErrorCode::kUsage,
-        fmt::format("held-out={} of {} graph{} leaves none to learn from",
-                    settings_.Integer("held-out"), problems_, problems_ == 1 ? "" : "s"),
-        "", "Hold out fewer, or give more graphs.");
+  PW_CHECK(!problems_.empty());
+  if (settings_.Integer("held-out") >= static_cast<int64_t>(problems_.size())) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("held-out={} of {} graph{} leaves none to learn from",
+                                 settings_.Integer("held-out"), problems_.size(),
+                                 problems_.size() == 1 ? "" : "s"),
+                     "", "Hold out fewer, or give more graphs.");
   }
-  PW_ASSIGN(const at::TensorOptions numbers, PolicyTensors(settings_));
-  std::map<std::string, at::Tensor> values;
-  if (start != nullptr) {
-    for (const auto& [name, tensor] : start->parameters) values[name] = FromStored(tensor);
-  }
-  parameters_ =
-      std::make_shared<Parameters>(FirstValues(options_.seed), numbers, std::move(values));
-  network_.emplace(TagSizeOf(settings_), *parameters_);
-  if (!parameters_->mismatch().empty()) {
-    return MakeError(ErrorCode::kPlanMismatch,
-                     "the policy is of another version of the network: " + parameters_->mismatch(),
-                     "", "Train it again with this version.");
-  }
-  optimizer_ = MakeOptimizer(settings_, parameters_);
+  PW_ASSIGN(network_, TrainedTagNetwork::Make(settings_, options_.seed, start));
   for (PlannerResult& result : results_) result.algorithm = settings_.algorithm().name;
-  stored_.algorithm = settings_.algorithm().name;
-  stored_.settings = {settings_.values().begin(), settings_.values().end()};
   if (resume) PW_RETURN_IF_ERROR(Restore(*start));
-  StoreParameters();
+  network_.Store(settings_, stored_);
   StoreNumbers();
   return Ok();
 }
 
-std::string TagTraining::PrefixOf(int64_t game) const { return fmt::format("game{}.", game); }
+bool TagTraining::IsHeldOut(size_t problem) const {
+  return problem + static_cast<size_t>(settings_.Integer("held-out")) >= problems_.size();
+}
 
-void TagTraining::StoreParameters() {
-  for (const auto& [name, tensor] : parameters_->named()) {
-    stored_.parameters[name] = ToStored(tensor);
+// With its lessons as a training that goes on reads them.
+void TagTraining::Keep(Game game) {
+  const std::string prefix = PrefixOf(game.number);
+  StateWriter state(stored_, prefix);
+  state.Integer("round", game.round);
+  state.Integer("held_out", game.held_out ? 1 : 0);
+  stored_.state[prefix + "problem"] = game.problem;
+  StoreLessons(game.lessons, state);
+  game.lessons = RestoreLessons(StateReader(stored_, prefix)).Take();
+  games_.push_back(std::move(game));
+}
+
+Status TagTraining::TakeGames(const StoredPolicy& stored) {
+  const auto differs = [](const std::string& what) {
+    return MakeError(ErrorCode::kPlanMismatch, what, "",
+                     "Give the file of a `train tag` with all that --resume goes on from.");
+  };
+  if (stored.algorithm != settings_.algorithm().name) {
+    return differs(fmt::format("the games are of {}", stored.algorithm));
   }
-  StateWriter of_optimizer(stored_, "optimizer.");
-  optimizer_->Store(of_optimizer);
+  for (const auto& [name, wanted] : {std::pair{"features", "own"}, {"feedback", "on"}}) {
+    const auto found = stored.settings.find(name);
+    if (found != stored.settings.end() && found->second == wanted) continue;
+    return differs(fmt::format("the games were played without {}={}", name, wanted));
+  }
+  const StateReader all(stored, "");
+  PW_ASSIGN(const int64_t games, all.Integer("games"));
+  for (int64_t number = 0; number < games; ++number) {
+    const StateReader of_game(stored, PrefixOf(number));
+    const auto name = stored.state.find(PrefixOf(number) + "problem");
+    if (!of_game.Has("round") || name == stored.state.end()) continue;
+    PW_ASSIGN(const int64_t round, of_game.Integer("round"));
+    const auto problem = std::find(problems_.begin(), problems_.end(), name->second);
+    if (round != 0 || problem == problems_.end()) continue;
+    Game game;
+    game.number = progress_.games++;
+    game.problem = *problem;
+    game.held_out = IsHeldOut(static_cast<size_t>(problem - problems_.begin()));
+    PW_ASSIGN(game.lessons, RestoreLessons(of_game));
+    for (TagLesson& lesson : game.lessons) {
+      if (settings_.Is("feedback", "off")) lesson.graph = WithoutFeedback(std::move(lesson.graph));
+      lesson.graph = SeenAs(TagViewOf(settings_), std::move(lesson.graph));
+    }
+    Keep(std::move(game));
+  }
+  if (Lessons(false).empty()) {
+    return MakeError(ErrorCode::kUsage, "none of the games is on a graph that is learned from", "",
+                     "Name graphs and clusters as that training did.");
+  }
+  played_ = GamesOf(0);
+  StoreNumbers();
+  return Ok();
 }
 
 void TagTraining::StoreNumbers() {
   StateWriter state(stored_, "");
   state.Integer("seed", static_cast<int64_t>(options_.seed));
-  state.Integer("problems", static_cast<int64_t>(problems_));
+  state.Integer("problems", static_cast<int64_t>(problems_.size()));
   state.Integer("round", round_);
   state.Integer("played", played_);
   state.Integer("learned", learned_);
@@ -137,7 +179,8 @@ Status TagTraining::Restore(const StoredPolicy& stored) {
   PW_ASSIGN(const int64_t seed, state.Integer("seed"));
   PW_ASSIGN(const int64_t problems, state.Integer("problems"));
   PW_RETURN_IF_ERROR(CheckSameTraining(settings_, stored, static_cast<uint64_t>(seed),
-                                       options_.seed, static_cast<uint64_t>(problems), problems_));
+                                       options_.seed, static_cast<uint64_t>(problems),
+                                       problems_.size()));
   PW_ASSIGN(round_, state.Integer("round"));
   PW_ASSIGN(played_, state.Integer("played"));
   PW_ASSIGN(learned_, state.Integer("learned"));
@@ -156,7 +199,7 @@ Status TagTraining::Restore(const StoredPolicy& stored) {
     if (!std::isnan(held_out)) loss.held_out = held_out;
   }
   progress_.updates = losses.size(0);
-  for (size_t i = 0; i < problems_; ++i) {
+  for (size_t i = 0; i < problems_.size(); ++i) {
     const int64_t* const row = results.data_ptr<int64_t>() + 3 * i;
     results_[i].feasible = row[0] != 0;
     results_[i].step_time = Nanos(row[1]);
@@ -167,6 +210,14 @@ Status TagTraining::Restore(const StoredPolicy& stored) {
     if (!of_game.Has("round")) continue;
     Game& game = games_.emplace_back();
     game.number = number;
+    const auto name = stored.state.find(PrefixOf(number) + "problem");
+    if (name == stored.state.end() ||
+        std::find(problems_.begin(), problems_.end(), name->second) == problems_.end()) {
+      return MakeError(ErrorCode::kField, "a game is of none of the training's graphs",
+                       PrefixOf(number) + "problem",
+                       "Name graphs and clusters as the training did, or leave --resume out.");
+    }
+    game.problem = name->second;
     PW_ASSIGN(game.round, of_game.Integer("round"));
     PW_ASSIGN(const int64_t held_out, of_game.Integer("held_out"));
     game.held_out = held_out != 0;
@@ -179,7 +230,7 @@ Status TagTraining::Restore(const StoredPolicy& stored) {
   for (const auto& [name, tensor] : stored.state_tensors) {
     if (name.starts_with("game")) stored_.state_tensors[name] = tensor;
   }
-  return optimizer_->Restore(StateReader(stored, "optimizer."));
+  return network_.optimizer->Restore(StateReader(stored, "optimizer."));
 }
 
 int64_t TagTraining::GamesOf(int64_t round) const {
@@ -223,7 +274,7 @@ bool TagTraining::PlayNext() {
     PW_CHECK(network.ok());
     prior_ = std::move(network).Take();
   }
-  const size_t problem = static_cast<size_t>(played_) % problems_;
+  const size_t problem = static_cast<size_t>(played_) % problems_.size();
   const auto number = static_cast<uint64_t>(progress_.games);
   const uint64_t seed = Random(options_.seed).Fork(kGames).Fork(number).Next();
   const Clock::time_point start = Clock::now();
@@ -233,19 +284,10 @@ bool TagTraining::PlayNext() {
     return false;
   }
   if (options_.budget.Expired()) return false;  // it may have ended early
-  const TagGame& outcome = game.value();
+  TagGame outcome = std::move(game).Take();
   if (!outcome.lessons.empty()) {
-    const auto held_out = static_cast<size_t>(settings_.Integer("held-out"));
-    Game& kept = games_.emplace_back();
-    kept.number = progress_.games;
-    kept.round = round_;
-    kept.held_out = problem + held_out >= problems_;
-    StateWriter state(stored_, PrefixOf(kept.number));
-    state.Integer("round", kept.round);
-    state.Integer("held_out", kept.held_out ? 1 : 0);
-    StoreLessons(outcome.lessons, state);
-    // As a training that goes on reads them.
-    kept.lessons = RestoreLessons(StateReader(stored_, PrefixOf(kept.number))).Take();
+    Keep({progress_.games, round_, problems_[problem], IsHeldOut(problem),
+          std::move(outcome.lessons)});
   }
   PlannerResult& result = results_[problem];
   if (outcome.best.feasible &&
@@ -279,8 +321,8 @@ double TagTraining::LossOf(std::span<const TagLesson* const> lessons) const {
   double sum = 0;
   for (size_t from = 0; from < lessons.size(); from += batch) {
     const size_t count = std::min(batch, lessons.size() - from);
-    const TagBatch some(lessons.subspan(from, count), parameters_->options());
-    sum += network_->Loss(some).item<double>() * static_cast<double>(count);
+    const TagBatch some(lessons.subspan(from, count), network_.parameters->options());
+    sum += network_.network->Loss(some).item<double>() * static_cast<double>(count);
   }
   return sum / static_cast<double>(lessons.size());
 }
@@ -299,9 +341,10 @@ bool TagTraining::LearnOnce() {
     for (size_t i = from; i < std::min(from + batch, all.size()); ++i) {
       lessons.push_back(all[static_cast<size_t>(order[i])]);
     }
-    const at::Tensor loss = network_->Loss(TagBatch(lessons, parameters_->options()));
+    const at::Tensor loss =
+        network_.network->Loss(TagBatch(lessons, network_.parameters->options()));
     sum += loss.item<double>() * static_cast<double>(lessons.size());
-    optimizer_->Climb(-loss);
+    network_.optimizer->Climb(-loss);
   }
   TrainingProgress::Loss& loss = progress_.losses.emplace_back();
   loss.training = sum / static_cast<double>(all.size());
@@ -309,7 +352,7 @@ bool TagTraining::LearnOnce() {
   ++learned_;
   ++progress_.updates;
   progress_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-  StoreParameters();
+  network_.Store(settings_, stored_);
   StoreNumbers();
   return true;
 }

@@ -4,6 +4,9 @@
 //   `rounds` more  `round-games` games that follow the network, then `round-epochs` passes over the lessons of the last
 //                  `replay` rounds
 //
+// The first games can be those of another training (TrainingRequest::games): controls that see less, or trainings without
+// one of the models, are fitted to the same games.
+//
 // Games are on one problem after the other. Of the last `held-out` problems nothing is learned: their lessons say how the
 // network does on what it has not seen.
 //
@@ -17,10 +20,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "learn/rl/policy_optimizer.h"
-#include "learn/tag/tag_network.h"
+#include "learn/tag/tag_parameters.h"
 #include "search/tag/self_play.h"
 #include "torch_api/policy_training.h"
 
@@ -32,9 +35,10 @@ class TagTraining : public PolicyTraining {
   using Play =
       std::function<Result<TagGame>(size_t problem, uint64_t seed, const TagNetwork* network)>;
 
-  // Problems whose steps may be split. Errors: kUsage (a problem of whole ops; nothing that is learned from),
-  // kPlanMismatch (a policy of another size; settings, seed or number of problems of a training that goes on), kField
-  // (its state is damaged).
+  // Problems whose steps may be split; without one, but with its name, where nothing is played: with given games and no
+  // further rounds. Errors: kUsage (a problem of whole ops; nothing that is learned from; no given game
+  // on these problems), kPlanMismatch (a policy of another size; settings, seed or number of problems of a training that
+  // goes on; given games that do not show what this network sees), kField (its state is damaged).
   static Result<std::unique_ptr<PolicyTraining>> Start(const AgentSettings& settings,
                                                        const TrainingRequest& request);
   // With other games than self-play's.
@@ -52,6 +56,7 @@ class TagTraining : public PolicyTraining {
   struct Game {
     int64_t number = 0;  // of all
     int64_t round = 0;
+    std::string problem;  // its name
     bool held_out = false;
     std::vector<TagLesson> lessons;
   };
@@ -59,10 +64,12 @@ class TagTraining : public PolicyTraining {
   TagTraining(AgentSettings settings, const TrainingRequest& request, Play play);
 
   Status Build(const StoredPolicy* start, bool resume);
+  Status TakeGames(const StoredPolicy& stored);
   Status Restore(const StoredPolicy& stored);
-  void StoreNumbers();     // all of the state but games
-  void StoreParameters();  // and the optimizer's
-  std::string PrefixOf(int64_t game) const;
+  void StoreNumbers();  // all of the state but games
+  // A game that is learned from, or held out, by its problem.
+  bool IsHeldOut(size_t problem) const;
+  void Keep(Game game);
 
   int64_t GamesOf(int64_t round) const;
   int64_t EpochsOf(int64_t round) const;
@@ -75,11 +82,9 @@ class TagTraining : public PolicyTraining {
 
   const AgentSettings settings_;
   const PlannerOptions options_;
-  const size_t problems_;
+  const std::vector<std::string> problems_;  // their names
   const Play play_;
-  std::shared_ptr<Parameters> parameters_;
-  std::optional<TagAutogradNetwork> network_;
-  std::shared_ptr<PolicyOptimizer> optimizer_;
+  TrainedTagNetwork network_;
   std::optional<TagNetwork> prior_;  // what games follow; made once a round
   std::vector<Game> games_;          // of the rounds that are learned from
   std::vector<PlannerResult> results_;

@@ -46,7 +46,8 @@ class TagTrainingTest : public testing::Test {
   TrainingRequest Request(const StoredPolicy* resumed = nullptr) const {
     TrainingRequest request;
     for (size_t i = 0; i < tiny_.size(); ++i) {
-      request.problems.push_back({&tiny_[i]->problem, evaluators_[i].get()});
+      request.problems.push_back(
+          {&tiny_[i]->problem, evaluators_[i].get(), "tiny " + std::to_string(i)});
     }
     request.options.seed = 5;
     request.options.started = Clock::now();
@@ -188,6 +189,47 @@ TEST_F(TagTrainingTest, ControlsSeeLess) {
     }
     EXPECT_NE(training->progress().losses[0].training, plain->progress().losses[0].training);
   }
+}
+
+// Fitted to the games of another training: the same numbers as its own fit; less is seen of them where a control asks for
+// that, and those of graphs that are not named are left out.
+TEST_F(TagTrainingTest, LearnsFromTheGamesOfAnother) {
+  const auto finish = [&](const std::vector<std::string>& changes, const StoredPolicy* games,
+                          size_t problems = 3) {
+    TrainingRequest request = Request();
+    request.games = games;
+    request.problems.resize(problems);
+    std::vector<std::string> all = {"rounds=0"};
+    all.insert(all.end(), changes.begin(), changes.end());
+    const auto play = [&](size_t problem, uint64_t seed, const TagNetwork* network) {
+      EXPECT_EQ(games, nullptr) << "a game was played";
+      return Result<TagGame>(PlayOne(problem, seed, network));
+    };
+    const auto training = TagTraining::Start(Settings(all), request, play).Take();
+    while (training->Advance()) {
+    }
+    return training->stored();
+  };
+  const auto same = [](const StoredPolicy& a, const StoredPolicy& b) {
+    return std::all_of(a.parameters.begin(), a.parameters.end(), [&](const auto& of) {
+      return b.parameters.at(of.first).bytes == of.second.bytes;
+    });
+  };
+  const StoredPolicy first = finish({}, nullptr);
+  EXPECT_TRUE(same(finish({}, &first), first));
+  EXPECT_FALSE(same(finish({"features=edgeless"}, &first), first));
+  EXPECT_FALSE(same(finish({"feedback=off"}, &first), first));
+  const StoredPolicy fewer = finish({"held-out=0"}, &first, 2);
+  EXPECT_EQ(fewer.state.at("games"), "4");
+  // A training that saw less has no games for one that sees all; and some of the graphs have to be there.
+  const StoredPolicy blind = finish({"features=edgeless"}, nullptr);
+  TrainingRequest request = Request();
+  request.games = &blind;
+  EXPECT_THAT(TagTraining::Start(Settings(), request).error().message, HasSubstr("features=own"));
+  request.games = &first;
+  for (TrainingProblem& problem : request.problems) problem.name += " elsewhere";
+  EXPECT_THAT(TagTraining::Start(Settings(), request).error().message,
+              HasSubstr("none of the games"));
 }
 
 // What is learned on two problems holds on a third.

@@ -13,6 +13,8 @@ constexpr std::array<double, 4> kShares = {1, 0.5, 0.25, 0.125};
 // Columns of a unit.
 constexpr size_t kTimes = 0, kParameters = 4, kInside = 5, kOption = 6, kUndecided = 13,
                  kMakespan = 14, kIdle = 15, kDecided = 16, kNext = 17, kFollows = 18;
+// What feedback fills of a device group, of data, and of two device groups.
+constexpr size_t kPeak = 3, kFree = 4, kWait = 1, kLinkFree = 2;
 
 // log2(1 + 64 x) / 6: 0 at 0, 1 near 1.
 double Squeezed(double x) { return PortableLog(1 + 64 * std::max(0.0, x)) / PortableLog(2.0) / 6; }
@@ -153,7 +155,7 @@ TagGraph TagFeatures::Of(std::span<const int32_t> decided, const StrategyFeedbac
       place[1] = 1;
     }
   }
-  if (feedback == nullptr) return Seen(std::move(graph));
+  if (feedback == nullptr) return SeenAs(view_, std::move(graph));
   std::vector<double> waits(graph.units, 0);
   std::vector<int> outputs(graph.units, 0);
   for (size_t i = 0; i < graph.data.size(); ++i) {
@@ -161,7 +163,7 @@ TagGraph TagFeatures::Of(std::span<const int32_t> decided, const StrategyFeedbac
     const auto to = static_cast<size_t>(graph.data[i].to);
     const auto wait = static_cast<double>(
         std::max<int64_t>(0, feedback->units[to].first_start - feedback->units[from].last_end));
-    graph.data_features[i * kDataFeatures + 1] = static_cast<float>(wait / feedback->step);
+    graph.data_features[i * kDataFeatures + kWait] = static_cast<float>(wait / feedback->step);
     waits[from] += wait;
     ++outputs[from];
   }
@@ -176,25 +178,37 @@ TagGraph TagFeatures::Of(std::span<const int32_t> decided, const StrategyFeedbac
   }
   for (size_t group = 0; group < graph.devices; ++group) {
     float* const row = &graph.device[group * kDeviceFeatures];
-    row[3] = static_cast<float>(std::min(2.0, feedback->peak[group]));
-    row[4] = static_cast<float>(1 - feedback->busy[group]);
+    row[kPeak] = static_cast<float>(std::min(2.0, feedback->peak[group]));
+    row[kFree] = static_cast<float>(1 - feedback->busy[group]);
   }
   for (size_t pair = 0; pair < graph.devices * graph.devices; ++pair) {
-    graph.machine[pair * kMachineFeatures + 2] = static_cast<float>(1 - feedback->links_busy[pair]);
+    graph.machine[pair * kMachineFeatures + kLinkFree] =
+        static_cast<float>(1 - feedback->links_busy[pair]);
   }
-  return Seen(std::move(graph));
+  return SeenAs(view_, std::move(graph));
 }
 
-TagGraph TagFeatures::Seen(TagGraph graph) const {
-  if (view_ == TagView::kEdgeless) {
+TagGraph SeenAs(TagView view, TagGraph graph) {
+  if (view == TagView::kEdgeless) {
     for (std::vector<float>* numbers : {&graph.data_features, &graph.machine, &graph.place}) {
       std::fill(numbers->begin(), numbers->end(), 0.0F);
     }
   }
   // Numbering is nothing that a network sees: those of the next one are as good as drawn ones.
-  if (view_ == TagView::kShuffled) {
+  if (view == TagView::kShuffled) {
     std::rotate(graph.device.begin(), graph.device.begin() + kDeviceFeatures, graph.device.end());
   }
+  return graph;
+}
+
+TagGraph WithoutFeedback(TagGraph graph) {
+  const auto clear = [](std::vector<float>& rows, size_t columns, size_t column) {
+    for (size_t i = column; i < rows.size(); i += columns) rows[i] = 0;
+  };
+  for (const size_t column : {kMakespan, kIdle}) clear(graph.unit, kUnitFeatures, column);
+  for (const size_t column : {kPeak, kFree}) clear(graph.device, kDeviceFeatures, column);
+  clear(graph.data_features, kDataFeatures, kWait);
+  clear(graph.machine, kMachineFeatures, kLinkFree);
   return graph;
 }
 

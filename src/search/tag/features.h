@@ -55,6 +55,11 @@ enum class TagView : uint8_t {
   kShuffled,  // device groups have the numbers of others
 };
 
+// A graph as such a network sees it.
+TagGraph SeenAs(TagView view, TagGraph graph);
+// With zeros for what simulated steps did.
+TagGraph WithoutFeedback(TagGraph graph);
+
 class TagFeatures {
  public:
   // All must outlive it.
@@ -65,7 +70,6 @@ class TagFeatures {
   TagGraph Of(std::span<const int32_t> decided, const StrategyFeedback* feedback) const;
 
  private:
-  TagGraph Seen(TagGraph graph) const;
   void FindTimes();
   void FindBytes();
   void FindMachines();

@@ -80,7 +80,8 @@ class MctsRun : public PlannerRun {
     } else if (mcts_.prior == MctsOptions::Prior::kNetwork) {
       features_.emplace(problem_, strategies, game_->work(), mcts_.view);
       prior_ =
-          std::make_unique<NetworkPrior>(*features_, strategies, *mcts_.network, mcts_.feedback);
+          std::make_unique<NetworkPrior>(*features_, strategies, *mcts_.network, mcts_.feedback,
+                                         mcts_.untrained ? "untrained network" : "network");
     }
   }
 

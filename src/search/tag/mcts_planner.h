@@ -40,6 +40,7 @@ struct MctsOptions {
   enum class Prior : uint8_t { kFloor, kUniform, kNetwork };
   Prior prior = Prior::kFloor;
   std::shared_ptr<const TagNetwork> network;  // of kNetwork
+  bool untrained = false;                     // whether that has its first values
   bool feedback = true;                       // whether the network sees what simulated steps did
   TagView view = TagView::kOwn;
   StrategyGameOptions game;

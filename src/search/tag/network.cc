@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/elementary.h"
+#include "base/random.h"
 
 namespace placewright {
 namespace {
@@ -70,6 +71,27 @@ std::vector<std::pair<std::string, std::vector<int64_t>>> TagParameters(
   dense("out.hidden", 2 * size.width + static_cast<int64_t>(kSliceOptionCount), size.width);
   dense("out.score", size.width, 1);
   return all;
+}
+
+TagNetwork TagNetwork::Untrained(const TagNetworkSize& size, uint64_t seed) {
+  StoredPolicy policy;
+  Random random(seed);
+  for (const auto& [name, sizes] : TagParameters(size)) {
+    const bool attends = name.ends_with(".left") || name.ends_with(".right");
+    const double inputs_and_outputs =
+        static_cast<double>(sizes.size() == 2 ? sizes[0] + sizes[1] : size.head + 1);
+    const double bound = sizes.size() == 2 || attends ? std::sqrt(6 / inputs_and_outputs) : 0;
+    int64_t count = 1;
+    for (const int64_t of : sizes) count *= of;
+    StoredTensor& tensor = policy.parameters[name];
+    tensor.sizes = sizes;
+    for (int64_t i = 0; i < count; ++i) {
+      const double drawn = bound * (2 * random.Unit() - 1);
+      const auto value = static_cast<float>(bound > 0 ? drawn : name.ends_with(".scale") ? 1 : 0);
+      tensor.bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    }
+  }
+  return FromPolicy(size, policy).Take();
 }
 
 Result<TagNetwork> TagNetwork::FromPolicy(const TagNetworkSize& size, const StoredPolicy& policy) {

@@ -52,6 +52,8 @@ std::vector<std::pair<std::string, std::vector<int64_t>>> TagParameters(const Ta
 
 class TagNetwork {
  public:
+  // With first values, as learn/tag/tag_network.h has them: what a network is worth before it has learned.
+  static TagNetwork Untrained(const TagNetworkSize& size, uint64_t seed);
   // Errors: kField (a parameter that is missing, or of another type or size).
   static Result<TagNetwork> FromPolicy(const TagNetworkSize& size, const StoredPolicy& policy);
 

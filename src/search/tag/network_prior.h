@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_SEARCH_TAG_NETWORK_PRIOR_H_
 
 #include <memory>
+#include <string_view>
 
 #include "search/tag/features.h"
 #include "search/tag/network.h"
@@ -12,11 +13,15 @@ namespace placewright {
 
 class NetworkPrior : public StrategyPrior {
  public:
-  // All must outlive it. `feedback`: whether it sees what simulated steps did.
+  // All must outlive it. `feedback`: whether it sees what simulated steps did; `name`: with static lifetime.
   NetworkPrior(const TagFeatures& features, const Strategies& strategies, const TagNetwork& network,
-               bool feedback)
-      : features_(features), strategies_(strategies), network_(network), feedback_(feedback) {}
-  std::string_view name() const override { return "network"; }
+               bool feedback, std::string_view name = "network")
+      : features_(features),
+        strategies_(strategies),
+        network_(network),
+        feedback_(feedback),
+        name_(name) {}
+  std::string_view name() const override { return name_; }
   bool needs_feedback() const override { return feedback_; }
   void Fill(std::span<const int32_t> decided, const StrategyFeedback* feedback,
             std::span<const int32_t> actions, std::span<double> priors) override;
@@ -26,6 +31,7 @@ class NetworkPrior : public StrategyPrior {
   const Strategies& strategies_;
   const TagNetwork& network_;
   const bool feedback_;
+  const std::string_view name_;
 };
 
 }  // namespace placewright

@@ -64,6 +64,10 @@ class StrategyGame {
   // False once the budget has expired; the first position is valued in any case.
   bool Value(std::span<const TreePath> paths, std::vector<double>& values);
 
+  // Of a slice for each unit. Errors: those of Strategies::StateOf.
+  Result<LayoutState> StateOf(std::span<const int32_t> slices) {
+    return strategies_->StateOf(slices);
+  }
   // None: it cannot be compiled, or takes longer than `longest`. States that were looked at are known.
   std::vector<std::optional<Score>> ScoresOf(const std::vector<LayoutState>& states, Nanos longest);
   // What the simulated step of these decisions did. Errors: of compiling it.

@@ -81,18 +81,24 @@ TagView TagViewOf(const AgentSettings& settings) {
 
 Result<std::unique_ptr<PlannerRun>> TagPlanner::Start(const Problem& problem, Evaluator& evaluator,
                                                       const PlannerOptions& options) const {
-  if (settings_.policy == nullptr) {
+  if (settings_.policy == nullptr && !settings_.untrained) {
     return MakeError(ErrorCode::kUsage, "tag has no policy to follow", "",
                      "Train one (`placewright train tag`) and give it with --policy, or use --algo "
                      "mcts, which follows what steps take by their arithmetic and bytes.");
   }
   auto start = [&]() -> Result<std::unique_ptr<PlannerRun>> {
+    const StoredPolicy* const policy = settings_.policy.get();
     PW_ASSIGN(const AgentSettings settings,
-              AgentSettings::OfPolicy(TagAlgorithm(), *settings_.policy, settings_.agent));
-    PW_ASSIGN(TagNetwork network, TagNetwork::FromPolicy(TagSizeOf(settings), *settings_.policy));
+              policy == nullptr
+                  ? AgentSettings::Parse(TagAlgorithm(), settings_.agent)
+                  : AgentSettings::OfPolicy(TagAlgorithm(), *policy, settings_.agent));
+    const TagNetworkSize size = TagSizeOf(settings);
+    PW_ASSIGN(TagNetwork network, policy == nullptr ? TagNetwork::Untrained(size, options.seed)
+                                                    : TagNetwork::FromPolicy(size, *policy));
     MctsOptions mcts = MctsOptionsOf(settings);
     mcts.prior = MctsOptions::Prior::kNetwork;
     mcts.network = std::make_shared<const TagNetwork>(std::move(network));
+    mcts.untrained = policy == nullptr;
     mcts.feedback = settings.Is("feedback", "on");
     mcts.view = TagViewOf(settings);
     return StartMcts(problem, evaluator, options, mcts, name());

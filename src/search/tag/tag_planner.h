@@ -20,7 +20,7 @@ TagView TagViewOf(const AgentSettings& settings);
 
 class TagPlanner : public IterativePlanner {
  public:
-  // `settings.policy`: what it follows.
+  // `settings.policy`: what it follows; none and `untrained`: a network with first values, the control.
   explicit TagPlanner(PlannerSettings settings) : settings_(std::move(settings)) {}
   std::string_view name() const override { return TagAlgorithm().name; }
   std::string_view description() const override { return TagAlgorithm().description; }
