@@ -56,6 +56,11 @@ TEST(Presets, TagsTestbedAsMeasured) {
   EXPECT_EQ(bandwidth("host0/gpu0", "host6/gpu1"), BytesPerSecond(2'810'000'000));
   EXPECT_TRUE(c.communicator().valid());
   EXPECT_EQ(c.collectives().lines.size(), 2u);
+  const Cluster two = Make("tag-two-1080ti-measured");
+  EXPECT_EQ(two.FindDevice("host1/gpu1"), DeviceId());
+  EXPECT_EQ(two.route(two.FindDevice("host0/gpu0"), two.FindDevice("host1/gpu0")).bandwidth,
+            BytesPerSecond(2'810'000'000));
+  EXPECT_EQ(two.collectives(), c.collectives());
 }
 
 TEST(Presets, OneCommunicatorBehindAnyName) {

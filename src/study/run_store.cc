@@ -63,6 +63,7 @@ Json ToJson(const StudyRun& run) {
   json["evaluating_seconds"] = run.evaluating;
   json["environment_seconds"] = run.environment_seconds;
   json["placement"] = run.placement;
+  if (!run.figures.empty()) json["figures"] = run.figures;
   json["program"] = run.program;
   Json& settings = json["settings"] = Json::object();
   for (const auto& [name, value] : run.key.settings) settings[name] = value;
@@ -90,6 +91,15 @@ Result<StudyRun> StudyRunOf(const Json& json, const std::string& place) {
   PW_ASSIGN(run.evaluating, GetNumber(json, "evaluating_seconds", place));
   PW_ASSIGN(run.environment_seconds, GetNumber(json, "environment_seconds", place));
   PW_ASSIGN(run.placement, GetString(json, "placement", place));
+  if (json.contains("figures")) {
+    PW_ASSIGN(const Json* figures, GetObject(json, "figures", place));
+    for (const auto& [name, value] : figures->items()) {
+      if (!value.is_number()) {
+        return MakeError(ErrorCode::kField, "must be a number", place + ".figures." + name);
+      }
+      run.figures[name] = value.get<double>();
+    }
+  }
   PW_ASSIGN(run.program, GetString(json, "program", place));
   PW_ASSIGN(const Json* settings, GetObject(json, "settings", place));
   for (const auto& [name, value] : settings->items()) {

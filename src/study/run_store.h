@@ -41,7 +41,8 @@ struct StudyRun {
   // The device of each colocation group: a digit each, from '0' on. Of the best placement of the first
   // samples that tables compare, 600, however long the run.
   std::string placement;
-  std::string program;  // its version
+  std::map<std::string, double> figures;  // of the plan, or of a training (StudyMethod::figure)
+  std::string program;                    // its version
 
   // The best step of the first `samples` samples.
   std::optional<double> BestWithin(int64_t samples) const;

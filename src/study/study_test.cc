@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "formats/text/file.h"
 #include "study/file_lock.h"
@@ -243,6 +244,75 @@ TEST(Summarize, CannotDistinguishMethodsFarAboveTheBestPlan) {
   EXPECT_EQ(verdict_with_auto_at(1.36), Verdict::kIndistinct);  // 10.3%
 }
 
+// Data parallelism takes 1 s, the uniform prior is below that after its 50th move, the one of floors after its first, and
+// another never.
+TEST(Summarize, CountsMovesToWhatIsFaster) {
+  const StudyTable& table = *FindStudyTable("tag7");
+  enum Method : size_t {
+    kBase,
+    kUniform,
+    kFloor,
+    kUntrained,
+    kEdgeless,
+    kShuffled,
+    kFit,
+    kTrained
+  };
+  StudyRun base, uniform, floor, never;
+  base.curve = {{0, 1.0, {}, 0}};
+  uniform.samples = floor.samples = never.samples = 200;
+  uniform.curve = {{0, 1.0, {}, 0}, {20, 0.9999999, {}, 0}, {50, 0.8, {}, 0}, {200, 0.5, {}, 0}};
+  floor.curve = {{0, 1.0, {}, 0}, {1, 0.7, {}, 0}, {200, 0.7, {}, 0}};
+  never.curve = {{0, 1.0, {}, 0}, {200, 1.0, {}, 0}};
+  std::map<std::pair<size_t, uint64_t>, int> asked;
+  const auto run_of = [&](size_t, size_t method, uint64_t seed) -> const StudyRun* {
+    ++asked[{method, seed}];
+    if (method == kBase) return &base;
+    if (method == kUniform) return &uniform;
+    if (method == kFloor) return &floor;
+    return method == kTrained && seed < 10 ? &never : nullptr;
+  };
+  const TableResult result = Summarize(table, run_of);
+  EXPECT_TRUE(asked.contains({kUniform, 19}));
+  EXPECT_NEAR(*result.cells[0][kUniform].mean, 50, 1e-9);
+  EXPECT_NEAR(*result.cells[0][kFloor].mean, 1, 1e-9);
+  EXPECT_NEAR(*result.cells[0][kTrained].mean, 200, 1e-9);
+  EXPECT_FALSE(result.cells[0][kTrained].complete);
+  EXPECT_EQ(result.cells[0][kTrained].best.size(), 10u);
+  // Trained against uniform: 200 / 50, a pair for each model and topology.
+  EXPECT_NEAR(result.claims[0].ratio.ratio, 4, 1e-9);
+  EXPECT_EQ(result.claims[0].ratio.n, 50u);
+  EXPECT_EQ(result.claims[0].verdict, Verdict::kFails);
+  EXPECT_THAT(MarkdownOf(table, result), HasSubstr("| InceptionV3 | ours |"));
+  EXPECT_THAT(MarkdownOf(table, result), HasSubstr("| model | moves |"));
+  EXPECT_EQ(JsonOf(table, result)["cells"][kUniform]["moves"], result.cells[0][kUniform].mean);
+}
+
+// On what a base takes 2 s; where that does not fit there is nothing to show.
+TEST(Summarize, SaysHowManyTimesFasterAndWhichFigures) {
+  const StudyTable& faster = *FindStudyTable("tag8");
+  StudyRun base, tag, none;
+  base.curve = {{0, 2.0, {}, 0}};
+  tag.samples = 1000;
+  tag.curve = {{0, 2.0, {}, 0}, {900, 0.5, {}, 0}};
+  none.curve = {{0, {}, {}, 0}};
+  const TableResult result = Summarize(faster, [&](size_t model, size_t method, uint64_t) {
+    return method != 0 ? &tag : model == 0 ? &none : &base;
+  });
+  EXPECT_FALSE(result.cells[0][1].mean);
+  EXPECT_NEAR(*result.cells[1][1].mean, 4, 1e-9);
+  EXPECT_THAT(MarkdownOf(faster, result), HasSubstr("| model | times faster |"));
+
+  const StudyTable& figures = *FindStudyTable("tag4");
+  StudyRun run = tag;
+  run.figures = {{"devices V100-32GB", 3.5}, {"gradients all-reduce", 0.25}};
+  EXPECT_EQ(ToJson(StudyRunOf(ToJson(run), "run").Take()), ToJson(run));
+  const TableResult shown = Summarize(figures, [&](size_t, size_t, uint64_t) { return &run; });
+  EXPECT_NEAR(*shown.cells[0][0].mean, 3.5, 1e-9);
+  EXPECT_EQ(*shown.cells[0][2].mean, 0);  // no P100
+  EXPECT_NEAR(*shown.cells[0][4].mean, 0.25, 1e-9);
+}
+
 // HDP comes to 2 at sample 200 of 400, GDP near to that at its 20th.
 TEST(Summarize, SaysHowMuchSoonerASearchIs) {
   const StudyTable& table = *FindStudyTable("gdp1");
@@ -255,10 +325,11 @@ TEST(Summarize, SaysHowMuchSoonerASearchIs) {
   hdp.curve = {{100, 3.0, 3.0, 0}, {200, 2.0, 2.5, 0}, {400, 2.0, 2.5, 0}};
   StudyRun slow = gdp;
   slow.curve = {{400, 2.2, 2.5, 0}};
-  const TableResult result = Summarize(table, [&](size_t model, size_t method, uint64_t seed) -> const StudyRun* {
-    if (model != 1 || (method != 0 && method != 3)) return nullptr;
-    return method == 3 ? &hdp : seed < 2 ? &gdp : &slow;
-  });
+  const TableResult result =
+      Summarize(table, [&](size_t model, size_t method, uint64_t seed) -> const StudyRun* {
+        if (model != 1 || (method != 0 && method != 3)) return nullptr;
+        return method == 3 ? &hdp : seed < 2 ? &gdp : &slow;
+      });
   const SpeedUpResult& of_model = result.speed_ups[1];
   EXPECT_EQ(of_model.n, 2u);
   EXPECT_GE(of_model.never, 1u);

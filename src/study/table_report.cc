@@ -12,9 +12,22 @@
 namespace placewright {
 namespace {
 
-std::string SecondsText(double seconds) {
-  return seconds < 0.1 ? fmt::format("{:.4f}", seconds) : fmt::format("{:.3f}", seconds);
+// In what the table's cells show.
+std::string NumberText(const StudyTable& table, double number) {
+  using enum StudyTable::Cells;
+  switch (table.cells) {
+    case kMovesToFaster: return fmt::format("{:.1f}", number);
+    case kSecondsToPlan: return fmt::format("{:.3g}", number);
+    case kSteps:
+    case kTimesFaster:
+    case kFigures: break;
+  }
+  const bool small = table.cells == kSteps && number < 0.1;
+  return small ? fmt::format("{:.4f}", number) : fmt::format("{:.3f}", number);
 }
+
+constexpr const char* kUnits[] = {"seconds", "moves", "times faster", "seconds to a plan",
+                                  "figures"};
 
 std::string PublishedText(const StudyTable& table, size_t model, size_t method) {
   if (model >= table.published.size()) return "";
@@ -23,15 +36,16 @@ std::string PublishedText(const StudyTable& table, size_t model, size_t method) 
   return *seconds < 0 ? "OOM" : fmt::format("{:.3f}", *seconds);
 }
 
-std::string OursText(const StudyMethod& method, const CellResult& cell) {
+std::string OursText(const StudyTable& table, const StudyMethod& method, const CellResult& cell) {
   if (cell.runs.empty()) return "";
   if (cell.best.empty()) return "to come";
-  const std::string best = cell.mean ? SecondsText(*cell.mean) : "OOM";
-  if (method.kind != StudyMethod::Kind::kLearned) return best;
+  const std::string best = cell.mean ? NumberText(table, *cell.mean) : "OOM";
+  if (!method.IsSeeded()) return best;
   const bool interval = cell.mean && cell.best.size() > 1;
   return fmt::format(
       "{}{} (n={}{}{})", best,
-      interval ? fmt::format(" [{}, {}]", SecondsText(cell.low), SecondsText(cell.high)) : "",
+      interval ? fmt::format(" [{}, {}]", NumberText(table, cell.low), NumberText(table, cell.high))
+               : "",
       cell.best.size(), cell.complete ? "" : fmt::format(" of {}", cell.runs.size()),
       method.before.empty() || method.shows == StudyMethod::Shows::kBefore
           ? ""
@@ -64,7 +78,7 @@ std::string RatioText(const ClaimResult& claim) {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", ratio.ratio, ratio.low, ratio.high);
 }
 
-std::string NumberText(const ClaimResult& claim) {
+std::string CountText(const ClaimResult& claim) {
   std::string text = fmt::to_string(claim.ratio.n);
   if (claim.censored > 0) text += fmt::format(", {} never", claim.censored);
   if (claim.misfits > 0) text += fmt::format(", {} without a fit", claim.misfits);
@@ -81,8 +95,12 @@ bool Rescored(const TableResult& result) {
                      [](const ClaimResult& claim) { return claim.holds.has_value(); });
 }
 
-constexpr const char* kMeasures[] = {"best step", "samples needed", "spread",
-                                     "samples to the other's best", "seconds to the other's best"};
+constexpr const char* kMeasures[] = {"best step",
+                                     "samples needed",
+                                     "spread",
+                                     "samples to the other's best",
+                                     "seconds to the other's best",
+                                     "what cells show"};
 
 // Claims with their measures, ratios and verdicts, and how often their order holds where that is
 // known.
@@ -98,7 +116,7 @@ std::vector<std::vector<std::string>> ClaimRows(const StudyTable& table,
   for (size_t i = 0; i < table.claims.size(); ++i) {
     const ClaimResult& claim = result.claims[i];
     rows.push_back({table.claims[i].text, kMeasures[static_cast<size_t>(table.claims[i].measure)],
-                    NumberText(claim), RatioText(claim), std::string(ToString(claim.verdict))});
+                    CountText(claim), RatioText(claim), std::string(ToString(claim.verdict))});
     if (Rescored(result)) rows.back().push_back(HoldsText(claim));
   }
   return rows;
@@ -124,8 +142,8 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
     bool any_published = false, any_hours = false, any_invalid = false;
     for (size_t method = 0; method < table.methods.size(); ++method) {
       const CellResult& cell = result.cells[model][method];
-      ours.push_back(OursText(table.methods[method], cell));
-      longer.push_back(cell.longer ? SecondsText(*cell.longer) : "");
+      ours.push_back(OursText(table, table.methods[method], cell));
+      longer.push_back(cell.longer ? NumberText(table, *cell.longer) : "");
       if (cell.longer) longer[1] = fmt::format("ours, {} samples (n=1)", cell.longer_samples);
       theirs.push_back(PublishedText(table, model, method));
       any_published = any_published || !theirs.back().empty();
@@ -148,7 +166,8 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
     if (any_hours) rows.push_back(std::move(hours));
     if (!table.speed_up) continue;
     const auto& [less, more, faster] = *table.speed_up;
-    std::vector<std::string> sooner = {"", fmt::format("at {}'s best sooner", table.methods[more].label)};
+    std::vector<std::string> sooner = {
+        "", fmt::format("at {}'s best sooner", table.methods[more].label)};
     sooner.resize(2 + table.methods.size());
     sooner[2 + less] = SpeedUpText(result.speed_ups[model]);
     sooner[2 + more] = fmt::format("published: {:g} times", faster[model]);
@@ -158,7 +177,7 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
 }
 
 std::vector<std::string> Header(const StudyTable& table) {
-  std::vector<std::string> header = {"model", "seconds"};
+  std::vector<std::string> header = {"model", kUnits[static_cast<size_t>(table.cells)]};
   for (const StudyMethod& method : table.methods) header.push_back(method.label);
   return header;
 }
@@ -211,6 +230,9 @@ std::string MarkdownOf(const StudyTable& table, const TableResult& result) {
   return text;
 }
 
+// Of what cells show.
+constexpr const char* kFields[] = {"seconds", "moves", "times_faster", "seconds_to_plan", "figure"};
+
 Json JsonOf(const StudyTable& table, const TableResult& result) {
   const auto or_null = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json();
@@ -233,7 +255,7 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
       out["samples"] = cell.samples;
       out["n"] = cell.best.size();
       out["complete"] = cell.complete;
-      out["seconds"] = or_null(cell.mean);
+      out[kFields[static_cast<size_t>(table.cells)]] = or_null(cell.mean);
       out["best_known"] = or_null(result.best_known[model]);
       Json& best = out["best"] = Json::array();
       for (const std::optional<double>& one : cell.best) best.push_back(or_null(one));

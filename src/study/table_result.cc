@@ -7,7 +7,8 @@
 namespace placewright {
 namespace {
 
-constexpr double kClose = 1.02;  // of the target, for kSamples
+constexpr double kClose = 1.02;        // of the target, for kSamples
+constexpr double kLeastShown = 0.001;  // for kShown
 
 int64_t SamplesOf(const StudyModel& model, const StudyMethod& method) {
   using enum StudyMethod::Shows;
@@ -16,15 +17,49 @@ int64_t SamplesOf(const StudyModel& model, const StudyMethod& method) {
   return method.own_samples > 0 ? method.own_samples : model.samples;
 }
 
+// Seconds of the planner, and of real machines, that so many of a run's samples took.
+double SecondsOf(const StudyRun& run, double samples) {
+  if (run.samples == 0) return run.seconds;
+  return samples / static_cast<double>(run.samples) *
+         (run.seconds - run.evaluating + run.environment_seconds);
+}
+
+// So many samples of a run count.
+int64_t JudgedSamples(const StudyModel& model, const StudyMethod& method) {
+  return method.kind == StudyMethod::Kind::kStrategies ? kMaxQuantity : model.samples;
+}
+
+// Geometric, of what the cell shows: figures that may be 0 have the arithmetic mean.
+void TakeMean(CellResult& cell) {
+  cell.mean.reset();
+  std::vector<double> logarithms;
+  double sum = 0;
+  bool positive = true;
+  for (const std::optional<double>& one : cell.best) {
+    if (!one) return;
+    sum += *one;
+    positive = positive && *one > 0;
+    logarithms.push_back(std::log(*one));
+  }
+  if (logarithms.empty()) return;
+  if (!positive) {
+    cell.mean = cell.low = cell.high = sum / static_cast<double>(logarithms.size());
+    return;
+  }
+  const PairedRatio mean = CompareRatios(logarithms);
+  cell.mean = mean.ratio;
+  cell.low = mean.low;
+  cell.high = mean.high;
+}
+
 CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, size_t model_index,
                          size_t method_index, const RunOf& run_of) {
   CellResult cell;
   if (!method.HasCell(model_index)) return cell;
   const bool learned = method.kind == StudyMethod::Kind::kLearned;
-  const int seeds = !learned ? 1 : method.seeds > 0 ? method.seeds : model.seeds;
+  const int seeds = !method.IsSeeded() ? 1 : method.seeds > 0 ? method.seeds : model.seeds;
   cell.complete = true;
-  bool all_fit = true;
-  std::vector<double> logarithms, invalid;
+  std::vector<double> invalid;
   for (int seed = 0; seed < std::max(seeds, learned && method.seeds == 0 ? model.most_seeds : 0);
        ++seed) {
     const StudyRun* const run = run_of(model_index, method_index, static_cast<uint64_t>(seed));
@@ -34,9 +69,7 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
       cell.complete = false;
       continue;
     }
-    cell.best.push_back(run->BestWithin(model.samples));
-    all_fit = all_fit && cell.best.back();
-    if (cell.best.back()) logarithms.push_back(std::log(*cell.best.back()));
+    cell.best.push_back(run->BestWithin(JudgedSamples(model, method)));
     cell.samples = learned ? SamplesOf(model, method) : 0;
     if (const auto share = run->InvalidWithin(model.samples); learned && share) {
       invalid.push_back(*share);
@@ -50,12 +83,52 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
     cell.invalid =
         std::accumulate(invalid.begin(), invalid.end(), 0.0) / static_cast<double>(invalid.size());
   }
-  if (cell.best.empty() || !all_fit) return cell;
-  const PairedRatio mean = CompareRatios(logarithms);
-  cell.mean = mean.ratio;
-  cell.low = mean.low;
-  cell.high = mean.high;
+  TakeMean(cell);
   return cell;
+}
+
+// What a table shows of a run in the place of its step; `base`: of the method of that name, from the same seed.
+std::optional<double> ShownOf(const StudyTable& table, const StudyMethod& method,
+                              const StudyRun& run, const StudyRun* base) {
+  using enum StudyTable::Cells;
+  const std::optional<double> best = run.BestWithin(kMaxQuantity);
+  const std::optional<double> of_base =
+      base != nullptr ? base->BestWithin(kMaxQuantity) : std::nullopt;
+  switch (table.cells) {
+    case kSteps: return best;
+    case kTimesFaster:
+      if (!best || !of_base) return std::nullopt;
+      return *of_base / *best;
+    case kSecondsToPlan: return SecondsOf(run, static_cast<double>(run.samples));
+    case kFigures: {
+      const auto found = run.figures.find(method.figure);
+      return found == run.figures.end() ? 0 : found->second;
+    }
+    case kMovesToFaster: break;
+  }
+  constexpr double kFaster = 1 - 1e-6;  // beyond what rounding to nanoseconds can do
+  if (!of_base) return std::nullopt;
+  for (const CurvePoint& point : run.curve) {
+    if (point.best && *point.best < kFaster * *of_base) {
+      return static_cast<double>(std::max<int64_t>(1, point.samples));
+    }
+  }
+  return static_cast<double>(run.samples);
+}
+
+void ShowOtherThanSteps(const StudyTable& table, std::vector<CellResult>& row) {
+  const std::vector<const StudyRun*> bases = row[table.base].runs;
+  for (size_t method = 0; method < row.size(); ++method) {
+    CellResult& cell = row[method];
+    cell.best.clear();
+    for (size_t seed = 0; seed < cell.runs.size(); ++seed) {
+      if (cell.runs[seed] == nullptr) continue;
+      const StudyRun* const base =
+          bases.empty() ? nullptr : bases[std::min(seed, bases.size() - 1)];
+      cell.best.push_back(ShownOf(table, table.methods[method], *cell.runs[seed], base));
+    }
+    TakeMean(cell);
+  }
 }
 
 // The mean step of every kWindow samples that fit, with where they end: updates of one method have more samples than
@@ -81,13 +154,6 @@ std::vector<std::pair<int64_t, double>> WindowMeans(const StudyRun& run, int64_t
   }
   close();
   return means;
-}
-
-// Seconds of the planner, and of real machines, that so many of a run's samples took.
-double SecondsOf(const StudyRun& run, double samples) {
-  if (run.samples == 0) return run.seconds;
-  return samples / static_cast<double>(run.samples) *
-         (run.seconds - run.evaluating + run.environment_seconds);
 }
 
 struct MeasuredPair {
@@ -121,10 +187,34 @@ struct ModelPairs {
   size_t censored = 0, misfits = 0;  // ClaimResult's, in pairs
 };
 
+// By seed; what is there once is paired with every seed. Figures of 0 count as a thousandth.
+void AddShownPairs(const CellResult& less, const CellResult& more, ModelPairs& pairs) {
+  // Of the runs that are there, in the order of seeds.
+  const auto by_seed = [](const CellResult& cell) {
+    std::vector<std::optional<double>> shown;
+    size_t next = 0;
+    for (const StudyRun* run : cell.runs) {
+      shown.push_back(run == nullptr ? std::nullopt : cell.best[next++]);
+    }
+    return shown;
+  };
+  const auto a = by_seed(less), b = by_seed(more);
+  for (size_t seed = 0; seed < std::max(a.size(), b.size()) && !a.empty() && !b.empty(); ++seed) {
+    const auto x = a[std::min(seed, a.size() - 1)], y = b[std::min(seed, b.size() - 1)];
+    if (!x || !y) continue;
+    pairs.logarithms.push_back(std::log(std::max(*x, kLeastShown) / std::max(*y, kLeastShown)));
+  }
+}
+
 ModelPairs PairsOf(const StudyTable& table, const StudyClaim& claim, size_t model,
                    const std::vector<CellResult>& cells) {
-  const int64_t samples = table.models[model].samples;
+  const int64_t samples = std::max(JudgedSamples(table.models[model], table.methods[claim.less]),
+                                   JudgedSamples(table.models[model], table.methods[claim.more]));
   ModelPairs pairs;
+  if (claim.measure == StudyClaim::Measure::kShown) {
+    AddShownPairs(cells[claim.less], cells[claim.more], pairs);
+    return pairs;
+  }
   for (const auto& [a, b] : PairsOfRuns(table, claim, cells)) {
     if (!a->BestWithin(samples)) {
       pairs.misfits += b->BestWithin(samples) ? 1 : 0;
@@ -183,7 +273,7 @@ bool AllStopFarAbove(const StudyTable& table, const StudyClaim& claim, size_t mo
   for (size_t method = 0; method < table.methods.size(); ++method) {
     const CellResult& cell = result.cells[model][method];
     const bool compared = method == claim.less || method == claim.more;
-    if (!compared && table.methods[method].kind != StudyMethod::Kind::kLearned) continue;
+    if (!compared && !table.methods[method].IsSeeded()) continue;
     if (!cell.mean && compared) return false;
     if (cell.mean && *cell.mean <= kFarAbove * *result.best_known[model]) return false;
   }
@@ -212,7 +302,7 @@ std::vector<RunPair> PairsOfRuns(const StudyTable& table, const StudyClaim& clai
   const auto run_of = [&](size_t method, size_t seed) -> const StudyRun* {
     const std::vector<const StudyRun*>& runs = cells[method].runs;
     if (runs.empty()) return nullptr;
-    if (table.methods[method].kind != StudyMethod::Kind::kLearned) return runs[0];
+    if (!table.methods[method].IsSeeded()) return runs[0];
     return seed < runs.size() ? runs[seed] : nullptr;
   };
   std::vector<RunPair> pairs;
@@ -256,6 +346,7 @@ TableResult Summarize(const StudyTable& table, const RunOf& run_of) {
           SummarizeCell(table.models[model], table.methods[method], model, method, run_of));
     }
     result.best_known.push_back(BestKnown(table, row));
+    if (table.cells != StudyTable::Cells::kSteps) ShowOtherThanSteps(table, row);
   }
   for (size_t model = 0; table.speed_up && model < table.models.size(); ++model) {
     result.speed_ups.push_back(SummarizeSpeedUp(table, model, result.cells[model]));
@@ -272,7 +363,8 @@ TableResult Summarize(const StudyTable& table, const RunOf& run_of) {
     const bool failed = claim.censored > 0 || claim.misfits > 0;
     claim.verdict = failed && verdicts[i] == Verdict::kHolds ? Verdict::kUndecided : verdicts[i];
     const std::vector<size_t>& models = table.claims[i].models;
-    if (std::all_of(models.begin(), models.end(), [&](size_t model) {
+    if (table.cells == StudyTable::Cells::kSteps &&
+        std::all_of(models.begin(), models.end(), [&](size_t model) {
           return AllStopFarAbove(table, table.claims[i], model, result);
         })) {
       claim.verdict = Verdict::kIndistinct;

@@ -15,8 +15,9 @@
 namespace placewright {
 
 struct CellResult {
-  std::vector<const StudyRun*> runs;        // by seed; nullptr where a run is still to come
-  std::vector<std::optional<double>> best;  // of those that are there, after the model's samples
+  std::vector<const StudyRun*> runs;  // by seed; nullptr where a run is still to come
+  // Of those that are there, after the model's samples: what the cell shows, of most tables the best step.
+  std::vector<std::optional<double>> best;
   // Geometric mean of `best`; none without a run or where one of them found nothing that fits. Its 95% interval, of
   // two runs or more.
   std::optional<double> mean;
@@ -24,7 +25,7 @@ struct CellResult {
   // Of a run that was longer than the others: after all of its samples.
   std::optional<double> longer;
   int64_t longer_samples = 0;
-  int64_t samples = 0;    // on the model itself
+  int64_t samples = 0;  // on the model itself
   std::optional<double>
       invalid;  // the share of samples that do not fit, averaged over the runs; none without any
   bool complete = false;  // every run is there
@@ -50,7 +51,7 @@ struct ClaimResult {
 // Of one model, with the geometric means over its seeds (StudySpeedUp).
 struct SpeedUpResult {
   double samples = 0, seconds = 0;  // times sooner
-  size_t n = 0, never = 0;          // seeds; those from which `less` never came near, which are left out
+  size_t n = 0, never = 0;  // seeds; those from which `less` never came near, which are left out
 };
 
 struct TableResult {

@@ -1,8 +1,10 @@
 #include "study/tables.h"
 
-#include <numeric>
 #include <tuple>
 #include <utility>
+
+#include "study/table_parts.h"
+#include "study/tag_tables.h"
 
 namespace placewright {
 namespace {
@@ -29,8 +31,10 @@ std::vector<StudyModel> Models(int seeds) {
 }
 
 std::vector<StudyModel> DecisiveModels() {
-  return {Once("Inception-V3", "inception-v3@mars"), Decisive("GNMT-4", "gnmt-4@mars"),
-          Decisive("BERT-Base", "bert-base@mars"), Once("GNMT-4, width 1024", "gnmt-4@mars-wide"),
+  return {Once("Inception-V3", "inception-v3@mars"),
+          Decisive("GNMT-4", "gnmt-4@mars"),
+          Decisive("BERT-Base", "bert-base@mars"),
+          Once("GNMT-4, width 1024", "gnmt-4@mars-wide"),
           Once("BERT-Base, rewards as published", "bert-base@mars",
                {"advantages=raw", "reward=seconds", "invalid=fixed", "invalid-seconds=100"}),
           Once("BERT-Base, invalid samples count 100 s", "bert-base@mars",
@@ -56,16 +60,6 @@ StudyMethod Unlearned(std::string label, StudyMethod::Kind kind, std::string alg
 }
 StudyMethod Human() { return Unlearned("human expert", StudyMethod::Kind::kExpert); }
 StudyMethod OneGpu() { return Unlearned("one GPU", StudyMethod::Kind::kOneGpu); }
-
-StudyTable TableOf(std::string name, std::string title, std::vector<StudyModel> models,
-                   std::string cluster = "4xP100-tf") {
-  StudyTable table;
-  table.name = std::move(name);
-  table.title = std::move(title);
-  table.models = std::move(models);
-  table.cluster = std::move(cluster);
-  return table;
-}
 
 // On each of the two models that decide.
 void ClaimOnBoth(StudyTable& table, const std::string& text, size_t less, size_t more,
@@ -258,8 +252,7 @@ StudyTable AsPublished() {
       Learned("Mars", "mars", {kValues}),
       Learned("encoder-placer", "mars",
               {"encoder=graphsage", "placer=transformer-xl", "pretraining=0", kValues}),
-      Learned("EAGLE", "eagle", {kValues}),
-      Learned("Post", "post", {"parts=256", kValues})};
+      Learned("EAGLE", "eagle", {kValues}), Learned("Post", "post", {"parts=256", kValues})};
   enum Method : size_t { kHdp, kMars, kEncoder, kEagle, kPost };
   const auto claim = [&](const std::string& text, size_t less, size_t more) {
     table.claims.push_back({text + " on GNMT-4", {0}, less, more});
@@ -354,12 +347,6 @@ StudyMethod HdpOf256() { return Learned("HDP", "hdp", {kGdpParts}); }
 // Where the paper's humans placed models without recurrent layers it does not say how.
 StudyMethod HumanByRules() { return Unlearned("human expert", StudyMethod::Kind::kHuman); }
 
-std::vector<size_t> Numbers(size_t count) {
-  std::vector<size_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
-}
-
 StudyTable Gdp1() {
   StudyTable table = TableOf(
       "gdp1", "GDP, Table 1: GDP-one on P100 of 16 GB, 256 parts of each graph", GdpModels(), "");
@@ -372,7 +359,16 @@ StudyTable Gdp1() {
                    Learned("GDP-one, every group, 200 samples", "gdp",
                            {"parts=1000000", "plans=unseen", "costs=off"}),
                    Gdp("GDP-one, values as published", {"values=published"})};
-  enum Method : size_t { kGdp, kHuman, kMetis, kHdp, kAuto, kLowerBound, kEveryGroup, kAsPublished };
+  enum Method : size_t {
+    kGdp,
+    kHuman,
+    kMetis,
+    kHdp,
+    kAuto,
+    kLowerBound,
+    kEveryGroup,
+    kAsPublished
+  };
   table.methods[kEveryGroup].models = {kGnmt8};
   table.methods[kEveryGroup].seeds = 1;
   table.methods[kEveryGroup].own_samples = 200;  // each takes seconds
@@ -613,11 +609,23 @@ StudyTable GdpHoldout() {
 }  // namespace
 
 std::span<const StudyTable> StudyTables() {
-  static const std::vector<StudyTable> tables = {
-      WithAuto(Mars1()),  WithAuto(Mars2()),  WithAuto(Mars3()),  WithAuto(Eagle1()),
-      WithAuto(Eagle2()), WithAuto(Eagle3()), WithAuto(Eagle4()), WithAuto(AsPublished()),
-      Gdp1(),             Gdp2(),             Gdp5(),             GdpAblation(),
-      GdpHoldout()};
+  static const std::vector<StudyTable> tables = [] {
+    std::vector<StudyTable> all = {WithAuto(Mars1()),
+                                   WithAuto(Mars2()),
+                                   WithAuto(Mars3()),
+                                   WithAuto(Eagle1()),
+                                   WithAuto(Eagle2()),
+                                   WithAuto(Eagle3()),
+                                   WithAuto(Eagle4()),
+                                   WithAuto(AsPublished()),
+                                   Gdp1(),
+                                   Gdp2(),
+                                   Gdp5(),
+                                   GdpAblation(),
+                                   GdpHoldout()};
+    for (StudyTable& table : TagTables()) all.push_back(std::move(table));
+    return all;
+  }();
   return tables;
 }
 

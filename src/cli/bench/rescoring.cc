@@ -32,6 +32,12 @@ CostTable Perturbed(const CostTable& costs, Random random) {
   return perturbed;
 }
 
+// Runs of others keep no plans.
+bool HasPlacements(const StudyMethod& method) {
+  using enum StudyMethod::Kind;
+  return method.kind != kStrategies && method.kind != kFit;
+}
+
 // Pairs that the claim compares on that model; none where one of them found nothing that fits.
 std::vector<RunPair> ComparedPairs(const StudyTable& table, const StudyClaim& claim, size_t model,
                                    const TableResult& result) {
@@ -135,6 +141,9 @@ Status RescoreWinners(const StudyTable& table, int draws, const Budget& budget, 
       const StudyClaim& claim = table.claims[i];
       if (claim.measure != StudyClaim::Measure::kBest) continue;
       if (std::count(claim.models.begin(), claim.models.end(), model) == 0) continue;
+      if (!HasPlacements(table.methods[claim.less]) || !HasPlacements(table.methods[claim.more])) {
+        continue;
+      }
       const std::vector<RunPair> of_claim = ComparedPairs(table, claim, model, result);
       if (of_claim.empty()) continue;
       all.insert(all.end(), of_claim.begin(), of_claim.end());

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/bench/strategy_runs.h"
 #include "cli/request/learned_planners.h"
 #include "formats/policy/policy_file.h"
 #include "formats/text/file.h"
@@ -32,6 +33,7 @@ constexpr const char* kEveryGroup = "1000000";  // parts
 constexpr std::chrono::seconds kKeepEvery(120);
 
 bool IsLearned(const StudyMethod& method) { return method.kind == StudyMethod::Kind::kLearned; }
+bool IsOfStrategies(const StudyMethod& method) { return method.IsSeeded() && !IsLearned(method); }
 
 std::map<std::string, std::string> ValuesOf(const AgentSettings& settings) {
   return {settings.values().begin(), settings.values().end()};
@@ -340,13 +342,19 @@ bool IsShort(const StudyMethod& method) { return method.before.empty() && method
 
 }  // namespace
 
-Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t method, uint64_t seed) {
+namespace {
+
+Result<WantedRun> RunOfCell(const StudyTable& table, size_t model, size_t method, uint64_t seed) {
   const StudyModel& of_model = table.models[model];
   const StudyMethod& of_method = table.methods[method];
   WantedRun wanted;
   wanted.method = &of_method;
+  if (IsOfStrategies(of_method)) {
+    wanted.key = StrategyKeyOf(table, model, of_method, seed);
+    return wanted;
+  }
   wanted.key.graph = of_model.graph;
-  wanted.key.cluster = table.ClusterOf(model);
+  wanted.key.cluster = table.ClusterOf(model, seed);
   wanted.key.seed = seed;
   wanted.recurrent = of_model.recurrent;
   using enum StudyMethod::Kind;
@@ -359,6 +367,8 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
       wanted.key.algorithm = of_method.algorithm;
       if (of_method.seconds > 0) wanted.key.settings["seconds"] = fmt::to_string(of_method.seconds);
       return wanted;
+    case kStrategies:
+    case kFit:
     case kLearned: break;
   }
   wanted.key.algorithm = of_method.algorithm;
@@ -395,6 +405,19 @@ Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t meth
   return wanted;
 }
 
+}  // namespace
+
+Result<WantedRun> WantedRunOf(const StudyTable& table, size_t model, size_t method, uint64_t seed) {
+  PW_ASSIGN(WantedRun wanted, RunOfCell(table, model, method, seed));
+  wanted.cell = wanted.key;
+  wanted.cell.seed = 0;
+  if (table.models[model].first_topology >= 0) wanted.cell.cluster = "random";
+  if (IsOfStrategies(*wanted.method)) {
+    wanted.cell.source = StrategyPolicyOf(table.models[model], *wanted.method);
+  }
+  return wanted;
+}
+
 Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
   std::vector<WantedRun> runs;
   // Those of one seed at the place that `wants` gives it.
@@ -420,7 +443,7 @@ Result<std::vector<WantedRun>> WantedRuns(const StudyTable& table) {
   for (int seed = 1; seed < most; ++seed) {
     PW_RETURN_IF_ERROR(
         add(static_cast<uint64_t>(seed), [&](const StudyModel& model, const StudyMethod& method) {
-          return IsLearned(method) && seed < (method.seeds > 0 ? method.seeds : model.seeds);
+          return method.IsSeeded() && seed < (method.seeds > 0 ? method.seeds : model.seeds);
         }));
   }
   for (const bool alone : {true, false}) {
@@ -439,9 +462,8 @@ std::vector<WantedRun> FirstOfCells(const std::vector<WantedRun>& runs, int seed
   std::map<Cell, std::set<uint64_t>> seeds_of;  // models of a table may share runs
   std::vector<WantedRun> first;
   for (const WantedRun& run : runs) {
-    const RunKey& key = run.key;
-    std::set<uint64_t>& taken =
-        seeds_of[{run.method, key.graph, key.cluster, key.settings, key.source}];
+    std::set<uint64_t>& taken = seeds_of[{run.method, run.cell.graph, run.cell.cluster,
+                                          run.cell.settings, run.cell.source}];
     const bool room = taken.size() < static_cast<size_t>(seeds);
     if (room || taken.contains(run.key.seed)) first.push_back(run);
     if (room) taken.insert(run.key.seed);
@@ -522,6 +544,19 @@ const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted) {
 
 Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Budget& budget,
                      RunStore& store, Console& console) {
+  if (IsOfStrategies(*wanted.method)) {
+    std::string missing;
+    PW_ASSIGN(std::optional<StudyRun> run,
+              MakeStrategyRun(*wanted.method, wanted.key, kept, budget.stop, &missing));
+    if (!run) {
+      console.Note(fmt::format("{}: {} is missing (policies/README.md says how it is trained)",
+                               LabelOf(wanted), Printable(missing, 4096)));
+      return false;
+    }
+    if (budget.Stopped()) return false;
+    PW_RETURN_IF_ERROR(AddRun(std::move(*run), store));
+    return true;
+  }
   if (!IsLearned(*wanted.method)) {
     PW_ASSIGN(StudyRun run, PlanAtOnce(wanted));
     PW_RETURN_IF_ERROR(AddRun(std::move(run), store));

@@ -21,6 +21,7 @@ namespace placewright {
 struct WantedRun {
   const StudyMethod* method = nullptr;
   RunKey key;
+  RunKey cell;  // the key without what the seed changes: of all runs of a cell
   int64_t samples = 0;
   int64_t judged = 0;  // of those, the first that the table compares: whose best placement is kept
   bool recurrent = false;  // the model
