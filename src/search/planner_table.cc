@@ -64,7 +64,7 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   // In `auto` what compiles one plan comes before what tries many.
   table.push_back(std::make_unique<ExpertHybridPlanner>());
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
-  table.push_back(std::make_unique<LayoutSearchPlanner>());
+  table.push_back(std::make_unique<LayoutSearchPlanner>(settings.agent));
   table.push_back(std::make_unique<MctsPlanner>(settings.agent));
   return table;
 }

@@ -25,6 +25,13 @@ constinit const MoveChances::Weights LayoutMoves::kAll = MoveChances::WeightsOf(
     {MoveKind::kServers, 15},      {MoveKind::kServersAlike, 20}, {MoveKind::kLayout, 10},
     {MoveKind::kShares, 15},       {MoveKind::kHow, 5},
 });
+constinit const MoveChances::Weights LayoutMoves::kOfUnits = MoveChances::WeightsOf({
+    {MoveKind::kUnitToDevice, 10},
+    {MoveKind::kUnitToCopies, 4},
+    {MoveKind::kUnitToParts, 10},
+    {MoveKind::kUnitToOther, 10},
+    {MoveKind::kServers, 10},
+});
 // Most layouts are of one device, as in FlexFlow's uniform draws.
 constinit const MoveChances::Weights LayoutMoves::kOfSingleGroups = MoveChances::WeightsOf({
     {MoveKind::kGroupToDevice, 20},
@@ -382,9 +389,10 @@ std::vector<LayoutState> LayoutMoves::PlainStates() {
   const StepSwitches plain{.local_batch_norm = layouts_.local_batch_norm};
   LayoutState placed{{}, plain};
   for (const GroupId group : IdRange<GroupId>(layouts_.graph.group_count())) {
-    placed.of_group.push_back(*std::find_if(
-        targets_.candidates.begin(), targets_.candidates.end(),
-        [&](LayoutId id) { return book_[id].shares.size() == 1 && targets_.MayBe(group, book_[id]); }));
+    placed.of_group.push_back(
+        *std::find_if(targets_.candidates.begin(), targets_.candidates.end(), [&](LayoutId id) {
+          return book_[id].shares.size() == 1 && targets_.MayBe(group, book_[id]);
+        }));
   }
   std::vector<LayoutState> states = {std::move(placed)};
   const AxisId batch = layouts_.axes.batch();

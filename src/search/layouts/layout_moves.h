@@ -45,8 +45,8 @@ class LayoutMoves {
 
   // Whether every group may be where the state has it: by what devices support, --pin, --forbid and --colocate.
   bool MayBe(const LayoutState& state) const;
-  // The kinds and how often they are drawn at first; those that change one group alone.
-  static const MoveChances::Weights kAll, kOfSingleGroups;
+  // The kinds and how often they are drawn at first; those that change whole units, and one group alone.
+  static const MoveChances::Weights kAll, kOfUnits, kOfSingleGroups;
   // A neighbour of `state`, that may be; none where what was drawn changes nothing or may not be.
   std::optional<LayoutState> Draw(const LayoutState& state, MoveKind kind, Random& random);
   // One move from a state, or two.

@@ -91,6 +91,10 @@ class LayoutRun : public PlannerRun {
   static constexpr int64_t kDrawsAnew = 100;  // of what was tried
   static constexpr int64_t kNearPart = 7;     // a step that is a seventh longer is near
 
+  bool IsLocalSearch() const {
+    return rule_ == LayoutRule::kLocalSearch || rule_ == LayoutRule::kLocalSearchOfUnits;
+  }
+
   Status TryStarts(const StepPlan& placed) {
     std::vector<LayoutState> starts;
     const auto add = [&](const StepPlan& plan) {
@@ -102,8 +106,10 @@ class LayoutRun : public PlannerRun {
     // No more than a placement is given.
     if (starts.empty() || (starts.size() == 1 && IsPlaced(starts[0], book_))) {
       for (LayoutState& state : moves_->PlainStates()) starts.push_back(std::move(state));
-      const Result<HybridLayouts> hybrid = LayOutAsExperts(problem_);
-      if (hybrid.ok()) add(hybrid.value().plan);
+      if (rule_ != LayoutRule::kLocalSearchOfUnits) {
+        const Result<HybridLayouts> hybrid = LayOutAsExperts(problem_);
+        if (hybrid.ok()) add(hybrid.value().plan);
+      }
     }
     ScoreStarts(std::move(starts));
     if (record_.any()) {
@@ -138,17 +144,19 @@ class LayoutRun : public PlannerRun {
 
   // The best one; where it splits nothing, the best of those that do may come to less.
   void ImproveStarts() {
-    if (record_.IsEnough()) return;
+    if (record_.IsEnough() || rule_ == LayoutRule::kLocalSearchOfUnits) return;
     StartImprovement improvement(*moves_, scorer_,
                                  [this](const LayoutState& state, const Score& score) {
                                    record_.Keep(state, score);
                                    return !record_.IsEnough();
                                  });
     const bool other =
-        IsPlaced(record_.best(), book_) && split_start_ && split_score_.over <= record_.best_score().over &&
+        IsPlaced(record_.best(), book_) && split_start_ &&
+        split_score_.over <= record_.best_score().over &&
         split_score_.step_time <= record_.best_score().step_time / kNearPart * (kNearPart + 1);
     bool in_time = improvement.Improve(record_.best(), record_.best_score());
-    if (other && !record_.IsEnough()) in_time = improvement.Improve(*std::move(split_start_), split_score_);
+    if (other && !record_.IsEnough())
+      in_time = improvement.Improve(*std::move(split_start_), split_score_);
     split_start_.reset();
     if (!in_time && !record_.IsEnough()) record_.NoteNoTime();
   }
@@ -185,7 +193,7 @@ class LayoutRun : public PlannerRun {
       std::optional<LayoutMoves::Neighbour> next = moves_->Draw(current_, chances_, random);
       if (!next) continue;
       const uint64_t hash = HashOf(next->state);
-      const bool anew = rule_ == LayoutRule::kLocalSearch && vain < kDrawsAnew;
+      const bool anew = IsLocalSearch() && vain < kDrawsAnew;
       const bool ahead = std::any_of(before.begin(), before.end(),
                                      [&](const Proposal& other) { return other.hash == hash; });
       if (anew && (ahead || tried_.contains(hash))) continue;
@@ -213,7 +221,8 @@ class LayoutRun : public PlannerRun {
     const double scale = static_cast<double>(record_.best_score().step_time);
     const double through = static_cast<double>(move % Period()) / static_cast<double>(Period());
     switch (rule_) {
-      case LayoutRule::kLocalSearch: return scale * 0.001 * (1 - through);
+      case LayoutRule::kLocalSearch:
+      case LayoutRule::kLocalSearchOfUnits: return scale * 0.001 * (1 - through);
       case LayoutRule::kAnnealing: return scale * 0.1 * PortableExp(through * PortableLog(0.01));
       case LayoutRule::kMcmc: return scale * 0.002;
     }
@@ -223,6 +232,7 @@ class LayoutRun : public PlannerRun {
   static MoveChances ChancesOf(LayoutRule rule) {
     switch (rule) {
       case LayoutRule::kLocalSearch: return MoveChances::Learned(LayoutMoves::kAll);
+      case LayoutRule::kLocalSearchOfUnits: return MoveChances::Learned(LayoutMoves::kOfUnits);
       case LayoutRule::kAnnealing: return MoveChances::Fixed(LayoutMoves::kAll);
       case LayoutRule::kMcmc: return MoveChances::OneAtATime(LayoutMoves::kOfSingleGroups);
     }
@@ -248,7 +258,7 @@ class LayoutRun : public PlannerRun {
       const Proposal& proposal = proposals[i];
       ++record_.result.iterations;
       random_ = proposal.after;
-      if (rule_ == LayoutRule::kLocalSearch) tried_.insert(proposal.hash);
+      if (IsLocalSearch()) tried_.insert(proposal.hash);
       const std::optional<Score> score = scored.ok() ? scored.value() : std::nullopt;
       const bool better = score && *score < current_score_;
       for (const MoveKind kind : proposal.to.kinds) chances_.Count(kind, better);
@@ -315,10 +325,23 @@ Result<PlannerResult> SearchOfEitherSpace::Plan(const Problem& problem, Evaluato
   return SearchLayouts(problem, evaluator, options, layout_rule(), name(), run->result().plan);
 }
 
+const SettableAlgorithm* LayoutSearchPlanner::settable() const {
+  static const SettableAlgorithm algorithm{
+      "layout-search",
+      std::string(LayoutSearchPlanner().description()),
+      {WordSetting("moves", {"all", "units"},
+                   "what moves change; units: whole units alone, from data parallelism, which is "
+                   "what strategies of mcts can say")}};
+  return &algorithm;
+}
+
 Result<std::unique_ptr<PlannerRun>> LayoutSearchPlanner::Start(
     const Problem& problem, Evaluator& evaluator, const PlannerOptions& options) const {
+  PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(*settable(), settings_));
+  const LayoutRule rule =
+      settings.Is("moves", "units") ? LayoutRule::kLocalSearchOfUnits : LayoutRule::kLocalSearch;
   const bool placed = options.initial && options.initial->IsPlaced();
-  return StartLayoutSearch(problem, evaluator, options, LayoutRule::kLocalSearch, name(),
+  return StartLayoutSearch(problem, evaluator, options, rule, name(),
                            placed ? *options.initial : StepPlan());
 }
 

@@ -6,6 +6,8 @@
 //                 Computing 1, 1989, with all there was as its list), and where nothing better was found for long,
 //                 the best plan is perturbed before the next 100 (iterated local search: Lourenco, Martin and
 //                 Stuetzle, Handbook of Metaheuristics, 2003)
+//   of units      local-search from data parallelism in its plain forms alone, by moves of whole units: what TAG's
+//                 strategies can say, so that its search and this can be compared in one space (layout_moves.h)
 //   annealing     simulated annealing (Kirkpatrick et al., Science 220, 1983): temperatures from 10% of the
 //                 step time of the start to 0.1% within 1,000 moves, then again from the best plan
 //   mcmc          Metropolis-Hastings over single groups (Jia et al., FlexFlow, MLSys 2019, sec. 6.2): a step
@@ -20,15 +22,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
+#include "search/agent_settings.h"
 #include "search/planner.h"
 
 namespace placewright {
 
 // How neighbours are taken.
-enum class LayoutRule : uint8_t { kLocalSearch, kAnnealing, kMcmc };
+enum class LayoutRule : uint8_t { kLocalSearch, kLocalSearchOfUnits, kAnnealing, kMcmc };
 
 // Goes on for up to four moves a slice. `name`: of the algorithm, in the result. Starts: the options' `initial`, if it
 // splits or copies something, their `starts`, and `placed`, which is a plan of whole ops, or empty. Starts are no moves and count as none; they end with
@@ -54,13 +60,20 @@ class SearchOfEitherSpace : public IterativePlanner {
 // By the rule of local-search.
 class LayoutSearchPlanner : public IterativePlanner {
  public:
+  // `settings`: "NAME=VALUE".
+  explicit LayoutSearchPlanner(std::vector<std::string> settings = {})
+      : settings_(std::move(settings)) {}
   std::string_view name() const override { return "layout-search"; }
   std::string_view description() const override {
     return "search over layouts: devices, shares, axes and synchronisation of groups of ops";
   }
+  const SettableAlgorithm* settable() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   Result<std::unique_ptr<PlannerRun>> Start(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const override;
+
+ private:
+  const std::vector<std::string> settings_;
 };
 
 }  // namespace placewright

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "plan/sharing_out.h"
 #include "planning/plan_words.h"
 #include "search/evaluation/simulated.h"
+#include "search/layouts/data_parallel.h"
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/layout_moves.h"
 #include "search/layouts/test_layout_optimum.h"
@@ -258,6 +260,40 @@ TEST(LayoutSearch, StartsWhereEverythingIsPinned) {
   const LayeredProblem tiny(5, constraints);
   const PlannerResult found = tiny.Search(LayoutRule::kLocalSearch, 5);
   EXPECT_EQ(DevicesOf(found.plan), std::vector<DeviceId>{DeviceId(1)});
+}
+
+// Each unit, as TAG's grouping has it, keeps one layout but for what servers hold, and data parallelism is never lost.
+TEST(LayoutSearch, OfUnitsChangesWholeUnits) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    LayeredProblem tiny(seed, Constraints(), /*layers=*/3);
+    tiny.layouts->units = 3;
+    const auto evaluator = MakeSimulatedEvaluator(tiny.problem);
+    PlannerOptions options;
+    options.budget.iterations = 200;
+    options.seed = seed;
+    const PlannerResult found =
+        LayoutSearchPlanner({"moves=units"}).Plan(tiny.problem, *evaluator, options).Take();
+    const PlannerResult again =
+        LayoutSearchPlanner({"moves=units"}).Plan(tiny.problem, *evaluator, options).Take();
+    EXPECT_TRUE(found.plan == again.plan) << seed;
+    const PlannerResult even =
+        DataParallelPlanner(DataParallelKind::kEven).Plan(tiny.problem, *evaluator, options).Take();
+    EXPECT_LE(found.step_time, even.step_time) << seed;
+    LayoutBook book;
+    const MoveTargets targets = FindMoveTargets(tiny.problem, book).Take();
+    for (const std::vector<GroupId>& unit : targets.units) {
+      std::set<std::vector<DeviceId>> devices;  // of groups without parameters
+      for (const GroupId group : unit) {
+        const auto& with = targets.parameters;
+        if (std::find(with.begin(), with.end(), group) != with.end()) continue;
+        devices.insert(DevicesOf(found.plan.layouts.Of(group)));
+      }
+      EXPECT_LE(devices.size(), 1u) << seed;
+    }
+  }
+  EXPECT_FALSE(AgentSettings::Parse(*LayoutSearchPlanner().settable(),
+                                    std::vector<std::string>{"moves=some"})
+                   .ok());
 }
 
 }  // namespace
