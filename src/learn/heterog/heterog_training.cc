@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "learn/store/stored_training.h"
 
 namespace placewright {
 namespace {
@@ -45,11 +46,7 @@ Status HeterogTraining::Build(const TrainingRequest& request) {
 
 Status HeterogTraining::Restore(const StoredPolicy& stored) {
   const StateReader state(stored, "");
-  PW_ASSIGN(const int64_t seed, state.Integer("seed"));
-  PW_ASSIGN(const int64_t problems, state.Integer("problems"));
-  PW_RETURN_IF_ERROR(CheckSameTraining(settings_, stored, static_cast<uint64_t>(seed),
-                                       options_.seed, static_cast<uint64_t>(problems),
-                                       problems_.size()));
+  PW_RETURN_IF_ERROR(CheckStoredTraining(settings_, stored, options_.seed, problems_.size()));
   PW_ASSIGN(progress_.updates, state.Integer("updates"));
   for (size_t i = 0; i < problems_.size(); ++i) {
     OfProblem& own = *problems_[i];
@@ -70,8 +67,7 @@ void HeterogTraining::Store() {
   stored_ = {};
   network_.Store(settings_, stored_);
   StateWriter state(stored_, "");
-  state.Integer("seed", static_cast<int64_t>(options_.seed));
-  state.Integer("problems", static_cast<int64_t>(problems_.size()));
+  StoreTraining(options_.seed, problems_.size(), state);
   state.Integer("updates", progress_.updates);
   for (size_t i = 0; i < problems_.size(); ++i) {
     StateWriter of_problem(stored_, PrefixOf(i));

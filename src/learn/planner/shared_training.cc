@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "learn/features/vocabulary.h"
+#include "learn/store/stored_training.h"
 
 namespace placewright {
 namespace {
@@ -53,11 +54,7 @@ Status SharedTraining::Build(const StoredPolicy* start, bool resume) {
 
 Status SharedTraining::Restore(const StoredPolicy& stored) {
   const StateReader state(stored, "");
-  PW_ASSIGN(const int64_t seed, state.Integer("seed"));
-  PW_ASSIGN(const int64_t problems, state.Integer("problems"));
-  PW_RETURN_IF_ERROR(CheckSameTraining(settings_, stored, static_cast<uint64_t>(seed),
-                                       options_.seed, static_cast<uint64_t>(problems),
-                                       runs_.size()));
+  PW_RETURN_IF_ERROR(CheckStoredTraining(settings_, stored, options_.seed, runs_.size()));
   PW_ASSIGN(progress_.updates, state.Integer("updates"));
   PW_ASSIGN(progress_.lessons, state.Integer("lessons"));
   for (size_t i = 0; i < runs_.size(); ++i) {
@@ -77,8 +74,7 @@ void SharedTraining::Store() {
     stored_.parameters[name] = ToStored(tensor);
   }
   StateWriter state(stored_, "");
-  state.Integer("seed", static_cast<int64_t>(options_.seed));
-  state.Integer("problems", static_cast<int64_t>(runs_.size()));
+  StoreTraining(options_.seed, runs_.size(), state);
   state.Integer("updates", progress_.updates);
   state.Integer("lessons", progress_.lessons);
   for (size_t i = 0; i < runs_.size(); ++i) {

@@ -13,7 +13,7 @@
 
 #include "base/check.h"
 #include "learn/rl/learning_thread.h"
-#include "learn/store/stored_tensors.h"
+#include "learn/store/stored_training.h"
 #include "learn/tag/stored_lessons.h"
 #include "search/tag/mcts_planner.h"
 #include "search/tag/tag_planner.h"
@@ -153,8 +153,7 @@ Status TagTraining::TakeGames(const StoredPolicy& stored) {
 
 void TagTraining::StoreNumbers() {
   StateWriter state(stored_, "");
-  state.Integer("seed", static_cast<int64_t>(options_.seed));
-  state.Integer("problems", static_cast<int64_t>(problems_.size()));
+  StoreTraining(options_.seed, problems_.size(), state);
   state.Integer("round", round_);
   state.Integer("played", played_);
   state.Integer("learned", learned_);
@@ -176,11 +175,7 @@ void TagTraining::StoreNumbers() {
 
 Status TagTraining::Restore(const StoredPolicy& stored) {
   const StateReader state(stored, "");
-  PW_ASSIGN(const int64_t seed, state.Integer("seed"));
-  PW_ASSIGN(const int64_t problems, state.Integer("problems"));
-  PW_RETURN_IF_ERROR(CheckSameTraining(settings_, stored, static_cast<uint64_t>(seed),
-                                       options_.seed, static_cast<uint64_t>(problems),
-                                       problems_.size()));
+  PW_RETURN_IF_ERROR(CheckStoredTraining(settings_, stored, options_.seed, problems_.size()));
   PW_ASSIGN(round_, state.Integer("round"));
   PW_ASSIGN(played_, state.Integer("played"));
   PW_ASSIGN(learned_, state.Integer("learned"));
@@ -188,7 +183,8 @@ Status TagTraining::Restore(const StoredPolicy& stored) {
   PW_ASSIGN(progress_.samples, state.Integer("samples"));
   PW_ASSIGN(const at::Tensor losses, state.Tensor("losses", at::kDouble, 2));
   PW_ASSIGN(const at::Tensor results, state.Tensor("results", at::kLong, 2));
-  if (losses.size(1) != 2 || results.size(0) != problems || results.size(1) != 3) {
+  if (losses.size(1) != 2 || results.size(0) != static_cast<int64_t>(problems_.size()) ||
+      results.size(1) != 3) {
     return MakeError(ErrorCode::kField, "the training's curves or results have other sizes",
                      "state", "Train it again, or leave --resume out.");
   }
