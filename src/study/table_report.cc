@@ -33,12 +33,20 @@ std::string PublishedText(const StudyTable& table, size_t model, size_t method) 
   if (model >= table.published.size()) return "";
   const std::optional<double>& seconds = table.published[model][method];
   if (!seconds) return "";
-  return *seconds < 0 ? "OOM" : fmt::format("{:.3f}", *seconds);
+  if (*seconds < 0) return "OOM";
+  return table.cells == StudyTable::Cells::kMovesToFaster ? NumberText(table, *seconds)
+                                                          : fmt::format("{:.3f}", *seconds);
 }
 
 std::string OursText(const StudyTable& table, const StudyMethod& method, const CellResult& cell) {
   if (cell.runs.empty()) return "";
+  const bool moves = table.cells == StudyTable::Cells::kMovesToFaster;
+  if (moves && &method == &table.methods[table.base]) return "";
   if (cell.best.empty()) return "to come";
+  if (moves && cell.mean) {
+    return fmt::format("{}, median {:.0f}, {} of {}{}", NumberText(table, *cell.mean), cell.median,
+                       cell.solved, cell.best.size(), cell.complete ? "" : " so far");
+  }
   const std::string best = cell.mean ? NumberText(table, *cell.mean) : "OOM";
   if (!method.IsSeeded()) return best;
   const bool interval = cell.mean && cell.best.size() > 1;
@@ -147,7 +155,8 @@ std::vector<std::vector<std::string>> ResultRows(const StudyTable& table,
       if (cell.longer) longer[1] = fmt::format("ours, {} samples (n=1)", cell.longer_samples);
       theirs.push_back(PublishedText(table, model, method));
       any_published = any_published || !theirs.back().empty();
-      const std::optional<Hours> h = HoursOf(cell);
+      const bool learned = table.methods[method].kind == StudyMethod::Kind::kLearned;
+      const std::optional<Hours> h = learned ? HoursOf(cell) : std::nullopt;
       hours.push_back(h ? fmt::format("{:.2f} + {:.2f}", h->modelled, h->planner) : "");
       any_hours = any_hours || h;
       invalid.push_back(cell.invalid ? fmt::format("{:.0f}%", 100 * *cell.invalid) : "");
@@ -214,9 +223,10 @@ std::string RenderTable(const StudyTable& table, const TableResult& result, cons
   for (const std::vector<std::string>& row : ClaimRows(table, result)) {
     claims.AddRow({row.begin(), row.end()});
   }
-  return fmt::format("{}{}\n{}\n{}", table.title,
+  return fmt::format("{}{}\n{}{}", table.title,
                      table.cluster.empty() ? "" : fmt::format(" (on {})", table.cluster),
-                     results.Render(style), claims.Render(style));
+                     results.Render(style),
+                     table.claims.empty() ? "" : "\n" + claims.Render(style));
 }
 
 std::string MarkdownOf(const StudyTable& table, const TableResult& result) {
@@ -224,6 +234,7 @@ std::string MarkdownOf(const StudyTable& table, const TableResult& result) {
   const std::vector<std::string> header = Header(table);
   text += MarkdownLine(header) + MarkdownRule(header.size());
   for (const std::vector<std::string>& row : ResultRows(table, result)) text += MarkdownLine(row);
+  if (table.claims.empty()) return text;
   const std::vector<std::string> of_claims = ClaimHeader(result);
   text += "\n" + MarkdownLine(of_claims) + MarkdownRule(of_claims.size());
   for (const std::vector<std::string>& row : ClaimRows(table, result)) text += MarkdownLine(row);
@@ -256,6 +267,10 @@ Json JsonOf(const StudyTable& table, const TableResult& result) {
       out["n"] = cell.best.size();
       out["complete"] = cell.complete;
       out[kFields[static_cast<size_t>(table.cells)]] = or_null(cell.mean);
+      if (table.cells == StudyTable::Cells::kMovesToFaster) {
+        out["median"] = cell.median;
+        out["solved"] = cell.solved;
+      }
       out["best_known"] = or_null(result.best_known[model]);
       Json& best = out["best"] = Json::array();
       for (const std::optional<double>& one : cell.best) best.push_back(or_null(one));

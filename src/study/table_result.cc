@@ -7,8 +7,7 @@
 namespace placewright {
 namespace {
 
-constexpr double kClose = 1.02;        // of the target, for kSamples
-constexpr double kLeastShown = 0.001;  // for kShown
+constexpr double kClose = 1.02;  // of the target, for kSamples
 
 int64_t SamplesOf(const StudyModel& model, const StudyMethod& method) {
   using enum StudyMethod::Shows;
@@ -29,31 +28,26 @@ int64_t JudgedSamples(const StudyModel& model, const StudyMethod& method) {
   return method.kind == StudyMethod::Kind::kStrategies ? kMaxQuantity : model.samples;
 }
 
-// Geometric, of what the cell shows: figures that may be 0 have the arithmetic mean.
-void TakeMean(CellResult& cell) {
+void TakeMean(StudyTable::Cells cells, CellResult& cell) {
+  const bool geometric =
+      cells != StudyTable::Cells::kFigures && cells != StudyTable::Cells::kMovesToFaster;
   cell.mean.reset();
-  std::vector<double> logarithms;
-  double sum = 0;
-  bool positive = true;
+  std::vector<double> numbers;
   for (const std::optional<double>& one : cell.best) {
     if (!one) return;
-    sum += *one;
-    positive = positive && *one > 0;
-    logarithms.push_back(std::log(*one));
+    numbers.push_back(geometric ? std::log(*one) : *one);
   }
-  if (logarithms.empty()) return;
-  if (!positive) {
-    cell.mean = cell.low = cell.high = sum / static_cast<double>(logarithms.size());
-    return;
-  }
-  const PairedRatio mean = CompareRatios(logarithms);
-  cell.mean = mean.ratio;
-  cell.low = mean.low;
-  cell.high = mean.high;
+  if (numbers.empty()) return;
+  const MeanWithInterval mean = MeanOf(numbers);
+  cell.mean = geometric ? std::exp(mean.mean) : mean.mean;
+  cell.low = geometric ? std::exp(mean.low) : mean.low;
+  cell.high = geometric ? std::exp(mean.high) : mean.high;
 }
 
-CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, size_t model_index,
-                         size_t method_index, const RunOf& run_of) {
+CellResult SummarizeCell(const StudyTable& table, size_t model_index, size_t method_index,
+                         const RunOf& run_of) {
+  const StudyModel& model = table.models[model_index];
+  const StudyMethod& method = table.methods[method_index];
   CellResult cell;
   if (!method.HasCell(model_index)) return cell;
   const bool learned = method.kind == StudyMethod::Kind::kLearned;
@@ -83,17 +77,18 @@ CellResult SummarizeCell(const StudyModel& model, const StudyMethod& method, siz
     cell.invalid =
         std::accumulate(invalid.begin(), invalid.end(), 0.0) / static_cast<double>(invalid.size());
   }
-  TakeMean(cell);
+  TakeMean(table.cells, cell);
   return cell;
 }
 
 // What a table shows of a run in the place of its step; `base`: of the method of that name, from the same seed.
 std::optional<double> ShownOf(const StudyTable& table, const StudyMethod& method,
-                              const StudyRun& run, const StudyRun* base) {
+                              const StudyRun& run, const StudyRun* base, bool* solved) {
   using enum StudyTable::Cells;
   const std::optional<double> best = run.BestWithin(kMaxQuantity);
   const std::optional<double> of_base =
       base != nullptr ? base->BestWithin(kMaxQuantity) : std::nullopt;
+  *solved = false;
   switch (table.cells) {
     case kSteps: return best;
     case kTimesFaster:
@@ -102,18 +97,21 @@ std::optional<double> ShownOf(const StudyTable& table, const StudyMethod& method
     case kSecondsToPlan: return SecondsOf(run, static_cast<double>(run.samples));
     case kFigures: {
       const auto found = run.figures.find(method.figure);
-      return found == run.figures.end() ? 0 : found->second;
+      return found == run.figures.end() ? 0 : found->second;  // a plan has none of that kind
     }
     case kMovesToFaster: break;
   }
   constexpr double kFaster = 1 - 1e-6;  // beyond what rounding to nanoseconds can do
   if (!of_base) return std::nullopt;
   for (const CurvePoint& point : run.curve) {
-    if (point.best && *point.best < kFaster * *of_base) {
-      return static_cast<double>(std::max<int64_t>(1, point.samples));
-    }
+    *solved = point.best && *point.best < kFaster * *of_base;
+    if (*solved) return static_cast<double>(std::max<int64_t>(1, point.samples));
   }
   return static_cast<double>(run.samples);
+}
+
+bool ComparesWithBase(StudyTable::Cells cells) {
+  return cells == StudyTable::Cells::kTimesFaster || cells == StudyTable::Cells::kMovesToFaster;
 }
 
 void ShowOtherThanSteps(const StudyTable& table, std::vector<CellResult>& row) {
@@ -121,13 +119,23 @@ void ShowOtherThanSteps(const StudyTable& table, std::vector<CellResult>& row) {
   for (size_t method = 0; method < row.size(); ++method) {
     CellResult& cell = row[method];
     cell.best.clear();
+    if (method == table.base && table.cells == StudyTable::Cells::kMovesToFaster) continue;
     for (size_t seed = 0; seed < cell.runs.size(); ++seed) {
-      if (cell.runs[seed] == nullptr) continue;
+      const StudyRun* const run = cell.runs[seed];
       const StudyRun* const base =
           bases.empty() ? nullptr : bases[std::min(seed, bases.size() - 1)];
-      cell.best.push_back(ShownOf(table, table.methods[method], *cell.runs[seed], base));
+      std::optional<std::optional<double>>& shown = cell.by_seed.emplace_back();
+      if (run == nullptr || (base == nullptr && ComparesWithBase(table.cells))) continue;
+      bool solved = false;
+      shown = ShownOf(table, table.methods[method], *run, base, &solved);
+      cell.solved += solved ? 1 : 0;
+      cell.best.push_back(*shown);
     }
-    TakeMean(cell);
+    std::vector<double> numbers;
+    for (const std::optional<double>& one : cell.best) numbers.push_back(one.value_or(0));
+    std::sort(numbers.begin(), numbers.end());
+    if (!numbers.empty()) cell.median = numbers[(numbers.size() - 1) / 2];
+    TakeMean(table.cells, cell);
   }
 }
 
@@ -187,22 +195,16 @@ struct ModelPairs {
   size_t censored = 0, misfits = 0;  // ClaimResult's, in pairs
 };
 
-// By seed; what is there once is paired with every seed. Figures of 0 count as a thousandth.
+// By seed; what is there once is paired with every seed.
 void AddShownPairs(const CellResult& less, const CellResult& more, ModelPairs& pairs) {
-  // Of the runs that are there, in the order of seeds.
-  const auto by_seed = [](const CellResult& cell) {
-    std::vector<std::optional<double>> shown;
-    size_t next = 0;
-    for (const StudyRun* run : cell.runs) {
-      shown.push_back(run == nullptr ? std::nullopt : cell.best[next++]);
-    }
-    return shown;
-  };
-  const auto a = by_seed(less), b = by_seed(more);
+  const auto& a = less.by_seed;
+  const auto& b = more.by_seed;
   for (size_t seed = 0; seed < std::max(a.size(), b.size()) && !a.empty() && !b.empty(); ++seed) {
-    const auto x = a[std::min(seed, a.size() - 1)], y = b[std::min(seed, b.size() - 1)];
-    if (!x || !y) continue;
-    pairs.logarithms.push_back(std::log(std::max(*x, kLeastShown) / std::max(*y, kLeastShown)));
+    const auto& x = a[a.size() == 1 ? 0 : seed];
+    const auto& y = b[b.size() == 1 ? 0 : seed];
+    if (!x || !y) continue;  // still to come
+    pairs.misfits += !*x || !*y ? 1 : 0;
+    if (*x && *y && **x > 0 && **y > 0) pairs.logarithms.push_back(std::log(**x / **y));
   }
 }
 
@@ -302,7 +304,9 @@ std::vector<RunPair> PairsOfRuns(const StudyTable& table, const StudyClaim& clai
   const auto run_of = [&](size_t method, size_t seed) -> const StudyRun* {
     const std::vector<const StudyRun*>& runs = cells[method].runs;
     if (runs.empty()) return nullptr;
-    if (!table.methods[method].IsSeeded()) return runs[0];
+    // A plan that no seed changes; a training from one seed is none.
+    const bool once = table.methods[method].kind != StudyMethod::Kind::kLearned;
+    if (once && runs.size() == 1) return runs[0];
     return seed < runs.size() ? runs[seed] : nullptr;
   };
   std::vector<RunPair> pairs;
@@ -342,8 +346,7 @@ TableResult Summarize(const StudyTable& table, const RunOf& run_of) {
   for (size_t model = 0; model < table.models.size(); ++model) {
     std::vector<CellResult>& row = result.cells.emplace_back();
     for (size_t method = 0; method < table.methods.size(); ++method) {
-      row.push_back(
-          SummarizeCell(table.models[model], table.methods[method], model, method, run_of));
+      row.push_back(SummarizeCell(table, model, method, run_of));
     }
     result.best_known.push_back(BestKnown(table, row));
     if (table.cells != StudyTable::Cells::kSteps) ShowOtherThanSteps(table, row);

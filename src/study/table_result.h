@@ -18,10 +18,15 @@ struct CellResult {
   std::vector<const StudyRun*> runs;  // by seed; nullptr where a run is still to come
   // Of those that are there, after the model's samples: what the cell shows, of most tables the best step.
   std::vector<std::optional<double>> best;
-  // Geometric mean of `best`; none without a run or where one of them found nothing that fits. Its 95% interval, of
-  // two runs or more.
+  // The same by seed, nothing where the run, or that which it is compared with, is still to come.
+  std::vector<std::optional<std::optional<double>>> by_seed;
+  // Geometric mean of `best`, of moves and figures, which may be 0, the arithmetic one; none without a run or where one of
+  // them found nothing that fits. Its 95% interval, of two runs or more.
   std::optional<double> mean;
   double low = 0, high = 0;
+  // Of moves until a step is faster: of the runs that are there, how many came to one, and the median of all.
+  size_t solved = 0;
+  double median = 0;
   // Of a run that was longer than the others: after all of its samples.
   std::optional<double> longer;
   int64_t longer_samples = 0;

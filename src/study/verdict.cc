@@ -31,26 +31,35 @@ double StudentQuantile(int degrees) {
   return high;
 }
 
+MeanWithInterval MeanOf(std::span<const double> numbers) {
+  const auto n = static_cast<double>(numbers.size());
+  MeanWithInterval result;
+  result.mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / n;
+  result.high = std::numeric_limits<double>::infinity();
+  result.low = -result.high;
+  if (numbers.size() < 2) return result;
+  double squares = 0;
+  for (const double value : numbers) squares += (value - result.mean) * (value - result.mean);
+  result.error = std::sqrt(squares / (n - 1) / n);
+  const double width = StudentQuantile(static_cast<int>(numbers.size()) - 1) * result.error;
+  result.low = result.mean - width;
+  result.high = result.mean + width;
+  return result;
+}
+
 PairedRatio CompareRatios(std::span<const double> logarithms) {
   PairedRatio result;
   result.n = logarithms.size();
   if (result.n == 0) return result;
-  const auto n = static_cast<double>(result.n);
-  const double mean = std::accumulate(logarithms.begin(), logarithms.end(), 0.0) / n;
-  result.ratio = std::exp(mean);
-  result.high = std::numeric_limits<double>::infinity();
+  const MeanWithInterval mean = MeanOf(logarithms);
+  result.ratio = std::exp(mean.mean);
+  result.low = std::exp(mean.low);
+  result.high = std::exp(mean.high);
   if (result.n < 2) return result;
-  double squares = 0;
-  for (const double value : logarithms) squares += (value - mean) * (value - mean);
-  const double error = std::sqrt(squares / (n - 1) / n);
-  const int degrees = static_cast<int>(result.n) - 1;
-  const double width = StudentQuantile(degrees) * error;
-  result.low = std::exp(mean - width);
-  result.high = std::exp(mean + width);
-  if (error > 0) {
-    result.p = StudentTail(std::abs(mean) / error, degrees);
+  if (mean.error > 0) {
+    result.p = StudentTail(std::abs(mean.mean) / mean.error, static_cast<int>(result.n) - 1);
   } else {
-    result.p = mean == 0 ? 1 : 0;
+    result.p = mean.mean == 0 ? 1 : 0;
   }
   return result;
 }

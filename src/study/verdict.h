@@ -10,6 +10,12 @@
 
 namespace placewright {
 
+// With its 95% interval of Student's t; of fewer than two numbers that is infinite. `error`: of the mean.
+struct MeanWithInterval {
+  double mean = 0, low = 0, high = 0, error = 0;
+};
+MeanWithInterval MeanOf(std::span<const double> numbers);  // at least one
+
 // Of n paired logarithms of ratios. With n < 2 there is no interval: low and high are infinite.
 struct PairedRatio {
   size_t n = 0;

@@ -418,15 +418,12 @@ LearnedAlgorithm Placeto() {
   return placeto;
 }
 
-// Of what HeteroG's authors do, TAG says no numbers; published are ours of a policy without a preference.
+// Ours: TAG says nothing of how its authors trained HeteroG.
 LearnedAlgorithm Heterog() {
   LearnedAlgorithm heterog{
       "heterog",
       "one-shot graph network over strategies, REINFORCE (HeteroG, Yi et al., 2020)",
-      {OfPolicy(WordSetting("values", {"tuned", "published"},
-                            "where settings come from that are not stated: ours, or without a "
-                            "preference")),
-       OfPolicy(WordSetting("size", {"small", "paper"},
+      {OfPolicy(WordSetting("size", {"small", "paper"},
                             "of the network: 0.23 million parameters, or 14.3 million")),
        OfPolicy(WordSetting("feedback", {"on", "off"},
                             "whether the network sees what the step of data parallelism did")),
@@ -441,7 +438,6 @@ LearnedAlgorithm Heterog() {
                    "what a strategy that does not fit counts as, in steps of data parallelism"),
        WordSetting("device", {"cpu", "cuda"}, "where the network is computed")}};
   heterog.strategies = true;
-  SettingOf(heterog, "preference").published = "0";
   return heterog;
 }
 

@@ -340,10 +340,6 @@ std::string BaseBefore(const WantedRun& wanted, const std::string& kept) {
 // So slow that it has fewer samples than others.
 bool IsShort(const StudyMethod& method) { return method.before.empty() && method.own_samples > 0; }
 
-}  // namespace
-
-namespace {
-
 Result<WantedRun> RunOfCell(const StudyTable& table, size_t model, size_t method, uint64_t seed) {
   const StudyModel& of_model = table.models[model];
   const StudyMethod& of_method = table.methods[method];
@@ -544,7 +540,18 @@ const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted) {
 
 Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Budget& budget,
                      RunStore& store, Console& console) {
+  std::error_code failed;
+  fs::create_directories(kept, failed);
+  if (failed) {
+    return MakeError(ErrorCode::kFileUnwritable,
+                     fmt::format("{} cannot be made: {}", Printable(kept), failed.message()));
+  }
   if (IsOfStrategies(*wanted.method)) {
+    const std::string base = (fs::path(kept) / NameOf(wanted.key)).string();
+    PW_ASSIGN(const std::optional<FileLock> lock, FileLock::Try(base + ".lock"));
+    if (!lock) return false;
+    PW_ASSIGN(const bool made, IsMadeByNow(wanted, store));
+    if (made) return true;
     std::string missing;
     PW_ASSIGN(std::optional<StudyRun> run,
               MakeStrategyRun(*wanted.method, wanted.key, kept, budget.stop, &missing));
@@ -561,12 +568,6 @@ Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Bud
     PW_ASSIGN(StudyRun run, PlanAtOnce(wanted));
     PW_RETURN_IF_ERROR(AddRun(std::move(run), store));
     return true;
-  }
-  std::error_code failed;
-  fs::create_directories(kept, failed);
-  if (failed) {
-    return MakeError(ErrorCode::kFileUnwritable,
-                     fmt::format("{} cannot be made: {}", Printable(kept), failed.message()));
   }
   std::optional<StoredPolicy> start;
   if (!wanted.before.empty()) {

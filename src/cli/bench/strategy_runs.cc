@@ -52,7 +52,10 @@ Result<std::unique_ptr<Planning>> PrepareSplitting(const RunKey& key) {
 std::map<std::string, double> CopiesOf(const StrategyReport& report) {
   std::map<std::string, double> copies;
   for (const CopiedOps::Row& row : report.copied.rows) {
-    copies[row.type] += static_cast<double>(row.ops);
+    // Without its overload: "aten.mm" of "aten.mm.default".
+    const size_t dot = row.type.rfind('.');
+    const bool overload = dot != std::string::npos && row.type.find('.') != dot;
+    copies[row.type.substr(0, overload ? dot : row.type.size())] += static_cast<double>(row.ops);
   }
   return copies;
 }
@@ -87,7 +90,7 @@ Result<StudyRun> PlanSplitting(const StudyMethod& method, const RunKey& key,
   PW_ASSIGN(const Planner* planner, algorithms.Find(method.algorithm));
   PlannerOptions options;
   options.seed = key.seed;
-  options.started = Clock::now();
+  options.started = planning->loaded;  // as `plan` counts
   options.budget.stop = stop;
   options.bound = planning->prepared().search_bound();
   if (method.moves > 0) options.budget.iterations = method.moves;
@@ -138,6 +141,10 @@ Result<StudyRun> ReadFit(const RunKey& key, const NamedPolicy& policy) {
     run.curve.push_back({run.samples, {}, held_out, 0});
     run.figures["held-out loss"] = held_out;
   }
+  if (run.figures.empty()) {
+    return MakeError(ErrorCode::kField, "nothing was held out of the policy's training", "state",
+                     "Train it with --set held-out=N.");
+  }
   return run;
 }
 
@@ -154,6 +161,15 @@ RunKey StrategyKeyOf(const StudyTable& table, size_t model, const StudyMethod& m
   for (const std::string& setting : method.settings) {
     const size_t at = setting.find('=');
     key.settings[setting.substr(0, at)] = setting.substr(at + 1);
+  }
+  // With every setting of the search itself, so that what is kept does not pass for what other defaults would make.
+  static const Algorithms algorithms({}, LearnedPlanners());
+  const Result<const Planner*> planner = algorithms.Find(key.algorithm);
+  const SettableAlgorithm* const settable = planner.ok() ? planner.value()->settable() : nullptr;
+  if (settable != nullptr) {
+    for (const AgentSetting& setting : settable->settings) {
+      if (!setting.meaning.starts_with("train:")) key.settings.emplace(setting.name, setting.value);
+    }
   }
   if (method.moves > 0) key.settings["moves"] = fmt::to_string(method.moves);
   if (method.seconds > 0) key.settings["seconds"] = fmt::to_string(method.seconds);

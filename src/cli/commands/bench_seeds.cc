@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "base/text.h"
-#include "cli/bench/study_files.h"
 #include "cli/bench/rescoring.h"
 #include "cli/bench/seed_runs.h"
+#include "cli/bench/study_files.h"
 #include "cli/commands/command.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
@@ -128,11 +128,12 @@ class BenchSeedsCommand : public Command {
       const std::chrono::duration<double> took = Clock::now() - start;
       const StudyRun* const made = FindRun(store, run);
       if (made == nullptr) continue;
-      const std::optional<double> best = made->BestWithin(run.samples);
-      console.Note(fmt::format("{} {} seed {}: {} samples, {} in {:.0f} s", run.key.graph,
-                               run.method->label, run.key.seed, run.samples,
-                               best ? fmt::format("{:.4g} s", *best) : "nothing fits",
-                               took.count()));
+      const bool learned = run.method->kind == StudyMethod::Kind::kLearned;
+      const std::optional<double> best = made->BestWithin(learned ? run.samples : kMaxQuantity);
+      console.Note(
+          fmt::format("{} {} seed {}: {} samples, {} in {:.0f} s", run.key.graph, run.method->label,
+                      run.key.seed, learned ? run.samples : made->samples,
+                      best ? fmt::format("{:.4g} s", *best) : "nothing fits", took.count()));
     }
     return Ok();
   }
@@ -144,7 +145,8 @@ class BenchSeedsCommand : public Command {
     if (pictures_.empty()) return Ok();
     std::vector<Picture> drawn;
     for (size_t model = 0; model < table.models.size(); ++model) {
-      drawn.push_back({fmt::format("{}-{}.svg", table.name, model), DrawCurves(table, result, model)});
+      drawn.push_back(
+          {fmt::format("{}-{}.svg", table.name, model), DrawCurves(table, result, model)});
     }
     return WritePictures(pictures_, drawn);
   }

@@ -14,6 +14,7 @@
 #include "cli/request/policies.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
+#include "formats/input.h"
 #include "formats/policy/policy_file.h"
 #include "formats/tensorboard/event_file.h"
 #include "formats/text/file.h"
@@ -123,9 +124,11 @@ class TrainCommand : public Command {
     budget.stop = StopToken(&interrupted);
     request.options = MakePlannerOptions(search_, budget, context);
     request.options.progress = nullptr;  // the updates are reported instead
+    Result<OpenTraining> opened = starter.Start(settings, request);
+    const bool of_file = !opened.ok() && opened.error().code != ErrorCode::kUsage;
     PW_ASSIGN(const OpenTraining open,
-              starter.Start(settings, request)
-                  .InFile(request.games != nullptr ? games.path : start.path));
+              of_file ? std::move(opened).InFile(games.path.empty() ? start.path : games.path)
+                      : std::move(opened));
     PolicyTraining* const training = open.training.get();
     std::optional<EventFile> events;
     if (!events_.empty()) {
@@ -271,6 +274,10 @@ class TrainCommand : public Command {
       input.interrupted = &interrupted;
       names_.push_back(topologies_.empty() ? input.graph : input.graph + " " + input.cluster);
       if (!plays) {
+        if (!input.cluster.empty()) {
+          const Result<LoadedCluster> cluster = LoadCluster(input.cluster, {});
+          if (!cluster.ok()) return cluster.error();
+        }
         request.problems.push_back({nullptr, nullptr, input.graph + " " + input.cluster});
         continue;
       }
@@ -279,6 +286,7 @@ class TrainCommand : public Command {
                                   input.graph + " " + input.cluster});
       plannings_.push_back(std::move(planning));
     }
+    if (!plays) names_.clear();  // nothing comes of them
     if (splits) return Ok();
     const size_t devices = request.problems.front().problem->cluster->device_count();
     const bool any_number = settings.Has("devices") && settings.Is("devices", "described");

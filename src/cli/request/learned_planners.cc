@@ -90,8 +90,13 @@ Result<std::string> LoadAgentPolicy(std::string_view algorithm, const std::strin
     error.remedy += " Or leave it out: --policy none.";
     return error;
   }
+  auto of_policy = AgentSettings::OfPolicy(*learned, *loaded.policy, settings->agent);
+  if (learned->strategies && !of_policy.ok()) {
+    Error error = std::move(of_policy).InFile(loaded.path).error();
+    error.remedy += " Or plan without it: --policy none, or --policy FILE.";
+    return error;
+  }
   // It was not asked for: only where it serves any cluster, and no setting asks for another.
-  const auto of_policy = AgentSettings::OfPolicy(*learned, *loaded.policy, settings->agent);
   const bool serves =
       of_policy.ok() && (learned->strategies || (of_policy.value().Has("devices") &&
                                                  of_policy.value().Is("devices", "described")));

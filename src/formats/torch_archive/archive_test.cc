@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 void Append(std::string& bytes, uint64_t value, int width) {
-  for (int i = 0; i < width; ++i) bytes += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < width; ++i, value >>= 8) bytes += static_cast<char>(value);
 }
 
 std::string Deflated(const std::string& content) {

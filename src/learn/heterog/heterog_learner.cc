@@ -120,7 +120,8 @@ void HeterogLearner::Draw() {
   }
 }
 
-std::vector<std::optional<Score>> HeterogLearner::ScoresOf(const std::vector<Choice>& choices) {
+std::vector<std::optional<Score>> HeterogLearner::ScoresOf(const std::vector<Choice>& choices,
+                                                           bool drawn) {
   std::vector<LayoutState> states;
   for (const Choice& choice : choices) {
     std::vector<int32_t> slices;
@@ -134,7 +135,8 @@ std::vector<std::optional<Score>> HeterogLearner::ScoresOf(const std::vector<Cho
   std::vector<std::optional<Score>> scores = game_->ScoresOf(
       states, Nanos(static_cast<int64_t>(std::min(longest, static_cast<double>(kMaxQuantity)))));
   for (size_t i = 0; i < states.size(); ++i) {
-    if (scores[i] && on_scored_) on_scored_(states[i], *scores[i]);
+    const int64_t number = total_.samples + (drawn ? static_cast<int64_t>(i) + 1 : 0);
+    if (scores[i] && on_scored_) on_scored_(states[i], *scores[i], number);
   }
   return scores;
 }
@@ -147,7 +149,7 @@ int64_t HeterogLearner::Sample(int64_t max_count) {
   const auto done = static_cast<int64_t>(rewards_.size());
   const int64_t count = std::min(max_count, per_update_ - done);
   const std::vector<std::optional<Score>> scores =
-      ScoresOf({drawn_.begin() + done, drawn_.begin() + done + count});
+      ScoresOf({drawn_.begin() + done, drawn_.begin() + done + count}, /*drawn=*/true);
   const auto base = static_cast<double>(std::max<int64_t>(1, game_->base().step_time));
   for (const std::optional<Score>& score : scores) {
     const bool fits = score && score->feasible;
@@ -203,7 +205,7 @@ std::optional<Score> HeterogLearner::ScoreLikeliest() {
     const double* const end = begin + slices_[unit].size();
     choice.push_back(static_cast<int32_t>(std::max_element(begin, end) - begin));
   }
-  return ScoresOf({choice}).front();
+  return ScoresOf({choice}, /*drawn=*/false).front();
 }
 
 void HeterogLearner::Store(StateWriter& state) const {

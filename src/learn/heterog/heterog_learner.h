@@ -44,8 +44,9 @@ class HeterogLearner {
                                                       const at::TensorOptions& numbers);
 
   const StrategyGame& game() const { return *game_; }
-  // Of what is scored.
-  void SetOnScored(StrategyGame::OnScored on_scored) { on_scored_ = std::move(on_scored); }
+  // Of what is scored; `number`: of strategies drawn until then, this one included.
+  using OnScored = std::function<void(const LayoutState&, const Score&, int64_t number)>;
+  void SetOnScored(OnScored on_scored) { on_scored_ = std::move(on_scored); }
 
   // Scores up to `max_count` strategies of an update, which are drawn together. How many; 0 once the budget has expired.
   int64_t Sample(int64_t max_count);
@@ -69,7 +70,8 @@ class HeterogLearner {
   void FindChoices(const at::TensorOptions& numbers);
   at::Tensor LogPriors() const;  // [slices of all units]
   void Draw();
-  std::vector<std::optional<Score>> ScoresOf(const std::vector<Choice>& choices);
+  // `drawn`: whether they are moves.
+  std::vector<std::optional<Score>> ScoresOf(const std::vector<Choice>& choices, bool drawn);
 
   const int64_t per_update_;
   const double preference_, entropy_, decay_, invalid_steps_;
@@ -83,7 +85,7 @@ class HeterogLearner {
   std::vector<int64_t> first_;                // [unit]: where its slices begin among those of all
   std::optional<TagBatch> batch_;
   at::Tensor preferred_;  // [slices of all units]: what is added to scores
-  StrategyGame::OnScored on_scored_;
+  OnScored on_scored_;
   std::vector<Choice> drawn_;
   std::vector<double> rewards_;  // of the first of these
   int64_t updates_ = 0;

@@ -26,8 +26,8 @@ class HeterogRun : public PlannerRun {
                                              options_.seed, *network_.network,
                                              network_.parameters->options()));
     record_.Keep(learner_->game().base_state(), learner_->game().base());
-    learner_->SetOnScored([this](const LayoutState& state, const Score& score) {
-      record_.result.iterations = learner_->total().samples;
+    learner_->SetOnScored([this](const LayoutState& state, const Score& score, int64_t number) {
+      record_.result.iterations = number;
       record_.Keep(state, score);
     });
     if (policy != nullptr) learner_->ScoreLikeliest();

@@ -32,7 +32,7 @@ Status HeterogTraining::Build(const TrainingRequest& request) {
                                                 own.book, options_.budget, seed, *network_.network,
                                                 network_.parameters->options()));
     own.result.algorithm = settings_.algorithm().name;
-    own.learner->SetOnScored([&own](const LayoutState&, const Score& score) {
+    own.learner->SetOnScored([&own](const LayoutState&, const Score& score, int64_t) {
       const bool better =
           score.feasible && (!own.result.feasible || score.step_time < own.result.step_time.count);
       if (better) own.result.step_time = Nanos(score.step_time);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -122,6 +123,11 @@ Status TagTraining::TakeGames(const StoredPolicy& stored) {
     if (found != stored.settings.end() && found->second == wanted) continue;
     return differs(fmt::format("the games were played without {}={}", name, wanted));
   }
+  const std::set<std::string> names(problems_.begin(), problems_.end());
+  if (names.size() < problems_.size()) {
+    return MakeError(ErrorCode::kUsage, "a graph is named twice on the same cluster", "",
+                     "Name it once: graph and cluster say which game is meant.");
+  }
   const StateReader all(stored, "");
   PW_ASSIGN(const int64_t games, all.Integer("games"));
   for (int64_t number = 0; number < games; ++number) {
@@ -144,7 +150,7 @@ Status TagTraining::TakeGames(const StoredPolicy& stored) {
   }
   if (Lessons(false).empty()) {
     return MakeError(ErrorCode::kUsage, "none of the games is on a graph that is learned from", "",
-                     "Name graphs and clusters as that training did.");
+                     "Name graphs and clusters as that training did: --games FILE has them.");
   }
   played_ = GamesOf(0);
   StoreNumbers();

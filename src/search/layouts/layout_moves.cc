@@ -30,7 +30,7 @@ constinit const MoveChances::Weights LayoutMoves::kOfUnits = MoveChances::Weight
     {MoveKind::kUnitToCopies, 4},
     {MoveKind::kUnitToParts, 10},
     {MoveKind::kUnitToOther, 10},
-    {MoveKind::kServers, 10},
+    {MoveKind::kUnitServers, 10},
 });
 // Most layouts are of one device, as in FlexFlow's uniform draws.
 constinit const MoveChances::Weights LayoutMoves::kOfSingleGroups = MoveChances::WeightsOf({
@@ -222,6 +222,20 @@ bool LayoutMoves::ServeUnit(LayoutState& state, Random& random) {
   return true;
 }
 
+bool LayoutMoves::ServeWholeUnit(LayoutState& state, Random& random) {
+  const LayoutId split = DrawSplit(state, random);
+  if (!split.valid() || targets_.parameters.empty()) return false;
+  const std::vector<GroupId>& unit = targets_.units[random.Below(targets_.units.size())];
+  const Update way = random.Below(2) == 0 ? Update::kServed : Update::kBack;
+  size_t turn = 0;
+  for (const GroupId group : targets_.parameters) {
+    const bool own = std::find(unit.begin(), unit.end(), group) != unit.end();
+    if (own) PutUpdate(group, way, split, turn, state);
+    ++turn;
+  }
+  return true;
+}
+
 bool LayoutMoves::ServeAlike(LayoutState& state, Random& random) {
   const LayoutId split = DrawSplit(state, random);
   if (!split.valid() || targets_.alike_parameters.empty()) return false;
@@ -354,6 +368,7 @@ bool LayoutMoves::Change(MoveKind kind, LayoutState& state, Random& random) {
     case MoveKind::kGroupAxis: return SplitGroupByAxis(/*everywhere=*/false, state, random);
     case MoveKind::kAlikeAxis: return SplitGroupByAxis(/*everywhere=*/true, state, random);
     case MoveKind::kServers: return ServeUnit(state, random);
+    case MoveKind::kUnitServers: return ServeWholeUnit(state, random);
     case MoveKind::kServersAlike: return ServeAlike(state, random);
     case MoveKind::kLayout: return Replace(state, random);
     case MoveKind::kShares: return ShiftShares(state, random);

@@ -12,6 +12,7 @@
 //   kAlikeAxis              the same of this group of each layer that is alike
 //   kServers                the parameters of a unit or of the step, with their state and update, each on one
 //                           device in turn, or split by an axis of their own, or back
+//   kUnitServers            the parameters of a unit each on one device in turn, or back
 //   kServersAlike           the same of parameters that are alike, or of every second, third or fourth of them
 //   kLayout                 all groups of one layout get another
 //   kShares                 of a layout some samples go from one device to another
@@ -97,6 +98,7 @@ class LayoutMoves {
   bool SplitByAxis(LayoutState& state, Random& random);
   bool SplitGroupByAxis(bool everywhere, LayoutState& state, Random& random) const;
   bool ServeUnit(LayoutState& state, Random& random);
+  bool ServeWholeUnit(LayoutState& state, Random& random);
   bool ServeAlike(LayoutState& state, Random& random);
   LayoutId DrawSplit(const LayoutState& state, Random& random) const;
   static std::vector<GroupId> SomeOf(const std::vector<GroupId>& groups, Some some);

@@ -330,8 +330,7 @@ const SettableAlgorithm* LayoutSearchPlanner::settable() const {
       "layout-search",
       std::string(LayoutSearchPlanner().description()),
       {WordSetting("moves", {"all", "units"},
-                   "what moves change; units: whole units alone, from data parallelism, which is "
-                   "what strategies of mcts can say")}};
+                   "what moves change; units: whole units alone, as strategies of mcts do")}};
   return &algorithm;
 }
 

@@ -6,8 +6,9 @@
 //                 Computing 1, 1989, with all there was as its list), and where nothing better was found for long,
 //                 the best plan is perturbed before the next 100 (iterated local search: Lourenco, Martin and
 //                 Stuetzle, Handbook of Metaheuristics, 2003)
-//   of units      local-search from data parallelism in its plain forms alone, by moves of whole units: what TAG's
-//                 strategies can say, so that its search and this can be compared in one space (layout_moves.h)
+//   of units      local-search by moves of whole units alone, to devices, copies, parts and servers, as strategies of
+//                 TAG have them (layout_moves.h); from everything on one device and data parallelism in its plain
+//                 forms, without perturbing: so that its search and this can be compared
 //   annealing     simulated annealing (Kirkpatrick et al., Science 220, 1983): temperatures from 10% of the
 //                 step time of the start to 0.1% within 1,000 moves, then again from the best plan
 //   mcmc          Metropolis-Hastings over single groups (Jia et al., FlexFlow, MLSys 2019, sec. 6.2): a step

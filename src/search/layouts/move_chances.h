@@ -30,6 +30,7 @@ enum class MoveKind : uint8_t {
   kGroupAxis,
   kAlikeAxis,
   kServers,
+  kUnitServers,
   kServersAlike,
   kLayout,
   kShares,
