@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "cost/cost_model.h"
+#include "formats/aten/writer.h"
 #include "formats/cost_store/measured_reader.h"
-#include "formats/input.h"
 #include "formats/plan/layouts_json.h"
 #include "planning/algorithms.h"
 #include "planning/batch_trials.h"
@@ -177,6 +177,13 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
   planned.placement = std::move(step.placement);
   planned.schedule = *std::move(replay.schedule);
   if (step.bound != nullptr) planned.bound_argument = step.bound->argument;
+  if (in.keep_files) {
+    planned.costs = *step.costs;
+    if (step.compiled) {
+      PW_ASSIGN(planned.compiled_text,
+                FormatAtenStep(step.compiled->step, subject.graph, subject.cluster));
+    }
+  }
   if (step.compiled) planned.compiled = std::move(step.compiled->step.graph);
   planned.plan.cost_profile = in.cost_profile;
   planned.plan.precision = in.precision;
@@ -225,25 +232,6 @@ class RecordedAtBatch : public ProblemAtBatch {
 };
 
 }  // namespace
-
-Result<Graph> ReadGraph(const std::string& path, const ReadGraphOptions& options) {
-  PW_ASSIGN(LoadedGraph loaded, LoadGraph(path, {.batch = options.batch,
-                                                 .dimensions = options.dimensions,
-                                                 .prove_batch = options.prove_batch}));
-  if (loaded.cluster || loaded.costs || loaded.times) {
-    Error error = MakeError(
-        ErrorCode::kUsage, "the file holds times of its own, which are no part of a graph", "",
-        "Plan it with the program `placewright plan`, or give PlanStep the graph with its costs.");
-    error.file = path;
-    return error;
-  }
-  return std::move(loaded.graph);
-}
-
-Result<Cluster> ReadCluster(const std::string& path_or_preset) {
-  PW_ASSIGN(LoadedCluster loaded, LoadCluster(path_or_preset));
-  return std::move(loaded.cluster);
-}
 
 Result<DistributionSpec> ReadLayouts(const std::string& path) { return ReadDistributionSpec(path); }
 
