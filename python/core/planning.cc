@@ -75,7 +75,7 @@ class Listener {
 
 Error UnknownWord(std::string_view argument, const std::string& word, std::string_view known) {
   return MakeError(ErrorCode::kUsage, "there is no " + std::string(argument) + " \"" + word + "\"",
-                   std::string(argument), "It is one of: " + std::string(known) + ".");
+                   "argument " + std::string(argument), "Give one of " + std::string(known) + ".");
 }
 
 std::string TextAt(const nb::dict& options, const char* key) {

@@ -12,7 +12,7 @@ and `torch` is imported by `record` alone.
 
 from . import errors
 from ._cluster import Cluster, Device, detect
-from ._commands import Comparison, check, compare, explain, simulate
+from ._commands import Compared, Comparison, check, compare, explain, simulate
 from ._plan import Baseline, DeviceUse, Plan
 from ._planning import plan
 from ._progress import Progress
@@ -22,7 +22,7 @@ from .errors import PlacewrightError
 __version__ = "0.1.0"
 
 __all__ = [
-    "Baseline", "Cluster", "Comparison", "Device", "DeviceUse", "PlacewrightError", "Plan",
-    "Progress", "Step", "check", "compare", "detect", "errors", "explain", "plan", "read", "record",
-    "simulate",
+    "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse", "PlacewrightError",
+    "Plan", "Progress", "Step", "check", "compare", "detect", "errors", "explain", "plan", "read",
+    "record", "simulate",
 ]

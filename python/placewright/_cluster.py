@@ -7,11 +7,12 @@ import functools
 import html
 import os
 import pathlib
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from . import _arguments as arguments
+from . import _files as files
 from ._find import core
+from ._program import run
 from ._show import html_table, text_table
 from ._units import bytes_text, count_text
 
@@ -75,7 +76,7 @@ class Cluster:
         wanted = "a cluster file's path or a preset's name"
         named = arguments.path("description", description, wanted)
         self._held: _core.Cluster = core().Cluster.read(named)
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None  # of what was detected
+        self._temporary: files.Folder | None = None  # of what was detected
         self._source = None if self.preset else pathlib.Path(named).absolute()
 
     @property
@@ -143,9 +144,8 @@ def detect(*, gpu: str | None = None) -> Cluster:
     MissingRuntimeError
         Where the program is missing.
     """
-    from ._program import run
-    folder = tempfile.TemporaryDirectory(prefix="placewright-")
-    path = pathlib.Path(folder.name) / "this-machine.yaml"
+    folder = files.Folder()
+    path = folder.path / "this-machine.yaml"
     kind = arguments.optional_text("gpu", gpu)
     run(["cluster", "detect", "-o", str(path), *(["--gpu", kind] if kind else [])])
     found = Cluster(path)

@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import os
-import pathlib
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 from . import _arguments as arguments
+from . import _files as files
 from ._cluster import Cluster, cluster_of
-from ._plan import Baseline, Plan
+from ._plan import Plan
 from ._program import run, text_of
 from ._show import html_table, text_table
 from ._step import Step, step_of
 from ._units import time_text
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """What one algorithm came to.
+
+    Attributes
+    ----------
+    algorithm : str
+        The one that ran.
+    made_by : str
+        Whose plan it is: of "auto" the best of them all.
+    feasible : bool
+        Whether it fits into memory.
+    step_time : float
+        Seconds, simulated even if it does not fit.
+    seconds : float
+        How long the algorithm took.
+    devices : list of str
+        That run an operation.
+    """
+
+    algorithm: str
+    made_by: str
+    feasible: bool
+    step_time: float
+    seconds: float
+    devices: list[str]
 
 
 class Comparison:
@@ -24,16 +52,22 @@ class Comparison:
 
     Attributes
     ----------
-    rows : list of Baseline
+    rows : list of Compared
         The fastest that fits first.
+    not_run : list of str
+        Algorithms that made no plan: `notes` says why.
+    notes : list of str
+        On the step and its costs, too.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
-        rows = [Baseline(one["algorithm"], one["feasible"], one["step_time_ns"] / 1e9,
-                         list(one.get("devices", [])), one.get("search", False))
-                for one in document["algorithms"] if one.get("step_time_ns") is not None]
+        rows = [Compared(one["planner"], one["algorithm"], one["feasible"],
+                         one["step_time_ns"] / 1e9, one["seconds"], list(one["devices"]))
+                for one in document["plans"]]
         self.rows = sorted(rows, key=lambda row: (not row.feasible, row.step_time))
+        self.not_run: list[str] = document["not_run"]
+        self.notes: list[str] = document["notes"]
 
     def to_dict(self) -> dict[str, Any]:
         """What ``placewright compare --json`` prints (docs/json.md)."""
@@ -150,13 +184,13 @@ def check(plan: Plan | str | os.PathLike[str]) -> dict[str, Any]:
         return run(["check", path])
 
 
-def explain(name: str) -> str:
+def explain(name: str | int) -> str:
     """What an error code, an exit status or an algorithm is.
 
     Parameters
     ----------
-    name : str
-        As "graph-cycle", "3" or "layout-search".
+    name : str or int
+        As "graph-cycle", 3 or "layout-search".
 
     Returns
     -------
@@ -167,15 +201,18 @@ def explain(name: str) -> str:
     UsageError
         Where there is no such name.
     """
-    return text_of(["explain", arguments.text("name", name)])
+    wanted = "a code, an exit status or an algorithm"
+    if not isinstance(name, str):
+        name = str(arguments.integer("name", name, 0, 255))
+    return text_of(["explain", arguments.text("name", name, wanted)])
 
 
 @contextlib.contextmanager
 def _file_of(plan: Any) -> Iterator[str]:
     """A plan's file, for as long as the context lasts."""
     if isinstance(plan, Plan):
-        with tempfile.TemporaryDirectory(prefix="placewright-") as folder:
-            yield str(plan.save(pathlib.Path(folder) / "a.plan.json"))
+        folder = files.Folder()
+        yield str(plan.save(folder.path / "a.plan.json"))
     elif isinstance(plan, (str, os.PathLike)):
         yield arguments.path("plan", plan)
     else:

@@ -7,6 +7,8 @@ import os
 import pathlib
 import secrets
 import shutil
+import tempfile
+import weakref
 
 from .errors import InputError
 
@@ -43,6 +45,14 @@ def copy(source: pathlib.Path, target: pathlib.Path) -> None:
         raise InputError(
             "file-unwritable", f"cannot be written: {error.strerror}", file=str(target),
             remedy="Check that the folder exists, is writable and has space left.") from error
+
+
+class Folder:
+    """A folder of its own, which goes with the object."""
+
+    def __init__(self) -> None:
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="placewright-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def beside(plan: pathlib.Path, ending: str) -> pathlib.Path:

@@ -6,7 +6,6 @@ import functools
 import importlib
 import os
 import pathlib
-import tempfile
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +38,7 @@ class Step:
 
     def __init__(self, held: _core.Step, source: pathlib.Path,
                  options: dict[str, Any], notes: list[str],
-                 temporary: tempfile.TemporaryDirectory[str] | None = None) -> None:
+                 temporary: files.Folder | None = None) -> None:
         self._held = held
         self._source = source
         self._options = options
@@ -171,8 +170,9 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
 
 
 def record(model: Any, inputs: Any, *, optimizer: Any = None,
-           loss: Callable[..., Any] | None = None, targets: Any = None, batch: int | None = None, name: str | None = None,
-           rebatch: Any = None, attention: str = "fused",
+           loss: Callable[..., Any] | None = None, targets: Any = None,
+           batch: int | None = None, name: str | None = None, rebatch: Any = None,
+           attention: str = "fused",
            assume: Mapping[str, Any] | None = None, frozen_weights: str | None = None,
            progress: Callable[[str], object] | None = None) -> Step:
     """Records one step of a PyTorch model. Nothing is computed, and the model is left as it was.
@@ -228,8 +228,9 @@ def record(model: Any, inputs: Any, *, optimizer: Any = None,
     title = arguments.optional_text("name", name) or type(model).__name__
     if progress is not None and not callable(progress):
         raise arguments.refuse("progress", progress, "a function that takes a sentence, or None")
-    folder = tempfile.TemporaryDirectory(prefix="placewright-")
-    path = pathlib.Path(folder.name) / "step.json.gz"
+    reader = core().Step  # missing ones are noticed before a long recording
+    folder = files.Folder()
+    path = folder.path / "step.json.gz"
     exporter = importlib.import_module("placewright_export")
     try:
         said = exporter.export(
@@ -239,7 +240,7 @@ def record(model: Any, inputs: Any, *, optimizer: Any = None,
     except exporter.ExportError as error:
         raise _of_export(error) from error
     options: dict[str, Any] = {"batch": None, "dimensions": {}, "prove_batch": False}
-    return Step(core().Step.read(str(path), **options), path, options, list(said["notes"]), folder)
+    return Step(reader.read(str(path), **options), path, options, list(said["notes"]), folder)
 
 
 def _of_export(error: Exception) -> PlacewrightError:

@@ -5,6 +5,7 @@ The codes are those that the program prints; `placewright.explain(code)` says wh
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -120,7 +121,23 @@ def error_of(status: int, code: str, message: str, file: str, place: str,
         As `PlacewrightError` has them.
     """
     kind = _BY_STATUS.get(status, InternalError)
-    return kind(code, message, file=file, place=place, remedy=remedy)
+    return kind(code, _in_python(message), file=file, place=place, remedy=_in_python(remedy))
+
+
+# What the library names by the program's options or by its own enumerators: arguments here.
+_OPTIONS = {
+    "--algo": "algorithm", "--init": "initial", "--dim": "dimensions", "--pin": "pin",
+    "--forbid": "forbid", "--colocate": "colocate", "--colocate-each": "colocate_each",
+    "--space": "space", "--precision": "precision", "--layouts": "layouts", "--time": "time",
+    "--iterations": "iterations", "--batch": "batch", "--sfb": "sfb", "--order": "order",
+    "--gpu": "gpu", "kPlaced": '"placed"', "kReplicated": '"replicated"',
+}
+_OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|kPlaced|kReplicated)(?![\w-])")
+
+
+def _in_python(text: str) -> str:
+    """The same, with arguments of the package in the place of options that it has."""
+    return _OPTION.sub(lambda option: _OPTIONS.get(option[0], option[0]), text)
 
 
 def _again(kind: type[PlacewrightError], args: tuple[str, str, str, str, str]) -> PlacewrightError:
