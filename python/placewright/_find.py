@@ -7,12 +7,9 @@ import importlib
 import os
 import pathlib
 import sys
-from typing import TYPE_CHECKING
+import types
 
 from .errors import MissingRuntimeError
-
-if TYPE_CHECKING:
-    from . import _core
 
 _PACKAGE = pathlib.Path(__file__).resolve().parent
 
@@ -29,8 +26,8 @@ def build_folder() -> pathlib.Path | None:
 
 
 @functools.lru_cache(maxsize=None)
-def core() -> _core:
-    """The library's binding.
+def core() -> types.ModuleType:
+    """The library's binding, `_core`.
 
     Raises
     ------

@@ -335,7 +335,7 @@ class Plan:
         shown = [one[0] if len(one) == 1 else f"{one[0]} ... {one[-1]} ({len(one)})"
                  for one in names]
         head = ["device", "kind", "ops", "busy", "peak memory", "of"]
-        return head, [[name, *row] for name, row in zip(shown, rows)]
+        return head, [[name, *row] for name, row in zip(shown, rows, strict=True)]
 
     def _baseline_table(self) -> tuple[list[str], list[list[str]]]:
         rows = []

@@ -21,6 +21,7 @@ def run(arguments: Sequence[str]) -> dict[str, Any]:
     """
     done = subprocess.run([str(program()), *arguments, "--json", "--quiet"], capture_output=True,
                           text=True, errors="replace", check=False)
+    printed: dict[str, Any]
     try:
         printed = json.loads(done.stdout)
     except ValueError:

@@ -14,7 +14,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     def padded(line: list[str]) -> str:
         cells = (cell.rjust(width) if numbers else cell.ljust(width)
-                 for cell, width, numbers in zip(line, widths, right))
+                 for cell, width, numbers in zip(line, widths, right, strict=True))
         return "  ".join(cells).rstrip()
     return "\n".join(padded(line) for line in lines)
 
@@ -26,7 +26,7 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     for row in rows:
         cells = "".join(
             f'<td style="text-align:{"right" if numbers else "left"}">{html.escape(cell)}</td>'
-            for cell, numbers in zip(row, right))
+            for cell, numbers in zip(row, right, strict=True))
         lines.append(f"<tr>{cells}</tr>")
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 

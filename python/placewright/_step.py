@@ -66,7 +66,8 @@ class Step:
     @functools.cached_property
     def ops(self) -> dict[str, int]:
         """Operations that compute something, by phase: "forward", "backward", "optimizer"."""
-        return dict(zip(("forward", "backward", "optimizer"), self._held.ops_by_phase))
+        forward, backward, optimizer = self._held.ops_by_phase
+        return {"forward": forward, "backward": backward, "optimizer": optimizer}
 
     @functools.cached_property
     def persistent_bytes(self) -> dict[str, int]:

@@ -96,7 +96,8 @@ class Recording(PackageTest):
 
     def test_arguments(self):
         parts = perceptron()
-        for name, values in {"batch": [0, "x", True, 1.5], "name": [3], "progress": ["yes"]}.items():
+        for name, values in {"batch": [0, "x", True, 1.5], "name": [3],
+                             "progress": ["yes"]}.items():
             for value in values:
                 with self.subTest(name=name, value=value):
                     self.refused(UsageError, "usage", [f"argument {name}"], pw.record,
@@ -112,8 +113,9 @@ class Recording(PackageTest):
                   "import placewright as pw\n"
                   "try: pw.record(None, None)\n"
                   "except pw.errors.MissingRuntimeError as error: print(error.code)\n")
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                             check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+                             check=True, env=environment)
         self.assertEqual(run.stdout, "missing-runtime\n")
         self.assertEqual(MissingRuntimeError.exit_status, 6)
 

@@ -137,8 +137,9 @@ class Imports(PackageTest):
     def test_neither_torch_nor_the_core_is_loaded_by_importing(self):
         script = ("import sys, placewright\n"
                   "print([m for m in ('torch', 'numpy', 'placewright._core') if m in sys.modules])")
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
-                             check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+                             check=True, env=environment)
         self.assertEqual(run.stdout, "[]\n")
 
     def test_temporary_folders_go(self):

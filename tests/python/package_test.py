@@ -305,7 +305,8 @@ class Shown(PackageTest):
     def test_as_text(self):
         plan = pw.plan(EXAMPLE, "4xP100", algorithm="single")
         text = str(plan)
-        for word in ("tiny_transformer_adam on 4xP100: fits", "host0/gpu0", "P100-12GB", "batch 32"):
+        for word in ("tiny_transformer_adam on 4xP100: fits", "host0/gpu0", "P100-12GB",
+                     "batch 32"):
             self.assertIn(word, text)
         self.assertIn("host0/gpu1 ... host0/gpu3 (3)", text)
         self.assertIn("tiny_transformer_adam", repr(plan))
