@@ -10,7 +10,7 @@ std::atomic<InterruptStops*> current{nullptr};
 
 InterruptStops::InterruptStops(bool enabled) : enabled_(enabled) {
   if (!enabled_) return;
-  current.store(this);
+  outer_ = current.exchange(this);
   struct sigaction action {};
   action.sa_handler = &InterruptStops::Handle;
   sigemptyset(&action.sa_mask);
@@ -21,16 +21,17 @@ InterruptStops::InterruptStops(bool enabled) : enabled_(enabled) {
 InterruptStops::~InterruptStops() {
   if (!enabled_) return;
   sigaction(SIGINT, &before_, nullptr);
-  current.store(nullptr);
+  current.store(outer_);
 }
 
 void InterruptStops::Handle(int signal) {
-  InterruptStops* const stops = current.load();
-  if (stops == nullptr) return;
-  if (!stops->interrupted_.exchange(true)) {
-    stops->RequestStop();
-  } else if (stops->before_.sa_handler != SIG_DFL && stops->before_.sa_handler != SIG_IGN) {
-    stops->before_.sa_handler(signal);
+  for (InterruptStops* stops = current.load(); stops != nullptr; stops = stops->outer_) {
+    if (!stops->interrupted_.exchange(true)) {
+      stops->RequestStop();
+      return;
+    }
+    const auto before = stops->before_.sa_handler;
+    if (stops->outer_ == nullptr && before != SIG_DFL && before != SIG_IGN) before(signal);
   }
 }
 

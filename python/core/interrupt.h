@@ -10,7 +10,8 @@
 namespace placewright::python {
 
 // While it lives, the first SIGINT requests a stop; those behind it go where they went before. Python's own
-// handler would run only when the search is over. One at a time: for the main thread alone.
+// handler would run only when the search is over. For the main thread alone. Of one within another the
+// inner one is asked first.
 class InterruptStops {
  public:
   explicit InterruptStops(bool enabled);
@@ -27,6 +28,7 @@ class InterruptStops {
 
   const bool enabled_;
   std::atomic<bool> requested_{false}, interrupted_{false};
+  InterruptStops* outer_ = nullptr;  // that it lies within
   struct sigaction before_ {};
 };
 

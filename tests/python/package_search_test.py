@@ -45,6 +45,22 @@ class Interrupts(PackageTest):
             pw.plan(EXAMPLE, "4xP100", time=LONG, progress=twice)
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
 
+    def test_a_search_within_another_is_ended_first(self):
+        inner, sent = [], []
+
+        def interrupt(progress):
+            if progress.step_time is not None and not sent:
+                sent.append(progress)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def search(progress):
+            if progress.step_time is not None and not inner:
+                inner.append(None)
+                inner[0] = pw.plan(EXAMPLE, "4xP100", time=LONG, progress=interrupt)
+        outer = pw.plan(EXAMPLE, "4xP100", iterations=200, progress=search)
+        self.assertTrue(inner[0].interrupted)
+        self.assertFalse(outer.interrupted)
+
     def test_handlers_of_ones_own_are_heard(self):
         class Asked(Exception):
             pass
