@@ -9,7 +9,8 @@
 
 namespace placewright::python {
 
-// Raises placewright.errors.error_of(exit status, code, message, file, place, remedy). The GIL is held.
+// Raises placewright.errors.error_of(exit status, code, message, file, place, remedy). The GIL is
+// held.
 [[noreturn]] void Raise(const Error& error);
 
 // The value, or its error raised.

@@ -9,9 +9,9 @@
 
 namespace placewright::python {
 
-// While it lives, the first SIGINT requests a stop; those behind it go where they went before. Python's own
-// handler would run only when the search is over. For the main thread alone. Of one within another the
-// inner one is asked first.
+// While it lives, the first SIGINT requests a stop; those behind it go where they went before.
+// Python's own handler would run only when the search is over. For the main thread alone. Of one
+// within another the inner one is asked first.
 class InterruptStops {
  public:
   explicit InterruptStops(bool enabled);

@@ -1,5 +1,5 @@
-// placewright._core: the library for Python. What users call is in python/placewright, which sees to
-// the types of all arguments.
+// placewright._core: the library for Python. What users call is in python/placewright, which sees
+// to the types of all arguments.
 #include <nanobind/nanobind.h>
 
 #include "errors.h"

@@ -38,8 +38,8 @@ struct Planned {
   const bool interrupted;
 };
 
-// What Python hears of while the search runs. Handlers of signals run there, too. An exception ends the
-// search, and is raised when it has ended.
+// What Python hears of while the search runs. Handlers of signals run there, too. An exception ends
+// the search, and is raised when it has ended.
 class Listener {
  public:
   Listener(nb::object progress, InterruptStops& stops)

@@ -1,4 +1,5 @@
-// Plans as files, and their picture, by the public interface: what the readers of files make of them.
+// Plans as files, and their picture, by the public interface: what the readers of files make of
+// them.
 #include "formats/plan/plan_files.h"
 
 #include <gmock/gmock.h>

@@ -30,16 +30,17 @@ Result<ClusterFile> ReadClusterFile(const std::string& path_or_preset);
 // The plan of a step on a cluster names their files, batch and dimensions from then on.
 void NameFiles(const StepFile& step, const ClusterFile& cluster, Plan& plan);
 
-// Writes the plan to `path`, and beside it its costs, its schedule and, where ops are split or copied,
-// the compiled step; all of them or none. It was planned with PlanRequest::keep_files, its files were
-// named (NameFiles), and `graph` and `cluster` are those that it was planned for. Files are named
-// relative to the plan's folder where they lie in or below it. Errors: kUsage (a path that is not UTF-8,
-// a plan without what files hold), kFileUnwritable, kPlanMismatch (another graph or cluster).
+// Writes the plan to `path`, and beside it its costs, its schedule and, where ops are split or
+// copied, the compiled step; all of them or none. It was planned with PlanRequest::keep_files, its
+// files were named (NameFiles), and `graph` and `cluster` are those that it was planned for. Files
+// are named relative to the plan's folder where they lie in or below it. Errors: kUsage (a path
+// that is not UTF-8, a plan without what files hold), kFileUnwritable, kPlanMismatch (another graph
+// or cluster).
 Status WritePlan(const PlannedStep& planned, const Graph& graph, const Cluster& cluster,
                  const std::string& path);
 
-// The plan file's JSON (docs/json.md) in one line. References to files beside it are empty until it is
-// written.
+// The plan file's JSON (docs/json.md) in one line. References to files beside it are empty until it
+// is written.
 std::string PlanToText(const Plan& plan);
 
 }  // namespace placewright

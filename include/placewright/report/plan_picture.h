@@ -13,17 +13,17 @@
 
 namespace placewright {
 
-// What the title and the line below it say of a plan: its graph and cluster; step time, bound and who
-// found it.
+// What the title and the line below it say of a plan: its graph and cluster; step time, bound and
+// who found it.
 struct PictureTitle {
   std::string title, subtitle;
 };
 PictureTitle TitleOf(const Plan& plan);
 
-// A self-contained SVG, without scripts, fonts or files of others: a track for every device with its
-// ops by phase and its memory, one for every link that carries anything, and the time axis. `step` is
-// the graph whose ops the costs, the placement and the schedule are of: the compiled one where ops are
-// split or copied.
+// A self-contained SVG, without scripts, fonts or files of others: a track for every device with
+// its ops by phase and its memory, one for every link that carries anything, and the time axis.
+// `step` is the graph whose ops the costs, the placement and the schedule are of: the compiled one
+// where ops are split or copied.
 std::string DrawPlan(const Plan& plan, const Graph& step, const Cluster& cluster,
                      const CostTable& costs, const Placement& placement, const Schedule& schedule);
 
