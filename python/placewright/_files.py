@@ -52,7 +52,13 @@ class Folder:
 
     def __init__(self) -> None:
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="placewright-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        weakref.finalize(self, _remove, self.path, os.getpid())
+
+
+def _remove(folder: pathlib.Path, owner: int) -> None:
+    """Not by a fork of the process that made it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def beside(plan: pathlib.Path, ending: str) -> pathlib.Path:

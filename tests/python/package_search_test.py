@@ -163,12 +163,17 @@ class Imports(PackageTest):
                   "def left(): return [n for n in os.listdir(tempfile.gettempdir())]\n"
                   f"plan = pw.plan({str(EXAMPLE)!r}, '4xP100', algorithm='single')\n"
                   "pw.simulate(plan)\n"
-                  "print(left())\n")
+                  "print(left())\n"
+                  "machine = pw.detect()\n"
+                  "child = os.fork()\n"
+                  "if child == 0: sys.exit()\n"
+                  "os.waitpid(child, 0)\n"
+                  "print(len(left()))\n")
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
                        "TMPDIR": str(self.folder)}
         run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True,
                              text=True, check=True, env=environment)
-        self.assertEqual((run.stdout, run.stderr), ("[]\n", ""))
+        self.assertEqual((run.stdout, run.stderr), ("[]\n1\n", ""))
         self.assertEqual(list(pathlib.Path(self.folder).iterdir()), [])
 
 
