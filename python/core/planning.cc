@@ -142,6 +142,7 @@ Status SetSpace(const nb::dict& options, PlanRequest& request) {
   request.constraints = ConstraintsOf(options);
   request.precision = TextAt(options, "precision");
   request.cost_profile = TextAt(options, "cost_profile");
+  if (Given(options, "cost_store")) request.cost_store = TextAt(options, "cost_store");
   if (!Given(options, "layouts")) return Ok();
   PW_ASSIGN(request.layouts, ReadLayouts(TextAt(options, "layouts")));
   return Ok();

@@ -29,6 +29,7 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
          colocate: str | Iterable[str] | None = None,
          colocate_each: str | Iterable[str] | None = None, order: str | None = None,
          precision: str = "pytorch", cost_profile: str = "default",
+         cost_store: str | os.PathLike[str] | None = None,
          local_batch_norm: bool = False, sfb: str = "none") -> Plan:
     """Searches where every operation of a step runs.
 
@@ -72,6 +73,9 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
         How GPUs that have TF32 multiply float32.
     cost_profile : {"default", "tf1"}
         Which ops a device can run.
+    cost_store : path, optional
+        Times that ``placewright profile`` measured (docs/formats/cost-store.md), in the place of
+        modelled ones. None: all are modelled, while the program takes the store that it writes.
     local_batch_norm : bool
         Batch norms that are split take the statistics of each part alone.
     sfb : {"none", "embeddings", "cut", "paper"}
@@ -109,6 +113,8 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
         "order": arguments.optional_text("order", order),
         "precision": arguments.text("precision", precision),
         "cost_profile": arguments.text("cost_profile", cost_profile),
+        "cost_store": None if cost_store is None else os.path.abspath(
+            arguments.path("cost_store", cost_store)),  # plans that are saved later name it
         "local_batch_norm": arguments.flag("local_batch_norm", local_batch_norm),
         "sfb": arguments.text("sfb", sfb),
     }

@@ -54,8 +54,16 @@ Status WritePlan(const PlannedStep& planned, const Graph& graph, const Cluster& 
   }
   const Plan& plan = planned.plan;
   PW_RETURN_IF_ERROR(CheckPathsUtf8(plan.graph.path, plan.cluster.path, path));
+  Cluster machines = cluster;
+  for (const Plan::LinkFigures& link : plan.links) {
+    const LinkId id = machines.FindLink(link.name);
+    if (!id.valid()) {
+      return MakeError(ErrorCode::kPlanMismatch, "the cluster has no link " + link.name);
+    }
+    machines.SetLink(id, link.bandwidth, link.latency, "measured");
+  }
   return WritePlanFiles(plan, *planned.costs, planned.schedule,
-                        planned.compiled ? *planned.compiled : graph, cluster, path,
+                        planned.compiled ? *planned.compiled : graph, machines, path,
                         planned.compiled_text);
 }
 

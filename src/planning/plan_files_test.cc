@@ -9,6 +9,10 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
+
+#include "cost/measured_links.h"
+#include "formats/cost_store/cost_store.h"
 
 namespace placewright {
 namespace {
@@ -84,6 +88,34 @@ TEST_F(PlanFilesTest, AnotherBatchIsNamed) {
   const std::string path = folder_ + "/a.plan.json";
   ASSERT_TRUE(WritePlan(planned, twice.graph, cluster_.cluster, path).ok());
   EXPECT_EQ(LoadPlanInputs(path).Take().graph.graph.batch(), 64);
+}
+
+// Links of two workers, of which a store knows that a KiB takes 1 ms.
+TEST_F(PlanFilesTest, LinksAreThoseThatWereMeasured) {
+  std::ofstream(folder_ + "/two.yaml")
+      << "kinds: {worker: {like: Xeon-E5-2650v4, cores: 1}}\n"
+         "devices: [{name: host0/cpu, kind: worker, memory: 16 GiB, count: 2}]\n"
+         "links: [{between: [host0/cpu0, host0/cpu1], bandwidth: 20 GB/s, latency: 100 ns}]\n";
+  const ClusterFile two = ReadClusterFile(folder_ + "/two.yaml").Take();
+  const DeviceKind& kind = two.cluster.kind(DeviceId(0));
+  PlanRequest request;
+  request.algorithm = "data-parallel";
+  request.keep_files = true;
+  request.cost_store = folder_ + "/slow.sqlite";
+  const MeasuredOn on{kind.name, kind.cores, false, "2.0.0", "blas"};
+  const std::vector<MeasuredTransfers> slow = {
+      {on, on, {{Bytes(1024), Nanos(1'000'000), 5}, {Bytes(2048), Nanos(2'000'000), 5}}}};
+  ASSERT_TRUE(CostStore::Open(request.cost_store, true).Take().Put({}, slow).ok());
+  Result<PlannedStep> planned = PlanStep(step_.graph, two.cluster, request);
+  ASSERT_TRUE(planned.ok()) << planned.error().ToString();
+  NameFiles(step_, two, planned.value().plan);
+  ASSERT_FALSE(planned.value().plan.links.empty());
+  const std::string path = folder_ + "/a.plan.json";
+  ASSERT_TRUE(WritePlan(planned.value(), step_.graph, two.cluster, path).ok());
+  const Result<PlanInputs> read = LoadPlanInputs(path);
+  ASSERT_TRUE(read.ok()) << read.error().ToString();
+  EXPECT_EQ(read.value().plan.links, planned.value().plan.links);
+  EXPECT_EQ(read.value().plan.cost_store->path, "slow.sqlite");
 }
 
 TEST_F(PlanFilesTest, SaysWhyItCannotBeWritten) {

@@ -138,7 +138,8 @@ class Arguments(PackageTest):
                 "threads": [0, 5000, "2"], "algorithm": [None, "a\0b", "\ud800"],
                 "progress": [3, "yes"], "space": ["plced", 3], "order": ["last", 1],
                 "sfb": ["x", None], "precision": [8], "cost_profile": [None],
-                "local_batch_norm": [1], "layouts": [3], "initial": [3, "single"],
+                "local_batch_norm": [1], "cost_store": [3, ""], "layouts": [3],
+                "initial": [3, "single"],
                 "pin": ["x", {"*": 3}, {3: "x"}], "forbid": [["x"]], "colocate": [3, [3]],
                 "colocate_each": [{"a": 1}, b"x"]}.items():
             for value in values:
@@ -160,6 +161,8 @@ class Arguments(PackageTest):
         self.refused(InputError, "unknown-name", ['"a"'], pw.plan, step, "4xP100",
                      initial={"a": "host0/gpu0"})
         self.refused(InputError, "unknown-name", ["5xP100", "4xP100"], pw.Cluster, "5xP100")
+        self.refused(InputError, "file-unreadable", ["/missing"], pw.plan, step, "4xP100",
+                     cost_store="/missing")
         self.refused(UsageError, "usage", ["graph-cycle"], pw.explain, "grph-cycle")
 
     def test_steps_and_clusters(self):
