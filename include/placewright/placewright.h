@@ -102,6 +102,8 @@ struct PlanRequest {
   // A cost store (docs/formats/cost-store.md): times of ops and collectives and figures of links that were measured
   // there replace modelled ones. "": none.
   std::string cost_store{};
+  // Keep what the plan's files hold beside the plan itself (planning/plan_files.h).
+  bool keep_files = false;
   // Further algorithms, by their names (LearnedPlanners); `auto` runs those that say so.
   std::vector<std::shared_ptr<const Planner>> planners{};
 };
@@ -115,6 +117,10 @@ struct PlannedStep {
   // Of a plan that splits or copies ops (plan.space is kReplicated; its layouts are in plan.distribution): the
   // step that it comes to, with parts of ops and collectives as ops of its own.
   std::optional<Graph> compiled{};
+  // With PlanRequest::keep_files: costs of the ops of `compiled`, else of the graph's, and the compiled step as
+  // its file has it.
+  std::optional<CostTable> costs{};
+  std::string compiled_text{};
 };
 
 // Plans one step with modelled costs, or with costs of the caller. A plan that does not fit in

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "formats/text/file.h"
 #include "planning/plan_words.h"
 #include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
@@ -140,6 +141,21 @@ Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const Distributio
   PW_ASSIGN(CompiledStep compiled, DecideAndCompile(problem, plan));
   return StepOfCompiled(problem, std::make_unique<CompiledStep>(std::move(compiled)),
                         Restate(problem, plan, spec));
+}
+
+void NameMeasurements(const std::string& cost_store, const MeasuredUse& used,
+                      const Cluster& cluster, const std::vector<LinkId>& links, Plan& plan) {
+  for (const LinkId id : links) {
+    const Link& link = cluster.link(id);
+    plan.links.push_back({link.name, link.bandwidth, link.latency});
+  }
+  if (cost_store.empty()) return;
+  plan.cost_store.emplace();
+  plan.cost_store->path = cost_store;
+  for (const auto& [on, rows, lines] : used.environments) {
+    plan.cost_store->environments.push_back(
+        {on.kind, on.cores, on.loaded, on.libtorch, on.blas, rows, Sha256(lines)});
+  }
 }
 
 size_t PartsOf(const PlannerResult& result) {

@@ -4,9 +4,12 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cost/cost_model.h"
+#include "cost/measured_costs.h"
 #include "plan/layout_spec.h"
 #include "plan/plan.h"
 #include "plan/sfb_mode.h"
@@ -57,6 +60,11 @@ StepOfPlan StepOfWholeOps(const Graph& graph, const CostTable& costs, const SimG
                           Placement placement);
 // Of layouts in words, compiled; without a bound. Errors: those of ResolvePlan and CompileStep.
 Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const DistributionSpec& spec);
+
+// A plan of costs that a store ("": none) holds names it, what of it was used, and the links whose
+// figures are measured ones.
+void NameMeasurements(const std::string& cost_store, const MeasuredUse& used,
+                      const Cluster& cluster, const std::vector<LinkId>& links, Plan& plan);
 
 // Devices that have equal shares of the samples where the batch divides by their number; of whole ops one.
 size_t PartsOf(const PlannerResult& result);

@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "cost/cost_model.h"
+#include "formats/aten/writer.h"
 #include "formats/cost_store/measured_reader.h"
-#include "formats/input.h"
 #include "formats/plan/layouts_json.h"
 #include "planning/algorithms.h"
 #include "planning/batch_trials.h"
@@ -41,6 +41,12 @@ Status CheckLimits(const PlanRequest& request) {
 SchedulingPolicy PolicyOf(const PlanRequest& request, const Graph& graph) {
   return request.policy.value_or(DefaultPolicy(graph.format()));
 }
+
+// With links as they were measured, where a cost store has some.
+struct MeasuredMachines {
+  Cluster cluster;
+  std::vector<LinkId> measured;
+};
 
 // A request with the planner that it names.
 class Request {
@@ -94,13 +100,10 @@ class Request {
     return costs;
   }
 
-  // With links as they were measured, where a store has some.
-  Result<Cluster> MachinesOf(const Cluster& cluster) const {
-    Cluster machines = cluster;
-    if (!in.cost_store.empty()) {
-      const Result<std::vector<LinkId>> links = UseMeasuredLinks(in.cost_store, machines);
-      if (!links.ok()) return links.error();
-    }
+  Result<MeasuredMachines> MachinesOf(const Cluster& cluster) const {
+    MeasuredMachines machines{cluster, {}};
+    if (in.cost_store.empty()) return machines;
+    PW_ASSIGN(machines.measured, UseMeasuredLinks(in.cost_store, machines.cluster));
     return machines;
   }
 
@@ -132,6 +135,9 @@ struct Subject {
   const Cluster& cluster;
   const CostTable& costs;
   const CostOptions* parts;
+  // What of the costs and the cluster was measured; nullptr where the caller gave the costs.
+  const MeasuredUse* measured = nullptr;
+  const std::vector<LinkId>* links = nullptr;
 };
 
 // `trials`: that chose the batch; or nullptr.
@@ -177,9 +183,20 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
   planned.placement = std::move(step.placement);
   planned.schedule = *std::move(replay.schedule);
   if (step.bound != nullptr) planned.bound_argument = step.bound->argument;
+  if (in.keep_files) {
+    planned.costs = *step.costs;
+    if (step.compiled) {
+      PW_ASSIGN(planned.compiled_text,
+                FormatAtenStep(step.compiled->step, subject.graph, subject.cluster));
+    }
+  }
   if (step.compiled) planned.compiled = std::move(step.compiled->step.graph);
   planned.plan.cost_profile = in.cost_profile;
   planned.plan.precision = in.precision;
+  if (subject.links != nullptr) {
+    NameMeasurements(in.cost_store, *subject.measured, subject.cluster, *subject.links,
+                     planned.plan);
+  }
   planned.notes = subject.cluster.notes();
   planned.notes.insert(planned.notes.end(), result.notes.begin(), result.notes.end());
   return planned;
@@ -190,35 +207,45 @@ class RecordedAtBatch : public ProblemAtBatch {
  public:
   static Result<std::unique_ptr<RecordedAtBatch>> Make(const Request& request,
                                                        const GraphAtBatch& graph_at,
-                                                       const Cluster& cluster, int64_t batch) {
+                                                       const MeasuredMachines& machines,
+                                                       int64_t batch) {
     PW_ASSIGN(Graph graph, graph_at(batch));
-    auto made = std::make_unique<RecordedAtBatch>(std::move(graph), cluster);
+    auto made = std::make_unique<RecordedAtBatch>(std::move(graph), machines);
+    const Cluster& cluster = machines.cluster;
     PW_ASSIGN(made->options_, request.CostsOn(cluster));
-    PW_ASSIGN(made->costs_, ModelCosts(made->graph_, cluster, made->options_));
+    PW_ASSIGN(made->costs_, ModelCosts(made->graph_, cluster, made->options_, &made->report_));
     PW_ASSIGN(made->splits_, request.Splits(made->graph_, cluster));
     return made;
   }
   // The problem of a trial. Errors: those of BuildProblem and of LayoutProblem::Make.
   Status Pose(const PlanRequest& request) {
-    PW_ASSIGN(problem_, BuildProblem(graph_, cluster_, costs_, request.constraints,
+    PW_ASSIGN(problem_, BuildProblem(graph_, machines_.cluster, costs_, request.constraints,
                                      PolicyOf(request, graph_)));
     if (!splits_) return Ok();
-    PW_ASSIGN(layouts_, MakeLayouts(graph_, cluster_, options_, problem_.policy,
+    PW_ASSIGN(layouts_, MakeLayouts(graph_, machines_.cluster, options_, problem_.policy,
                                     {.local_batch_norm = request.local_batch_norm}));
     problem_.layouts = layouts_.get();
     return Ok();
   }
-  RecordedAtBatch(Graph graph, const Cluster& cluster)
-      : graph_(std::move(graph)), cluster_(cluster) {}
+  RecordedAtBatch(Graph graph, const MeasuredMachines& machines)
+      : graph_(std::move(graph)), machines_(machines) {}
 
   const Problem& problem() const override { return problem_; }
-  Subject subject() const { return {graph_, cluster_, costs_, splits_ ? &options_ : nullptr}; }
+  Subject subject() const {
+    return {graph_,
+            machines_.cluster,
+            costs_,
+            splits_ ? &options_ : nullptr,
+            &report_.measured,
+            &machines_.measured};
+  }
 
  private:
   const Graph graph_;
-  const Cluster& cluster_;
+  const MeasuredMachines& machines_;
   CostOptions options_;
   CostTable costs_;
+  CostModelReport report_;
   bool splits_ = false;
   std::unique_ptr<LayoutProblem> layouts_;
   Problem problem_;
@@ -226,35 +253,19 @@ class RecordedAtBatch : public ProblemAtBatch {
 
 }  // namespace
 
-Result<Graph> ReadGraph(const std::string& path, const ReadGraphOptions& options) {
-  PW_ASSIGN(LoadedGraph loaded, LoadGraph(path, {.batch = options.batch,
-                                                 .dimensions = options.dimensions,
-                                                 .prove_batch = options.prove_batch}));
-  if (loaded.cluster || loaded.costs || loaded.times) {
-    Error error = MakeError(
-        ErrorCode::kUsage, "the file holds times of its own, which are no part of a graph", "",
-        "Plan it with the program `placewright plan`, or give PlanStep the graph with its costs.");
-    error.file = path;
-    return error;
-  }
-  return std::move(loaded.graph);
-}
-
-Result<Cluster> ReadCluster(const std::string& path_or_preset) {
-  PW_ASSIGN(LoadedCluster loaded, LoadCluster(path_or_preset));
-  return std::move(loaded.cluster);
-}
-
 Result<DistributionSpec> ReadLayouts(const std::string& path) { return ReadDistributionSpec(path); }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
                              const PlanRequest& request) {
   PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
-  PW_ASSIGN(const Cluster cluster, made->MachinesOf(described));
+  PW_ASSIGN(const MeasuredMachines machines, made->MachinesOf(described));
+  const Cluster& cluster = machines.cluster;
   PW_ASSIGN(const CostOptions options, made->CostsOn(cluster));
-  PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, options));
+  CostModelReport report;
+  PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, options, &report));
   PW_ASSIGN(const bool splits, made->Splits(graph, cluster));
-  return PlanSubject(*made, {graph, cluster, costs, splits ? &options : nullptr});
+  return PlanSubject(*made, {graph, cluster, costs, splits ? &options : nullptr, &report.measured,
+                             &machines.measured});
 }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,
@@ -276,10 +287,10 @@ Result<PlannedBatch> PlanLargestBatch(const GraphAtBatch& graph_at, const Cluste
                       "Leave `initial` out, or plan at that batch (PlanStep).");
   }
   PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
-  PW_ASSIGN(const Cluster cluster, made->MachinesOf(described));
+  PW_ASSIGN(const MeasuredMachines machines, made->MachinesOf(described));
   BatchTrialOptions options;
   options.at_batch = [&](int64_t batch) -> Result<std::unique_ptr<ProblemAtBatch>> {
-    PW_ASSIGN(auto at, RecordedAtBatch::Make(*made, graph_at, cluster, batch));
+    PW_ASSIGN(auto at, RecordedAtBatch::Make(*made, graph_at, machines, batch));
     PW_RETURN_IF_ERROR(at->Pose(request));
     return std::unique_ptr<ProblemAtBatch>(std::move(at));
   };
@@ -294,7 +305,7 @@ Result<PlannedBatch> PlanLargestBatch(const GraphAtBatch& graph_at, const Cluste
             FindMaxBatch(trials, std::max<int64_t>(1, start), request.stop));
   if (!found.found) return NoBatchFits(found.trials.back());
   PW_ASSIGN(const std::unique_ptr<RecordedAtBatch> at,
-            RecordedAtBatch::Make(*made, graph_at, cluster, found.found->found.batch));
+            RecordedAtBatch::Make(*made, graph_at, machines, found.found->found.batch));
   PW_ASSIGN(PlannedStep step, PlanSubject(*made, at->subject(), &*found.found));
   return PlannedBatch{std::move(found.found->found), std::move(found.found->rates),
                       std::move(step)};

@@ -55,7 +55,8 @@ AT_LEAST = {
     "docs/formats/accelerate.md": 2, "docs/formats/cluster.md": 7, "docs/formats/cost-overrides.md": 1,
     "docs/formats/costgraph.md": 1, "docs/formats/cost-store.md": 4, "docs/formats/dnn-partitioning.md": 4,
     "docs/formats/graphdef.md": 4, "docs/formats/onnx.md": 1, "docs/formats/pipedream.md": 3,
-    "docs/formats/placeto.md": 1, "docs/formats/pytorch.md": 2, "docs/formats/aten-graph.md": 2,
+    "docs/formats/placeto.md": 1, "docs/formats/pytorch.md": 2, "docs/python.md": 3,
+    "docs/formats/aten-graph.md": 2,
 }
 
 # Commands whose examples make files that those of the others name.
@@ -71,6 +72,10 @@ def lacking(need):
     """Why what a fixture or command needs is not here, or ""."""
     if need == "torch" and importlib.util.find_spec("torch") is None:
         return f"{sys.executable} has no PyTorch (Debian: python3-torch)"
+    if need == "core" and subprocess.run(
+            [sys.executable, "-c", "from placewright._find import core; core()"], check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, capture_output=True).returncode:
+        return "the core of the Python package is not built (-DPLACEWRIGHT_PYTHON=ON)"
     if need == "data" and not os.path.isdir(os.environ.get("PLACEWRIGHT_SHARED_DATA", "")):
         return "the shared data is not here"
     if need == "man" and shutil.which("man") is None:
@@ -228,9 +233,11 @@ class Reader:
         self._run(line, command, words(BUDGET), again=words(LONGER) if again else None)
 
     def type_python(self, block):
-        if lacking("torch"):
+        of_package = block.lines[0].startswith("import placewright ")
+        why = lacking("torch") or (lacking("core") if of_package else "")
+        if why:
             self.skipped += 1
-            self.say("skipped", block.line, f"{block.lines[0]} ({lacking('torch')})")
+            self.say("skipped", block.line, f"{block.lines[0]} ({why})")
             return
         self._run(block.line, block.lines[-1], [
             sys.executable, "-c", fixtures.PYTHON_NAMES + block.text()],

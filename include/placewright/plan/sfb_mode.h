@@ -3,6 +3,8 @@
 #define PLACEWRIGHT_PLAN_SFB_MODE_H_
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace placewright {
 
@@ -12,6 +14,7 @@ enum class SfbMode : uint8_t {
   kPaper,  // as TAG's program says, whatever becomes of the step
   kCut     // where the step is faster for it
 };
+std::optional<SfbMode> ParseSfbMode(std::string_view name);  // "none", "embeddings", "paper", "cut"
 
 }  // namespace placewright
 

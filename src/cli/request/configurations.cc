@@ -192,7 +192,8 @@ std::string ExporterPython() {
 std::string ExporterPath() {
   std::error_code error;
   const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* place : {"../share/placewright/python", "../../python"}) {
+  // Installed, in the repository, beside the Python package that the program lies in.
+  for (const char* place : {"../share/placewright/python", "../../python", "../.."}) {
     const fs::path file = (bin / place / kExporter).lexically_normal();
     if (fs::is_regular_file(file, error)) return file.string();
   }

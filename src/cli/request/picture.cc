@@ -1,6 +1,8 @@
 #include "cli/request/picture.h"
 
-#include <fmt/format.h>
+#include <placewright/report/plan_picture.h>
+
+#include <utility>
 
 #include "cli/request/assumptions.h"
 #include "formats/text/file.h"
@@ -8,7 +10,6 @@
 #include "report/distribution_report.h"
 #include "report/page/plan_page.h"
 #include "report/plan_report.h"
-#include "report/table.h"
 #include "report/timeline_svg.h"
 
 namespace placewright {
@@ -45,12 +46,7 @@ Status WritePictures(const PictureOptions& options, const StepInputs& of, const 
   const Placement& placement = of.step.placement;
   const Schedule& schedule = *analysis.result.schedule;
   const std::vector<MemoryCurve> memory = MemoryCurves(*of.step.sim_graph, placement, schedule);
-  std::string subtitle = fmt::format("{} a step", FormatNanos(plan.step_time));
-  if (plan.lower_bound.value_or(Nanos()).count > 0) {
-    subtitle += plan.feasible ? "; " + BoundVerdict(plan) : "; does not fit";
-    subtitle += fmt::format(" (bound {})", FormatNanosLike(*plan.lower_bound, plan.step_time));
-  }
-  if (!plan.algorithm.empty()) subtitle += fmt::format("; found by {}", plan.algorithm);
+  auto [title, subtitle] = TitleOf(plan);
   TimelineInput timeline{step,
                          inputs.cluster.cluster,
                          placement,
@@ -59,8 +55,8 @@ Status WritePictures(const PictureOptions& options, const StepInputs& of, const 
                          analysis.result.devices,
                          plan.step_time,
                          plan.lower_bound.value_or(Nanos()),
-                         fmt::format("{} on {}", plan.graph_name, plan.cluster_name),
-                         subtitle};
+                         std::move(title),
+                         std::move(subtitle)};
   timeline.bound_of = WordsOf(plan.bound_space).plan;
   if (!options.svg.empty()) {
     PW_RETURN_IF_ERROR(WriteFileAtomically(options.svg, RenderTimelineSvg(timeline)));

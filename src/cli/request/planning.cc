@@ -223,18 +223,8 @@ void NameInputs(const Inputs& inputs, const InputOptions& input, Plan& plan) {
   plan.dimensions = inputs.dimensions;
   plan.cost_profile = input.cost_profile;
   plan.precision = input.precision;
-  for (const LinkId id : inputs.links) {
-    const Link& link = inputs.cluster.cluster.link(id);
-    plan.links.push_back({link.name, link.bandwidth, link.latency});
-  }
-  if (const MeasuredUse& used = inputs.cost_report.measured; !inputs.cost_store.empty()) {
-    plan.cost_store.emplace();
-    plan.cost_store->path = inputs.cost_store;
-    for (const auto& [on, rows, lines] : used.environments) {
-      plan.cost_store->environments.push_back(
-          {on.kind, on.cores, on.loaded, on.libtorch, on.blas, rows, Sha256(lines)});
-    }
-  }
+  NameMeasurements(inputs.cost_store, inputs.cost_report.measured, inputs.cluster.cluster,
+                   inputs.links, plan);
 }
 
 }  // namespace placewright

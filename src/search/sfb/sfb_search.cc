@@ -252,14 +252,6 @@ class SfbSearch {
 
 }  // namespace
 
-std::optional<SfbMode> ParseSfbMode(std::string_view name) {
-  if (name == "none") return SfbMode::kNone;
-  if (name == "embeddings") return SfbMode::kEmbeddings;
-  if (name == "paper") return SfbMode::kPaper;
-  if (name == "cut") return SfbMode::kCut;
-  return std::nullopt;
-}
-
 std::string SfbResult::Note() const {
   if (duplicated.empty() && gradients == 0) {
     return "no gradient is synchronised over replicas: nothing to recompute";

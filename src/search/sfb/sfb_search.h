@@ -31,8 +31,6 @@
 
 namespace placewright {
 
-std::optional<SfbMode> ParseSfbMode(std::string_view name);  // "none", "embeddings", "paper", "cut"
-
 inline constexpr int kSfbTries = 14;
 
 struct SfbResult {

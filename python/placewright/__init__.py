@@ -1,0 +1,28 @@
+"""Where every operation of a PyTorch training step runs, on any mix of CPUs and GPUs.
+
+    import placewright as pw
+    step = pw.record(model, inputs, optimizer=opt, loss=loss_fn, targets=y, batch=32)
+    plan = pw.plan(step, "8xH100", time=10)
+    print(plan)
+    plan.save("model.plan.json")
+
+Every error is a `PlacewrightError` with code, place and remedy. Nothing is printed unless asked,
+and `torch` is imported by `record` alone.
+"""
+
+from . import errors
+from ._cluster import Cluster, Device, detect
+from ._commands import Compared, Comparison, check, compare, explain, simulate
+from ._plan import Baseline, DeviceUse, Plan
+from ._planning import plan
+from ._progress import Progress
+from ._step import Step, read, record
+from .errors import PlacewrightError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse", "PlacewrightError",
+    "Plan", "Progress", "Step", "check", "compare", "detect", "errors", "explain", "plan", "read",
+    "record", "simulate",
+]

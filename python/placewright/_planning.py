@@ -1,0 +1,169 @@
+"""The search for a plan."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from . import _arguments as arguments
+from ._cluster import Cluster, cluster_of
+from ._find import core
+from ._plan import Plan
+from ._progress import Progress, hearer
+from ._step import Step, step_of
+from ._units import bytes_text
+from .errors import NothingFoundError, SearchStoppedError
+
+
+def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLike[str], *,
+         algorithm: str = "auto", time: float | datetime.timedelta | None = None,
+         iterations: int | None = None, seed: int = 0, threads: int | None = None,
+         progress: bool | Callable[[Progress], object] | None = None,
+         space: str | None = None, layouts: str | os.PathLike[str] | None = None,
+         initial: Plan | Mapping[str, str] | None = None,
+         pin: Mapping[str, str] | None = None, forbid: Mapping[str, str] | None = None,
+         colocate: str | Iterable[str] | None = None,
+         colocate_each: str | Iterable[str] | None = None, order: str | None = None,
+         precision: str = "pytorch", cost_profile: str = "default",
+         cost_store: str | os.PathLike[str] | None = None,
+         local_batch_norm: bool = False, sfb: str = "none") -> Plan:
+    """Searches where every operation of a step runs.
+
+    Ctrl-C in the main thread ends the search with the best plan so far (`Plan.interrupted`); a
+    second one raises KeyboardInterrupt. Other threads go on meanwhile, and may plan, too.
+
+    Parameters
+    ----------
+    step : Step or path
+        What `record` and `read` return, or a file that `read` takes.
+    cluster : Cluster, path or str
+        A cluster, its file, or a preset's name as "8xH100".
+    algorithm : str
+        "auto": the best of all; ``python -m placewright plan --help`` lists them.
+    time : float or timedelta, optional
+        Seconds to search for. None: 10 s, or with `iterations` without a limit.
+    iterations : int, optional
+        Moves to try: the same seed then makes the same plan, on every machine.
+    seed : int
+        Of every random choice.
+    threads : int, optional
+        None: as many as this process may use cores. They never change the plan of an iteration
+        budget.
+    progress : bool or callable, optional
+        True: a line on standard error; a function: called with a `Progress` a few times a second
+        and at every improvement. What it raises ends the search.
+    space : {"placed", "replicated"}, optional
+        Whether ops are whole, on one device each, or may be split and copied. None: as the
+        algorithm has it; "auto" splits where it is proven how the step follows its batch.
+    layouts : path, optional
+        Layouts by hand (docs/formats/layouts.md), in the place of an algorithm's.
+    initial : Plan or dict, optional
+        A plan of whole ops to start from, or the device of every op by name.
+    pin, forbid : dict of str to str, optional
+        Modules by path or glob, and the device (or glob) that they run on, or never run on.
+    colocate, colocate_each : str or list of str, optional
+        Globs of modules: those that one matches run together on one device; or each of them does.
+    order : {"program", "fifo", "critical-path"}, optional
+        In which order a device runs its ops. None: "program" of recorded steps, else "fifo".
+    precision : {"pytorch", "fp32", "tf32"}
+        How GPUs that have TF32 multiply float32.
+    cost_profile : {"default", "tf1"}
+        Which ops a device can run.
+    cost_store : path, optional
+        Times that ``placewright profile`` measured (docs/formats/cost-store.md), in the place of
+        modelled ones. None: all are modelled, while the program takes the store that it writes.
+    local_batch_norm : bool
+        Batch norms that are split take the statistics of each part alone.
+    sfb : {"none", "embeddings", "cut", "paper"}
+        Which gradients are recomputed from gathered factors in the place of being synchronised.
+
+    Returns
+    -------
+    Plan
+        Never worse than its `baselines`.
+
+    Raises
+    ------
+    InfeasibleError
+        With the proof that no plan fits.
+    NothingFoundError
+        Where no plan that fits was found; its `plan` is the best that does not.
+    SearchStoppedError
+        Where Ctrl-C came before there was a plan that fits.
+    InputError, UsageError
+        Where step, cluster, constraints or an argument cannot be used.
+    """
+    options = {
+        "algorithm": arguments.text("algorithm", algorithm),
+        "time": arguments.nanoseconds("time", time),
+        "iterations": arguments.optional_integer("iterations", iterations, 0, arguments.MAX_COUNT),
+        "seed": arguments.integer("seed", seed, 0, arguments.MAX_SEED),
+        "threads": _threads(threads),
+        "space": arguments.optional_text("space", space),
+        "layouts": None if layouts is None else arguments.path("layouts", layouts),
+        "initial": _placement(initial),
+        "pin": arguments.pairs("pin", pin, "a dict of module globs and devices"),
+        "forbid": arguments.pairs("forbid", forbid, "a dict of module globs and devices"),
+        "colocate": arguments.texts("colocate", colocate),
+        "colocate_each": arguments.texts("colocate_each", colocate_each),
+        "order": arguments.optional_text("order", order),
+        "precision": arguments.text("precision", precision),
+        "cost_profile": arguments.text("cost_profile", cost_profile),
+        "cost_store": None if cost_store is None else os.path.abspath(
+            arguments.path("cost_store", cost_store)),  # plans that are saved later name it
+        "local_batch_norm": arguments.flag("local_batch_norm", local_batch_norm),
+        "sfb": arguments.text("sfb", sfb),
+    }
+    hear, end = hearer(progress)
+    planned_step, machines = step_of(step), cluster_of(cluster)
+    try:
+        made = core().plan(planned_step._held, machines._held, options, hear, _takes_interrupts())
+    finally:
+        end()
+    found = Plan(made, planned_step, machines)
+    if not found.feasible:
+        raise _does_not_fit(found)
+    return found
+
+
+def _threads(value: Any) -> int:
+    if value is not None:
+        return arguments.integer("threads", value, 1, arguments.MAX_THREADS)
+    if hasattr(os, "sched_getaffinity"):
+        return min(len(os.sched_getaffinity(0)), arguments.MAX_THREADS)
+    return min(os.cpu_count() or 1, arguments.MAX_THREADS)
+
+
+def _placement(value: Any) -> list[tuple[str, str]] | None:
+    wanted = "a Plan of whole ops, or a dict of ops and devices"
+    if value is None:
+        return None
+    if isinstance(value, Plan):
+        if value.space != "placed":
+            raise arguments.refuse("initial", value, wanted)
+        value = value.placement
+    return arguments.pairs("initial", value, wanted)
+
+
+def _takes_interrupts() -> bool:
+    """Whether Ctrl-C is this thread's, and not handled in another way."""
+    return (threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+
+
+def _does_not_fit(found: Plan) -> Exception:
+    if found.interrupted:
+        return SearchStoppedError("interrupted", "interrupted before any plan that fits was found",
+                                  remedy="Give it more time.")
+    worst = max(found.devices, key=lambda use: use.peak_memory - use.capacity)
+    error = NothingFoundError(
+        "nothing-found",
+        f"the plan of {found.algorithm} does not fit: {worst.name} needs "
+        f"{bytes_text(worst.peak_memory)} and has {bytes_text(worst.capacity)}",
+        remedy="Give more time (time=), more memory or a smaller batch.")
+    error.plan = found
+    return error

@@ -1,0 +1,265 @@
+"""Steps: a training step, or an inference pass, as the graph that is planned."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _arguments as arguments
+from . import _files as files
+from ._find import core
+from ._units import bytes_text, count_text
+from .errors import InputError, MissingRuntimeError, PlacewrightError, UsageError
+
+if TYPE_CHECKING:
+    from . import _core
+
+
+class Step:
+    """One training step, or inference pass, as a graph: made by `record` and `read`, never changed.
+
+    Attributes
+    ----------
+    name : str
+        Of the graph.
+    format : str
+        Of the file: "aten" of recorded steps, "onnx", ...
+    batch : int or None
+        Samples of the step, over all devices; None where the file does not say it.
+    notes : list of str
+        What was assumed, or of the file left out.
+    path : pathlib.Path or None
+        The step's file; None where it was recorded and not saved yet.
+    """
+
+    def __init__(self, held: _core.Step, source: pathlib.Path,
+                 options: dict[str, Any], notes: list[str],
+                 temporary: files.Folder | None = None) -> None:
+        self._held = held
+        self._source = source
+        self._options = options
+        self._temporary = temporary  # keeps the file that was recorded
+        self.notes = notes + held.notes
+        self.path = source if temporary is None else None
+
+    @property
+    def name(self) -> str:
+        return self._held.name
+
+    @property
+    def format(self) -> str:
+        return self._held.format
+
+    @property
+    def batch(self) -> int | None:
+        return self._held.batch or None
+
+    @property
+    def why_one_batch(self) -> str | None:
+        """Why the step is known at this batch alone; None where it can be taken to others."""
+        return self._held.why_one_batch
+
+    @functools.cached_property
+    def ops(self) -> dict[str, int]:
+        """Operations that compute something, by phase: "forward", "backward", "optimizer"."""
+        forward, backward, optimizer = self._held.ops_by_phase
+        return {"forward": forward, "backward": backward, "optimizer": optimizer}
+
+    @functools.cached_property
+    def persistent_bytes(self) -> dict[str, int]:
+        """Bytes on devices for the whole step: "parameter", "optimizer_state", "buffer"."""
+        return self._held.persistent_bytes
+
+    def at_batch(self, batch: int) -> Step:
+        """The same step at another batch.
+
+        Parameters
+        ----------
+        batch : int
+            Samples, over all devices.
+
+        Raises
+        ------
+        InputError
+            Where it is not proven how the step follows its batch (`why_one_batch`).
+        """
+        batch = arguments.integer("batch", batch, 1, arguments.MAX_COUNT)
+        options = {**self._options, "batch": batch}
+        files.check_unchanged(self._source, self._held.sha256, "step")
+        held = core().Step.read(str(self._source), **options)
+        other = Step(held, self._source, options, [], self._temporary)
+        other.path = self.path
+        return other
+
+    def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
+        """Writes the step's file, which `read` and the program read; gzip as it was recorded.
+
+        Parameters
+        ----------
+        path : path
+            Where to; a file that is there is replaced. Plans that are saved later name it. Of a
+            step at another batch it is the file that states how the step follows its batch.
+
+        Returns
+        -------
+        pathlib.Path
+            The absolute path.
+
+        Raises
+        ------
+        InputError
+            Where it cannot be written, or the file that was read has changed.
+        """
+        target = pathlib.Path(arguments.path("path", path)).absolute()
+        files.check_unchanged(self._source, self._held.sha256, "step")
+        if not (target.exists() and target.samefile(self._source)):
+            files.copy(self._source, target)
+        self.path = target
+        return target
+
+    def __repr__(self) -> str:
+        return f"<placewright.Step {self.name!r}: {self._summary()}>"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self._summary()}"
+
+    def _summary(self) -> str:
+        ops = count_text(sum(self.ops.values()), "op")
+        batch = "" if self.batch is None else f", batch {self.batch}"
+        return f"{ops}{batch}, parameters {bytes_text(self.persistent_bytes['parameter'])}"
+
+
+def read(path: str | os.PathLike[str], *, batch: int | None = None,
+         dimensions: Mapping[str, int] | None = None, prove_batch: bool = True) -> Step:
+    """Reads a recorded step, an ONNX model or a graph of another format (docs/formats).
+
+    Parameters
+    ----------
+    path : path
+        The file, plain or gzip; its format is seen from its content.
+    batch : int, optional
+        Samples, over all devices; None: the file's own.
+    dimensions : dict of str to int, optional
+        Sizes of an ONNX model's symbolic dimensions.
+    prove_batch : bool
+        Find out how an ONNX model's sizes follow its batch, which plans that split ops need;
+        recorded steps state it.
+
+    Returns
+    -------
+    Step
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, or not at this batch.
+    UsageError
+        Where an argument cannot be used, or the file holds times of its own.
+    """
+    name = arguments.path("path", path)
+    options = {
+        "batch": arguments.optional_integer("batch", batch, 1, arguments.MAX_COUNT),
+        "dimensions": arguments.integers("dimensions", dimensions),
+        "prove_batch": arguments.flag("prove_batch", prove_batch),
+    }
+    held = core().Step.read(name, **options)
+    return Step(held, pathlib.Path(name).absolute(), options, [])
+
+
+def record(model: Any, inputs: Any, *, optimizer: Any = None,
+           loss: Callable[..., Any] | None = None, targets: Any = None,
+           batch: int | None = None, name: str | None = None, rebatch: Any = None,
+           attention: str = "fused",
+           assume: Mapping[str, Any] | None = None, frozen_weights: str | None = None,
+           progress: Callable[[str], object] | None = None) -> Step:
+    """Records one step of a PyTorch model. Nothing is computed, and the model is left as it was.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        In training or evaluation mode, as it is to be recorded; its weights may lie on any device,
+        on "meta", or be fake.
+    inputs : torch.Tensor, tuple, list or dict
+        The model's positional arguments, or as a dict its keyword arguments. Only shapes and types
+        matter.
+    optimizer : torch.optim.Optimizer, optional
+        Over the model's parameters. None: the step ends with the gradients.
+    loss : callable, optional
+        Called as ``loss(output, *targets)``. None: the model returns its loss, as a number or as a
+        field "loss"; without an optimizer either, the step is inference.
+    targets : torch.Tensor, tuple, list or dict, optional
+        What the loss is given besides the output.
+    batch : int, optional
+        Samples of the example inputs. Needed for plans that split ops, and for other batches: how
+        the step follows it is proven by recordings at two more sizes.
+    name : str, optional
+        Of the step; None: the model's class.
+    rebatch : bool or callable, optional
+        How the step at another batch is made: True: from the example inputs, and an error if that
+        cannot be proven; a function of the batch that returns ``(model, inputs, loss, optimizer,
+        targets)``; False: not at all.
+    attention : {"fused", "math"}
+        How scaled_dot_product_attention is recorded: as a GPU's fused operator, or as products.
+    assume : dict, optional
+        Answers to what the step asks of values of tensors, by place ("FILE:LINE").
+    frozen_weights : str, optional
+        How frozen weights of linear layers are stored: "nf4", "nf4-double", "fp4", "fp4-double",
+        "int8".
+    progress : callable, optional
+        Takes a sentence every few seconds of a long recording.
+
+    Returns
+    -------
+    Step
+
+    Raises
+    ------
+    InputError
+        Where the step cannot be recorded, with the line of the model that is in the way.
+    MissingRuntimeError
+        Without PyTorch 1.13 or newer.
+    UsageError
+        Where an argument cannot be used.
+    """
+    size = arguments.optional_integer("batch", batch, 1, arguments.MAX_COUNT)
+    title = arguments.optional_text("name", name) or type(model).__name__
+    if progress is not None and not callable(progress):
+        raise arguments.refuse("progress", progress, "a function that takes a sentence, or None")
+    reader = core().Step  # missing ones are noticed before a long recording
+    folder = files.Folder()
+    path = folder.path / "step.json.gz"
+    exporter = importlib.import_module("placewright_export")
+    try:
+        said = exporter.export(
+            model, inputs, loss, optimizer, path, targets=targets, name=title, batch=size,
+            rebatch=rebatch, attention=attention, assume=assume, progress=progress,
+            frozen_weights=frozen_weights)
+    except exporter.ExportError as error:
+        raise _of_export(error) from error
+    options: dict[str, Any] = {"batch": None, "dimensions": {}, "prove_batch": False}
+    return Step(reader.read(str(path), **options), path, options, list(said["notes"]), folder)
+
+
+def _of_export(error: Exception) -> PlacewrightError:
+    """The exporter's error, whose text holds reason, place and remedy, as one of ours."""
+    errors = importlib.import_module("placewright_torch.errors")
+    if isinstance(error, errors.MissingTorchError):
+        return MissingRuntimeError("missing-runtime", str(error),
+                                   remedy="Install PyTorch (pip install torch).")
+    if isinstance(error, errors.UsageError):
+        return UsageError("usage", str(error))
+    return InputError("not-recordable", str(error), place=errors.user_line(error),
+                      remedy="Change the model or the arguments as the message says.")
+
+
+def step_of(value: Any) -> Step:
+    """The argument `step` of other functions: a Step, or the path of one."""
+    if isinstance(value, Step):
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        return read(value)
+    raise arguments.refuse("step", value, "a Step (record, read) or the path of a step's file")

@@ -1,0 +1,356 @@
+"""import placewright: plans, their files and how they are shown, without PyTorch."""
+
+import contextlib
+import gzip
+import html.parser
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+from package_support import EXAMPLE, PackageTest
+
+import placewright as pw
+from placewright import _find
+from placewright.errors import InfeasibleError, InputError, NothingFoundError, UsageError
+
+MOVES = 500
+VOID = {"br", "hr"}
+
+
+def program(*arguments):
+    """What the program prints with --json."""
+    run = subprocess.run([str(_find.program()), *arguments, "--json", "--quiet"],
+                         capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+class Tags(html.parser.HTMLParser):
+    """Every element that is opened is closed, in the reverse order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.wrong = [], set(), []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+class Planning(PackageTest):
+    def test_a_plan_is_the_programs(self):
+        plan = pw.plan(EXAMPLE, "4xP100", iterations=MOVES, seed=3)
+        said = program("plan", str(EXAMPLE), "-c", "4xP100", "--iterations", str(MOVES),
+                       "--seed", "3", "--no-store", "-o", str(self.folder / "a.plan.json"))
+        self.assertEqual(plan.to_dict()["step_time_ns"], said["step_time_ns"])
+        self.assertEqual(plan.step_time, said["step_time_ns"] / 1e9)
+        self.assertEqual(plan.bound, said["lower_bound_ns"] / 1e9)
+        self.assertEqual(plan.gap, said["gap"])
+        self.assertEqual(plan.algorithm, said["algorithm"])
+        self.assertEqual(plan.seed, 3)
+        self.assertEqual([use.name for use in plan.devices],
+                         [use["name"] for use in said["devices"]])
+        self.assertEqual(plan.memory, {use["name"]: use["peak_memory_bytes"]
+                                       for use in said["devices"]})
+        self.assertEqual([one.algorithm for one in plan.baselines],
+                         [one["algorithm"] for one in said["baselines"]])
+        self.assertLessEqual(plan.step_time, min(b.step_time for b in plan.baselines if b.feasible))
+
+    def test_threads_never_change_the_plan_of_a_budget(self):
+        one, two = (pw.plan(EXAMPLE, "4xP100", iterations=MOVES, threads=n) for n in (1, 2))
+        self.assertEqual(one.placement, two.placement)
+        self.assertEqual(one.step_time, two.step_time)
+
+    def test_plans_of_whole_ops_place_every_op(self):
+        plan = pw.plan(EXAMPLE, "4xP100", iterations=MOVES, space="placed")
+        self.assertEqual(plan.space, "placed")
+        self.assertIsNone(plan.compiled())
+        names = {device.name for device in plan.cluster.devices}
+        self.assertLessEqual(set(plan.placement.values()), names)
+        self.assertEqual(sum(use.ops for use in plan.devices), sum(plan.step.ops.values()))
+
+    def test_plans_that_split_ops_have_a_compiled_step(self):
+        plan = pw.plan(EXAMPLE, "4xP100", algorithm="data-parallel")
+        self.assertEqual(plan.space, "replicated")
+        compiled = plan.compiled()
+        devices = {op["device"] for op in compiled["ops"] if "device" in op}
+        self.assertEqual(devices, {f"host0/gpu{i}" for i in range(4)})
+        self.assertTrue(compiled["collectives"])
+
+    def test_a_plan_is_improved_from_another(self):
+        first = pw.plan(EXAMPLE, "4xP100", algorithm="single")
+        second = pw.plan(EXAMPLE, "4xP100", algorithm="local-search", iterations=MOVES,
+                         initial=first)
+        self.assertLess(second.step_time, first.step_time)
+        by_name = pw.plan(EXAMPLE, "4xP100", algorithm="local-search", iterations=MOVES,
+                          initial=first.placement)
+        self.assertEqual(by_name.step_time, second.step_time)
+
+    def test_constraints_hold(self):
+        plan = pw.plan(EXAMPLE, "4xP100", iterations=MOVES, space="placed",
+                       pin={"question*": "host0/gpu2"}, forbid={"passage*": "host0/gpu0"})
+        devices = {row["name"]: {share["device"] for share in row["devices"]}
+                   for row in pw.simulate(plan)["layers"]}
+        self.assertEqual(devices["question"], {"host0/gpu2"})
+        self.assertNotIn("host0/gpu0", devices["passage"])
+        together = pw.plan(EXAMPLE, "4xP100", iterations=MOVES, space="placed", colocate="*")
+        self.assertEqual(len(set(together.placement.values())), 1)
+
+    def test_another_batch(self):
+        step = pw.read(EXAMPLE)
+        self.assertEqual(step.batch, 32)
+        self.assertIsNone(step.why_one_batch)
+        twice = step.at_batch(64)
+        self.assertEqual(twice.batch, 64)
+        plan = pw.plan(twice, "4xP100", algorithm="single")
+        self.assertGreater(plan.step_time, pw.plan(step, "4xP100", algorithm="single").step_time)
+        self.assertAlmostEqual(plan.samples_per_second, 64 / plan.step_time, places=6)
+        self.assertEqual(pw.check(plan)["ok"], True)
+
+    def test_what_does_not_fit(self):
+        # 331.7 MiB lie there for the whole step, and 400 MiB of each card are the runtime's.
+        self.refused(InfeasibleError, "infeasible", ["331.7 MiB", "host0/gpu0"],
+                     pw.plan, EXAMPLE, self.two_gpus(400), iterations=MOVES)
+        layouts = self.written("layouts.json", json.dumps({"layouts": [
+            {"groups": "*", "devices": [{"name": "host0/gpu0"}], "option": "place"}]}))
+        error = self.refused(NothingFoundError, "nothing-found", ["host0/gpu0", "855.0 MiB"],
+                             pw.plan, EXAMPLE, self.two_gpus(900), layouts=layouts)
+        self.assertFalse(error.plan.feasible)
+        self.assertIn("does not fit", str(error.plan))
+        self.refused(UsageError, "usage", ["does not fit"], error.plan.save, self.folder / "p.json")
+
+
+class Arguments(PackageTest):
+    def test_each_is_named_with_what_it_takes(self):
+        step = pw.read(EXAMPLE)
+        for name, values in {
+                "time": ["10s", -1, float("nan"), True, 1e30],
+                "iterations": [1.5, -1, 2 ** 70, True], "seed": [-1, "a", 2 ** 64],
+                "threads": [0, 5000, "2"], "algorithm": [None, "a\0b", "\ud800"],
+                "progress": [3, "yes"], "space": ["plced", 3], "order": ["last", 1],
+                "sfb": ["x", None], "precision": [8], "cost_profile": [None],
+                "local_batch_norm": [1], "cost_store": [3, ""], "layouts": [3],
+                "initial": [3, "single"],
+                "pin": ["x", {"*": 3}, {3: "x"}], "forbid": [["x"]], "colocate": [3, [3]],
+                "colocate_each": [{"a": 1}, b"x"]}.items():
+            for value in values:
+                with self.subTest(name=name, value=value):
+                    self.refused(UsageError, "usage", [f"argument {name}"], pw.plan, step,
+                                 "4xP100", **{"iterations": 1, name: value})
+
+    def test_names_that_there_are_not(self):
+        step = pw.read(EXAMPLE)
+        error = self.refused(UsageError, "usage", ['algorithm "auot"', "did you mean auto"],
+                             pw.plan, step, "4xP100", algorithm="auot")
+        self.assertNotIn("--", str(error))
+        self.refused(UsageError, "usage", ['precision "fp8"'], pw.plan, step, "4xP100",
+                     precision="fp8")
+        self.refused(UsageError, "usage", ['"placed"'], pw.plan, step, "4xP100",
+                     algorithm="data-parallel", space="placed")
+        self.refused(InputError, "constraint", ["nomodule"], pw.plan, step, "4xP100",
+                     pin={"nomodule": "host0/gpu0"})
+        self.refused(InputError, "unknown-name", ['"a"'], pw.plan, step, "4xP100",
+                     initial={"a": "host0/gpu0"})
+        self.refused(InputError, "unknown-name", ["5xP100", "4xP100"], pw.Cluster, "5xP100")
+        self.refused(InputError, "file-unreadable", ["/missing"], pw.plan, step, "4xP100",
+                     cost_store="/missing")
+        self.refused(UsageError, "usage", ["graph-cycle"], pw.explain, "grph-cycle")
+
+    def test_steps_and_clusters(self):
+        for value in (3, None, b"x", ""):
+            with self.subTest(value=value):
+                self.refused(UsageError, "usage", ["argument"], pw.plan, value, "4xP100")
+                self.refused(UsageError, "usage", ["argument"], pw.plan, EXAMPLE, value)
+                self.refused(UsageError, "usage", ["argument"], pw.read, value)
+        missing = str(self.folder / "missing")
+        self.refused(InputError, "file-unreadable", [missing], pw.read, missing)
+        self.refused(InputError, "field", [str(EXAMPLE)], pw.Cluster, EXAMPLE)
+        self.refused(UsageError, "usage", ["argument batch"], pw.read, EXAMPLE, batch=0)
+        self.refused(UsageError, "usage", ["argument dimensions"], pw.read, EXAMPLE, dimensions=3)
+        self.refused(UsageError, "usage", ["dimensions a=3"], pw.read, EXAMPLE, dimensions={"a": 3})
+        broken = self.written("broken.json", "{")
+        self.assertEqual(self.refused(InputError, "syntax", [], pw.read, broken).file, str(broken))
+
+    def test_plans_of_other_functions(self):
+        for function in (pw.check, pw.simulate):
+            self.refused(UsageError, "usage", ["argument plan"], function, 3)
+            self.refused(InputError, "file-unreadable", ["/missing"], function, "/missing")
+        self.refused(InputError, "field", ["schema"], pw.check, EXAMPLE)
+
+
+class Files(PackageTest):
+    def test_a_saved_plan_is_what_the_program_writes(self):
+        step = self.folder / "step.json.gz"
+        shutil.copy(EXAMPLE, step)
+        plan = pw.plan(step, "4xP100", algorithm="data-parallel", iterations=MOVES)
+        path = plan.save(self.folder / "ours.plan.json")
+        program("plan", str(step), "-c", "4xP100", "--algo", "data-parallel", "--iterations",
+                str(MOVES), "--no-store", "-o", str(self.folder / "theirs.plan.json"))
+        ours, theirs = (json.loads((self.folder / f"{name}.plan.json").read_text())
+                        for name in ("ours", "theirs"))
+        for document in (ours, theirs):
+            for key in ("seconds", "first_feasible_seconds", "history", "digest"):
+                document.pop(key, None)
+            for key in ("costs", "schedule", "compiled", "step"):
+                document.get(key, {}).pop("path", None)
+        self.assertEqual(ours, theirs)
+        self.assertEqual(ours["graph"]["path"], "step.json.gz")
+        self.assertEqual(pw.check(path)["step_time_ns"], plan.to_dict()["step_time_ns"])
+        for ending in ("costs.json", "schedule.json", "compiled.json.gz"):
+            self.assertEqual((self.folder / f"ours.plan.{ending}").read_bytes(),
+                             (self.folder / f"theirs.plan.{ending}").read_bytes(), ending)
+
+    def test_paths_are_those_of_when_they_were_given(self):
+        shutil.copy(EXAMPLE, self.folder / "step.json.gz")
+        before = os.getcwd()
+        try:
+            os.chdir(self.folder)
+            step = pw.read("step.json.gz")
+        finally:
+            os.chdir(before)
+        self.assertEqual(step.path, pathlib.Path.cwd() / self.folder / "step.json.gz")
+        self.assertTrue(pw.check(pw.plan(step, "4xP100", algorithm="single"))["ok"])
+
+    def test_what_cannot_be_saved(self):
+        step = self.folder / "step.json.gz"
+        shutil.copy(EXAMPLE, step)
+        plan = pw.plan(step, "4xP100", algorithm="single")
+        self.refused(UsageError, "usage", ["argument path"], plan.save, 3)
+        self.refused(UsageError, "usage", ["depends on"], plan.save, step)
+        self.refused(InputError, "file-unwritable", [], plan.save, self.folder / "no" / "a.json")
+        self.refused(InputError, "file-unwritable", [], plan.save, self.folder)
+        step.write_bytes(step.read_bytes() + b"x")
+        self.refused(InputError, "plan-mismatch", ["step has changed", str(step)], plan.save,
+                     self.folder / "a.plan.json")
+        self.assertEqual(os.listdir(self.folder), ["step.json.gz"])
+        self.refused(InputError, "plan-mismatch", ["step has changed"], plan.step.at_batch, 64)
+
+    def test_a_cluster_file_that_has_changed(self):
+        cluster = self.two_gpus(8000)
+        plan = pw.plan(EXAMPLE, cluster, algorithm="single")
+        cluster.write_text(cluster.read_text() + "# more\n")
+        self.refused(InputError, "plan-mismatch", ["cluster has changed"], plan.save,
+                     self.folder / "a.plan.json")
+
+    def test_steps_are_saved_as_they_are(self):
+        step = pw.read(EXAMPLE)
+        path = step.save(self.folder / "copy.json.gz")
+        self.assertEqual(path.read_bytes(), EXAMPLE.read_bytes())
+        self.assertEqual(step.path, path)
+        self.refused(InputError, "file-unwritable", [], step.save, self.folder / "no" / "a")
+        self.assertEqual(os.listdir(self.folder), ["copy.json.gz"])
+
+    def test_an_edited_plan_is_refused(self):
+        path = pw.plan(EXAMPLE, "4xP100", algorithm="single").save(self.folder / "a.plan.json")
+        document = json.loads(path.read_text())
+        document["step_time_ns"] -= 1
+        path.write_text(json.dumps(document))
+        self.refused(InputError, "plan-invalid", [], pw.check, path)
+
+
+class Commands(PackageTest):
+    def test_simulate_says_where_time_goes(self):
+        plan = pw.plan(EXAMPLE, "4xP100", algorithm="single")
+        said = pw.simulate(plan, memory=True)
+        self.assertEqual(said["step_time_ns"], plan.to_dict()["step_time_ns"])
+        self.assertEqual(sum(reason["time_ns"] for reason in said["reasons"]),
+                         said["step_time_ns"])
+        self.refused(UsageError, "usage", ["argument memory"], pw.simulate, plan, memory=1)
+
+    def test_compare_has_the_fastest_first(self):
+        compared = pw.compare(EXAMPLE, self.two_gpus(8000), iterations=20)
+        times = [row.step_time for row in compared.rows if row.feasible]
+        self.assertEqual(times, sorted(times))
+        single = next(row for row in compared.rows if row.algorithm == "single")
+        self.assertEqual(single.step_time,
+                         pw.plan(EXAMPLE, self.two_gpus(8000), algorithm="single").step_time)
+        self.assertIn("single", str(compared))
+        self.assertIn("<table>", compared._repr_html_())
+
+    def test_explain_knows_codes_statuses_and_algorithms(self):
+        self.assertIn("cycle", pw.explain("graph-cycle"))
+        self.assertIn("graph-cycle", pw.explain(3))
+        self.assertIn("layout-search", pw.explain("layout-search"))
+
+    def test_detect_describes_this_machine(self):
+        machine = pw.detect()
+        self.assertIn("cpu", {device.device_class for device in machine.devices})
+        plan = pw.plan(EXAMPLE, machine, algorithm="single", space="placed")
+        path = plan.save(self.folder / "here.plan.json")
+        self.assertTrue((self.folder / "here.cluster.yaml").exists())
+        del machine, plan
+        self.assertTrue(pw.check(path)["ok"])
+
+    def test_the_program_runs(self):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        run = [sys.executable, "-m", "placewright"]
+        done = subprocess.run([*run, "explain", "graph-cycle"], capture_output=True, text=True,
+                              env=environment, check=True)
+        self.assertEqual(done.stdout, pw.explain("graph-cycle"))
+        done = subprocess.run([*run, "plan"], capture_output=True, env=environment, check=False)
+        self.assertEqual(done.returncode, 2)
+        done = subprocess.run([*run, "doctor"], capture_output=True, text=True, check=False,
+                              env={**environment, "PLACEWRIGHT_PROGRAM": "/missing"})
+        self.assertEqual(done.returncode, 6)
+        self.assertIn("missing-runtime", done.stderr)
+
+
+class Shown(PackageTest):
+    def test_as_text(self):
+        plan = pw.plan(EXAMPLE, "4xP100", algorithm="single")
+        text = str(plan)
+        for word in ("tiny_transformer_adam on 4xP100: fits", "host0/gpu0", "P100-12GB",
+                     "batch 32"):
+            self.assertIn(word, text)
+        self.assertIn("host0/gpu1 ... host0/gpu3 (3)", text)
+        self.assertIn("tiny_transformer_adam", repr(plan))
+        # 5% of 4 GiB are kept free.
+        self.assertRegex(str(pw.Cluster(self.two_gpus(4096))),
+                         r"host0/gpu1  RTX-2080 +3\.8 GiB +204\.8 MiB")
+        self.assertIn("552 ops", str(plan.step))
+
+    def test_in_notebooks(self):
+        document = json.loads(gzip.decompress(EXAMPLE.read_bytes()))
+        document["name"] = "<i>a&b"
+        step = self.written("step.json", json.dumps(document))
+        plan = pw.plan(step, "4xP100", iterations=MOVES)
+        for shown in (plan, plan.cluster):
+            tags = Tags()
+            tags.feed(shown._repr_html_())
+            self.assertEqual((tags.open, tags.wrong), ([], []))
+            self.assertIn("table", tags.seen)
+            self.assertNotIn("i", tags.seen)
+        text = plan._repr_html_()
+        self.assertIn("<svg", text)
+        self.assertIn("&lt;i&gt;a&amp;b", text)
+        self.assertNotIn("<script", text)
+
+    def test_the_picture_is_the_programs(self):
+        plan = pw.plan(EXAMPLE, "4xP100", algorithm="m-etf")
+        path = plan.save(self.folder / "a.plan.json")
+        program("simulate", str(path), "--svg", str(self.folder / "a.svg"))
+        theirs = (self.folder / "a.svg").read_text()
+        self.assertEqual(plan.svg(), theirs)
+
+    def test_nothing_is_printed_unless_asked(self):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            pw.plan(EXAMPLE, "4xP100", iterations=MOVES)
+        self.assertEqual((out.getvalue(), err.getvalue()), ("", ""))
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            pw.plan(EXAMPLE, "4xP100", iterations=MOVES, progress=True)
+        self.assertEqual(out.getvalue(), "")
+        self.assertRegex(err.getvalue(), r"s  [a-z-]+  [0-9,]+ moves?  best [0-9.]+ ms *\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
