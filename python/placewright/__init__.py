@@ -1,0 +1,1 @@
+"""Plans of deep-learning training steps."""
