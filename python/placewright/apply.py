@@ -198,6 +198,7 @@ class TrainStep:
                                        device=self._device)
                 loss = self._groups.broadcast(loss.clone(), record["device"])
         self._numbers.steps += 1
+        self._optimizer._opt_called = True  # what schedulers look for, before they warn
         return loss.reshape(())
 
     def _batch(self, batch, named):

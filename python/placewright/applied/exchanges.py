@@ -18,16 +18,18 @@ class Groups:
     def __init__(self, group, devices, member_sets):
         """`member_sets`: the sets of devices that have collectives. Every rank must call this."""
         self._group, self._rank = group, {device: i for i, device in enumerate(devices)}
-        self._names, self._made = {}, []
+        self._names = {}
         world = dist.get_process_group_ranks(group)
         for members in sorted({tuple(self.ranks_of(m)) for m in member_sets}):
             if len(members) == len(world):
                 self._names[members] = group.group_name
                 continue
-            made = dist.new_group([world[rank] for rank in members], use_local_synchronization=True) \
-                if dist.get_rank(group) in members else None
-            self._made.append(made)
-            self._names[members] = made.group_name if made is not None else ""
+            # All ranks of the program make each group, unless others have no part in the plan.
+            if len(world) < dist.get_world_size() and dist.get_rank(group) not in members:
+                continue
+            made = dist.new_group([world[rank] for rank in members],
+                                  use_local_synchronization=len(world) < dist.get_world_size())
+            self._names[members] = getattr(made, "group_name", "")
         self._world = world
 
     def ranks_of(self, devices):
