@@ -44,7 +44,8 @@ def apply_files(plan_path, model, optimizer, *, process_group=None, compile=Fals
     compile : bool
         Whether this rank's part goes through torch.compile(fullgraph=True).
     clip : float, optional
-        Not supported so far: record the step with clipping.
+        The norm of all gradients together beyond which they are scaled, as
+        torch.nn.utils.clip_grad_norm_ does it.
     loss : torch.nn.Module, optional
         The recorded loss, where it has parameters or buffers of its own.
 
@@ -58,15 +59,12 @@ def apply_files(plan_path, model, optimizer, *, process_group=None, compile=Fals
     ApplyError
         On every rank, with the cause on the first rank that has one.
     """
-    if clip is not None:
-        raise ApplyError("not-supported", "apply does not clip gradients so far", "clip",
-                         "Record the step with a hook of the optimizer that clips, or without.")
     group, error, made = process_group, None, None
     distributed = dist.is_available() and dist.is_initialized()
     if group is None and distributed:
         group = dist.group.WORLD
     try:
-        made = _Prepared(plan_path, model, optimizer, loss, group)
+        made = _Prepared(plan_path, model, optimizer, loss, group, clip)
     except ApplyError as caught:
         error = caught
     _agree(group, error, made.digest if made else "")
@@ -95,7 +93,7 @@ def _agree(group, error, digest):
 class _Prepared:
     """What a rank finds out by itself, before ranks talk to one another."""
 
-    def __init__(self, plan_path, model, optimizer, loss, group):
+    def __init__(self, plan_path, model, optimizer, loss, group, clip):
         self.step = plan_files.read(plan_path)
         self._check_ranks(group)
         self.tensors = checks.named_tensors(model, loss)
@@ -103,14 +101,14 @@ class _Prepared:
         checks.check_optimizer(self.step, optimizer)
         self.state = checks.OptimizerState(self.step, self.tensors, optimizer)
         self.steps = checks.steps_behind(optimizer)
-        self.ordered = order(self.step)
+        self.clip, self.ordered = clip, order(self.step, clip is not None)
         self.wholes = {}
         for name, record in self.step.recorded.items():
             if record["kind"] != "input":
                 self.wholes[name] = self._whole(name, record, model)
         shapes = [(name, list(t.shape)) for name, t in self.tensors.items()]
         plan = self.step.path.read_bytes()
-        self.digest = hashlib.sha256(plan + repr((shapes, self.steps)).encode()).hexdigest()
+        self.digest = hashlib.sha256(plan + repr((shapes, self.steps, clip)).encode()).hexdigest()
 
     def _check_ranks(self, group):
         devices = self.step.devices
@@ -155,9 +153,10 @@ class TrainStep:
         rank = 0 if group is None else dist.get_rank(group)
         self._device_name = step.devices[rank]
         self._device = _device_of(model)
-        self._groups = Groups(group, step.devices, _member_sets(step)) \
+        self._groups = Groups(group, step.devices, [step.devices, *_member_sets(step)]) \
             if len(step.devices) > 1 else _Alone(step.devices)
-        self._rank_step = generate(step, ordered, self._groups, self._device_name, self._device)
+        self._rank_step = generate(step, ordered, self._groups, self._device_name, self._device,
+                                   prepared.clip)
         self._function = self._rank_step.function
         if compiled:
             self._function = _compiled(self._rank_step, step)

@@ -83,13 +83,15 @@ def loss_of(name, model, loss, given):
     return loss(model(given[0]), given[1])
 
 
-def trained(name, model, optimizer, loss, batches, schedule=None):
+def trained(name, model, optimizer, loss, batches, schedule=None, clip=None):
     """The user's own loop: the losses."""
     losses = []
     for given in batches:
         optimizer.zero_grad()
         value = loss_of(name, model, loss, given)
         value.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
         if schedule:
             schedule.step()
@@ -129,7 +131,8 @@ def compared(case):
     later = case.get("begun", 0)  # steps that the user has made before
     trained(name, model, optimizer, loss, given[:later])
     kept = {key: value.clone() for key, value in model.state_dict().items()}
-    train = apply_files(case["plan"], model, optimizer, compile=case.get("compile", False))
+    train = apply_files(case["plan"], model, optimizer, compile=case.get("compile", False),
+                        clip=case.get("clip"))
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if case.get("schedule") else None
     losses = []
     for values in given[later:]:
@@ -142,7 +145,8 @@ def compared(case):
     trained(name, own, own_optimizer, loss, given[:later])
     schedule = torch.optim.lr_scheduler.StepLR(own_optimizer, 2, 0.5) \
         if case.get("schedule") else None
-    wanted = trained(name, own, own_optimizer, loss, given[later:], schedule)
+    wanted = trained(name, own, own_optimizer, loss, given[later:], schedule,
+                     case.get("clip"))
     moved = apart(before, dict(own.state_dict()))
     again, again_optimizer, _ = made(name, case["optimizer"], dtype)
     again.load_state_dict(state)

@@ -15,11 +15,12 @@ import heapq
 
 from . import op_schemas
 from .errors import ApplyError
+from .gradients import find as find_gradients
 
 
 @dataclasses.dataclass
 class Node:
-    kind: str                # "op", "collective", "transfer"
+    kind: str                # "op", "collective", "transfer", "clip"
     place: int               # in the file's order
     members: list            # (op, device); of a transfer empty
     reference: str = ""      # transfers: what is sent
@@ -37,7 +38,7 @@ class Ordered:
     storage_of: dict    # reference -> storage
     written: set        # storages that ops write
     held: dict          # input -> devices on which it lies, in the plan's order
-    references: set     # all that ops read
+    gradients: list     # that are clipped
 
 
 class References:
@@ -63,13 +64,14 @@ class References:
         return reference if op is None else f"{op.name}:{position}"
 
 
-def order(step):
-    return _Orderer(step).run()
+def order(step, clips=False):
+    """`clips`: with a node that clips all gradients, before the update."""
+    return _Orderer(step, clips).run()
 
 
 class _Orderer:
-    def __init__(self, step):
-        self._step = step
+    def __init__(self, step, clips):
+        self._step, self._clips = step, clips
         self._references = References(step)
         self._storage = {}    # canonical reference -> storage (the canonical reference of its root)
         self._reads_of = {}   # op name -> canonical references
@@ -90,10 +92,11 @@ class _Orderer:
         self._follow_memory()
         self._find_homes()
         self._make_nodes()
+        gradients = self._add_clip() if self._clips else []
         held = {name: [d for d in self._step.devices if d in self._devices_of_input(name)]
                 for name in self._step.inputs}
         return Ordered(self._sorted(), self._homes, self._storage, self._written, held,
-                       {r for reads in self._reads_of.values() for r in reads})
+                       gradients)
 
     def _follow_memory(self):
         for name in self._step.inputs:
@@ -168,6 +171,25 @@ class _Orderer:
                 continue
             for device in self._devices_of(op):
                 self._connect(self._add(Node("op", place, [(op, device)])), op, device)
+
+    def _add_clip(self):
+        """Behind all gradients and before all that the update makes of them."""
+        gradients = find_gradients(self._step, self._references, self._storage)
+        clipped = {(one.reference, one.device) for one in gradients}
+        clip = Node("clip", 0, [])
+        for node in self._nodes:
+            if node.members and node.members[0][0].phase == "opt":
+                for key in clipped & set(node.reads):
+                    clip.reads[key] = node.reads[key]
+                    self._wait_for_read(clip, *key)
+                    node.before.add(id(clip))
+        return self._add(clip) and gradients
+
+    def _wait_for_read(self, clip, reference, device):
+        transfer = clip.reads[reference, device]
+        made = transfer or self._maker[reference, device]
+        clip.before.add(id(made))
+        clip.place = max(clip.place, made.place)
 
     def _place_of_inputs(self, op):
         """Behind which what it gives is there: collectives begin at once, beside other ops."""

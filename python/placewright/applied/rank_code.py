@@ -20,6 +20,7 @@ import torch
 from . import op_schemas, own_ops
 from .errors import ApplyError
 from .exchanges import AllGather, AllReduce, Broadcast, ReduceScatter, received, sent
+from .gradients import Clip, scaled
 from .order import References
 from .tensors import DTYPES
 
@@ -35,14 +36,16 @@ class RankStep:
     transfers: bool  # whether something is sent to or received from one other rank
 
 
-def generate(step, ordered, groups, device_name, device):
-    """The step of the rank that has `device_name`, on the torch.device `device`."""
-    return _Writer(step, ordered, groups, device_name, device).write()
+def generate(step, ordered, groups, device_name, device, clip=None):
+    """The step of the rank that has `device_name`, on the torch.device `device`. `clip`: the norm to
+    which gradients are clipped, where `ordered` has a place for it."""
+    return _Writer(step, ordered, groups, device_name, device, clip).write()
 
 
 class _Writer:
-    def __init__(self, step, ordered, groups, device_name, device):
+    def __init__(self, step, ordered, groups, device_name, device, clip):
         self._step, self._ordered, self._groups = step, ordered, groups
+        self._limit = clip
         self._name, self._device = device_name, device
         self._references = References(step)
         self._known = {"torch": torch, "device": device, "received": received, "sent": sent,
@@ -105,6 +108,8 @@ class _Writer:
     def _takes_part(self, node):
         if node.kind == "transfer":
             return self._name in (node.source, node.target)
+        if node.kind == "clip":
+            return True
         return any(device == self._name for _, device in node.members)
 
     def _own_member(self, node):
@@ -264,6 +269,21 @@ class _Writer:
         if own not in self._uses:  # the root of a broadcast
             self._uses[own] = place
             self._last.setdefault(place, []).append(own)
+
+    def _clip(self, place, node):
+        """Gradients are scaled as new tensors: what they were made of may be read elsewhere."""
+        own = [one for one in self._ordered.gradients if one.device == self._name]
+        counted = [self._read(one.reference, node) for one in own if one.counts]
+        everyone = self._step.devices
+        group = self._groups.name_of(everyone) if len(everyone) > 1 else None
+        self._known["clip"], self._known["scaled"] = Clip(group, self._limit), scaled
+        factor = self._new("f")
+        self._lines.append(f"{factor} = clip.factor([{', '.join(counted)}], device)")
+        for one in own:
+            variable = self._read(one.reference, node)
+            key = self._key(one.reference, node.reads[one.reference, self._name])
+            self._variables[key] = self._new()
+            self._lines.append(f"{self._variables[key]} = scaled({variable}, {factor})")
 
     def _exchange(self, op, node):
         kind = op.target.split(".")[1]
