@@ -9,6 +9,7 @@ See docs/apply.md.
 """
 
 import collections
+import functools
 import hashlib
 
 import torch
@@ -106,6 +107,10 @@ class _Prepared:
         for name, record in self.step.recorded.items():
             if record["kind"] != "input":
                 self.wholes[name] = self._whole(name, record, model)
+        for one in self.step.inputs.values():
+            if one.of == DRAWS_STEP:
+                self.wholes[one.of] = functools.partial(
+                    torch.full, one.shape, self.steps, dtype=DTYPES[one.dtype])
         shapes = [(name, list(t.shape)) for name, t in self.tensors.items()]
         plan = self.step.path.read_bytes()
         self.digest = hashlib.sha256(plan + repr((shapes, self.steps, clip)).encode()).hexdigest()
@@ -128,8 +133,6 @@ class _Prepared:
         """A function that gives the user's tensor, or what a training begins with."""
         if name in self.state.slots:
             return lambda: self.state.value_of(name)
-        if name == DRAWS_STEP:
-            return lambda: torch.zeros(record["shape"], dtype=DTYPES[record["dtype"]])
         tensor = self.tensors.get(name)
         if tensor is None:  # a buffer that nothing wrote, or a frozen parameter
             path = name.partition(":")[2]

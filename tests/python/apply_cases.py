@@ -1,11 +1,12 @@
 """Models, optimizers and batches of the tests of apply, and what each rank does with them."""
 
 import faulthandler
-import json
 import os
 import pathlib
 import random
+import socket
 import sys
+import traceback
 
 import torch
 from torch import nn
@@ -13,7 +14,7 @@ from torch.nn import functional as F
 
 PYTHON = pathlib.Path(__file__).resolve().parent.parent.parent / "python"
 SAMPLES, STEPS = 8, 5
-LIMIT = 300  # seconds that a rank may take for its cases
+LIMIT = 120  # seconds that a rank may take for its cases
 
 
 class Perceptron(nn.Module):
@@ -23,6 +24,11 @@ class Perceptron(nn.Module):
 
     def forward(self, x):
         return self.second(self.first(x).relu())
+
+
+class Dropout(Perceptron):
+    def forward(self, x):
+        return self.second(F.dropout(self.first(x).relu(), 0.5))
 
 
 class Images(nn.Module):
@@ -48,7 +54,16 @@ def llama():
         tie_word_embeddings=True, use_cache=False))
 
 
-MODELS = {"perceptron": Perceptron, "images": Images, "llama": llama}
+MODELS = {"perceptron": Perceptron, "dropout": Dropout, "images": Images, "llama": llama}
+OTHER_OPTIMIZERS = {
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, momentum=0.5, centered=True),
+    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, initial_accumulator_value=0.1),
+    "adadelta": lambda p: torch.optim.Adadelta(p, lr=0.5),
+    "amsgrad": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True),
+    "nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
+    "groups": lambda p: torch.optim.Adam([{"params": one, "lr": 0.01 * (i + 1)}
+                                          for i, one in enumerate(p)]),
+}
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.01),
@@ -61,14 +76,14 @@ def made(model, optimizer, dtype=torch.float64):
     """The same on every rank: a model, its optimizer, and the loss, or None where it has one."""
     torch.manual_seed(1)
     built = MODELS[model]().to(dtype)
-    loss = {"perceptron": F.mse_loss, "images": F.cross_entropy}.get(model)
-    return built, OPTIMIZERS[optimizer](built.parameters()), loss
+    loss = {"llama": None, "images": F.cross_entropy}.get(model, F.mse_loss)
+    return built, (OPTIMIZERS | OTHER_OPTIMIZERS)[optimizer](built.parameters()), loss
 
 
 def batch(model, number, dtype=torch.float64):
     """What the model is given, and then what the loss is."""
     draws = torch.Generator().manual_seed(number)
-    if model == "perceptron":
+    if model in ("perceptron", "dropout"):
         return [torch.randn(SAMPLES, width, generator=draws, dtype=torch.float64).to(dtype)
                 for width in (12, 4)]
     if model == "images":
@@ -131,14 +146,20 @@ def compared(case):
     later = case.get("begun", 0)  # steps that the user has made before
     trained(name, model, optimizer, loss, given[:later])
     kept = {key: value.clone() for key, value in model.state_dict().items()}
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if case.get("schedule") else None
     train = apply_files(case["plan"], model, optimizer, compile=case.get("compile", False),
                         clip=case.get("clip"))
-    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if case.get("schedule") else None
     losses = []
-    for values in given[later:]:
+    for number, values in enumerate(given[later:]):
+        if case.get("then") and number == 3:
+            model.load_state_dict(train.state_dict())
+            optimizer.load_state_dict(train.optimizer_state_dict())
+            train, kept = apply_files(case["then"], model, optimizer), train.state_dict()
         losses.append(train(*values).item())
         if schedule:
             schedule.step()
+    if case.get("plain"):
+        return {"values": losses}
     state, update = train.state_dict(), train.optimizer_state_dict()
     untouched = apart(dict(model.state_dict()), kept)
     own, own_optimizer, loss = made(name, case["optimizer"], dtype)
@@ -167,7 +188,8 @@ def refused(case):
         optimizer.param_groups[0]["weight_decay"] = 0.25
     before = {key: value.clone() for key, value in model.state_dict().items()}
     try:
-        train = apply_files(case["plan"], model, optimizer, **case.get("options", {}))
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if case.get("schedule") else None
+    train = apply_files(case["plan"], model, optimizer, **case.get("options", {}))
         if case.get("short"):
             train(*[value[:-2] for value in batch(case["model"], 0)])
         return {"code": "", "text": "", "untouched": 0.0}
@@ -176,21 +198,62 @@ def refused(case):
                 "untouched": apart(dict(model.state_dict()), before)}
 
 
-def rank_main(rank, ranks, port, cases_path):
-    """All cases on one rank of a Gloo group; results go beside the cases."""
+def rank_main(rank, ranks, port, tasks, results):
+    """Lists of cases, one after the other, on one rank of a Gloo group, until None comes."""
     sys.path.insert(0, str(PYTHON))
     torch.set_num_threads(1)
-    cases = json.loads(pathlib.Path(cases_path).read_text())
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     faulthandler.dump_traceback_later(LIMIT, exit=True)
     torch.distributed.init_process_group("gloo", rank=rank, world_size=ranks)
-    results = [(refused if case.get("refused") else compared)(case) for case in cases]
-    pathlib.Path(f"{cases_path}.{rank}").write_text(json.dumps(results))
+    for cases in iter(tasks.get, None):
+        faulthandler.dump_traceback_later(LIMIT, exit=True)
+        try:
+            results.put((rank, [(refused if case.get("refused") else compared)(case)
+                                for case in cases]))
+        except BaseException:
+            results.put((rank, traceback.format_exc()))
+            raise
     torch.distributed.destroy_process_group()
 
 
+class Ranks:
+    """Processes of a Gloo group on this machine that work through lists of cases."""
+
+    def __init__(self, ranks):
+        context = torch.multiprocessing.get_context("spawn")
+        self._results, port = context.Queue(), free_port()
+        self._tasks = [context.Queue() for _ in range(ranks)]
+        self._processes = [context.Process(target=rank_main, daemon=True,
+                                           args=(rank, ranks, port, tasks, self._results))
+                           for rank, tasks in enumerate(self._tasks)]
+        for process in self._processes:
+            process.start()
+
+    def run(self, cases):
+        """What each rank says of each case; AssertionError if one fails."""
+        for tasks in self._tasks:
+            tasks.put(cases)
+        found = {}
+        while len(found) < len(self._tasks):
+            rank, result = self._results.get(timeout=LIMIT + 30)
+            if isinstance(result, str):
+                raise AssertionError(f"rank {rank} failed:\n{result}")
+            found[rank] = result
+        return [found[rank] for rank in range(len(self._tasks))]
+
+    def end(self):
+        for tasks in self._tasks:
+            tasks.put(None)
+        for process in self._processes:
+            process.join(10)
+        self.kill()
+
+    def kill(self):
+        for process in self._processes:
+            process.kill()
+
+
 def free_port():
-    import socket
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]

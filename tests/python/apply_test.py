@@ -37,7 +37,7 @@ class ApplyTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        cls.steps = {}
+        cls.steps, cls.groups = {}, {}
 
     def program(self, *arguments):
         run = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
@@ -74,12 +74,15 @@ class ApplyTest(unittest.TestCase):
                 "plan": self.planned(step, ranks, *options), **more}
 
     def on_ranks(self, ranks, cases):
-        """What each rank says of each case, after all have ended."""
-        path = self.folder / f"cases{ranks}-{len(list(self.folder.glob('cases*')))}.json"
-        path.write_text(json.dumps(cases))
-        torch.multiprocessing.spawn(apply_cases.rank_main, nprocs=ranks, join=True,
-                                    args=(ranks, apply_cases.free_port(), str(path)))
-        return [json.loads(pathlib.Path(f"{path}.{rank}").read_text()) for rank in range(ranks)]
+        """What each rank says of each case; the ranks of a number stay for all tests."""
+        if ranks not in self.groups:
+            self.groups[ranks] = apply_cases.Ranks(ranks)
+            self.addClassCleanup(self.groups[ranks].end)
+        try:
+            return self.groups[ranks].run(cases)
+        except BaseException:
+            self.groups.pop(ranks).kill()
+            raise
 
     def compare(self, ranks, cases):
         for rank, results in enumerate(self.on_ranks(ranks, cases)):
@@ -148,6 +151,31 @@ class ApplyTest(unittest.TestCase):
 
     def test_compiled(self):
         self.compare(2, [self.case(2, "perceptron", "adam", "--algo", "data-parallel", compile=True)])
+
+    def test_dropout(self):
+        """Counted draws do not depend on the plan: 2 ranks and 4 draw the same."""
+        losses = [self.on_ranks(ranks, [self.case(ranks, "dropout", "adam", "--algo", "data-parallel",
+                                                  plain=True)])[0][0]["values"] for ranks in (2, 4)]
+        self.assertLessEqual(apply_cases.apart(*losses), EXACT)
+        without = self.on_ranks(2, [self.case(2, "perceptron", "adam", "--algo", "data-parallel",
+                                              plain=True)])[0][0]["values"]
+        self.assertGreater(apply_cases.apart(losses[0], without), 1e-3)
+
+    def test_resumed_under_another_plan(self):
+        """Three steps under one plan, two under another: the five of the user's own loop."""
+        first = self.case(2, "images", "adamw", "--algo", "data-parallel")
+        second = self.case(2, "images", "adamw", *self.layouts(self.recorded("images", "adamw"), 2, 3))
+        self.compare(2, [{**first, "then": second["plan"]}])
+
+    def test_other_optimizers(self):
+        """On one device, from step 0."""
+        for optimizer in apply_cases.OTHER_OPTIMIZERS:
+            with self.subTest(optimizer=optimizer):
+                case = self.case(1, "perceptron", optimizer, "--algo", "layered")
+                result = apply_cases.compared(case)
+                self.assertLessEqual(max(result[what] for what in ("losses", "weights", "optimizer",
+                                                                   "groups")), EXACT, result)
+                self.assertGreater(result["moved"], 1e-3)
 
     def test_one_device(self):
         """Without a process group."""

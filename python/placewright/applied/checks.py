@@ -10,6 +10,7 @@ from .errors import ApplyError
 from .numbers import HYPER
 from .tensors import DTYPES
 
+ONLY_AT_FIRST = {"initial_accumulator_value"}  # numbers that make state, and no update reads
 REMEDY = "Record and plan the step of this model again."
 
 
@@ -84,7 +85,8 @@ def check_optimizer(step, optimizer):
             raise ApplyError("plan-mismatch", f"the optimizer has {len(optimizer.param_groups)} "
                              "groups, the recorded one more", f"number {name}", REMEDY)
     for i, group in enumerate(optimizer.param_groups):
-        for key, value in group.items():
+        for key in optimizer.defaults.keys() - ONLY_AT_FIRST:  # not what schedulers add
+            value = group.get(key)
             for name, number in _numbers_of(f"{i}.{key}", value):
                 if number not in (0, 1, -1) and name not in step.numbers:
                     raise ApplyError(
