@@ -188,8 +188,7 @@ def refused(case):
         optimizer.param_groups[0]["weight_decay"] = 0.25
     before = {key: value.clone() for key, value in model.state_dict().items()}
     try:
-        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if case.get("schedule") else None
-    train = apply_files(case["plan"], model, optimizer, **case.get("options", {}))
+        train = apply_files(case["plan"], model, optimizer, **case.get("options", {}))
         if case.get("short"):
             train(*[value[:-2] for value in batch(case["model"], 0)])
         return {"code": "", "text": "", "untouched": 0.0}
