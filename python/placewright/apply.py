@@ -122,9 +122,9 @@ class _Prepared:
             return
         if group is None:
             raise ApplyError(
-                "no-process-group", f"the plan uses {len(devices)} devices, and there is no process "
-                "group", str(self.step.path), "Start one process a device with torchrun, and call "
-                "torch.distributed.init_process_group().")
+                "no-process-group", f"the plan uses {len(devices)} devices, and there is no "
+                "process group", str(self.step.path), "Start one process a device with torchrun, "
+                "and call torch.distributed.init_process_group().")
         raise ApplyError(
             "rank-count", f"the plan uses {len(devices)} devices ({', '.join(devices)}), and there "
             f"are {world} ranks", str(self.step.path), f"Start {len(devices)} ranks.")
@@ -141,8 +141,8 @@ class _Prepared:
             tensor = checks.constant_of(model, name)
         if tensor is None:
             def missing():
-                raise ApplyError("constant-unknown", "its content is in no file and no attribute of "
-                                 "the model", name, "Register it as a buffer, and record again.")
+                raise ApplyError("constant-unknown", "its content is in no file and no attribute "
+                                 "of the model", name, "Register it as a buffer, and record again.")
             return missing
         return lambda: tensor
 

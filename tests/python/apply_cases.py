@@ -37,7 +37,8 @@ class Images(nn.Module):
     def __init__(self):
         super().__init__()
         self.layers = nn.Sequential(
-            nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
+            nn.MaxPool2d(2),
             nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU())
         self.head = nn.Linear(8, 5)
 
@@ -259,8 +260,9 @@ def free_port():
 
 
 def random_layouts(said, devices, seed):
-    """Layouts of a step: data parallelism, but for half of the groups some devices of their own, and
-    parts of any axis that an op of the group can be split by. `said`: `inspect --axes --json`."""
+    """Layouts of a step: data parallelism, but for half of the groups some devices of their own,
+    and parts of any axis that an op of the group can be split by. `said`: what `inspect --axes --json`
+    prints."""
     draws = random.Random(seed)
     size, axes_of = {axis["name"]: axis["size"] for axis in said["axes"]}, {}
     for op in said["ops"]:

@@ -1,4 +1,5 @@
-"""Random numbers that count, as apply draws them, beside their definition in docs/formats/aten-graph.md."""
+"""Random numbers that count, as apply draws them, beside their definition in
+docs/formats/aten-graph.md."""
 
 from support import SKIPPED, VERSION  # first
 
@@ -61,8 +62,8 @@ class Draws(unittest.TestCase):
 
     def test_integers_are_equal_to_the_bit(self):
         for top in (5.0, 2.0**40 + 3):
-            (mine,), (wanted,) = self.given("counter_draw_new", [8, 24], torch.tensor(5), SEED, DRAW,
-                                            "integers", -2.0, top, [])
+            (mine,), (wanted,) = self.given("counter_draw_new", [8, 24], torch.tensor(5), SEED,
+                                            DRAW, "integers", -2.0, top, [])
             self.assertTrue(torch.equal(mine, wanted))
             self.assertEqual(mine.dtype, torch.int64)
 

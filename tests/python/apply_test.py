@@ -70,8 +70,8 @@ class ApplyTest(unittest.TestCase):
 
     def case(self, ranks, model, optimizer, *options, dtype=torch.float64, **more):
         step = self.recorded(model, optimizer, dtype)
-        return {"model": model, "optimizer": optimizer, "dtype": str(dtype)[6:], "options_": options,
-                "plan": self.planned(step, ranks, *options), **more}
+        return {"model": model, "optimizer": optimizer, "dtype": str(dtype)[6:],
+                "options_": options, "plan": self.planned(step, ranks, *options), **more}
 
     def on_ranks(self, ranks, cases):
         """What each rank says of each case; the ranks of a number stay for all tests."""
@@ -118,7 +118,8 @@ class ApplyTest(unittest.TestCase):
         cases.append(self.case(2, "images", "adam", "--algo", "data-parallel-ps"))
         cases.append(self.case(2, "images", "adamw", "--algo", "round-robin"))
         cases.append(self.case(2, "perceptron", "adamw", "--algo", "data-parallel", begun=2))
-        cases.append(self.case(2, "perceptron", "momentum", "--algo", "data-parallel", schedule=True))
+        cases.append(self.case(2, "perceptron", "momentum", "--algo", "data-parallel",
+                               schedule=True))
         for model, optimizer in (("perceptron", "adam"), ("images", "sgd")):
             cases.append(self.case(2, model, optimizer, "--algo", "layout-search",
                                    "--iterations", "50"))
@@ -128,8 +129,9 @@ class ApplyTest(unittest.TestCase):
     def test_layouts_by_hand(self):
         for ranks in (2, 4):
             cases = []
-            for seed, (model, optimizer) in enumerate([("perceptron", "adam"), ("images", "momentum"),
-                                                       ("images", "adamw"), ("perceptron", "sgd")]):
+            for seed, (model, optimizer) in enumerate((
+                    ("perceptron", "adam"), ("images", "momentum"), ("images", "adamw"),
+                    ("perceptron", "sgd"))):
                 step = self.recorded(model, optimizer)
                 cases.append(self.case(ranks, model, optimizer, *self.layouts(step, ranks, seed)))
             self.compare(ranks, cases)
@@ -150,12 +152,14 @@ class ApplyTest(unittest.TestCase):
         self.compare(2, cases)
 
     def test_compiled(self):
-        self.compare(2, [self.case(2, "perceptron", "adam", "--algo", "data-parallel", compile=True)])
+        self.compare(2, [self.case(2, "perceptron", "adam", "--algo", "data-parallel",
+                                   compile=True)])
 
     def test_dropout(self):
         """Counted draws do not depend on the plan: 2 ranks and 4 draw the same."""
-        losses = [self.on_ranks(ranks, [self.case(ranks, "dropout", "adam", "--algo", "data-parallel",
-                                                  plain=True)])[0][0]["values"] for ranks in (2, 4)]
+        losses = [self.on_ranks(ranks, [self.case(ranks, "dropout", "adam", "--algo",
+                                                  "data-parallel", plain=True)])[0][0]["values"]
+                  for ranks in (2, 4)]
         self.assertLessEqual(apply_cases.apart(*losses), EXACT)
         without = self.on_ranks(2, [self.case(2, "perceptron", "adam", "--algo", "data-parallel",
                                               plain=True)])[0][0]["values"]
@@ -164,7 +168,8 @@ class ApplyTest(unittest.TestCase):
     def test_resumed_under_another_plan(self):
         """Three steps under one plan, two under another: the five of the user's own loop."""
         first = self.case(2, "images", "adamw", "--algo", "data-parallel")
-        second = self.case(2, "images", "adamw", *self.layouts(self.recorded("images", "adamw"), 2, 3))
+        layouts = self.layouts(self.recorded("images", "adamw"), 2, 3)
+        second = self.case(2, "images", "adamw", *layouts)
         self.compare(2, [{**first, "then": second["plan"]}])
 
     def test_other_optimizers(self):
@@ -220,7 +225,8 @@ class ApplyTest(unittest.TestCase):
         cases = [self.case(2, "llama", "adamw", "--algo", algorithm) for algorithm in
                  ("data-parallel", "data-parallel-ps", "expert-hybrid", "round-robin")]
         cases.append(self.case(2, "llama", "sgd", "--algo", "layout-search", "--iterations", "50"))
-        cases += [self.case(2, "llama", "adamw", *self.layouts(self.recorded("llama", "adamw"), 2, 5))]
+        layouts = self.layouts(self.recorded("llama", "adamw"), 2, 5)
+        cases.append(self.case(2, "llama", "adamw", *layouts))
         self.compare(2, cases)
 
 

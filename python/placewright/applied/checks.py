@@ -55,8 +55,8 @@ def check_model(step, tensors):
             raise ApplyError("plan-mismatch", "the model has none of this name", what, REMEDY)
         if list(tensor.shape) != record["shape"] or tensor.dtype != DTYPES[record["dtype"]]:
             raise ApplyError(
-                "plan-mismatch", f"the model's is {list(tensor.shape)} of {tensor.dtype}, the plan's "
-                f"{record['shape']} of {DTYPES[record['dtype']]}", what, REMEDY)
+                "plan-mismatch", f"the model's is {list(tensor.shape)} of {tensor.dtype}, the "
+                f"plan's {record['shape']} of {DTYPES[record['dtype']]}", what, REMEDY)
         if tensor.device.type == "meta":
             raise ApplyError("no-weights", "it has no values (device \"meta\")", what,
                              "Load the weights first.")
@@ -76,8 +76,8 @@ def check_optimizer(step, optimizer):
                          f"{step.optimizer}", str(step.path),
                          "Record and plan the step with this optimizer.")
     if not step.numbers:
-        raise ApplyError("number-constant", "the recorded step holds the numbers of its update (the "
-                         "rate, the count of steps) as constants", str(step.path),
+        raise ApplyError("number-constant", "the recorded step holds the numbers of its update "
+                         "(the rate, the count of steps) as constants", str(step.path),
                          "Record it with python/placewright_export.py of this version.")
     for name in step.numbers:
         found = HYPER.match(name)

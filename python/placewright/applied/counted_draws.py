@@ -1,8 +1,8 @@
-"""Random numbers that count, as docs/formats/aten-graph.md states them: element e of the whole tensor
-takes word e mod 4 of Philox4x32-10 (Salmon et al. 2011), so that each device draws its part.
+"""Random numbers that count, as docs/formats/aten-graph.md states them: element e of the whole
+tensor takes word e mod 4 of Philox4x32-10 (Salmon et al. 2011), so that each device draws its part.
 
-Masks and integers are those of `placewright run` to the last bit; real numbers up to the rounding of
-log, cos and tan.
+Masks and integers are those of `placewright run` to the last bit; real numbers up to the rounding
+of log, cos and tan.
 """
 
 import math

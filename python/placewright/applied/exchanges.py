@@ -100,8 +100,8 @@ class AllGather:
     """Parts of any lengths, put together: each is sent with room for the longest."""
 
     def __init__(self, group, dimension, outer, parts, shape, dtype):
-        """`parts`: for each rank of the group (begin, end) in the dimension's middle factor; `shape`:
-        of the whole."""
+        """`parts`: for each rank of the group (begin, end) in the dimension's middle factor;
+        `shape`: of the whole."""
         self._group, self._dimension, self._outer = group, dimension, outer
         self._dtype = DTYPES[dtype]
         size = max(end for _, end in parts)
@@ -125,11 +125,12 @@ class AllGather:
 
 
 class ReduceScatter:
-    """A part of the sum for each member. Parts of different lengths are sent to their members, which
-    add them up."""
+    """A part of the sum for each member. Parts of different lengths are sent to their members,
+    which add them up."""
 
     def __init__(self, group, own, dimension, outer, size, parts, shape):
-        """`own`: this member's rank in the group; `parts` as for AllGather; `shape`: of the part."""
+        """`own`: this member's rank in the group; `parts`: as for AllGather; `shape`: of the
+        part."""
         self._group, self._own, self._shape = group, own, shape
         self._axis, self._parts = (dimension, outer, size), parts
         self._even = len({end - begin for begin, end in parts}) == 1

@@ -1,4 +1,5 @@
-"""Which tensors of a step are gradients, as the update reads them, and of which piece of a parameter.
+"""Which tensors of a step are gradients, as the update reads them, and of which piece of a
+parameter.
 
 For clipping by the norm of all gradients: each element of the model counts once, wherever copies of
 it lie.
@@ -20,8 +21,8 @@ class Gradient:
 
 
 def find(step, references, storage_of):
-    """The gradients of a step. An update's ops, joined by what they make and by state, must be of one
-    parameter each."""
+    """The gradients of a step. An update's ops, joined by what they make and by state, must be of
+    one parameter each."""
     found = _Components(step, references, storage_of)
     result, boxes = {}, {}
     for reference, device, one in found.read:
@@ -80,8 +81,8 @@ class _Components:
     def parameter_of(self, storage):
         found = self._parameters.get(self._top(storage), [])
         if len(found) != 1:
-            raise ApplyError("not-supported", "the update of a parameter is not apart from those of "
-                             "others", "clip", "Record the step with clipping instead.")
+            raise ApplyError("not-supported", "the update of a parameter is not apart from those "
+                             "of others", "clip", "Record the step with clipping instead.")
         return found[0]
 
     def shape_of(self, reference):

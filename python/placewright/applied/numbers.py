@@ -49,7 +49,8 @@ def _is_arithmetic(node, known):
 
 
 class Numbers:
-    """The values of a step's formulas, from the user's optimizer as it stands when the step begins."""
+    """The values of a step's formulas, from the user's optimizer as it stands when the step
+    begins."""
 
     def __init__(self, formulas, optimizer, steps_before):
         """`steps_before`: how many steps the optimizer's state has behind it."""

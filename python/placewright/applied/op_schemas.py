@@ -7,10 +7,11 @@ import torch
 
 from .errors import ApplyError
 
-# As src/graph/aliasing/op_schema.cc has them: results that are views though the schema says nothing.
+# As src/graph/aliasing/op_schema.cc has them: results that are views though no schema says so.
 UNMARKED_VIEWS = ("_unsafe_view", "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk",
                   "reshape", "contiguous")
-# Operators that write arguments without saying so: positions, position of the flag that must be true.
+# Operators that write arguments without saying so: positions, and that of the flag that must be
+# true.
 HIDDEN_WRITES = {"native_batch_norm": ((3, 4), 5), "cudnn_batch_norm": ((3, 4), 5),
                  "miopen_batch_norm": ((3, 4), 5), "batch_norm_gather_stats": ((3, 4), None),
                  "batch_norm_gather_stats_with_counts": ((3, 4), None),

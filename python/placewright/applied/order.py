@@ -1,13 +1,13 @@
 """Ops, collectives and transfers of a step in one order, the same on all ranks.
 
 Each rank runs its part of the order from front to back and begins what crosses there. No rank
-waits for something that comes later in the order, so that no step deadlocks: of all that crosses and
-has not ended, take the first in the order; what its ranks wait for comes before it and has ended, so
-all of them come to it.
+waits for something that comes later in the order, so that no step deadlocks: of all that crosses
+and has not ended, take the first in the order; what its ranks wait for comes before it and has
+ended, so all of them come to it.
 
-Storages have versions: a write in place makes the next one, behind all who read the one before. What
-an op reads of another device is sent once for each content and device that reads it. An input that
-nothing writes lies on every device that reads it, with the views of it.
+Storages have versions: a write in place makes the next one, behind all that read the one before.
+What an op reads of another device is sent once for each content and device that reads it. An input
+that nothing writes lies on every device that reads it, with the views of it.
 """
 
 import dataclasses
@@ -257,7 +257,7 @@ class _Orderer:
             before.add(id(self._maker[reference, home]))
 
     def _sorted(self):
-        """Each node behind those that it waits for; of those that may come, the first of the file."""
+        """Each node behind those that it waits for; of those that may come, the file's first."""
         number = {id(node): i for i, node in enumerate(self._nodes)}
         waits = [len(node.before) for node in self._nodes]
         next_of = [[] for _ in self._nodes]

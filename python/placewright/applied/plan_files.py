@@ -35,8 +35,8 @@ class Op:
 
 @dataclasses.dataclass
 class Input:
-    """A tensor from before the step. `of` is the recorded input that it is a part of, `box` the part:
-    a list of {"dimension", "outer", "size", "from", "to"}, empty for all of it."""
+    """A tensor from before the step. `of` is the recorded input that it is a part of, `box` the
+    part: a list of {"dimension", "outer", "size", "from", "to"}, empty for all of it."""
     name: str
     kind: str
     shape: list

@@ -37,8 +37,8 @@ class RankStep:
 
 
 def generate(step, ordered, groups, device_name, device, clip=None):
-    """The step of the rank that has `device_name`, on the torch.device `device`. `clip`: the norm to
-    which gradients are clipped, where `ordered` has a place for it."""
+    """The step of the rank that has `device_name`, on the torch.device `device`. `clip`: the norm
+    to which gradients are clipped, where `ordered` has a place for it."""
     return _Writer(step, ordered, groups, device_name, device, clip).write()
 
 
