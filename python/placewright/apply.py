@@ -60,35 +60,40 @@ def apply_files(plan_path, model, optimizer, *, process_group=None, compile=Fals
     ApplyError
         On every rank, with the cause on the first rank that has one.
     """
-    group, error, made = process_group, None, None
-    distributed = dist.is_available() and dist.is_initialized()
-    if group is None and distributed:
+    group = process_group
+    if group is None and dist.is_available() and dist.is_initialized():
         group = dist.group.WORLD
-    try:
-        made = _Prepared(plan_path, model, optimizer, loss, group, clip)
-    except ApplyError as caught:
-        error = caught
-    _agree(group, error, made.digest if made else "")
-    return TrainStep(made, model, optimizer, group, compile)
+    prepared = _on_all(group, lambda: _Prepared(plan_path, model, optimizer, loss, group, clip))
+    digests = _gathered(group, prepared.digest)
+    others = [rank for rank, digest in enumerate(digests) if digest != digests[0]]
+    if others:
+        raise ApplyError("plan-mismatch", f"rank {others[0]} has another plan or model than rank 0",
+                         remedy="Give all ranks the same files.")
+    return _on_all(group, lambda: TrainStep(prepared, model, optimizer, group, compile))
 
 
-def _agree(group, error, digest):
-    """Raises on all ranks what one of them has found."""
+def _gathered(group, value):
+    """The values of all ranks."""
     if group is None or dist.get_world_size(group) == 1:
-        if error is not None:
-            raise error
-        return
+        return [value]
     found = [None] * dist.get_world_size(group)
-    dist.all_gather_object(found, (error, digest), group=group)
-    for rank, (other, _) in enumerate(found):
+    dist.all_gather_object(found, value, group=group)
+    return found
+
+
+def _on_all(group, make):
+    """What `make` returns, where it does so on all ranks; else an error on each of them."""
+    made, error = None, None
+    try:
+        made = make()
+    except Exception as caught:  # the others must not wait for this rank
+        error = caught
+    known = error if error is None or isinstance(error, ApplyError) else \
+        ApplyError("failed", f"{type(error).__name__}: {error}")
+    for rank, other in enumerate(_gathered(group, known)):
         if other is not None:
-            if error is not None:
-                raise error
-            raise ApplyError(other.code, f"rank {rank} cannot apply the plan: {other}")
-    for rank, (_, other) in enumerate(found):
-        if other != found[0][1]:
-            raise ApplyError("plan-mismatch", f"rank {rank} has another plan or model than rank 0",
-                             remedy="Give all ranks the same files.")
+            raise error or ApplyError(other.code, f"rank {rank} cannot apply the plan: {other}")
+    return made
 
 
 class _Prepared:

@@ -179,7 +179,7 @@ def compared(case):
             "untouched": untouched, "moved": moved}
 
 
-def refused(case):
+def refused(case, rank=0):
     """The code of the error that this rank gets."""
     from placewright.apply import ApplyError, apply_files
     model, optimizer, _ = made(case.get("as", case["model"]), case.get("with", case["optimizer"]))
@@ -188,8 +188,11 @@ def refused(case):
     if case.get("decayed"):
         optimizer.param_groups[0]["weight_decay"] = 0.25
     before = {key: value.clone() for key, value in model.state_dict().items()}
+    plan = case["plan"]
+    if rank and "plan_of_others" in case:
+        plan = case["plan_of_others"]
     try:
-        train = apply_files(case["plan"], model, optimizer, **case.get("options", {}))
+        train = apply_files(plan, model, optimizer, **case.get("options", {}))
         if case.get("short"):
             train(*[value[:-2] for value in batch(case["model"], 0)])
         return {"code": "", "text": "", "untouched": 0.0}
@@ -208,7 +211,7 @@ def rank_main(rank, ranks, port, tasks, results):
     for cases in iter(tasks.get, None):
         faulthandler.dump_traceback_later(LIMIT, exit=True)
         try:
-            results.put((rank, [(refused if case.get("refused") else compared)(case)
+            results.put((rank, [refused(case, rank) if case.get("refused") else compared(case)
                                 for case in cases]))
         except BaseException:
             results.put((rank, traceback.format_exc()))

@@ -211,6 +211,10 @@ class ApplyTest(unittest.TestCase):
             {**good, "refused": "plan-mismatch", "names": "weight_decay", "decayed": True},
             {**good, "refused": "plan-mismatch", "names": "compiled", "plan": str(changed)},
             {**good, "refused": "file-unreadable", "names": "missing", "plan": "missing.plan.json"},
+            {**good, "refused": "file-unreadable", "names": "missing",
+             "plan_of_others": "missing.plan.json"},
+            {**good, "refused": "plan-mismatch", "names": "rank 1 has another plan",
+             "plan_of_others": self.case(2, "perceptron", "adam", "--algo", "round-robin")["plan"]},
             {**four, "refused": "rank-count", "names": "4 devices"},
             {**good, "refused": "batch", "names": "[6, 12]", "short": True}])
 

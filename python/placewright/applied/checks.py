@@ -114,8 +114,8 @@ def fresh_state(optimizer):
     scratch.state = collections.defaultdict(dict)
     scratch.param_groups, made = [], []
     for group in optimizer.param_groups:
-        like = group["params"][0]
-        one = torch.nn.Parameter(torch.zeros(1, dtype=like.dtype))
+        dtype = next((parameter.dtype for parameter in group["params"]), torch.float32)
+        one = torch.nn.Parameter(torch.zeros(1, dtype=dtype))
         one.grad = torch.zeros_like(one)
         scratch.param_groups.append({**group, "params": [one], "foreach": False, "fused": False,
                                      "capturable": False})

@@ -45,8 +45,16 @@ def put(whole, box, piece):
     if not box:
         whole.copy_(piece)
         return
-    places = torch.arange(whole.numel(), device=whole.device).view(whole.shape)
-    whole.view(-1)[piece_of(places, box).view(-1)] = piece.reshape(-1)
+    if len({axis["dimension"] for axis in box}) < len(box):  # factors of one dimension
+        places = torch.arange(whole.numel(), device=whole.device).view(whole.shape)
+        whole.view(-1)[piece_of(places, box).view(-1)] = piece.reshape(-1)
+        return
+    for axis in sorted(box, key=lambda axis: axis["dimension"], reverse=True):
+        at, outer = axis["dimension"], axis["outer"]
+        inner = whole.shape[at] // (outer * axis["size"])
+        whole = whole.view([*whole.shape[:at], outer, axis["size"], inner, *whole.shape[at + 1:]])
+        whole = whole.narrow(at + 1, axis["from"], axis["to"] - axis["from"])
+    whole.copy_(piece.view(whole.shape))
 
 
 def bytes_of(tensor):
