@@ -164,8 +164,8 @@ class TrainStep:
         self._groups = Groups(group, step.devices, [step.devices, *_member_sets(step)]) \
             if len(step.devices) > 1 else _Alone(step.devices)
         self._rank_step = generate(step, ordered, self._groups, self._device_name, self._device,
-                                   prepared.clip)
-        self._function = self._rank_step.function
+                                   prepared.clip, compiled)
+        self._compiled, self._function = compiled, self._rank_step.function
         if compiled:
             self._function = _compiled(self._rank_step, step)
         self._pieces = Pieces(step, ordered, self._groups, self._device_name)
@@ -197,7 +197,7 @@ class TrainStep:
         given = self._batch(batch, named)
         pieces = [self._piece(name, given) for name in self._rank_step.batch]
         with torch.no_grad():
-            loss = self._function(self._state, pieces, self._numbers.values())
+            loss = self._function(self._state, pieces, self._values())
             if self._loss_from is not None:
                 record = self._loss_from
                 if loss is None:
@@ -207,6 +207,13 @@ class TrainStep:
         self._numbers.steps += 1
         self._optimizer._opt_called = True  # what schedulers look for, before they warn
         return loss.reshape(())
+
+    def _values(self):
+        """The numbers of this step."""
+        values = self._numbers.values()
+        if not self._compiled:
+            return values
+        return torch.tensor(values, dtype=torch.float64, device=self._device).unbind()
 
     def _batch(self, batch, named):
         """Recorded name -> tensor."""

@@ -9,6 +9,7 @@ import sys
 import traceback
 
 import torch
+import torch._dynamo
 from torch import nn
 from torch.nn import functional as F
 
@@ -150,7 +151,7 @@ def compared(case):
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if case.get("schedule") else None
     train = apply_files(case["plan"], model, optimizer, compile=case.get("compile", False),
                         clip=case.get("clip"))
-    losses = []
+    losses, compiled = [], torch._dynamo.utils.counters["stats"]["unique_graphs"]
     for number, values in enumerate(given[later:]):
         if case.get("then") and number == 3:
             model.load_state_dict(train.state_dict())
@@ -176,7 +177,8 @@ def compared(case):
     return {"losses": apart(losses, wanted), "weights": apart(dict(state), dict(own.state_dict())),
             "optimizer": apart(update["state"], own_optimizer.state_dict()["state"]),
             "groups": apart(update["param_groups"], own_optimizer.state_dict()["param_groups"]),
-            "untouched": untouched, "moved": moved}
+            "untouched": untouched, "moved": moved,
+            "graphs": torch._dynamo.utils.counters["stats"]["unique_graphs"] - compiled}
 
 
 def refused(case, rank=0):
@@ -264,8 +266,8 @@ def free_port():
 
 def random_layouts(said, devices, seed):
     """Layouts of a step: data parallelism, but for half of the groups some devices of their own,
-    and parts of any axis that an op of the group can be split by. `said`: what `inspect --axes --json`
-    prints."""
+    and parts of any axis that an op of the group can be split by. `said`: what
+    `inspect --axes --json` prints."""
     draws = random.Random(seed)
     size, axes_of = {axis["name"]: axis["size"] for axis in said["axes"]}, {}
     for op in said["ops"]:

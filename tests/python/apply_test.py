@@ -85,7 +85,9 @@ class ApplyTest(unittest.TestCase):
             raise
 
     def compare(self, ranks, cases):
-        for rank, results in enumerate(self.on_ranks(ranks, cases)):
+        """Each rank's distances from the user's own loop, which are small."""
+        found = self.on_ranks(ranks, cases)
+        for rank, results in enumerate(found):
             for case, result in zip(cases, results):
                 with self.subTest(rank=rank, **{k: case[k] for k in ("model", "optimizer", "dtype",
                                                                      "options_")}):
@@ -98,6 +100,7 @@ class ApplyTest(unittest.TestCase):
                         self.assertLessEqual(result[what], limit, what)
                     self.assertEqual(result["untouched"], 0)
                     self.assertGreater(result["moved"], 1e-3)
+        return found
 
     def layouts(self, step, ranks, seed):
         """A file of layouts by hand, any for each group."""
@@ -152,8 +155,13 @@ class ApplyTest(unittest.TestCase):
         self.compare(2, cases)
 
     def test_compiled(self):
-        self.compare(2, [self.case(2, "perceptron", "adam", "--algo", "data-parallel",
-                                   compile=True)])
+        cases = [self.case(2, "perceptron", optimizer, "--algo", "data-parallel", compile=True)
+                 for optimizer in ("adam", "momentum")]
+        for results in self.compare(2, cases):
+            self.assertEqual([result["graphs"] for result in results], [1, 1])  # not one a step
+        placed = self.case(2, "perceptron", "adam", "--algo", "round-robin")
+        self.refuse(2, [{**placed, "refused": "not-supported", "names": "not compiled",
+                         "options": {"compile": True}}])
 
     def test_dropout(self):
         """Counted draws do not depend on the plan: 2 ranks and 4 draw the same."""

@@ -25,6 +25,21 @@ from .order import References
 from .tensors import DTYPES
 
 
+# Where numbers that change are tensors, as compiled steps need them so as not to be compiled again:
+# operators that take a tensor in that place, and what those that take none come to.
+TAKE_TENSORS = {f"aten.{name}.Tensor" for name in ("mul", "mul_", "div", "div_", "add", "add_",
+                                                   "sub", "sub_")}
+TENSOR_FORMS = {
+    ("aten.addcdiv_.default", "value"): "{0}.add_({1} / {2} * {value})",
+    ("aten.addcmul_.default", "value"): "{0}.add_({1} * {2} * {value})",
+    ("aten.lerp_.Scalar", 2): "{0}.add_(({1} - {0}) * {2})",
+    ("aten.add_.Tensor", "alpha"): "{0}.add_({1} * {alpha})",
+    ("aten.sub_.Tensor", "alpha"): "{0}.sub_({1} * {alpha})",
+    ("aten.add.Tensor", "alpha"): "({0} + {1} * {alpha})",
+    ("aten.sub.Tensor", "alpha"): "({0} - {1} * {alpha})",
+}
+
+
 @dataclasses.dataclass
 class RankStep:
     function: object
@@ -36,16 +51,19 @@ class RankStep:
     transfers: bool  # whether something is sent to or received from one other rank
 
 
-def generate(step, ordered, groups, device_name, device, clip=None):
+def generate(step, ordered, groups, device_name, device, clip=None, tensor_numbers=False):
     """The step of the rank that has `device_name`, on the torch.device `device`. `clip`: the norm
-    to which gradients are clipped, where `ordered` has a place for it."""
-    return _Writer(step, ordered, groups, device_name, device, clip).write()
+    to which gradients are clipped, where `ordered` has a place for it. `tensor_numbers`: whether
+    `numbers` are tensors without dimensions."""
+    writer = _Writer(step, ordered, groups, device_name, device, clip)
+    writer.tensor_numbers = tensor_numbers
+    return writer.write()
 
 
 class _Writer:
     def __init__(self, step, ordered, groups, device_name, device, clip):
         self._step, self._ordered, self._groups = step, ordered, groups
-        self._limit = clip
+        self._limit, self.tensor_numbers = clip, False
         self._name, self._device = device_name, device
         self._references = References(step)
         self._known = {"torch": torch, "device": device, "received": received, "sent": sent,
@@ -195,8 +213,22 @@ class _Writer:
                  for key, item in op.kwargs.items() if key != "pin_memory"}
         if "device" in schema.devices and not op.inputs and op.target.startswith("aten."):
             named["device"] = "device"
+        if self.tensor_numbers and numbers:
+            form = self._tensor_form(op, [way[0] for way in numbers])
+            if form:
+                return form.format(*given, **named)
         given += [f"{key}={value}" for key, value in named.items()]
         return f"{self._function(op.target)}({', '.join(given)})"
+
+    @staticmethod
+    def _tensor_form(op, places):
+        forms = [TENSOR_FORMS.get((op.target, place)) for place in places]
+        if len(forms) == 1 and forms[0]:
+            return forms[0]
+        if op.target in TAKE_TENSORS and places == [1]:
+            return None
+        raise ApplyError("not-supported", "its numbers change from step to step, and it takes none "
+                         "as tensors", f"compile: {op.target}", "Apply the plan with compile=False.")
 
     def _function(self, target):
         name = target.replace(".", "_")
