@@ -1,5 +1,6 @@
 """Models, optimizers and batches of the tests of apply, and what each rank does with them."""
 
+import copy
 import faulthandler
 import os
 import pathlib
@@ -148,6 +149,7 @@ def compared(case):
     later = case.get("begun", 0)  # steps that the user has made before
     trained(name, model, optimizer, loss, given[:later])
     kept = {key: value.clone() for key, value in model.state_dict().items()}
+    kept_update = copy.deepcopy(optimizer.state_dict()["state"])
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if case.get("schedule") else None
     train = apply_files(case["plan"], model, optimizer, compile=case.get("compile", False),
                         clip=case.get("clip"))
@@ -156,6 +158,7 @@ def compared(case):
         if case.get("then") and number == 3:
             model.load_state_dict(train.state_dict())
             optimizer.load_state_dict(train.optimizer_state_dict())
+            kept_update = copy.deepcopy(optimizer.state_dict()["state"])
             train, kept = apply_files(case["then"], model, optimizer), train.state_dict()
         losses.append(train(*values).item())
         if schedule:
@@ -163,7 +166,8 @@ def compared(case):
     if case.get("plain"):
         return {"values": losses}
     state, update = train.state_dict(), train.optimizer_state_dict()
-    untouched = apart(dict(model.state_dict()), kept)
+    untouched = max(apart(dict(model.state_dict()), kept),
+                    apart(optimizer.state_dict()["state"], kept_update))
     own, own_optimizer, loss = made(name, case["optimizer"], dtype)
     trained(name, own, own_optimizer, loss, given[:later])
     schedule = torch.optim.lr_scheduler.StepLR(own_optimizer, 2, 0.5) \

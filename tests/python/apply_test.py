@@ -197,6 +197,27 @@ class ApplyTest(unittest.TestCase):
         self.assertLessEqual(max(result["losses"], result["weights"], result["optimizer"]), EXACT)
         self.assertGreater(result["moved"], 1e-3)
 
+    def test_shares_no_memory(self):
+        """Neither the pieces nor what is gathered lies where the user's tensors lie."""
+        from placewright.apply import apply_files
+        case = self.case(1, "images", "momentum", "--algo", "layered")
+        model, optimizer, loss = apply_cases.made("images", "momentum")
+        apply_cases.trained("images", model, optimizer, loss, [apply_cases.batch("images", 0)])
+        train = apply_files(case["plan"], model, optimizer)
+
+        def memory(tensors):
+            return {tensor.untyped_storage().data_ptr() for tensor in tensors}
+
+        def tensors_of(state, update):
+            return [*state.values(), *(value for slots in update["state"].values()
+                                       for value in slots.values())]
+        own = memory(tensors_of(model.state_dict(), optimizer.state_dict()))
+        pieces = memory(train._state)
+        gathered = memory(tensors_of(train.state_dict(), train.optimizer_state_dict()))
+        self.assertGreater(len(own), 10)
+        for one, other in ((own, pieces), (own, gathered), (pieces, gathered)):
+            self.assertEqual(one & other, set())
+
     def refuse(self, ranks, cases):
         for rank, results in enumerate(self.on_ranks(ranks, cases)):
             for case, result in zip(cases, results):
