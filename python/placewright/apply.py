@@ -8,9 +8,12 @@
 See docs/apply.md.
 """
 
+from __future__ import annotations
+
 import collections
 import functools
 import hashlib
+import os
 
 import torch
 import torch.distributed as dist
@@ -27,8 +30,10 @@ from .applied.tensors import DTYPES, piece_of
 __all__ = ["ApplyError", "TrainStep", "apply_files"]
 
 
-def apply_files(plan_path, model, optimizer, *, process_group=None, compile=False, clip=None,
-                loss=None):
+def apply_files(plan_path: str | os.PathLike, model: torch.nn.Module,
+                optimizer: torch.optim.Optimizer, *,
+                process_group: dist.ProcessGroup | None = None, compile: bool = False,
+                clip: float | None = None, loss: torch.nn.Module | None = None) -> TrainStep:
     """This rank's part of a planned step, as a function of the batch.
 
     Parameters
@@ -176,11 +181,11 @@ class TrainStep:
         self._loss_from = _loss_from(step, ordered)
 
     @property
-    def source(self):
+    def source(self) -> str:
         """The Python source of this rank's step."""
         return self._rank_step.source
 
-    def __call__(self, *batch, **named):
+    def __call__(self, *batch, **named) -> torch.Tensor:
         """One step of the training.
 
         Parameters
@@ -248,7 +253,7 @@ class TrainStep:
 
     # State
 
-    def state_dict(self):
+    def state_dict(self) -> collections.OrderedDict:
         """The model's state_dict, gathered: copies on every rank. All ranks must call it."""
         return self._state_dict_of(self._model, "")
 
@@ -270,7 +275,7 @@ class TrainStep:
     def _gathered(self, name, like):
         return self._pieces.gather(name, list(like.shape), like.dtype, self._device)
 
-    def optimizer_state_dict(self):
+    def optimizer_state_dict(self) -> dict:
         """The optimizer's state_dict, gathered, numbered as its own. All ranks must call it."""
         state = self._prepared.state
         own = self._optimizer.state_dict()
