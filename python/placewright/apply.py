@@ -27,6 +27,7 @@ from .applied.pieces import DRAWS_STEP, Pieces
 from .applied.rank_code import generate
 from .applied.tensors import DTYPES, piece_of
 
+SAMPLED = 64
 __all__ = ["ApplyError", "TrainStep", "apply_files"]
 
 
@@ -72,8 +73,9 @@ def apply_files(plan_path: str | os.PathLike, model: torch.nn.Module,
     digests = _gathered(group, prepared.digest)
     others = [rank for rank, digest in enumerate(digests) if digest != digests[0]]
     if others:
-        raise ApplyError("plan-mismatch", f"rank {others[0]} has another plan or model than rank 0",
-                         remedy="Give all ranks the same files.")
+        raise ApplyError("plan-mismatch", f"rank {others[0]} has another plan, or other weights, "
+                         "than rank 0", remedy="Give all ranks the same files and weights: build the "
+                         "model behind torch.manual_seed(), or load a checkpoint.")
     return _on_all(group, lambda: TrainStep(prepared, model, optimizer, group, compile))
 
 
@@ -121,9 +123,11 @@ class _Prepared:
             if one.of == DRAWS_STEP:
                 self.wholes[one.of] = functools.partial(
                     torch.full, one.shape, self.steps, dtype=DTYPES[one.dtype])
-        shapes = [(name, list(t.shape)) for name, t in self.tensors.items()]
-        plan = self.step.path.read_bytes()
-        self.digest = hashlib.sha256(plan + repr((shapes, self.steps, clip)).encode()).hexdigest()
+        digest = hashlib.sha256(self.step.path.read_bytes())
+        digest.update(repr((self.steps, clip)).encode())
+        for name, tensor in self.tensors.items():
+            digest.update(repr((name, _some_of(tensor))).encode())
+        self.digest = digest.hexdigest()
 
     def _check_ranks(self, group):
         devices = self.step.devices
@@ -155,6 +159,12 @@ class _Prepared:
                                  "of the model", name, "Register it as a buffer, and record again.")
             return missing
         return lambda: tensor
+
+
+def _some_of(tensor):
+    """A few elements of a tensor, by which ranks see whether theirs are the same."""
+    row = tensor.detach().reshape(-1)
+    return row[::max(1, row.numel() // SAMPLED)][:SAMPLED].tolist()
 
 
 class TrainStep:

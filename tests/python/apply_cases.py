@@ -194,6 +194,9 @@ def refused(case, rank=0):
     if case.get("decayed"):
         optimizer.param_groups[0]["weight_decay"] = 0.25
     before = {key: value.clone() for key, value in model.state_dict().items()}
+    if rank and case.get("other_weights"):
+        with torch.no_grad():
+            before["first.weight"] = model.first.weight.add_(1e-3).detach().clone()
     plan = case["plan"]
     if rank and "plan_of_others" in case:
         plan = case["plan_of_others"]

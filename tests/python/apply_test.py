@@ -244,6 +244,7 @@ class ApplyTest(unittest.TestCase):
              "plan_of_others": "missing.plan.json"},
             {**good, "refused": "plan-mismatch", "names": "rank 1 has another plan",
              "plan_of_others": self.case(2, "perceptron", "adam", "--algo", "round-robin")["plan"]},
+            {**good, "refused": "plan-mismatch", "names": "other weights", "other_weights": True},
             {**four, "refused": "rank-count", "names": "4 devices"},
             {**good, "refused": "batch", "names": "[6, 12]", "short": True}])
 

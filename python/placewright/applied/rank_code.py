@@ -228,7 +228,8 @@ class _Writer:
         if op.target in TAKE_TENSORS and places == [1]:
             return None
         raise ApplyError("not-supported", "its numbers change from step to step, and it takes none "
-                         "as tensors", f"compile: {op.target}", "Apply the plan with compile=False.")
+                         "as tensors", f"compile: {op.target}",
+                         "Apply the plan with compile=False.")
 
     def _function(self, target):
         name = target.replace(".", "_")
