@@ -71,11 +71,11 @@ def apply_files(plan_path: str | os.PathLike, model: torch.nn.Module,
         group = dist.group.WORLD
     prepared = _on_all(group, lambda: _Prepared(plan_path, model, optimizer, loss, group, clip))
     digests = _gathered(group, prepared.digest)
-    others = [rank for rank, digest in enumerate(digests) if digest != digests[0]]
+    others = [rank for rank, one in enumerate(digests) if one != digests[0]]
     if others:
         raise ApplyError("plan-mismatch", f"rank {others[0]} has another plan, or other weights, "
-                         "than rank 0", remedy="Give all ranks the same files and weights: build the "
-                         "model behind torch.manual_seed(), or load a checkpoint.")
+                         "than rank 0", remedy="Give all ranks the same files and weights: "
+                         "build the model behind torch.manual_seed(), or load a checkpoint.")
     return _on_all(group, lambda: TrainStep(prepared, model, optimizer, group, compile))
 
 
