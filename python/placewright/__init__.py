@@ -5,10 +5,13 @@
     plan = pw.plan(step, "8xH100", time=10)
     print(plan)
     plan.save("model.plan.json")
+    train = pw.apply(plan, model, opt)            # under torchrun: every rank its part
 
 Every error is a `PlacewrightError` with code, place and remedy. Nothing is printed unless asked,
-and `torch` is imported by `record` alone.
+and `torch` is imported by `record` and `apply` alone.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._cluster import Cluster, Device, detect
@@ -17,12 +20,23 @@ from ._plan import Baseline, DeviceUse, Plan
 from ._planning import plan
 from ._progress import Progress
 from ._step import Step, read, record
+from .applied.errors import ApplyError
 from .errors import PlacewrightError
+
+if TYPE_CHECKING:
+    from ._apply import TrainStep, apply
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse", "PlacewrightError",
-    "Plan", "Progress", "Step", "check", "compare", "detect", "errors", "explain", "plan", "read",
+    "ApplyError", "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse", "PlacewrightError",
+    "Plan", "Progress", "Step", "TrainStep", "apply", "check", "compare", "detect", "errors", "explain", "plan", "read",
     "record", "simulate",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("TrainStep", "apply"):
+        from . import _apply
+        return getattr(_apply, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

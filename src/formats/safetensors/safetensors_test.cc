@@ -32,7 +32,8 @@ TEST(Safetensors, FilesOfOthersAreRead) {
   const std::string header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   std::string bytes(8, '\0');
   bytes[0] = static_cast<char>(header.size());
-  const Result<SafeTensors> file = ParseSafetensors(bytes + header + "12345678");
+  bytes += header + "12345678";
+  const Result<SafeTensors> file = ParseSafetensors(bytes);  // whose views are of them
   ASSERT_TRUE(file.ok()) << file.error().ToString();
   EXPECT_EQ(file.value().tensors.at("a").bytes, "12345678");
   EXPECT_TRUE(file.value().metadata.empty());

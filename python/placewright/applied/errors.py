@@ -1,0 +1,10 @@
+"""What apply refuses, with a code, the place and a remedy."""
+
+from ..errors import PlacewrightError
+
+
+class ApplyError(PlacewrightError, RuntimeError):
+    """A plan that cannot run here. `place`: a file, a parameter, an operator."""
+
+    def __init__(self, code, message, place="", remedy="", *, file=""):
+        super().__init__(code, message, file=file, place=place, remedy=remedy)

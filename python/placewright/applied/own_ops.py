@@ -1,0 +1,63 @@
+"""The operators of compiled steps that are not ATen's and stay on one device, as
+docs/formats/aten-graph.md states them."""
+
+import math
+
+import torch
+
+from .counted_draws import OPERATORS as DRAWS
+from .tensors import cut, join
+
+
+def split(x, dimension, outer, size, begin, end):
+    return cut(x, dimension, outer, size, begin, end)
+
+
+def concat(parts, dimension, outer):
+    return join(parts, dimension, outer)
+
+
+def add_n(parts):
+    total = parts[0] + parts[1] if len(parts) > 1 else parts[0].clone()
+    for part in parts[2:]:
+        total += part
+    return total
+
+
+def pack(parts):
+    return torch.cat([part.reshape(-1) for part in parts])
+
+
+def unpack(buffer, begin, shape):
+    return buffer[begin:begin + math.prod(shape)].view(shape)
+
+
+def _rows_in_part(indices, rows, place):
+    """Rows of the part that the indices ask for, and where they ask for another part's."""
+    _, outer, size, begin, end = place
+    inner = rows // (outer * (end - begin))
+    wide = indices.to(torch.int64)
+    group = wide.div(inner, rounding_mode="floor")
+    middle = group.remainder(size)
+    outside = (middle < begin) | (middle >= end)
+    own = group.div(size, rounding_mode="floor") * (end - begin) + middle - begin
+    return own * inner + wide.remainder(inner), outside
+
+
+def embedding_part(weight, indices, place):
+    rows, outside = _rows_in_part(indices, weight.shape[0], place)
+    found = torch.ops.aten.embedding.default(weight, rows.masked_fill(outside, 0))
+    return found.masked_fill_(outside.unsqueeze(-1), 0)
+
+
+def embedding_dense_backward_part(grad, indices, num_weights, padding_idx, place):
+    rows, outside = _rows_in_part(indices, num_weights, place)
+    none = outside | (indices == padding_idx)
+    # Padding is what the operator leaves out: here, a row behind the last.
+    return torch.ops.aten.embedding_dense_backward.default(
+        grad, rows.masked_fill(none, num_weights), num_weights, num_weights, False)
+
+
+OPERATORS = {"split": split, "concat": concat, "add_n": add_n, "pack": pack, "unpack": unpack,
+             "embedding_part": embedding_part,
+             "embedding_dense_backward_part": embedding_dense_backward_part, **DRAWS}

@@ -1,0 +1,70 @@
+"""The state of a training in pieces: cut from the user's tensors, and put together again.
+
+Pieces are copies; they share no memory with the user's model or optimizer.
+"""
+
+import torch
+
+from .errors import ApplyError
+from .tensors import DTYPES, elements, piece_of, put
+
+DRAWS_STEP = "buffer:placewright.step"  # how many steps have drawn random numbers
+
+
+class Pieces:
+    def __init__(self, step, ordered, groups, device_name):
+        self._step, self._ordered, self._groups = step, ordered, groups
+        self._name = device_name
+        self._own = {}  # name of an input -> this rank's piece
+        self._check_written()
+
+    def load(self, names, whole_of, device):
+        """Copies of this rank's pieces; `whole_of` gives a tensor by its recorded name."""
+        for name in names:
+            one = self._step.inputs[name]
+            piece = piece_of(whole_of(one.of), one.box)
+            self._own[name] = piece.to(device)
+            if list(piece.shape) != one.shape or piece.dtype != DTYPES[one.dtype]:
+                raise ApplyError("plan-invalid", f"its piece is {list(piece.shape)} of "
+                                 f"{piece.dtype}, the plan's {one.shape} of {one.dtype}", name)
+        return [self._own[name] for name in names]
+
+    def _check_written(self):
+        """A tensor that lies in several places is written in all of them, or a copy grows old."""
+        places = {}
+        for name, one in self._step.inputs.items():
+            if one.kind != "input" and self._ordered.held[name]:
+                places.setdefault(one.of, []).append(name)
+        for of, names in places.items():
+            written = [name in self._ordered.written for name in names]
+            if any(written) and not all(written):
+                raise ApplyError("plan-invalid", "one piece of it is updated, another is not",
+                                 f"{names[written.index(False)]}")
+
+    def held(self):
+        """Recorded names of tensors that lie on some rank."""
+        return list(dict.fromkeys(one.of for name, one in self._step.inputs.items()
+                                  if one.kind != "input" and self._ordered.held[name]))
+
+    def gather(self, of, shape, dtype, device):
+        """The whole of a recorded tensor, on every rank; all ranks must ask for it."""
+        pieces = {}  # part -> (name of the input, device that has it)
+        for name, one in self._step.inputs.items():
+            if one.of == of and self._ordered.held[name]:
+                key = tuple(sorted(tuple(sorted(axis.items())) for axis in one.box))
+                pieces.setdefault(key, (name, self._ordered.held[name][0]))
+        if () in pieces:
+            pieces = {(): pieces[()]}
+        whole = torch.empty(shape, dtype=dtype, device=device)
+        found = 0
+        for name, holder in pieces.values():
+            one = self._step.inputs[name]
+            piece = self._own[name] if holder == self._name else \
+                torch.empty(one.shape, dtype=dtype, device=device)
+            if len(self._step.devices) > 1:
+                piece = self._groups.broadcast(piece.clone(), holder)
+            put(whole, one.box, piece)
+            found += elements(one.shape)
+        if found < whole.numel():
+            raise ApplyError("plan-invalid", "its pieces do not make a whole", of)
+        return whole
