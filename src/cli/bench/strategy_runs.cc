@@ -68,6 +68,7 @@ Result<StrategyReport> ReportOf(const Planning& planning, const PlannerResult& r
 
 Status TakeFactors(const std::string& mode, const Planning& planning, const StopToken& stop,
                    Clock::time_point started, PlannerResult& result, StudyRun& run) {
+  // Some ops are copied anyway; what factors add is the difference.
   PW_ASSIGN(const StrategyReport before, ReportOf(planning, result));
   SpaceOptions space;
   space.sfb = mode;

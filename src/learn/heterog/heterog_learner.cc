@@ -77,7 +77,7 @@ void HeterogLearner::FindChoices(const at::TensorOptions& numbers) {
     for (const int32_t slice : all) {
       if (IsOfHeterog(slice_of(slice), strategies.device_groups().size())) some.push_back(slice);
     }
-    if (some.empty()) some = all;
+    if (some.empty()) some = all;  // constraints leave it none of these
     first_.push_back(static_cast<int64_t>(preferred.size()));
     TagChoice& choice = choices.emplace_back();
     choice.unit = unit;
@@ -103,6 +103,7 @@ void HeterogLearner::Draw() {
   const at::NoGradGuard no_gradients;
   const at::Tensor log_priors = LogPriors().to(at::kCPU, at::kDouble).contiguous();
   const double* const of = log_priors.data_ptr<double>();
+  // By the number of the update alone, so that a training that goes on draws the same.
   Random random = Random(seed_).Fork(kDraws).Fork(static_cast<uint64_t>(updates_));
   drawn_.assign(static_cast<size_t>(per_update_), Choice());
   rewards_.clear();
@@ -176,6 +177,7 @@ double HeterogLearner::Learn(PolicyOptimizer& optimizer) {
     for (size_t unit = 0; unit < slices_.size(); ++unit) {
       chosen.push_back(first_[unit] + drawn_[i][unit]);
     }
+    // The first reward is its own baseline.
     advantages.push_back(rewards_[i] - baseline_.value_or(rewards_[i]));
     baseline_ = decay_ * baseline_.value_or(rewards_[i]) + (1 - decay_) * rewards_[i];
   }
