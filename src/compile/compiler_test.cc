@@ -555,7 +555,7 @@ TEST(Compiler, LayoutsThatCannotBeAreErrors) {
   for (const Box& other :
        {Box{{samples, {2, 4}}, {AxisId(1), {0, 1}}}, Box{{AxisId(1), {0, 2}}}, Box()}) {
     EXPECT_THAT(error({{{DeviceId(0), {{samples, {0, 2}}}}, {DeviceId(1), other}}}),
-                HasSubstr("layouts[0]: its shares are not of one axis"));
+                HasSubstr("layouts[0]: its shares are not of the same axes"));
   }
   Layouts forgotten;
   forgotten.layouts = {PlacedOn(DeviceId(0))};

@@ -1,9 +1,12 @@
 #include "compile/fetcher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
+#include "compile/piece_groups.h"
 #include "compile/rewrites/rewrites.h"
+#include "compile/sum_parts.h"
 
 namespace placewright {
 
@@ -26,27 +29,58 @@ bool Fetcher::IsOfInput(TensorId id) const {
   return !made && storage.kind == TensorKind::kInput && storage.versions.size() == 1;
 }
 
-void Fetcher::PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
-  const TensorState& state = store_.StateAt(id, version);
-  if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return;
-  std::set<DeviceId> wanted(devices.begin(), devices.end()), having;
-  for (const Piece& piece : state.pieces) having.insert(piece.device);
-  if (wanted != having) return;
-  TensorState whole =
-      state.IsPartial() ? EmitAllReduce(emitter_, state) : EmitAllGather(emitter_, state);
-  store_.SetCompleted(id, version, std::move(whole));
+namespace {
+
+// The axis by which all pieces are split, where that is one; else without a dimension.
+AxisPlace OnlyPlaceOf(const TensorState& state) {
+  AxisPlace only;
+  for (const TensorBox& box : state.boxes) {
+    if (box.size() != 1) return {};
+    if (only.dimension >= 0 && box.front().place != only) return {};
+    only = box.front().place;
+  }
+  return only;
 }
 
-void Fetcher::PreparePart(TensorId id, int32_t version,
-                          const std::map<DeviceId, TensorBox>& boxes) {
+// A part of another axis than the one by which it is split.
+bool IsOfAnotherAxis(const TensorState& state, const TensorBox& box) {
+  const AxisPlace only = state.IsPartial() ? AxisPlace() : OnlyPlaceOf(state);
+  return only.dimension >= 0 && box.size() == 1 && box.front().place != only;
+}
+
+}  // namespace
+
+void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
+                      const std::vector<TensorBox>& boxes) {
   const TensorState& state = store_.StateAt(id, version);
-  if (!collectives_ || !state.IsPartial() || boxes.size() < 2) return;
-  const bool same = state.pieces.size() == boxes.size() &&
-                    std::all_of(state.pieces.begin(), state.pieces.end(),
-                                [&](const Piece& piece) { return boxes.contains(piece.device); });
-  if (!same) return;
-  TensorState split = EmitReduceScatter(emitter_, state, boxes);
-  store_.SetCompleted(id, version, std::move(split));
+  if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return;
+  if (state.pieces.size() != devices.size()) return;
+  Needs needs;
+  for (size_t i = 0; i < state.pieces.size(); ++i) {
+    const auto at = std::find(devices.begin(), devices.end(), state.pieces[i].device);
+    if (at == devices.end()) return;
+    needs.push_back(boxes[static_cast<size_t>(at - devices.begin())]);
+    if (IsOfAnotherAxis(state, needs.back())) return;
+  }
+  TensorState ready = state;
+  bool changed = false;
+  const auto take = [&](std::optional<TensorState> made) {
+    if (made) ready = std::move(*made);
+    changed = changed || made.has_value();
+    return made.has_value();
+  };
+  if (ready.IsPartial()) {
+    bool within = true, equal = true;
+    for (size_t i = 0; i < needs.size(); ++i) {
+      within = within && Contains(ready.BoxAt(i), needs[i]);
+      equal = equal && ready.BoxAt(i) == needs[i];
+    }
+    const bool scattered = within && !equal && take(EmitScattered(emitter_, axes_, ready, needs));
+    if (!scattered && !take(EmitCompleted(emitter_, axes_, ready))) return;
+    if (scattered) return store_.SetCompleted(id, version, std::move(ready));
+  }
+  if (ready.IsSplit()) take(EmitGathered(emitter_, ready, needs));
+  if (changed) store_.SetCompleted(id, version, std::move(ready));
 }
 
 // Those of the devices that have nothing of it yet.
@@ -117,8 +151,8 @@ void Fetcher::Add(TensorId id, FetchedPart part) {
 TensorId Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
   const TensorId found = store_.FindFetched(id, version, device, {});
   if (found.valid()) return found;
-  const TensorId whole =
-      IsInput(id) ? WholeInput(id, device) : MakeWhole(id, store_.StateAt(id, version), device);
+  const TensorId whole = IsInput(id) ? WholeInput(id, device)
+                                     : Assemble(id, store_.StateAt(id, version), {}, device);
   Add(id, {version, device, {}, whole});
   return whole;
 }
@@ -129,37 +163,35 @@ TensorId Fetcher::WholeInput(TensorId id, DeviceId device) {
   return emitter_.AddInput(id, device);
 }
 
-// Of what all pieces have, `bytes` are taken from here: from the device itself, or from where they arrive first, of
+// Of pieces that all have it, `bytes` are taken from here: from the device itself, or from where they arrive first, of
 // several such the first.
-const Piece& Fetcher::NearestOf(const TensorState& state, DeviceId device, Bytes bytes) const {
-  if (const Piece* const own = state.On(device)) return *own;
+const Piece& Fetcher::NearestOf(const std::vector<Piece>& pieces, DeviceId device,
+                                Bytes bytes) const {
   const Cluster& cluster = emitter_.cluster();
   const auto arrival = [&](const Piece& piece) {
+    if (piece.device == device) return Nanos(-1);
     return cluster.Connected(piece.device, device)
                ? cluster.TransferDuration(piece.device, device, bytes)
                : Nanos(kMaxQuantity);
   };
-  return *std::min_element(state.pieces.begin(), state.pieces.end(),
-                           [&](const Piece& a, const Piece& b) { return arrival(a) < arrival(b); });
-}
-
-TensorId Fetcher::MakeWhole(TensorId id, const TensorState& state, DeviceId device) {
-  PW_CHECK(!state.pieces.empty());  // the graph's order makes a tensor before it is read
-  if (state.IsSplit()) return EmitConcat(emitter_, state, device);
-  if (state.IsPartial()) return EmitAddN(emitter_, state.pieces, device);
-  return NearestOf(state, device, graph_.tensor(id).bytes).tensor;
+  return *std::min_element(pieces.begin(), pieces.end(), [&](const Piece& a, const Piece& b) {
+    return arrival(a) < arrival(b);
+  });
 }
 
 TensorId Fetcher::Part(TensorId id, int32_t version, const TensorBox& box, DeviceId device) {
-  const auto& [place, interval] = box.front();
-  if (interval == Interval{0, place.size}) return Whole(id, version, device);
+  if (box.empty()) return Whole(id, version, device);
   const TensorId found = store_.FindFetched(id, version, device, box);
   if (found.valid()) return found;
   // What has been gathered is for those that need all of it: a part is one of the pieces, which an op in
   // place then writes.
   const TensorState& own = store_.state(id);
+  const bool same_axes = std::any_of(own.boxes.begin(), own.boxes.end(), [&](const TensorBox& one) {
+    return std::equal(one.begin(), one.end(), box.begin(), box.end(),
+                      [](const AxisPart& a, const AxisPart& b) { return a.place == b.place; });
+  });
   const TensorId part =
-      MakePart(id, own.IsSplitAt(place) ? own : store_.StateAt(id, version), box, device);
+      MakePart(id, same_axes && !own.IsPartial() ? own : store_.StateAt(id, version), box, device);
   Add(id, {version, device, box, part});
   return part;
 }
@@ -167,41 +199,108 @@ TensorId Fetcher::Part(TensorId id, int32_t version, const TensorBox& box, Devic
 TensorId Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBox& box,
                            DeviceId device) {
   if (IsInput(id)) return emitter_.AddInput(id, DeviceId(), box);
-  const auto& [place, interval] = box.front();
-  if (state.IsPartial()) {
-    // Each device gives its part of its sum: what crosses is the part alone.
-    std::vector<Piece> parts;
-    for (const Piece& piece : state.pieces) {
-      const TensorId part = EmitSplit(emitter_, piece.tensor, box, piece.device);
-      parts.push_back({piece.device, part});
-    }
-    return EmitAddN(emitter_, parts, device);
-  }
-  if (state.IsWhole()) {
-    const Bytes bytes(graph_.tensor(id).bytes.count / place.size * interval.length());
-    const Piece& source = NearestOf(state, device, bytes);
-    return EmitSplit(emitter_, source.tensor, box, source.device);
-  }
-  if (!state.IsSplitAt(place)) {
-    const TensorId whole = MakeWhole(id, state, device);
-    return EmitSplit(emitter_, whole, box, device);
-  }
-  TensorState parts;
+  if (!IsOfAnotherAxis(state, box)) return Assemble(id, state, box, device);
+  return EmitSplit(emitter_, Assemble(id, state, {}, device), box, device);
+}
+
+namespace {
+
+struct Cutting {
+  AxisPlace place;
+  std::vector<Interval> intervals;
+};
+
+// Where pieces that have only some of the box begin and end in it: along an axis where none of them is cut, if there is
+// one. Nothing where each piece has all of the box or nothing.
+std::optional<Cutting> CuttingOf(const TensorState& state, const TensorBox& box) {
+  if (!state.IsSplit()) return std::nullopt;
+  std::vector<AxisPart> ends;  // [0, x): something begins or ends at x
+  std::vector<TensorBox> commons;
   for (size_t i = 0; i < state.pieces.size(); ++i) {
-    const Piece& piece = state.pieces[i];
-    const Interval own = state.boxes[i].front().interval;
-    const Interval common = {std::max(own.from, interval.from), std::min(own.to, interval.to)};
-    if (common.from >= common.to) continue;
-    TensorId part = piece.tensor;
-    if (common != own) {
-      AxisPlace local = place;
-      local.size = own.length();
-      const Interval within = {common.from - own.from, common.to - own.from};
-      part = EmitSplit(emitter_, piece.tensor, {{local, within}}, piece.device);
+    const std::optional<TensorBox> common = CommonOf(state.BoxAt(i), box);
+    if (!common) continue;
+    for (const auto& [place, interval] : *common) {
+      const Interval within = AlongPlace(box, place);
+      for (const int64_t at : {interval.from, interval.to}) {
+        if (at > within.from && at < within.to) ends.push_back({place, {0, at}});
+      }
     }
-    parts.AddPart(piece.device, part, {{place, common}});
+    commons.push_back(*common);
   }
-  return EmitConcat(emitter_, parts, device);
+  if (ends.empty()) return std::nullopt;
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  const auto is_clean = [&](const AxisPart& end) {
+    return std::none_of(commons.begin(), commons.end(), [&](const TensorBox& common) {
+      const Interval along = AlongPlace(common, end.place);
+      return along.from < end.interval.to && end.interval.to < along.to;
+    });
+  };
+  const auto clean = std::find_if(ends.begin(), ends.end(), is_clean);
+  const AxisPlace place = clean == ends.end() ? ends.front().place : clean->place;
+  const Interval within = AlongPlace(box, place);
+  Cutting cutting{place, {}};
+  int64_t from = within.from;
+  for (const AxisPart& end : ends) {
+    if (end.place != place || (clean != ends.end() && !is_clean(end))) continue;
+    cutting.intervals.push_back({from, end.interval.to});
+    from = end.interval.to;
+  }
+  cutting.intervals.push_back({from, within.to});
+  return cutting;
+}
+
+}  // namespace
+
+// The box, of pieces that have parts of it: what crosses is cut where it is.
+TensorId Fetcher::Assemble(TensorId id, const TensorState& state, const TensorBox& box,
+                           DeviceId device) {
+  PW_CHECK(!state.pieces.empty());  // the graph's order makes a tensor before it is read
+  const std::optional<Cutting> cutting = CuttingOf(state, box);
+  if (!cutting) return AddUp(id, state, box, device);
+  std::vector<Piece> parts;
+  for (const Interval& interval : cutting->intervals) {
+    const TensorBox part = WithInterval(box, cutting->place, interval);
+    parts.push_back({device, Assemble(id, state, part, device)});
+  }
+  return EmitConcat(emitter_, parts, PlaceWithin(box, cutting->place), device);
+}
+
+// The box, of pieces that each have all of it or nothing: of each part of the sum one.
+TensorId Fetcher::AddUp(TensorId id, const TensorState& state, const TensorBox& box,
+                        DeviceId device) {
+  Bytes bytes = graph_.tensor(id).bytes;
+  for (const auto& [place, interval] : box) {
+    bytes = Bytes(bytes.count / place.size * interval.length());
+  }
+  struct Alike {
+    std::vector<Piece> pieces;  // that have the same part of the sum
+    std::vector<TensorBox> boxes;
+  };
+  std::vector<Box> summed;
+  std::vector<Alike> shares;
+  for (size_t i = 0; i < state.pieces.size(); ++i) {
+    if (!Contains(state.BoxAt(i), box)) continue;
+    const auto same = std::find(summed.begin(), summed.end(), state.SummedAt(i)) - summed.begin();
+    if (static_cast<size_t>(same) == summed.size()) {
+      summed.push_back(state.SummedAt(i));
+      shares.emplace_back();
+    }
+    Alike& share = shares[static_cast<size_t>(same)];
+    share.pieces.push_back(state.pieces[i]);
+    share.boxes.push_back(state.BoxAt(i));
+  }
+  std::vector<Piece> parts;
+  for (const size_t chosen : ChosenOnce(axes_, summed)) {
+    const Alike& share = shares[chosen];
+    const Piece& nearest = NearestOf(share.pieces, device, bytes);
+    const TensorBox& own = share.boxes[static_cast<size_t>(&nearest - share.pieces.data())];
+    const TensorId part =
+        EmitSplit(emitter_, nearest.tensor, PartWithin(own, box), nearest.device);
+    parts.push_back({nearest.device, part});
+  }
+  PW_CHECK(!parts.empty());  // pieces have all of what they are of
+  return EmitAddN(emitter_, parts, device);
 }
 
 }  // namespace placewright

@@ -3,22 +3,23 @@
 #ifndef PLACEWRIGHT_COMPILE_FETCHER_H_
 #define PLACEWRIGHT_COMPILE_FETCHER_H_
 
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "compile/emitter.h"
 #include "compile/fetch_store.h"
 #include "compile/tensor_state.h"
+#include "sharding/named_axes.h"
 
 namespace placewright {
 
 class Fetcher {
  public:
   // `graph` is the original.
-  Fetcher(const Graph& graph, Emitter& emitter, FetchStore& store, bool collectives,
-          bool broadcasts)
+  Fetcher(const Graph& graph, const NamedAxes& axes, Emitter& emitter, FetchStore& store,
+          bool collectives, bool broadcasts)
       : graph_(graph),
+        axes_(axes),
         emitter_(emitter),
         store_(store),
         collectives_(collectives),
@@ -33,12 +34,11 @@ class Fetcher {
   TensorId Whole(TensorId id, int32_t version, DeviceId device);
   // A part of it.
   TensorId Part(TensorId id, int32_t version, const TensorBox& box, DeviceId device);
-  // Several devices are about to fetch all of it: where they are those that have its pieces, one
-  // collective serves them.
-  void PrepareWhole(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
-  // The same of parts of a sum, one for each device.
-  void PreparePart(TensorId id, int32_t version, const std::map<DeviceId, TensorBox>& boxes);
-  // The same of what one device has: where two or more others want it, they get copies. Of a view that shows
+  // These devices are about to fetch these parts of it: where they are those that have its pieces, collectives bring
+  // them there.
+  void Prepare(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
+               const std::vector<TensorBox>& boxes);
+  // All of what one device has is about to be fetched: two or more others get copies. Of a view that shows
   // all of what it views they get that, and views of their own: what one storage holds crosses once.
   void PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
   // The tensor is read at that version as the sum of its pieces.
@@ -53,11 +53,13 @@ class Fetcher {
   TensorId ViewedBy(TensorId id, int32_t version);
   void AddViews(TensorId id, int32_t version, TensorId base);
   TensorId WholeInput(TensorId id, DeviceId device);
-  const Piece& NearestOf(const TensorState& state, DeviceId device, Bytes bytes) const;
-  TensorId MakeWhole(TensorId id, const TensorState& state, DeviceId device);
+  const Piece& NearestOf(const std::vector<Piece>& pieces, DeviceId device, Bytes bytes) const;
   TensorId MakePart(TensorId id, const TensorState& state, const TensorBox& box, DeviceId device);
+  TensorId Assemble(TensorId id, const TensorState& state, const TensorBox& box, DeviceId device);
+  TensorId AddUp(TensorId id, const TensorState& state, const TensorBox& box, DeviceId device);
 
   const Graph& graph_;
+  const NamedAxes& axes_;
   Emitter& emitter_;
   FetchStore& store_;
   const bool collectives_, broadcasts_;

@@ -8,92 +8,130 @@
 #include "base/text.h"
 #include "compile/rewrites/batch_norm.h"
 #include "compile/rewrites/rewrites.h"
-#include "sharding/axis_places.h"
+#include "compile/sum_parts.h"
 
 namespace placewright {
 
 InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
-                             const Layout& layout, bool whole, Emitter& emitter, Fetcher& fetcher,
-                             InstanceMemory& memory)
+                             const Layout& layout, const SmallVector<AxisId>& by, Emitter& emitter,
+                             Fetcher& fetcher, InstanceMemory& memory)
     : graph_(graph),
       axes_(axes),
       id_(op),
       op_(graph.op(op)),
       layout_(layout),
-      axis_(layout.axis()),
-      whole_(whole),
       emitter_(emitter),
       fetcher_(fetcher),
+      split_(axes, op, op_, layout),
       read_(memory.read),
       made_(memory.made),
       partial_(memory.partial),
       beside_(memory.beside),
       devices_(memory.devices),
+      boxes_(memory.boxes),
       older_reads_(memory.older_reads) {
   read_.Begin(op_.inputs.size());
   made_.Begin(op_.outputs.size());
   partial_.assign(op_.inputs.size(), 0);
   devices_.clear();
   for (const Share& share : layout_.shares) devices_.push_back(share.device);
-  ChooseSplit();
+  ChooseSplit(by);
   ChoosePartialInputs();
 }
 
-void InstanceMaker::ChooseSplit() {
-  if (layout_.shares.size() < 2 || !axis_.valid() || whole_) return;
-  const RuleAxisId split = axes_.SplitBy(id_, axis_);
-  if (!split.valid()) return;
-  split_ = split;
-  if (IsSynchronised() && !BatchNormCallOf(op_)) split_ = RuleAxisId();
-  for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    if (IsWritten(i) && !MayWriteParts(i)) split_ = RuleAxisId();
-    if (!split_.valid()) return;
+void InstanceMaker::ChooseSplit(const SmallVector<AxisId>& by) {
+  if (layout_.shares.size() < 2) return;
+  std::vector<OpSplit::By> split;
+  for (const AxisId axis : by) {
+    const std::optional<OpSplit::By> one = split_.ByAxis(axis);
+    if (!one || (split_.IsSynchronised(*one) && !BatchNormCallOf(op_))) continue;
+    bool may = true;
+    for (size_t i = 0; i < op_.inputs.size(); ++i) {
+      may = may && (!IsWritten(i) || MayWriteParts(i, *one));
+    }
+    if (may) split.push_back(*one);
   }
-}
-
-bool InstanceMaker::IsSynchronised() const {
-  return split_.valid() && rule().axes[split_].parts == Parts::kSynchronised;
+  if (!split.empty()) split_.Set(std::move(split));
 }
 
 // The backward of a norm has what the norm has.
 bool InstanceMaker::HasOwnStatistics() const {
-  if (!IsSynchronised()) return false;
+  if (!split_.IsSynchronised()) return false;
   const BatchNormCall call = *BatchNormCallOf(op_);
   if (!call.backward) return own_statistics_;
   return fetcher_.state(op_.inputs[static_cast<size_t>(call.save_mean)]).of_parts;
 }
 
 // Parts are written over parts, and nothing that is whole over a sum's parts.
-bool InstanceMaker::MayWriteParts(size_t input) const {
-  if (!SplitsInput(input)) return rule().axes[split_].parts != Parts::kSum;
-  return fetcher_.state(op_.inputs[input]).IsSplitAt(PlaceIn(rule().inputs[input]));
+bool InstanceMaker::MayWriteParts(size_t input, const OpSplit::By& by) const {
+  const TensorAxes& axes = rule().inputs[input];
+  if (!Holds(axes, by.of)) return rule().axes[by.of].parts != Parts::kSum;
+  const AxisPlace place = split_.PlaceIn(axes, by);
+  const std::vector<TensorBox>& boxes = fetcher_.state(op_.inputs[input]).boxes;
+  return std::any_of(boxes.begin(), boxes.end(), [&](const TensorBox& box) {
+    return AlongPlace(box, place) != Interval{0, place.size};
+  });
 }
 
-// A linear op of partial sums, with all else whole, gives partial sums.
+// A linear op of partial sums, with all else whole, gives partial sums. One that is split does where each device has a
+// sum of the part that it needs: under layouts of several axes.
 void InstanceMaker::ChoosePartialInputs() {
-  if (split_.valid() || whole_ || layout_.shares.size() < 2 || axes_.rule(id_) == nullptr) return;
+  if (layout_.shares.size() < 2 || axes_.rule(id_) == nullptr) return;
+  if (split_.any() && layout_.axis().valid()) return;
   const auto is_partial = [&](int32_t input) {
     const size_t i = static_cast<size_t>(input);
     if (!fetcher_.IsPartial(op_.inputs[i], op_.input_versions[i])) return false;
     const TensorState& state = fetcher_.state(op_.inputs[i]);
-    return state.pieces.size() == layout_.shares.size() &&
-           std::all_of(layout_.shares.begin(), layout_.shares.end(),
-                       [&](const Share& share) { return state.On(share.device) != nullptr; });
+    if (state.pieces.size() != layout_.shares.size()) return false;
+    for (size_t share = 0; share < layout_.shares.size(); ++share) {
+      const DeviceId device = layout_.shares[share].device;
+      if (state.On(device) == nullptr) return false;
+      if (state.BoxAt(state.IndexOn(device)) != split_.InputBox(i, share)) return false;
+    }
+    return true;
   };
   for (const std::vector<int32_t>& together : rule().linear) {
     if (together.empty() || !std::all_of(together.begin(), together.end(), is_partial)) continue;
+    if (!CarriesSums(together)) continue;
     for (const int32_t input : together) partial_[static_cast<size_t>(input)] = 1;
     partial_input_ = op_.inputs[static_cast<size_t>(together.front())];
     return;
   }
 }
 
-AxisPlace InstanceMaker::PlaceIn(const TensorAxes& tensor) const {
-  return PlaceInRule(axes_, id_, split_, axis_, tensor);
-}
-
-bool InstanceMaker::SplitsInput(size_t input) const {
-  return split_.valid() && Holds(rule().inputs[input], split_);
+// Whether what the devices make of their parts of these sums are the parts of sums.
+bool InstanceMaker::CarriesSums(const std::vector<int32_t>& together) const {
+  const auto summed_of = [&](int32_t input) {
+    const TensorState& state = fetcher_.state(op_.inputs[static_cast<size_t>(input)]);
+    std::vector<Box> summed;
+    for (const Share& share : layout_.shares) {
+      summed.push_back(state.SummedAt(state.IndexOn(share.device)));
+    }
+    return summed;
+  };
+  const std::vector<Box> summed = summed_of(together.front());
+  for (const int32_t input : together) {
+    // Devices that have equal parts of one have equal parts of the others.
+    const std::vector<Box> others = summed_of(input);
+    for (size_t i = 0; i < summed.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if ((summed[i] == summed[j]) != (others[i] == others[j])) return false;
+      }
+    }
+  }
+  if (!split_.any()) return true;
+  for (size_t output = 0; output < op_.outputs.size(); ++output) {
+    std::vector<TensorBox> boxes;
+    for (size_t share = 0; share < layout_.shares.size(); ++share) {
+      boxes.push_back(split_.OutputBox(output, share));
+    }
+    // Not every part of a sum of the op's own meets every part of these.
+    const bool own = std::any_of(split_.by().begin(), split_.by().end(), [&](const auto& by) {
+      return VerdictOf(rule(), by.of, output) == PartVerdict::kSum;
+    });
+    if (own || !AreAllOfSums(axes_, boxes, summed)) return false;
+  }
+  return true;
 }
 
 // By far the commonest: nothing is fetched, and nothing that others fetch makes a difference.
@@ -101,28 +139,17 @@ bool InstanceMaker::IsBeside(size_t input) const {
   const std::vector<Share>& shares = layout_.shares;
   const TensorState& state = fetcher_.state(op_.inputs[input]);
   if (partial_[input] != 0 || state.pieces.size() != shares.size()) return false;
-  if (axes_.rule(id_) != nullptr && IsUnread(rule(), input)) {
-    const auto on_its_device = [](const Share& share, const Piece& piece) {
-      return share.device == piece.device;
-    };
-    return std::equal(shares.begin(), shares.end(), state.pieces.begin(), on_its_device);
-  }
-  const bool split = SplitsInput(input);
-  if (state.IsPartial() || state.IsSplit() != split) return false;
+  const auto on_its_device = [](const Share& share, const Piece& piece) {
+    return share.device == piece.device;
+  };
+  if (!std::equal(shares.begin(), shares.end(), state.pieces.begin(), on_its_device)) return false;
+  if (axes_.rule(id_) != nullptr && IsUnread(rule(), input)) return true;
+  if (state.IsPartial() || split_.IsOnce(input)) return false;
+  if (!split_.SplitsInput(input)) return !state.IsSplit();
   for (size_t i = 0; i < shares.size(); ++i) {
-    const Piece& piece = state.pieces[i];
-    if (piece.device != shares[i].device) return false;
-    if (split && state.boxes[i].front().interval != IntervalOf(i)) return false;
+    if (state.BoxAt(i) != split_.InputBox(input, i)) return false;
   }
-  if (split) return state.IsSplitAt(PlaceIn(rule().inputs[input]));
-  return !IsOnce(input);
-}
-
-// All of it enters the sum of the parts once.
-bool InstanceMaker::IsOnce(size_t input) const {
-  const std::pair<RuleAxisId, int32_t> once(split_, static_cast<int32_t>(input));
-  return split_.valid() &&
-         std::find(rule().once.begin(), rule().once.end(), once) != rule().once.end();
+  return true;
 }
 
 void InstanceMaker::FindBeside() {
@@ -136,13 +163,10 @@ TensorId InstanceMaker::FetchInput(size_t input, size_t share) {
   const int32_t version = op_.input_versions[input];
   const DeviceId device = layout_.shares[share].device;
   if (partial_[input] != 0) return fetcher_.state(id).On(device)->tensor;
-  if (SplitsInput(input)) {
-    return fetcher_.Part(id, version, BoxIn(rule().inputs[input], share), device);
-  }
-  const TensorId whole = fetcher_.Whole(id, version, device);
-  if (share == 0 || !IsOnce(input)) return whole;
-  return emitter_.AddLike("aten.zeros_like.default", {whole}, References(1), emitter_.shape(whole),
-                          whole, device);
+  const TensorId part = fetcher_.Part(id, version, split_.InputBox(input, share), device);
+  if (split_.EntersIn(input, share)) return part;
+  return emitter_.AddLike("aten.zeros_like.default", {part}, References(1), emitter_.shape(part),
+                          part, device);
 }
 
 Status InstanceMaker::FetchInputs(size_t share) {
@@ -174,11 +198,8 @@ std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share) const {
     const Tensor& tensor = graph_.tensor(op_.outputs[i]);
     OutputSpec spec;
     spec.dtype = tensor.dtype;
-    spec.shape = tensor.shape;
+    spec.shape = ShapeOf(tensor.shape, split_.OutputBox(i, share));
     spec.output_index = tensor.output_index;
-    if (split_.valid() && Holds(rule().outputs[i], split_)) {
-      spec.shape = ShapeOf(tensor.shape, BoxIn(rule().outputs[i], share));
-    }
     for (size_t input = 0; input < op_.inputs.size(); ++input) {
       if (graph_.tensor(op_.inputs[input]).storage != tensor.storage) continue;
       const bool written =
@@ -192,19 +213,8 @@ std::vector<OutputSpec> InstanceMaker::OutputsOf(size_t share) const {
   return outputs;
 }
 
-PartCall InstanceMaker::CallOf(size_t share) const {
-  if (!split_.valid()) return CallOnWhole(op_, axes_.rule(id_));
-  IdVector<RuleAxisId, int64_t> sizes;
-  for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
-  sizes[split_] = sizes[split_] / axes_.axis(axis_).size * IntervalOf(share).length();
-  PartCall call = CallOnPart(op_, rule(), {split_}, sizes);
-  const PlaceArgument at = PlaceArgumentOf(rule(), split_);
-  if (at.there()) at.Set(BoxIn(at.TensorOf(rule()), share), call);
-  return call;
-}
-
 OpSpec InstanceMaker::SpecOf(size_t share) const {
-  PartCall call = CallOf(share);
+  PartCall call = split_.CallOf(share);
   OpSpec spec;
   spec.type = std::move(call.type);
   spec.args = std::move(call.args);
@@ -233,7 +243,7 @@ Status InstanceMaker::Make() {
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     PW_RETURN_IF_ERROR(FetchInputs(share));
   }
-  const bool together = IsSynchronised() && !HasOwnStatistics();
+  const bool together = split_.IsSynchronised() && !HasOwnStatistics();
   together ? MakeSynchronised() : MakeEach();
   PW_RETURN_IF_ERROR(Finish());
   MarkViewsOfCopies();
@@ -248,14 +258,12 @@ void InstanceMaker::Prepare(size_t input) {
   const TensorId id = op_.inputs[input];
   const int32_t version = op_.input_versions[input];
   if (partial_[input] != 0) return;
-  if (SplitsInput(input)) {
-    std::map<DeviceId, TensorBox> boxes;
-    for (size_t share = 0; share < devices_.size(); ++share) {
-      boxes[devices_[share]] = BoxIn(rule().inputs[input], share);
-    }
-    return fetcher_.PreparePart(id, version, boxes);
+  boxes_.clear();
+  for (size_t share = 0; share < devices_.size(); ++share) {
+    boxes_.push_back(split_.InputBox(input, share));
   }
-  fetcher_.PrepareWhole(id, version, devices_);
+  fetcher_.Prepare(id, version, devices_, boxes_);
+  if (split_.SplitsInput(input)) return;
   // A view that looks at a part brings no more than the part.
   const bool all =
       !op_.is_view || graph_.tensor(op_.outputs.front()).bytes >= graph_.tensor(id).bytes;
@@ -265,17 +273,10 @@ void InstanceMaker::Prepare(size_t input) {
 // One instance for each share.
 void InstanceMaker::MakeEach() {
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
-    InstanceKey key{id_, {}};
-    if (split_.valid()) {
-      InstanceKey::Part part{axis_, split_, IntervalOf(share).length(), {}};
-      const PlaceArgument at = PlaceArgumentOf(rule(), split_);
-      if (at.there()) part.stated = {PlaceIn(at.TensorOf(rule())), IntervalOf(share)};
-      key.parts = {part};
-    }
     emitter_.AddInstance(
-        key, read_[share], layout_.shares[share].device, [&] { return SpecOf(share); },
+        split_.KeyOf(share), read_[share], devices_[share], [&] { return SpecOf(share); },
         made_.items);
-    const bool mean = split_.valid() && rule().form == PartForm::kMean;
+    const bool mean = split_.any() && rule().form == PartForm::kMean;
     if (mean) DivideMean(share);
   }
 }
@@ -283,15 +284,20 @@ void InstanceMaker::MakeEach() {
 // What needs sums over all parts first.
 void InstanceMaker::MakeSynchronised() {
   const BatchNormCall call = *BatchNormCallOf(op_);
-  std::vector<std::vector<TensorId>> read;
-  for (size_t share = 0; share < layout_.shares.size(); ++share) {
-    read.emplace_back(read_[share].begin(), read_[share].end());
-  }
-  const OpInParts parts{graph_, id_, devices_, read};
-  const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
-  const MadeInParts made = emit(emitter_, parts, call, fetcher_.collectives());
-  for (const std::vector<TensorId>& part : made) {
-    made_.items.insert(made_.items.end(), part.begin(), part.end());
+  made_.items.assign(layout_.shares.size() * made_.width, TensorId());
+  const auto together = split_.TogetherSynchronised();
+  for (const std::vector<size_t>& shares : *together) {
+    OpInParts parts{graph_, id_, {}, {}};
+    for (const size_t share : shares) {
+      parts.devices.push_back(devices_[share]);
+      parts.read.emplace_back(read_[share].begin(), read_[share].end());
+    }
+    const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
+    const MadeInParts made = emit(emitter_, parts, call, fetcher_.collectives());
+    for (size_t i = 0; i < shares.size(); ++i) {
+      std::copy(made[i].begin(), made[i].end(),
+                made_.items.begin() + static_cast<ptrdiff_t>(shares[i] * made_.width));
+    }
   }
 }
 
@@ -314,7 +320,7 @@ Status InstanceMaker::CheckOwnOrder(size_t input) {
   const TensorId id = op_.inputs[input];
   const TensorState& state = fetcher_.state(id);
   const bool counts = !axes_.Holds(id, axes_.batch());
-  const bool rows_whole = !split_.valid() || axis_ != axes_.batch();
+  const bool rows_whole = !split_.Is(axes_.batch());
   const bool there = state.pieces.size() == layout_.shares.size() &&
                      std::equal(state.pieces.begin(), state.pieces.end(), layout_.shares.begin(),
                                 [](const Piece& piece, const Share& share) {
@@ -326,7 +332,7 @@ Status InstanceMaker::CheckOwnOrder(size_t input) {
     own_counts_ = state.of_parts;
   } else if (counts) {
     right = state.of_parts ? there && !rows_whole : rows_whole;
-  } else if (SplitsInput(input)) {
+  } else if (split_.SplitsInput(input)) {
     right = beside_[input] != 0;
   } else {
     right = state.IsWhole();
@@ -390,7 +396,7 @@ void InstanceMaker::WriteBack(size_t input) {
   }
   const TensorState before = fetcher_.state(op_.inputs[input]);
   const bool sum = before.IsPartial();
-  if (sum && !split_.valid() && IsReadThroughOutputs(op_.inputs[input])) return;
+  if (sum && !split_.any() && IsReadThroughOutputs(op_.inputs[input])) return;
   TensorState after = before;
   bool changed = false;
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
@@ -400,9 +406,12 @@ void InstanceMaker::WriteBack(size_t input) {
     TensorId written = read_[share][input];
     if (own->tensor == written) continue;
     changed = true;
-    const bool zero = sum && share > 0;
     const auto at = static_cast<size_t>(own - after.pieces.begin());
-    if (after.IsSplit()) written = EmitSplit(emitter_, written, after.boxes[at], device);
+    const Box& summed = after.SummedAt(at);
+    const bool zero = std::any_of(summed.begin(), summed.end(),
+                                  [](const AxisInterval& one) { return one.interval.from > 0; });
+    const TensorBox of_written = PartWithin(split_.InputBox(input, share), after.BoxAt(at));
+    if (!zero) written = EmitSplit(emitter_, written, of_written, device);
     own->tensor = emitter_.Overwrite(own->tensor, zero ? TensorId() : written, device);
   }
   if (!changed) return;
@@ -425,30 +434,35 @@ void InstanceMaker::DivideMean(size_t share) {
 TensorState InstanceMaker::StateOf(size_t output) const {
   TensorState state;
   state.of_parts = own_counts_;
-  bool sum = partial_input_.valid();
-  AxisPlace place;
-  if (split_.valid()) {
-    const PartVerdict verdict = VerdictOf(rule(), split_, output);
-    sum = verdict == PartVerdict::kSum;
-    if (verdict == PartVerdict::kConcat) {
-      place = PlaceIn(rule().outputs[output]);
-    } else if (axes_.in_own_order(op_.outputs[output]) && axis_ == axes_.batch()) {
+  std::vector<AxisId> summed;
+  bool cut = false;
+  for (const OpSplit::By& by : split_.by()) {
+    const PartVerdict verdict = VerdictOf(rule(), by.of, output);
+    cut = cut || verdict == PartVerdict::kConcat;
+    if (verdict == PartVerdict::kConcat) continue;
+    bool sum = verdict == PartVerdict::kSum;
+    if (axes_.in_own_order(op_.outputs[output]) && by.axis == axes_.batch()) {
       state.of_parts = true;
-    } else if (HasOwnStatistics()) {
+    } else if (split_.IsSynchronised(by) && HasOwnStatistics()) {
       state.of_parts = rule().form != PartForm::kBatchNormBackward;
       sum = sum || !state.of_parts;
     }
+    if (sum) summed.push_back(by.axis);
   }
+  const TensorState* const taken =
+      partial_input_.valid() ? &fetcher_.state(partial_input_) : nullptr;
   state.pieces.reserve(layout_.shares.size());
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
     const TensorId made = made_[share][output];
     if (!made.valid()) break;
-    const auto& [device, box] = layout_.shares[share];
+    const DeviceId device = devices_[share];
     state.pieces.push_back({device, made});
-    if (place.dimension >= 0) state.boxes.push_back({{place, IntervalOf(share)}});
-    if (!sum) continue;
-    const TensorState* const taken = split_.valid() ? nullptr : &fetcher_.state(partial_input_);
-    state.summed.push_back(taken == nullptr ? box : taken->SummedOn(device));
+    if (cut) state.boxes.push_back(split_.OutputBox(output, share));
+    if (taken != nullptr) {
+      state.summed.push_back(taken->SummedAt(taken->IndexOn(device)));
+    } else if (!summed.empty()) {
+      state.summed.push_back(split_.PartOf(summed, share));
+    }
   }
   if (state.pieces.empty()) state = {};
   return state;
@@ -456,7 +470,7 @@ TensorState InstanceMaker::StateOf(size_t output) const {
 
 Status InstanceMaker::Finish() {
   for (size_t i = 0; i < op_.outputs.size(); ++i) fetcher_.state(op_.outputs[i]) = StateOf(i);
-  if (!split_.valid() || rule().form != PartForm::kWeightedMean) return Ok();
+  if (!split_.any() || rule().form != PartForm::kWeightedMean) return Ok();
   return DivideByWeight();
 }
 
@@ -473,7 +487,7 @@ Status InstanceMaker::DivideByWeight() {
   }
   const TensorId id = op_.outputs[weight];
   const int32_t version = graph_.tensor(id).version;
-  fetcher_.PrepareWhole(id, version, devices_);
+  fetcher_.Prepare(id, version, devices_, std::vector<TensorBox>(devices_.size()));
   TensorState& state = fetcher_.state(op_.outputs[loss]);
   for (size_t share = 0; share < devices_.size(); ++share) {
     const TensorId total = fetcher_.Whole(id, version, devices_[share]);

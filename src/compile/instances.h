@@ -9,9 +9,9 @@
 
 #include "compile/emitter.h"
 #include "compile/fetcher.h"
+#include "compile/op_split.h"
 #include "plan/layout.h"
 #include "sharding/named_axes.h"
-#include "sharding/part_call.h"
 
 namespace placewright {
 
@@ -40,13 +40,16 @@ struct InstanceMemory {
   TensorsOfParts read, made;
   std::vector<char> partial, beside;
   std::vector<DeviceId> devices;
+  std::vector<TensorBox> boxes;
 };
 
 class InstanceMaker {
  public:
-  // `whole`: every instance does everything, of whole tensors. One maker at a time has the memory.
+  // `by`: of the layout's axes those by which its group may be split; none: every instance does everything, of whole
+  // tensors. One maker at a time has the memory.
   InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op, const Layout& layout,
-                bool whole, Emitter& emitter, Fetcher& fetcher, InstanceMemory& memory);
+                const SmallVector<AxisId>& by, Emitter& emitter, Fetcher& fetcher,
+                InstanceMemory& memory);
 
   // Adds the instances. The states of the op's outputs are set.
   Status Make();
@@ -56,16 +59,14 @@ class InstanceMaker {
   void UseOwnStatistics() { own_statistics_ = true; }
 
  private:
-  void ChooseSplit();
-  bool IsSynchronised() const;
+  void ChooseSplit(const SmallVector<AxisId>& by);
   bool HasOwnStatistics() const;
   void ChoosePartialInputs();
+  bool CarriesSums(const std::vector<int32_t>& together) const;
   void FindBeside();
   bool IsBeside(size_t input) const;
-  bool IsOnce(size_t input) const;
   Status FetchInputs(size_t share);
   TensorId FetchInput(size_t input, size_t share);
-  PartCall CallOf(size_t share) const;
   OpSpec SpecOf(size_t share) const;
   void Prepare(size_t input);
   std::vector<OutputSpec> OutputsOf(size_t share) const;
@@ -80,16 +81,9 @@ class InstanceMaker {
   Status CheckNotStale(size_t input) const;
   Status CheckOwnOrder(size_t input);
   bool IsWritten(size_t input) const;
-  bool MayWriteParts(size_t input) const;
+  bool MayWriteParts(size_t input, const OpSplit::By& by) const;
   bool IsReadThroughOutputs(TensorId written) const;
   void WriteBack(size_t input);
-  AxisPlace PlaceIn(const TensorAxes& tensor) const;
-  // What a share has of it, which has the axis.
-  TensorBox BoxIn(const TensorAxes& tensor, size_t share) const {
-    return {{PlaceIn(tensor), IntervalOf(share)}};
-  }
-  bool SplitsInput(size_t input) const;
-  Interval IntervalOf(size_t share) const { return layout_.shares[share].Along(axis_); }
   const OpRule& rule() const { return *axes_.rule(id_); }
 
   const Graph& graph_;
@@ -97,16 +91,15 @@ class InstanceMaker {
   const OpId id_;
   const Op& op_;
   const Layout& layout_;
-  const AxisId axis_;  // of the layout, or none
-  const bool whole_;
   Emitter& emitter_;
   Fetcher& fetcher_;
-  RuleAxisId split_;  // none: every instance does everything
+  OpSplit split_;
   TensorsOfParts &read_, &made_;
   std::vector<char>& partial_;  // by input: taken, and left, as a partial sum
   std::vector<char>&
       beside_;  // by input: each instance reads the piece of the same share, which is there
   std::vector<DeviceId>& devices_;  // by share
+  std::vector<TensorBox>& boxes_;   // by share: what it needs of an input
   const std::map<StorageId, std::vector<InstanceMemory::OlderRead>>& older_reads_;
   TensorId partial_input_;  // one of the partial sums that it takes; none: it takes none
   bool own_statistics_ = false;

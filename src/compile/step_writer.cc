@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 #include <utility>
 
 #include "base/text.h"
@@ -20,7 +21,7 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
       options_(options),
       emitter_(emitter),
       store_(store),
-      fetcher_(graph, emitter, store, options.collectives, options.switches.broadcasts) {
+      fetcher_(graph, axes, emitter, store, options.collectives, options.switches.broadcasts) {
   for (const OpId op : graph.ops()) {
     const OpRule* const rule = axes.rule(op);
     if (rule != nullptr && rule->draws_random) draws_.push_back(op);
@@ -42,8 +43,10 @@ void StepWriter::AddOlderRead(TensorId id, int32_t read) {
 void StepWriter::SetLayouts(const Layouts& layouts) {
   layouts_ = &layouts;
   for (; looked_at_ < layouts.layouts.size(); ++looked_at_) {
-    const AxisId axis = layouts.layouts[looked_at_].axis();
-    if (axis.valid() && !unsplit_.contains(axis)) {
+    const Layout& layout = layouts.layouts[looked_at_];
+    if (!layout.IsSplit()) continue;
+    for (const auto& [axis, interval] : layout.shares.front().box) {
+      if (unsplit_.contains(axis)) continue;
       unsplit_[axis] = FindUnsplitWrites(graph_, axes_, axis);
     }
   }
@@ -60,9 +63,24 @@ void StepWriter::FindSingle() {
   }
 }
 
+SmallVector<AxisId> StepWriter::SplitBy(GroupId group) const {
+  const Layout& layout = LayoutOf(group);
+  if (!layout.IsSplit()) return {};
+  const Box& box = layout.shares.front().box;
+  const auto splits = [&](const AxisInterval& one) { return !unsplit_.at(one.axis)[group]; };
+  if (box.size() == 1) {
+    return splits(box.front()) ? SmallVector<AxisId>{box.front().axis} : SmallVector<AxisId>();
+  }
+  std::vector<AxisId> by;
+  for (const AxisInterval& one : box) {
+    if (splits(one)) by.push_back(one.axis);
+  }
+  return {by.begin(), by.end()};
+}
+
 Status StepWriter::WriteOp(OpId op) {
   const GroupId group = graph_.group(op);
-  InstanceMaker maker(graph_, axes_, op, LayoutOf(group), IsWhole(group), emitter_, fetcher_,
+  InstanceMaker maker(graph_, axes_, op, LayoutOf(group), SplitBy(group), emitter_, fetcher_,
                       memory_);
   if (options_.switches.local_batch_norm && MayBeLocal(op)) maker.UseOwnStatistics();
   return maker.Make();
@@ -76,10 +94,12 @@ Result<std::vector<TensorId>> StepWriter::WriteOutputs() {
 }
 
 bool StepWriter::IsSynchronised(OpId op) const {
-  const AxisId axis = IsWhole(graph_.group(op)) ? AxisId() : AxisOf(graph_.group(op));
-  const RuleAxisId split = axis.valid() ? axes_.SplitBy(op, axis) : RuleAxisId();
-  return split.valid() && axes_.rule(op)->axes[split].parts == Parts::kSynchronised &&
-         BatchNormCallOf(graph_.op(op)).has_value();
+  if (!BatchNormCallOf(graph_.op(op))) return false;
+  const SmallVector<AxisId> by = SplitBy(graph_.group(op));
+  return std::any_of(by.begin(), by.end(), [&](AxisId axis) {
+    const RuleAxisId split = axes_.SplitBy(op, axis);
+    return split.valid() && axes_.rule(op)->axes[split].parts == Parts::kSynchronised;
+  });
 }
 
 // A batch norm that may have statistics of each part: what reads them is its backward in the same parts.
@@ -97,18 +117,26 @@ bool StepWriter::MayBeLocal(OpId op) const {
     if (!IsSynchronised(reader) || !BatchNormCallOf(graph_.op(reader))->backward) return false;
     if (!(LayoutOf(graph_.group(reader)) == layout)) return false;
   }
-  return HasEnoughForEach(op, layout);
+  return HasEnoughForEach(op);
 }
 
 // An unbiased variance is of two elements or more.
-bool StepWriter::HasEnoughForEach(OpId op, const Layout& layout) const {
+bool StepWriter::HasEnoughForEach(OpId op) const {
   const Tensor& x =
       graph_.tensor(graph_.op(op).inputs[static_cast<size_t>(BatchNormCallOf(graph_.op(op))->x)]);
   int64_t elements = 1;
   for (size_t d = 0; d < x.shape.size(); ++d) elements *= d == 1 ? 1 : x.shape[d];
-  const AxisId axis = layout.axis();
-  return std::all_of(layout.shares.begin(), layout.shares.end(), [&](const Share& share) {
-    return elements / axes_.axis(axis).size * share.Along(axis).length() > 1;
+  const GroupId group = graph_.group(op);
+  const SmallVector<AxisId> by = SplitBy(group);
+  const std::vector<Share>& shares = LayoutOf(group).shares;
+  return std::all_of(shares.begin(), shares.end(), [&](const Share& share) {
+    int64_t own = elements;
+    for (const AxisId axis : by) {
+      const RuleAxisId split = axes_.SplitBy(op, axis);
+      const bool over = split.valid() && axes_.rule(op)->axes[split].parts == Parts::kSynchronised;
+      if (over) own = own / axes_.axis(axis).size * share.Along(axis).length();
+    }
+    return own > 1;
   });
 }
 
@@ -128,16 +156,22 @@ void StepWriter::WriteInput(TensorId id) {
   }
   const Layout& layout = LayoutOf(graph_.group(home));
   const GroupId group = graph_.group(home);
-  const bool split = layout.shares.size() > 1 && !IsWhole(group);
-  const AxisPlace place = split ? PlaceInTensor(graph_, axes_, id, AxisOf(group)) : AxisPlace();
+  const SmallVector<AxisId> by = layout.shares.size() > 1 ? SplitBy(group) : SmallVector<AxisId>();
+  bool split = false;
   for (const Share& share : layout.shares) {
     const DeviceId device = layout.shares.size() == 1 ? DeviceId() : share.device;
-    TensorBox box;
-    if (place.dimension >= 0) box = {{place, share.Along(layout.axis())}};
+    std::vector<AxisPart> parts;
+    for (const AxisId axis : by) {
+      const AxisPlace place = PlaceInTensor(graph_, axes_, id, axis);
+      if (place.dimension >= 0) parts.push_back({place, share.Along(axis)});
+    }
+    TensorBox box = BoxOf(std::move(parts));
+    split = split || !box.empty();
     const TensorId piece = emitter_.AddInput(id, device, box);
     state.pieces.push_back({share.device, piece});
-    if (!box.empty()) state.boxes.push_back(std::move(box));
+    state.boxes.push_back(std::move(box));
   }
+  if (!split) state.boxes.clear();
 }
 
 // What a step leaves behind is in the pieces, not in copies of them.

@@ -39,15 +39,11 @@ class StepWriter {
  private:
   void AddOlderRead(TensorId id, int32_t read);
   void FindSingle();
-  AxisId AxisOf(GroupId group) const { return LayoutOf(group).axis(); }
-  // The group is split by an axis that does not split what is written in place there (unsplit_writes.h).
-  bool IsWhole(GroupId group) const {
-    const AxisId axis = AxisOf(group);
-    return axis.valid() && unsplit_.at(axis)[group];
-  }
+  // Of the layout's axes those that split what is written in place in the group (unsplit_writes.h).
+  SmallVector<AxisId> SplitBy(GroupId group) const;
   bool IsSynchronised(OpId op) const;
   bool MayBeLocal(OpId op) const;
-  bool HasEnoughForEach(OpId op, const Layout& layout) const;
+  bool HasEnoughForEach(OpId op) const;
   Status CheckKept() const;
   void AddOutput(TensorId id, std::vector<TensorId>& outputs);
 

@@ -20,10 +20,11 @@ struct Piece {
 struct TensorState {
   // None: nothing has made it.
   std::vector<Piece> pieces;
-  // Of the pieces, in their order; beside them, as most have none. What each has of the original, of the same axes: so
-  // far of one, ascending, that cover it once; empty: all of it.
+  // Of the pieces, in their order; beside them, as most have none. What each has of the original; empty: each has all
+  // of it. Boxes of different pieces are equal, or have parts in common where layouts are uneven.
   std::vector<TensorBox> boxes;
-  // And of the axes that are summed over; empty: they are no parts of a sum.
+  // And of the axes that are summed over; empty: they are no parts of a sum. Of pieces with equal box and equal parts
+  // of the sum one counts; the different ones that have an element cover the summed axes once.
   std::vector<Box> summed;
   // The pieces are views of copies that were fetched: what is written there is lost to the original.
   bool of_copies = false;
@@ -34,18 +35,20 @@ struct TensorState {
   bool IsSplit() const { return !boxes.empty(); }
   bool IsPartial() const { return !summed.empty(); }
   bool IsWhole() const { return !pieces.empty() && !IsSplit() && !IsPartial(); }
-  // The pieces are parts of this axis alone.
-  bool IsSplitAt(const AxisPlace& place) const {
-    return IsSplit() && boxes.front().front().place == place;
+  const TensorBox& BoxAt(size_t piece) const {
+    static const TensorBox all;
+    return boxes.empty() ? all : boxes[piece];
+  }
+  const Box& SummedAt(size_t piece) const {
+    static const Box all;
+    return summed.empty() ? all : summed[piece];
   }
   void AddPart(DeviceId device, TensorId tensor, TensorBox box) {
     pieces.push_back({device, tensor});
     boxes.push_back(std::move(box));
   }
-  // Of a partial sum, of which the device has a piece.
-  const Box& SummedOn(DeviceId device) const {
-    return summed[static_cast<size_t>(On(device) - pieces.data())];
-  }
+  // Precondition: the device has one.
+  size_t IndexOn(DeviceId device) const { return static_cast<size_t>(On(device) - pieces.data()); }
   const Piece* On(DeviceId device) const {
     for (const Piece& piece : pieces) {
       if (piece.device == device) return &piece;

@@ -239,7 +239,7 @@ TestStep::TestStep(std::string_view text)
       axes_(std::make_unique<const NamedAxes>(*graph_)),
       cluster_(std::make_unique<const Cluster>(FourDevices())) {}
 
-// Behind the colon: "batch a:3 b:5", "c" or "a b".
+// Behind the colon: "batch a:3 b:5", "c", "a b", or boxes of one axis or several: "batch width a:0-4,0-3 b:0-4,3-6".
 Layout TestStep::LayoutOf(std::string_view text) const {
   Words words = WordsOf(text);
   PW_CHECK(!words.empty());
@@ -251,22 +251,42 @@ Layout TestStep::LayoutOf(std::string_view text) const {
     return DeviceId();
   };
   std::vector<DeviceId> devices;
-  const bool split = words.size() > 1 && words[1].find(':') != std::string::npos;
-  if (!split) {
+  const auto first = std::find_if(words.begin(), words.end(), [](const std::string& word) {
+    return word.find(':') != std::string::npos;
+  });
+  if (first == words.end()) {
     for (const std::string& name : words) devices.push_back(device(name));
     return CopiesOn(devices);
   }
-  PW_CHECK(axes_by_word_.contains(words[0]));
-  const auto [tensor, dimension] = axes_by_word_.at(words[0]);
-  const auto factors = axes_->factors(tensor, dimension);
-  PW_CHECK_EQ(factors.size(), size_t{1});
+  std::vector<AxisId> axes;
+  for (auto word = words.begin(); word != first; ++word) {
+    PW_CHECK(axes_by_word_.contains(*word));
+    const auto [tensor, dimension] = axes_by_word_.at(*word);
+    const auto factors = axes_->factors(tensor, dimension);
+    PW_CHECK_EQ(factors.size(), size_t{1});
+    axes.push_back(factors[0]);
+  }
+  if (first->find('-') != std::string::npos) {
+    Layout layout;
+    for (auto word = first; word != words.end(); ++word) {
+      const Words halves = Split(*word, ':'), intervals = Split(halves[1], ',');
+      std::vector<AxisInterval> box;
+      for (size_t i = 0; i < axes.size(); ++i) {
+        const Words ends = Split(intervals[i], '-');
+        box.push_back({axes[i], {std::stoll(ends[0]), std::stoll(ends[1])}});
+      }
+      std::sort(box.begin(), box.end());
+      layout.shares.push_back({device(halves[0]), {box.begin(), box.end()}});
+    }
+    return layout;
+  }
   std::vector<int64_t> lengths;
-  for (size_t i = 1; i < words.size(); ++i) {
-    const auto [name, length] = Numbered(words[i]);
+  for (auto word = first; word != words.end(); ++word) {
+    const auto [name, length] = Numbered(*word);
     devices.push_back(device(name));
     lengths.push_back(length);
   }
-  return SplitOver(factors[0], devices, lengths);
+  return SplitOver(axes.front(), devices, lengths);
 }
 
 Layouts TestStep::LayoutsOf(std::string_view text) const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -44,8 +45,22 @@ struct AxisPart {
 // As ops state it: dimension, outer, size, from, to.
 std::array<int64_t, 5> NumbersOf(const AxisPart& part);
 
-// What a piece has of a tensor: of different axes; empty: all of it.
+// What a piece has of a tensor: of different axes, ascending, each a proper part of its axis; empty: all of it.
 using TensorBox = SmallVector<AxisPart>;
+
+// Of these parts those that are not all of their axis.
+TensorBox BoxOf(std::vector<AxisPart> parts);
+// What both have; nothing where they have nothing in common. Of one tensor.
+std::optional<TensorBox> CommonOf(const TensorBox& a, const TensorBox& b);
+bool Contains(const TensorBox& box, const TensorBox& part);
+// All of the axis where the box does not name it.
+Interval AlongPlace(const TensorBox& box, const AxisPlace& place);
+// The box with another interval there; all of the axis: without it.
+TensorBox WithInterval(const TensorBox& box, const AxisPlace& place, Interval interval);
+// Where an axis lies in a piece that has `box`.
+AxisPlace PlaceWithin(const TensorBox& box, AxisPlace place);
+// A part as it lies in such a piece, which contains it.
+TensorBox PartWithin(const TensorBox& box, const TensorBox& part);
 
 // In an order in which one axis can be cut after the other, inner factors of a dimension first: each is then the
 // middle factor of what is left of its dimension, outer * size * what is left of inner.

@@ -4,6 +4,17 @@
 
 namespace placewright {
 
+AxisId Layout::axis() const {
+  if (shares.empty() || shares.front().box.size() != 1) return AxisId();
+  int64_t next = 0;
+  for (const Share& share : shares) {
+    const Interval& interval = share.box.front().interval;
+    if (interval.from != next) return AxisId();
+    next = interval.to;
+  }
+  return shares.front().axis();
+}
+
 Layout PlacedOn(DeviceId device) { return CopiesOn({device}); }
 
 Layout CopiesOn(const std::vector<DeviceId>& devices) {

@@ -3,12 +3,12 @@
 //
 //   place            one device, everything
 //   duplicate        several devices, each everything
-//   split            several devices, each a box: an interval of a named axis (sharding/named_axes.h), such as the
-//                    batch, for data parallelism, the heads of an attention, the columns of a weight
+//   split            several devices, each a box: intervals of named axes (sharding/named_axes.h), such as the
+//                    batch, for data parallelism, the heads of an attention, the columns of a weight; or of several
+//                    of them, as on a mesh of batch x heads
 //
-// What does not have the axis is on every device of the layout: an update of a parameter whose readers
-// are split by the batch happens everywhere, once the gradients have been summed. Boxes of several axes can be said;
-// nothing compiles them so far.
+// What does not have an axis is on every device of the layout as far as that axis goes: an update of a parameter whose
+// readers are split by the batch happens everywhere, once the gradients have been summed.
 #ifndef PLACEWRIGHT_PLAN_LAYOUT_H_
 #define PLACEWRIGHT_PLAN_LAYOUT_H_
 
@@ -27,8 +27,8 @@ using LayoutId = Id<struct LayoutTag>;
 struct Share {
   DeviceId device;
   Box box;
-  // The only axis of its box; none: it has everything.
-  AxisId axis() const { return box.empty() ? AxisId() : box.front().axis; }
+  // The only axis of its box; none: it has everything, or its box is of several.
+  AxisId axis() const { return box.size() == 1 ? box.front().axis : AxisId(); }
   // [0, 0) where its box does not have the axis.
   Interval Along(AxisId axis) const {
     for (const AxisInterval& one : box) {
@@ -40,11 +40,14 @@ struct Share {
 };
 
 struct Layout {
-  // Distinct devices, all boxes of the same axes; where that is one, its intervals ascend and cover it.
+  // Distinct devices, all boxes of the same axes, ascending. The boxes cover the product of the axes: equal ones are
+  // replicas, unequal ones have nothing in common.
   std::vector<Share> shares;
 
-  // The only axis of its boxes; none: each device has everything.
-  AxisId axis() const { return shares.empty() ? AxisId() : shares.front().axis(); }
+  // The only axis of its boxes, of which every device has a part of its own, one behind the other; none: each device has
+  // everything, or boxes are of several axes or have replicas.
+  AxisId axis() const;
+  bool IsSplit() const { return !shares.empty() && !shares.front().box.empty(); }
   friend auto operator<=>(const Layout&, const Layout&) = default;
 };
 

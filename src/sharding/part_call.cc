@@ -94,8 +94,10 @@ void PlaceArgument::Set(const TensorBox& box, PartCall& call) const {
 }
 
 PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis) {
-  if (const AxisPartOp* const part = PartOpOf(rule, axis)) return {part->args, part->of_output};
-  return {rule.place_argument, true};
+  if (const AxisPartOp* const part = PartOpOf(rule, axis)) {
+    return {part->args, part->of_output, axis};
+  }
+  return {rule.place_argument, true, RuleAxisId()};
 }
 
 }  // namespace placewright

@@ -28,21 +28,25 @@ def philox(block, draw, step, seed):
 
 
 def _elements(shape, place, device):
-    """The index in the whole, row-major, of each element of a part."""
+    """The index in the whole, row-major, of each element of a part. `place`: of each axis that is
+    cut dimension, outer, size, from and to, as they are in the whole."""
     index = torch.zeros((), dtype=torch.int64, device=device)
     stride = 1
     for dimension in reversed(range(len(shape))):
-        at, length = torch.arange(shape[dimension], device=device), shape[dimension]
-        if place and place[0] == dimension:
-            _, outer, size, begin, end = place
-            inner = length // (outer * (end - begin))
-            group = at.div(inner, rounding_mode="floor")
-            middle = group.remainder(end - begin) + begin
-            at = (group.div(end - begin, rounding_mode="floor") * size + middle) * inner \
-                + at.remainder(inner)
-            length = outer * size * inner
+        cuts = sorted(tuple(place[i + 1:i + 5]) for i in range(0, len(place), 5)
+                      if place[i] == dimension)
+        factors, outer, left = [], 1, shape[dimension]  # of each: length, length in the whole, from
+        for before, size, begin, end in cuts:
+            factors += [(before // outer, before // outer, 0), (end - begin, size, begin)]
+            left //= before // outer * (end - begin)
+            outer = before * size
+        rest = torch.arange(shape[dimension], device=device)
+        at, unit = torch.zeros_like(rest), 1
+        for length, whole, begin in reversed(factors + [(left, left, 0)]):
+            at += (rest.remainder(length) + begin) * unit
+            rest, unit = rest.div(length, rounding_mode="floor"), unit * whole
         index = index + (at * stride).view([-1] + [1] * (len(shape) - 1 - dimension))
-        stride *= length
+        stride *= unit
     return index.expand(shape).reshape(-1)
 
 

@@ -3,19 +3,19 @@
 
 namespace placewright {
 
-TensorState EmitAllGather(Emitter& emitter, const TensorState& split) {
-  TensorState whole;
+std::vector<Piece> EmitAllGather(Emitter& emitter, const std::vector<Piece>& pieces,
+                                 const std::vector<AxisPart>& parts) {
+  std::vector<Piece> whole;
   std::vector<TensorId> made;
-  for (size_t i = 0; i < split.pieces.size(); ++i) {
-    const Piece& piece = split.pieces[i];
-    const AxisPart& part = split.boxes[i].front();
-    const AxisPlace& place = part.place;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    const AxisPlace& place = parts[i].place;
     std::vector<int64_t> shape = emitter.shape(piece.tensor);
     shape[static_cast<size_t>(place.dimension)] = place.outer * place.size * place.inner;
     const TensorId member =
-        emitter.AddLike("placewright.all_gather.default", {piece.tensor}, PartArguments(part),
+        emitter.AddLike("placewright.all_gather.default", {piece.tensor}, PartArguments(parts[i]),
                         std::move(shape), piece.tensor, piece.device);
-    whole.pieces.push_back({piece.device, member});
+    whole.push_back({piece.device, member});
     made.push_back(member);
   }
   emitter.JoinMakers(made);

@@ -4,14 +4,14 @@
 
 namespace placewright {
 
-TensorState EmitAllReduce(Emitter& emitter, const TensorState& partial) {
-  TensorState whole;
+std::vector<Piece> EmitAllReduce(Emitter& emitter, const std::vector<Piece>& pieces) {
+  std::vector<Piece> whole;
   std::vector<TensorId> made;
-  for (const Piece& piece : partial.pieces) {
+  for (const Piece& piece : pieces) {
     const TensorId member =
         emitter.AddLike("placewright.all_reduce.default", {piece.tensor}, References(1),
                         emitter.shape(piece.tensor), piece.tensor, piece.device);
-    whole.pieces.push_back({piece.device, member});
+    whole.push_back({piece.device, member});
     made.push_back(member);
   }
   emitter.JoinMakers(made);

@@ -26,15 +26,11 @@ class BatchNormForward : NormInParts {
   }
 
   MadeInParts Emit(bool collectives) {
-    const int64_t width = 2 * channels_ + 1;
-    const int64_t parts = static_cast<int64_t>(parts_.size());
-    TensorState rows;
-    for (int64_t part = 0; part < parts; ++part) {
-      const TensorId row = OwnStatistics(static_cast<size_t>(part));
-      rows.AddPart(parts_[static_cast<size_t>(part)].device(), row,
-                   {{{0, 1, parts, width}, {part, part + 1}}});
+    std::vector<Piece> rows;
+    for (size_t part = 0; part < parts_.size(); ++part) {
+      rows.push_back({parts_[part].device(), OwnStatistics(part)});
     }
-    const std::vector<TensorId> all = Everywhere(rows, collectives);
+    const std::vector<TensorId> all = RowsEverywhere(rows, 2 * channels_ + 1, collectives);
     std::vector<Outputs> outputs;
     for (size_t part = 0; part < parts_.size(); ++part) {
       const Statistics whole = Combine(parts_[part], all[part]);

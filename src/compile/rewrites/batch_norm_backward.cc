@@ -18,15 +18,9 @@ class BatchNormGradients : NormInParts {
   }
 
   MadeInParts Emit(bool collectives) {
-    TensorState sums;
-    const auto parts = static_cast<int64_t>(parts_.size());
-    for (int64_t part = 0; part < parts; ++part) {
-      PartWriter& ops = parts_[static_cast<size_t>(part)];
-      const TensorId own = OwnSums(ops);
-      sums.pieces.push_back({ops.device(), own});
-      sums.summed.push_back({{AxisId(), {part, part + 1}}});
-    }
-    const std::vector<TensorId> all = Everywhere(sums, collectives);
+    std::vector<Piece> sums;
+    for (PartWriter& ops : parts_) sums.push_back({ops.device(), OwnSums(ops)});
+    const std::vector<TensorId> all = SumEverywhere(sums, collectives);
     std::vector<Outputs> outputs;
     for (size_t part = 0; part < parts_.size(); ++part) {
       PartWriter& ops = parts_[part];

@@ -3,15 +3,17 @@
 
 namespace placewright {
 
-TensorId EmitConcat(Emitter& emitter, const TensorState& split, DeviceId device) {
-  if (split.pieces.size() == 1) return split.pieces.front().tensor;
+TensorId EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, const AxisPlace& place,
+                    DeviceId device) {
+  if (pieces.size() == 1) return pieces.front().tensor;
+  const auto dimension = static_cast<size_t>(place.dimension);
   std::vector<TensorId> inputs;
-  int64_t length = 0;
-  for (const Piece& piece : split.pieces) inputs.push_back(piece.tensor);
-  for (const TensorBox& box : split.boxes) length += box.front().interval.length();
-  const AxisPlace& place = split.boxes.front().front().place;
-  std::vector<int64_t> shape = emitter.shape(inputs.front());
-  shape[static_cast<size_t>(place.dimension)] = place.outer * length * place.inner;
+  std::vector<int64_t> shape = emitter.shape(pieces.front().tensor);
+  shape[dimension] = 0;
+  for (const Piece& piece : pieces) {
+    inputs.push_back(piece.tensor);
+    shape[dimension] += emitter.shape(piece.tensor)[dimension];
+  }
   std::vector<Value> args = {Value(References(inputs.size())), Value(int64_t{place.dimension}),
                              Value(place.outer)};
   const TensorId like = inputs.front();

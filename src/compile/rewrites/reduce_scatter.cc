@@ -8,25 +8,21 @@
 
 namespace placewright {
 
-TensorState EmitReduceScatter(Emitter& emitter, const TensorState& partial,
-                              const std::map<DeviceId, TensorBox>& boxes) {
-  std::map<int64_t, Piece> ascending;  // by where the interval begins
+std::vector<Piece> EmitReduceScatter(Emitter& emitter, const std::vector<Piece>& pieces,
+                                     const std::vector<AxisPart>& parts) {
+  std::vector<Piece> scattered;
   std::vector<TensorId> made;
-  for (const Piece& piece : partial.pieces) {
-    const TensorBox& box = boxes.at(piece.device);
-    std::vector<int64_t> shape = ShapeOf(emitter.shape(piece.tensor), box);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Piece& piece = pieces[i];
+    std::vector<int64_t> shape = ShapeOf(emitter.shape(piece.tensor), {parts[i]});
     const TensorId member =
         emitter.AddLike("placewright.reduce_scatter.default", {piece.tensor},
-                        PartArguments(box.front()), std::move(shape), piece.tensor, piece.device);
-    ascending[box.front().interval.from] = {piece.device, member};
+                        PartArguments(parts[i]), std::move(shape), piece.tensor, piece.device);
+    scattered.push_back({piece.device, member});
     made.push_back(member);
   }
   emitter.JoinMakers(made);
-  TensorState split;
-  for (const auto& [from, piece] : ascending) {
-    split.AddPart(piece.device, piece.tensor, boxes.at(piece.device));
-  }
-  return split;
+  return scattered;
 }
 
 }  // namespace placewright

@@ -4,7 +4,6 @@
 #ifndef PLACEWRIGHT_COMPILE_REWRITES_REWRITES_H_
 #define PLACEWRIGHT_COMPILE_REWRITES_REWRITES_H_
 
-#include <map>
 #include <vector>
 
 #include "compile/emitter.h"
@@ -14,18 +13,22 @@ namespace placewright {
 
 // split.cc: the box (whose axes have the sizes that they have in `tensor`), on `device`.
 TensorId EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box, DeviceId device);
-// concat.cc: the pieces, in their order, are consecutive intervals of one axis; one of them is it.
-TensorId EmitConcat(Emitter& emitter, const TensorState& split, DeviceId device);
+// concat.cc: the pieces, in their order, are consecutive intervals of the axis at `place`, where it lies in them; one
+// piece is it.
+TensorId EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, const AxisPlace& place,
+                    DeviceId device);
 // add_n.cc: the sum of all pieces.
 TensorId EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device);
 // all_reduce.cc: the sum of all pieces on every device that has one, by a collective.
-TensorState EmitAllReduce(Emitter& emitter, const TensorState& partial);
-// all_gather.cc: all intervals on every device that has one, by a collective.
-TensorState EmitAllGather(Emitter& emitter, const TensorState& split);
-// reduce_scatter.cc: a box of the sum of all pieces on every device that has one, by a collective. `boxes`: of one
-// axis, for each of these devices; they cover it once.
-TensorState EmitReduceScatter(Emitter& emitter, const TensorState& partial,
-                              const std::map<DeviceId, TensorBox>& boxes);
+std::vector<Piece> EmitAllReduce(Emitter& emitter, const std::vector<Piece>& pieces);
+// all_gather.cc: all pieces on every device that has one, by a collective. `parts`: which part of what is gathered
+// each of them is; of one axis, ascending.
+std::vector<Piece> EmitAllGather(Emitter& emitter, const std::vector<Piece>& pieces,
+                                 const std::vector<AxisPart>& parts);
+// reduce_scatter.cc: a part of the sum of all pieces on every device that has one, by a collective. `parts`: by piece,
+// of one axis; they cover it once.
+std::vector<Piece> EmitReduceScatter(Emitter& emitter, const std::vector<Piece>& pieces,
+                                     const std::vector<AxisPart>& parts);
 // broadcast.cc: what one device has on `others` as well (one or more, without the root), by a collective.
 std::vector<Piece> EmitBroadcast(Emitter& emitter, const Piece& root,
                                  const std::vector<DeviceId>& others);

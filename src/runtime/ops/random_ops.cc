@@ -5,40 +5,75 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "runtime/ops/philox.h"
 
 namespace placewright {
 namespace {
 
-// The elements of a part as runs of the whole, row-major.
-struct Runs {
-  int64_t length = 0;          // of a run
-  int64_t from = 0, step = 0;  // where the first run begins in the whole, and from one to the next
-
-  int64_t IndexOf(int64_t element) const {
-    return from + element / length * step + element % length;
-  }
+// The elements of a part, row-major, in the whole: an index is a number of these digits, the first counts the most.
+struct Digit {
+  int64_t length = 1;           // of the part: [from, from + length)
+  int64_t whole = 1, from = 0;  // of [0, whole)
 };
 
-Runs RunsOf(const at::Tensor& part, at::IntArrayRef place) {
-  const int64_t elements = std::max<int64_t>(part.numel(), 1);
-  if (place.empty()) return {elements, 0, elements};
-  TORCH_CHECK(place.size() == 5, "a place has five numbers");
-  const int64_t dimension = place[0], outer = place[1], size = place[2], from = place[3],
-                to = place[4];
-  TORCH_CHECK(dimension >= 0 && dimension < part.dim() && outer > 0 && from >= 0 && from < to &&
-                  to <= size && part.size(dimension) % (outer * (to - from)) == 0,
-              "no place of a tensor of ", part.sizes());
-  int64_t inner = part.size(dimension) / (outer * (to - from));
-  for (int64_t d = dimension + 1; d < part.dim(); ++d) inner *= part.size(d);
-  inner = std::max<int64_t>(inner, 1);
-  return {(to - from) * inner, from * inner, size * inner};
-}
+class Places {
+ public:
+  // `place`: of each axis that is cut dimension, outer, size, from and to, as they are in the whole; none: it is whole.
+  Places(const at::Tensor& part, at::IntArrayRef place) {
+    TORCH_CHECK(place.size() % 5 == 0, "a place has five numbers for each axis");
+    for (int64_t dimension = 0; dimension < part.dim(); ++dimension) {
+      std::vector<std::array<int64_t, 4>> cuts;
+      for (size_t i = 0; i < place.size(); i += 5) {
+        TORCH_CHECK(place[i] >= 0 && place[i] < part.dim(), "no place of a tensor of ", part.sizes());
+        if (place[i] != dimension) continue;
+        cuts.push_back({place[i + 1], place[i + 2], place[i + 3], place[i + 4]});
+      }
+      std::sort(cuts.begin(), cuts.end());
+      int64_t left = part.size(dimension), outer = 1;
+      for (const auto& [before, size, from, to] : cuts) {
+        const bool fits = before > 0 && before % outer == 0 && from >= 0 && from < to &&
+                          to <= size && left % (before / outer * (to - from)) == 0;
+        TORCH_CHECK(fits, "no place of a tensor of ", part.sizes());
+        Add({before / outer, before / outer, 0});
+        Add({to - from, size, from});
+        left /= before / outer * (to - from);
+        outer = before * size;
+      }
+      Add({std::max<int64_t>(left, 1), std::max<int64_t>(left, 1), 0});
+    }
+  }
+
+  int64_t IndexOf(int64_t element) const {
+    int64_t index = 0, unit = 1;
+    for (auto digit = digits_.rbegin(); digit != digits_.rend(); ++digit) {
+      index += (element % digit->length + digit->from) * unit;
+      element /= digit->length;
+      unit *= digit->whole;
+    }
+    return index;
+  }
+
+ private:
+  // All of what comes behind makes one digit with what stands there.
+  void Add(const Digit& digit) {
+    const bool all = digit.length == digit.whole;
+    if (!all || digits_.empty()) {
+      digits_.push_back(digit);
+      return;
+    }
+    Digit& last = digits_.back();
+    last = {last.length * digit.whole, last.whole * digit.whole, last.from * digit.whole};
+  }
+
+  std::vector<Digit> digits_;
+};
 
 struct Stream {
   uint64_t step, seed;
@@ -53,14 +88,14 @@ struct Stream {
 
 // What is drawn of one element: of that many words of Philox.
 template <int kWords, class Number, class Draw>
-void ForEach(at::Tensor& made, const Runs& runs, const Stream& stream, const Draw& draw) {
+void ForEach(at::Tensor& made, const Places& places, const Stream& stream, const Draw& draw) {
   constexpr uint64_t kOfBlock = 4 / kWords;
   Number* const out = made.data_ptr<Number>();
   at::parallel_for(0, made.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
     PhiloxCounter words{};
     uint64_t held = ~uint64_t{0};
     for (int64_t i = begin; i < end; ++i) {
-      const auto index = static_cast<uint64_t>(runs.IndexOf(i));
+      const auto index = static_cast<uint64_t>(places.IndexOf(i));
       if (index / kOfBlock != held) {
         held = index / kOfBlock;
         words = stream.Block(held);
@@ -86,7 +121,7 @@ at::Tensor DrawMask(const at::Tensor& like, const at::Tensor& step, int64_t seed
                     double p, at::IntArrayRef place) {
   const uint64_t below = Below(p);
   at::Tensor mask = at::empty(like.sizes(), at::TensorOptions().dtype(at::kBool));
-  ForEach<1, bool>(mask, RunsOf(like, place), StreamOf(step, seed, draw),
+  ForEach<1, bool>(mask, Places(like, place), StreamOf(step, seed, draw),
                    [&](const uint32_t* words, int64_t) { return *words < below; });
   return mask;
 }
@@ -112,14 +147,14 @@ double Normal(const uint32_t* words) {
 void DrawInto(at::Tensor& made, const at::Tensor& step, int64_t seed, int64_t draw,
               std::string_view distribution, double a, double b, at::IntArrayRef place) {
   at::Tensor numbers = at::empty(made.sizes(), at::TensorOptions().dtype(at::kDouble));
-  const Runs runs = RunsOf(made, place);
+  const Places places(made, place);
   const Stream stream = StreamOf(step, seed, draw);
   const auto one = [&](const auto& of) {
-    ForEach<1, double>(numbers, runs, stream,
+    ForEach<1, double>(numbers, places, stream,
                        [&](const uint32_t* word, int64_t) { return of(*word); });
   };
   const auto two = [&](const auto& of) {
-    ForEach<2, double>(numbers, runs, stream,
+    ForEach<2, double>(numbers, places, stream,
                        [&](const uint32_t* words, int64_t) { return of(words); });
   };
   if (distribution == "uniform") {
@@ -189,7 +224,7 @@ at::Tensor CounterBernoulliOf(const at::Tensor& p, const at::Tensor& step, int64
   const at::Tensor given = p.to(at::kCPU, at::kDouble).contiguous();
   const double* const probability = given.data_ptr<double>();
   at::Tensor mask = at::empty(p.sizes(), at::TensorOptions().dtype(at::kBool));
-  ForEach<1, bool>(mask, RunsOf(p, place), StreamOf(step, seed, draw),
+  ForEach<1, bool>(mask, Places(p, place), StreamOf(step, seed, draw),
                    [&](const uint32_t* word, int64_t i) { return *word < Below(probability[i]); });
   return at::empty_like(p).copy_(mask);
 }

@@ -1,0 +1,161 @@
+#include "compile/op_split.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compile/sum_parts.h"
+
+namespace placewright {
+
+std::optional<OpSplit::By> OpSplit::ByAxis(AxisId axis) const {
+  const RuleAxisId of = axes_.SplitBy(id_, axis);
+  if (!of.valid()) return std::nullopt;
+  return By{axis, of};
+}
+
+void OpSplit::Set(std::vector<By> by) {
+  RuleAxisId with_operator;
+  std::erase_if(by, [&](const By& one) {
+    if (!PlaceArgumentOf(rule(), one.of).axis.valid()) return false;
+    const bool another = with_operator.valid() && with_operator != one.of;
+    if (!another) with_operator = one.of;
+    return another;
+  });
+  by_ = {by.begin(), by.end()};
+  if (!IsSynchronised() || TogetherSynchronised()) return;
+  std::erase_if(by, [&](const By& one) { return IsSynchronised(one); });
+  by_ = {by.begin(), by.end()};
+}
+
+bool OpSplit::Is(AxisId axis) const {
+  return std::any_of(by_.begin(), by_.end(), [&](const By& one) { return one.axis == axis; });
+}
+
+bool OpSplit::IsSynchronised() const {
+  return std::any_of(by_.begin(), by_.end(), [&](const By& one) { return IsSynchronised(one); });
+}
+
+TensorBox OpSplit::BoxIn(const TensorAxes& tensor, size_t share) const {
+  if (by_.size() == 1) {  // the commonest, without memory of its own
+    const By& one = by_.front();
+    if (!Holds(tensor, one.of)) return {};
+    const AxisPart part = {PlaceIn(tensor, one), IntervalOf(one, share)};
+    return part.interval == Interval{0, part.place.size} ? TensorBox() : TensorBox{part};
+  }
+  std::vector<AxisPart> parts;
+  for (const By& one : by_) {
+    if (Holds(tensor, one.of)) parts.push_back({PlaceIn(tensor, one), IntervalOf(one, share)});
+  }
+  return BoxOf(std::move(parts));
+}
+
+bool OpSplit::SplitsInput(size_t input) const {
+  return std::any_of(by_.begin(), by_.end(),
+                     [&](const By& one) { return Holds(rule().inputs[input], one.of); });
+}
+
+Box OpSplit::PartOf(const std::vector<AxisId>& axes, size_t share) const {
+  std::vector<AxisInterval> part;
+  for (const AxisInterval& one : layout_.shares[share].box) {
+    const bool among = std::find(axes.begin(), axes.end(), one.axis) != axes.end();
+    const bool all = one.interval == Interval{0, axes_.axis(one.axis).size};
+    if (among && !all) part.push_back(one);
+  }
+  return {part.begin(), part.end()};
+}
+
+bool OpSplit::IsOnceBy(const By& one, size_t input) const {
+  const std::pair<RuleAxisId, int32_t> once(one.of, static_cast<int32_t>(input));
+  return std::find(rule().once.begin(), rule().once.end(), once) != rule().once.end();
+}
+
+bool OpSplit::IsOnce(size_t input) const {
+  return std::any_of(by_.begin(), by_.end(),
+                     [&](const By& one) { return IsOnceBy(one, input); });
+}
+
+bool OpSplit::EntersIn(size_t input, size_t share) const {
+  return std::none_of(by_.begin(), by_.end(), [&](const By& one) {
+    return IsOnceBy(one, input) && IntervalOf(one, share).from > 0;
+  });
+}
+
+PartCall OpSplit::CallOf(size_t share) const {
+  if (!any()) return CallOnWhole(op_, axes_.rule(id_));
+  IdVector<RuleAxisId, int64_t> sizes;
+  for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
+  std::vector<RuleAxisId> split;
+  for (const By& one : by_) {
+    int64_t& size = sizes[one.of];
+    size = size / axes_.axis(one.axis).size * IntervalOf(one, share).length();
+    split.push_back(one.of);
+  }
+  PartCall call = CallOnPart(op_, rule(), {split.begin(), split.end()}, sizes);
+  for (const By& one : by_) {
+    const PlaceArgument at = PlaceArgumentOf(rule(), one.of);
+    if (at.there()) at.Set(StatedIn(at, share), call);
+  }
+  return call;
+}
+
+// Which part of its tensor a place argument states: of the axis that has an operator of its own, or of all.
+TensorBox OpSplit::StatedIn(const PlaceArgument& at, size_t share) const {
+  const TensorAxes& tensor = at.TensorOf(rule());
+  std::vector<AxisPart> parts;
+  for (const By& one : by_) {
+    const bool stated = !at.axis.valid() || one.of == at.axis;
+    if (!stated || !Holds(tensor, one.of)) continue;
+    parts.push_back({PlaceIn(tensor, one), IntervalOf(one, share)});
+  }
+  return BoxOf(std::move(parts));
+}
+
+InstanceKey OpSplit::KeyOf(size_t share) const {
+  std::vector<InstanceKey::Part> parts;
+  for (const By& one : by_) {
+    const Interval interval = IntervalOf(one, share);
+    InstanceKey::Part part{one.axis, one.of, interval.length(), {}};
+    const PlaceArgument at = PlaceArgumentOf(rule(), one.of);
+    if (at.there()) part.stated = {PlaceIn(at.TensorOf(rule()), one), interval};
+    parts.push_back(part);
+  }
+  return {id_, {parts.begin(), parts.end()}};
+}
+
+std::optional<std::vector<std::vector<size_t>>> OpSplit::TogetherSynchronised() const {
+  std::vector<AxisId> over, others;
+  for (const By& one : by_) (IsSynchronised(one) ? over : others).push_back(one.axis);
+  struct Row {
+    Box beside;              // what they have of the other axes
+    std::vector<Box> parts;  // that differ
+    std::vector<std::vector<size_t>> shares;  // by part
+  };
+  std::vector<Row> rows;
+  for (size_t share = 0; share < layout_.shares.size(); ++share) {
+    const Box beside = PartOf(others, share), part = PartOf(over, share);
+    auto row = std::find_if(rows.begin(), rows.end(),
+                            [&](const Row& one) { return one.beside == beside; });
+    if (row == rows.end()) row = rows.insert(rows.end(), {beside, {}, {}});
+    const auto at = std::find(row->parts.begin(), row->parts.end(), part) - row->parts.begin();
+    if (static_cast<size_t>(at) == row->parts.size()) {
+      row->parts.push_back(part);
+      row->shares.emplace_back();
+    }
+    row->shares[static_cast<size_t>(at)].push_back(share);
+  }
+  std::vector<std::vector<size_t>> together;
+  for (const Row& row : rows) {
+    if (!AreAllOnce(axes_, row.parts)) return std::nullopt;
+    const size_t copies = row.shares.front().size();
+    for (size_t copy = 0; copy < copies; ++copy) {
+      std::vector<size_t>& shares = together.emplace_back();
+      for (const std::vector<size_t>& of_part : row.shares) {
+        if (of_part.size() != copies) return std::nullopt;
+        shares.push_back(of_part[copy]);
+      }
+    }
+  }
+  return together;
+}
+
+}  // namespace placewright

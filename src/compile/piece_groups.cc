@@ -1,0 +1,316 @@
+#include "compile/piece_groups.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compile/rewrites/rewrites.h"
+#include "compile/sum_parts.h"
+
+namespace placewright {
+namespace {
+
+using Members = std::vector<size_t>;  // pieces, by their places in the state
+
+std::vector<Piece> PiecesOf(const TensorState& state, const Members& members) {
+  std::vector<Piece> pieces;
+  for (const size_t member : members) pieces.push_back(state.pieces[member]);
+  return pieces;
+}
+
+// Keys come in the order of their first members.
+template <class Key, class KeyOf>
+std::vector<Members> ByKey(const Members& members, const KeyOf& key_of) {
+  std::vector<std::pair<Key, Members>> rows;
+  for (const size_t member : members) {
+    const Key key = key_of(member);
+    const auto found =
+        std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.first == key; });
+    if (found == rows.end()) {
+      rows.push_back({key, {member}});
+    } else {
+      found->second.push_back(member);
+    }
+  }
+  std::vector<Members> groups;
+  for (auto& row : rows) groups.push_back(std::move(row.second));
+  return groups;
+}
+
+// Members with equal keys are replicas: groups with one of each key, the first of all, the second of all, ... Nothing
+// where there are more of one than of another.
+template <class Key, class KeyOf>
+std::optional<std::vector<Members>> WithOneOfEach(const Members& members, const KeyOf& key_of) {
+  const std::vector<Members> replicas = ByKey<Key>(members, key_of);
+  std::vector<Members> groups(replicas.front().size());
+  for (const Members& alike : replicas) {
+    if (alike.size() != groups.size()) return std::nullopt;
+    for (size_t i = 0; i < alike.size(); ++i) groups[i].push_back(alike[i]);
+  }
+  return groups;
+}
+
+Members All(const TensorState& state) {
+  Members all(state.pieces.size());
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  return all;
+}
+
+std::vector<Members> ByBox(const TensorState& state) {
+  return ByKey<TensorBox>(All(state), [&](size_t piece) { return state.BoxAt(piece); });
+}
+
+// Those with one box have all of its sum, and no part of it in two ways.
+bool AreApart(const NamedAxes& axes, const TensorState& state) {
+  const std::vector<TensorBox> all(state.IsSplit() ? 0 : state.pieces.size());
+  return AreAllOfSums(axes, state.IsSplit() ? state.boxes : all, state.summed);
+}
+
+// Without boxes and sums where no piece has one.
+TensorState Tidied(TensorState state) {
+  const auto all_empty = [](const auto& rows) {
+    return std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row.empty(); });
+  };
+  if (all_empty(state.boxes)) state.boxes.clear();
+  if (all_empty(state.summed)) state.summed.clear();
+  return state;
+}
+
+// Interval by interval, what one of them stops at the next begins with.
+bool Follow(const std::vector<Interval>& intervals, const Interval& whole) {
+  int64_t next = whole.from;
+  for (const Interval& one : intervals) {
+    if (one.from != next) return false;
+    next = one.to;
+  }
+  return next == whole.to;
+}
+
+// The box that all of these parts of a sum are together; nothing where they are none.
+std::optional<Box> TogetherOf(const std::vector<Box>& parts) {
+  std::vector<AxisInterval> hull(parts.front().begin(), parts.front().end());
+  for (const Box& part : parts) {
+    if (part.size() != hull.size()) return std::nullopt;
+    auto at = hull.begin();
+    for (const auto& [axis, interval] : part) {
+      if (at->axis != axis) return std::nullopt;
+      at->interval = {std::min(at->interval.from, interval.from),
+                      std::max(at->interval.to, interval.to)};
+      ++at;
+    }
+  }
+  const auto volume = [](const auto& box) {
+    int64_t product = 1;
+    for (const AxisInterval& one : box) product *= one.interval.length();
+    return product;
+  };
+  int64_t covered = 0;
+  for (const Box& part : parts) covered += volume(part);
+  if (covered != volume(hull)) return std::nullopt;
+  return Box{hull.begin(), hull.end()};
+}
+
+// The only axis along which the part is smaller than the box, and which part of the piece it is.
+std::optional<AxisPart> OnlyCut(const TensorBox& box, const TensorBox& part) {
+  const TensorBox within = PartWithin(box, part);
+  if (within.size() != 1) return std::nullopt;
+  return within.front();
+}
+
+struct Scattering {
+  Members members;
+  std::vector<AxisPart> parts;
+  Box summed;  // of what they make: empty where all of the sum is theirs
+};
+
+}  // namespace
+
+std::optional<TensorState> EmitCompleted(Emitter& emitter, const NamedAxes& axes,
+                                         const TensorState& state) {
+  if (!AreApart(axes, state)) return std::nullopt;
+  std::vector<Members> groups;
+  for (const Members& members : ByBox(state)) {
+    const auto of_box =
+        WithOneOfEach<Box>(members, [&](size_t piece) { return state.SummedAt(piece); });
+    if (!of_box) return std::nullopt;
+    groups.insert(groups.end(), of_box->begin(), of_box->end());
+  }
+  TensorState completed = state;
+  completed.summed.clear();
+  for (const Members& members : groups) {
+    if (members.size() < 2) continue;
+    const std::vector<Piece> sums = EmitAllReduce(emitter, PiecesOf(state, members));
+    for (size_t i = 0; i < members.size(); ++i) completed.pieces[members[i]] = sums[i];
+  }
+  return completed;
+}
+
+namespace {
+
+// In the order of their parts of the sum as many at once as there are different needs: shards within each host.
+std::optional<std::vector<Scattering>> ScatteringsIn(const TensorState& state, const Needs& needs,
+                                                     Members members) {
+  std::stable_sort(members.begin(), members.end(), [&](size_t a, size_t b) {
+    return state.SummedAt(a) < state.SummedAt(b);
+  });
+  const auto by_need = ByKey<TensorBox>(members, [&](size_t piece) { return needs[piece]; });
+  const size_t at_once = by_need.size();
+  if (members.size() % at_once != 0) return std::nullopt;
+  std::vector<Scattering> scatterings;
+  for (size_t begin = 0; begin < members.size(); begin += at_once) {
+    Scattering one;
+    one.members.assign(members.begin() + static_cast<ptrdiff_t>(begin),
+                       members.begin() + static_cast<ptrdiff_t>(begin + at_once));
+    // Members in the order of the state: sums are made in this order.
+    std::sort(one.members.begin(), one.members.end());
+    std::vector<Box> summed;
+    std::vector<AxisPart> parts;
+    for (const size_t piece : one.members) {
+      const auto part = OnlyCut(state.BoxAt(piece), needs[piece]);
+      if (!part) return std::nullopt;
+      summed.push_back(state.SummedAt(piece));
+      parts.push_back(*part);
+    }
+    one.parts = parts;
+    std::sort(parts.begin(), parts.end());
+    std::vector<Interval> intervals;
+    for (const AxisPart& part : parts) {
+      if (part.place != parts.front().place) return std::nullopt;
+      intervals.push_back(part.interval);
+    }
+    if (!Follow(intervals, {0, parts.front().place.size})) return std::nullopt;
+    const auto together = TogetherOf(summed);
+    if (!together) return std::nullopt;
+    const bool all = at_once == members.size();
+    one.summed = all ? Box() : *together;
+    scatterings.push_back(std::move(one));
+  }
+  return scatterings;
+}
+
+}  // namespace
+
+std::optional<TensorState> EmitScattered(Emitter& emitter, const NamedAxes& axes,
+                                         const TensorState& state, const Needs& needs) {
+  if (!AreApart(axes, state)) return std::nullopt;
+  std::vector<Scattering> scatterings;
+  for (const Members& members : ByBox(state)) {
+    const auto layers =
+        WithOneOfEach<Box>(members, [&](size_t piece) { return state.SummedAt(piece); });
+    if (!layers) return std::nullopt;
+    for (const Members& layer : *layers) {
+      const auto some = ScatteringsIn(state, needs, layer);
+      if (!some) return std::nullopt;
+      scatterings.insert(scatterings.end(), some->begin(), some->end());
+    }
+  }
+  TensorState scattered = state;
+  scattered.boxes = needs;
+  scattered.summed.assign(state.pieces.size(), {});
+  for (const Scattering& one : scatterings) {
+    const std::vector<Piece> made =
+        EmitReduceScatter(emitter, PiecesOf(state, one.members), one.parts);
+    for (size_t i = 0; i < made.size(); ++i) {
+      scattered.pieces[one.members[i]] = made[i];
+      scattered.summed[one.members[i]] = one.summed;
+    }
+  }
+  scattered = Tidied(std::move(scattered));
+  // Ascending by what they have.
+  Members order = All(scattered);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return scattered.BoxAt(a) < scattered.BoxAt(b);
+  });
+  TensorState sorted = scattered;
+  for (size_t i = 0; i < order.size(); ++i) {
+    sorted.pieces[i] = scattered.pieces[order[i]];
+    if (scattered.IsSplit()) sorted.boxes[i] = scattered.boxes[order[i]];
+    if (scattered.IsPartial()) sorted.summed[i] = scattered.summed[order[i]];
+  }
+  if (!sorted.IsPartial()) return sorted;
+  const auto completed = EmitCompleted(emitter, axes, sorted);
+  return completed ? *completed : sorted;
+}
+
+namespace {
+
+struct Gathering {
+  Members members;
+  std::vector<AxisPart> parts;
+};
+
+// What is gathered along one axis, with what every piece has then.
+std::optional<std::vector<Gathering>> GatheringsAlong(const AxisPlace& place,
+                                                      const TensorState& state,
+                                                      const std::vector<TensorBox>& after) {
+  std::vector<Gathering> gatherings;
+  const auto along = [&](size_t piece) { return AlongPlace(state.BoxAt(piece), place); };
+  const auto groups = ByKey<TensorBox>(All(state), [&](size_t piece) { return after[piece]; });
+  for (const Members& members : groups) {
+    const TensorBox& all = after[members.front()];
+    const auto layers = WithOneOfEach<Interval>(members, along);
+    if (!layers) return std::nullopt;
+    for (Members layer : *layers) {
+      std::stable_sort(layer.begin(), layer.end(),
+                       [&](size_t a, size_t b) { return along(a) < along(b); });
+      std::vector<Interval> intervals;
+      for (const size_t piece : layer) intervals.push_back(along(piece));
+      if (!Follow(intervals, AlongPlace(all, place))) return std::nullopt;
+      if (layer.size() < 2) continue;
+      Gathering one{layer, {}};
+      for (const size_t piece : layer) {
+        one.parts.push_back(PartWithin(all, state.BoxAt(piece)).front());
+      }
+      gatherings.push_back(std::move(one));
+    }
+  }
+  return gatherings;
+}
+
+}  // namespace
+
+std::optional<TensorState> EmitGathered(Emitter& emitter, const TensorState& state,
+                                        const Needs& needs) {
+  // Inner axes first: the others' parts then lie in what was gathered as they lie in the tensor.
+  std::vector<AxisPlace> places;
+  for (size_t i = 0; i < state.pieces.size(); ++i) {
+    for (const auto& [place, interval] : state.BoxAt(i)) {
+      const Interval needed = AlongPlace(needs[i], place);
+      if (needed.from > interval.from || needed.to < interval.to) return std::nullopt;
+      if (needed != interval) places.push_back(place);
+    }
+  }
+  std::sort(places.rbegin(), places.rend());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  if (places.empty()) return std::nullopt;
+  struct Step {
+    std::vector<Gathering> gatherings;
+    std::vector<TensorBox> after;
+  };
+  std::vector<Step> steps;
+  TensorState gathered = state;
+  for (const AxisPlace& place : places) {
+    Step step;
+    for (size_t i = 0; i < state.pieces.size(); ++i) {
+      step.after.push_back(
+          WithInterval(gathered.BoxAt(i), place, AlongPlace(needs[i], place)));
+    }
+    auto gatherings = GatheringsAlong(place, gathered, step.after);
+    if (!gatherings) return std::nullopt;
+    step.gatherings = std::move(*gatherings);
+    gathered.boxes = step.after;
+    steps.push_back(std::move(step));
+  }
+  gathered = state;
+  for (Step& step : steps) {
+    const TensorState before = gathered;
+    for (const Gathering& one : step.gatherings) {
+      const std::vector<Piece> made =
+          EmitAllGather(emitter, PiecesOf(before, one.members), one.parts);
+      for (size_t i = 0; i < made.size(); ++i) gathered.pieces[one.members[i]] = made[i];
+    }
+    gathered.boxes = std::move(step.after);
+  }
+  return Tidied(std::move(gathered));
+}
+
+}  // namespace placewright
