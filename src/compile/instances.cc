@@ -101,18 +101,25 @@ void InstanceMaker::ChoosePartialInputs() {
 
 // Whether what the devices make of their parts of these sums are the parts of sums.
 bool InstanceMaker::CarriesSums(const std::vector<int32_t>& together) const {
+  std::vector<TensorBox> boxes;
   const auto summed_of = [&](int32_t input) {
     const TensorState& state = fetcher_.state(op_.inputs[static_cast<size_t>(input)]);
     std::vector<Box> summed;
+    boxes.clear();
     for (const Share& share : layout_.shares) {
-      summed.push_back(state.SummedAt(state.IndexOn(share.device)));
+      const size_t piece = state.IndexOn(share.device);
+      summed.push_back(state.SummedAt(piece));
+      boxes.push_back(state.BoxAt(piece));
     }
     return summed;
   };
   const std::vector<Box> summed = summed_of(together.front());
+  const bool all = AreAllOfSums(axes_, boxes, summed);
   for (const int32_t input : together) {
-    // Devices that have equal parts of one have equal parts of the others.
     const std::vector<Box> others = summed_of(input);
+    if (others == summed) continue;
+    // All devices' parts count of both, and those that have equal ones of one have equal ones of the other.
+    if (!all || !AreAllOfSums(axes_, boxes, others)) return false;
     for (size_t i = 0; i < summed.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
         if ((summed[i] == summed[j]) != (others[i] == others[j])) return false;
@@ -121,7 +128,7 @@ bool InstanceMaker::CarriesSums(const std::vector<int32_t>& together) const {
   }
   if (!split_.any()) return true;
   for (size_t output = 0; output < op_.outputs.size(); ++output) {
-    std::vector<TensorBox> boxes;
+    boxes.clear();
     for (size_t share = 0; share < layout_.shares.size(); ++share) {
       boxes.push_back(split_.OutputBox(output, share));
     }

@@ -98,16 +98,16 @@ PartCall OpSplit::CallOf(size_t share) const {
   return call;
 }
 
-// Which part of its tensor a place argument states: of the axis that has an operator of its own, or of all.
+// Which part of its tensor a place argument states: of the axis that has an operator of its own, also where the part
+// is all of it, or of all axes.
 TensorBox OpSplit::StatedIn(const PlaceArgument& at, size_t share) const {
   const TensorAxes& tensor = at.TensorOf(rule());
+  if (!at.axis.valid()) return BoxIn(tensor, share);
   std::vector<AxisPart> parts;
   for (const By& one : by_) {
-    const bool stated = !at.axis.valid() || one.of == at.axis;
-    if (!stated || !Holds(tensor, one.of)) continue;
-    parts.push_back({PlaceIn(tensor, one), IntervalOf(one, share)});
+    if (one.of == at.axis) parts.push_back({PlaceIn(tensor, one), IntervalOf(one, share)});
   }
-  return BoxOf(std::move(parts));
+  return {parts.begin(), parts.end()};
 }
 
 InstanceKey OpSplit::KeyOf(size_t share) const {
