@@ -3,10 +3,10 @@
 #include "compile/array_changes.h"
 #include "compile/array_writer.h"
 #include "compile/graph_printer.h"
-#include "compile/layout_check.h"
 #include "compile/part_prices.h"
 #include "compile/rewrites/fuse_all_reduces.h"
 #include "compile/rewrites/separate_gradients.h"
+#include "sharding/layout_check.h"
 
 namespace placewright {
 

@@ -13,4 +13,13 @@ std::string_view ToString(LayoutOption option) {
   return "?";
 }
 
+std::string_view ToString(MeshOver over) {
+  switch (over) {
+    case MeshOver::kParts: return "parts";
+    case MeshOver::kHosts: return "hosts";
+    case MeshOver::kGpusOfHost: return "gpus of a host";
+  }
+  return "?";
+}
+
 }  // namespace placewright

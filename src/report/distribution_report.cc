@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/text.h"
 #include "sim/communication_use.h"
@@ -18,10 +19,22 @@ std::string DescribeShares(const LayoutSpec& spec) {
   for (size_t i = 0; i < std::min(kMax, spec.devices.size()); ++i) {
     const LayoutSpec::Device& device = spec.devices[i];
     text += (i == 0 ? "" : ", ") + Printable(device.name, 80);
-    for (const auto& [axis, from, to] : device.box) text += fmt::format(" ({})", to - from);
+    std::vector<int64_t> lengths;
+    for (const auto& [axis, from, to] : device.box) lengths.push_back(to - from);
+    if (!lengths.empty()) text += fmt::format(" ({})", fmt::join(lengths, " x "));
   }
   if (spec.devices.size() > kMax) text += fmt::format(" and {} more", spec.devices.size() - kMax);
   return text;
+}
+
+// "batch", or "batch x heads" of boxes.
+std::string DescribeAxes(const LayoutSpec& spec) {
+  if (!spec.axis.empty() || spec.devices.empty()) return Printable(spec.axis, 80);
+  std::vector<std::string> axes;
+  for (const LayoutSpec::Interval& one : spec.devices.front().box) {
+    axes.push_back(Printable(one.axis, 80));
+  }
+  return fmt::format("{}", fmt::join(axes, " x "));
 }
 
 std::string RenderLayouts(const LayoutSpecs& layouts, const Style& style) {
@@ -30,7 +43,7 @@ std::string RenderLayouts(const LayoutSpecs& layouts, const Style& style) {
     const LayoutSpec& spec = layouts[i];
     table.AddRow(
         {spec.group.valid() ? std::to_string(spec.group.value()) : Printable(spec.groups, 80),
-         std::string(ToString(spec.option)), Printable(spec.axis, 80), DescribeShares(spec)});
+         std::string(ToString(spec.option)), DescribeAxes(spec), DescribeShares(spec)});
   }
   std::string text = table.Render(style);
   if (layouts.size() > kMaxLayouts) {

@@ -29,6 +29,14 @@ inline constexpr std::array<LayoutOption, 5> kLayoutOptions = {
     LayoutOption::kDuplicate, LayoutOption::kModelParallel};
 std::string_view ToString(LayoutOption option);  // "place", "all-reduce", "parameter-server", ...
 
+// What an axis of a mesh goes over.
+enum class MeshOver : uint8_t {
+  kParts,      // a number of devices that follow one another, or of groups of those
+  kHosts,      // the hosts of the devices
+  kGpusOfHost  // the devices that each host has among them
+};
+std::string_view ToString(MeshOver over);  // "parts", "hosts", "gpus of a host"
+
 struct LayoutSpec {
   std::string groups;  // a glob over module paths (docs/constraints.md): their colocation groups
   GroupId group;       // valid: this group alone, whatever `groups`
@@ -45,6 +53,14 @@ struct LayoutSpec {
   };
   std::vector<Device> devices;
   LayoutOption option = LayoutOption::kPlace;
+  // Their boxes as a mesh, the outermost first; none: as the devices say.
+  struct MeshAxis {
+    std::string axis;   // into as many equal parts as there are; "": replicas
+    MeshOver over = MeshOver::kParts;
+    int64_t parts = 0;  // of kParts
+    friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
+  };
+  std::vector<MeshAxis> mesh = {};
   friend bool operator==(const LayoutSpec&, const LayoutSpec&) = default;
 };
 

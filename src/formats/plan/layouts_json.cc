@@ -69,7 +69,8 @@ Result<LayoutSpec::Device> ReadShare(const Json& json, const std::string& place)
 Result<LayoutOption> ReadOption(const Json& json, const std::string& place,
                                 const LayoutSpec& spec) {
   if (!json.contains("option")) {
-    const bool shares = std::any_of(spec.devices.begin(), spec.devices.end(),
+    const bool shares = !spec.mesh.empty() ||
+                        std::any_of(spec.devices.begin(), spec.devices.end(),
                                     [](const auto& device) { return !device.box.empty(); });
     if (!spec.axis.empty() || shares) return LayoutOption::kAllReduce;
     // A glob may name several.
@@ -89,9 +90,36 @@ Result<LayoutOption> ReadOption(const Json& json, const std::string& place,
       place + ".option", fmt::format("The options are {}.", fmt::join(words, ", ")));
 }
 
+// {"axis": "batch", "over": "hosts"}, {"axis": "batch", "parts": 4}, or {"parts": 2} for replicas.
+Result<LayoutSpec::MeshAxis> ReadMeshAxis(const Json& json, const std::string& place) {
+  if (!json.is_object()) return MakeError(ErrorCode::kField, "must be an object", place);
+  PW_RETURN_IF_ERROR(CheckKeys(json, {"axis", "over", "parts"}, place));
+  LayoutSpec::MeshAxis of;
+  if (json.contains("axis")) {
+    PW_ASSIGN(of.axis, GetString(json, "axis", place));
+  }
+  if (json.contains("over") == json.contains("parts")) {
+    return MakeError(ErrorCode::kField, "an axis of a mesh goes over something, or has parts", place,
+                     R"(Give "over": "hosts" or "gpus of a host", or "parts": a number.)");
+  }
+  if (json.contains("parts")) {
+    PW_ASSIGN(of.parts, GetInt(json, "parts", place, 1, kMaxQuantity));
+    return of;
+  }
+  PW_ASSIGN(const std::string over, GetString(json, "over", place));
+  for (const MeshOver one : {MeshOver::kHosts, MeshOver::kGpusOfHost}) {
+    if (over != ToString(one)) continue;
+    of.over = one;
+    return of;
+  }
+  return MakeError(ErrorCode::kField,
+                   fmt::format("a mesh does not go over \"{}\"", Printable(over, 60)),
+                   place + ".over", "It goes over hosts, or gpus of a host.");
+}
+
 Result<LayoutSpec> ReadSpec(const Json& json, const std::string& place) {
   if (!json.is_object()) return MakeError(ErrorCode::kField, "must be an object", place);
-  PW_RETURN_IF_ERROR(CheckKeys(json, {"groups", "axis", "devices", "option"}, place));
+  PW_RETURN_IF_ERROR(CheckKeys(json, {"groups", "axis", "devices", "mesh", "option"}, place));
   LayoutSpec spec;
   PW_ASSIGN(const Json* groups, GetField(json, "groups", place));
   if (groups->is_string()) {
@@ -112,6 +140,18 @@ Result<LayoutSpec> ReadSpec(const Json& json, const std::string& place) {
     PW_ASSIGN(LayoutSpec::Device device,
               ReadShare((*devices)[i], fmt::format("{}.devices[{}]", place, i)));
     spec.devices.push_back(std::move(device));
+  }
+  if (json.contains("mesh")) {
+    PW_ASSIGN(const Json* mesh, GetArray(json, "mesh", place));
+    for (size_t i = 0; i < mesh->size(); ++i) {
+      PW_ASSIGN(LayoutSpec::MeshAxis axis,
+                ReadMeshAxis((*mesh)[i], fmt::format("{}.mesh[{}]", place, i)));
+      spec.mesh.push_back(std::move(axis));
+    }
+    if (spec.mesh.empty()) {
+      return MakeError(ErrorCode::kField, "a mesh has an axis or more", place + ".mesh",
+                       "Leave it out for shares of one axis.");
+    }
   }
   PW_ASSIGN(spec.option, ReadOption(json, place, spec));
   return spec;

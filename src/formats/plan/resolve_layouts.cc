@@ -1,14 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "base/text.h"
 #include "formats/plan/layout_words.h"
+#include "formats/plan/mesh.h"
 #include "graph/module_globs.h"
 #include "plan/distributed_step.h"
 #include "plan/sharing_out.h"
+#include "sharding/layout_check.h"
 
 namespace placewright {
 namespace {
@@ -16,14 +19,17 @@ namespace {
 class Resolver {
  public:
   Resolver(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
-           const LayoutSpecs& specs)
+           LayoutSpecs specs)
       : graph_(graph),
         axes_(axes),
         cluster_(cluster),
-        specs_(specs),
+        specs_(std::move(specs)),
         members_(graph.GroupMembers()) {}
 
   Result<ResolvedLayouts> Resolve() {
+    for (size_t i = 0; i < specs_.size(); ++i) {
+      PW_ASSIGN(specs_[i], WithoutMesh(axes_, cluster_, std::move(specs_[i]), Place(i)));
+    }
     IdVector<GroupId, int64_t> spec_of(graph_.group_count(), -1);
     for (size_t i = 0; i < specs_.size(); ++i) {
       PW_RETURN_IF_ERROR(Claim(i, spec_of));
@@ -131,26 +137,10 @@ class Resolver {
     return devices;
   }
 
-  Result<AxisId> AxisOf(size_t index, const std::vector<GroupId>& groups) const {
-    const std::string& name = specs_[index].axis.empty() ? "batch" : specs_[index].axis;
-    const AxisId axis = axes_.Find(name);
-    if (!axis.valid() && name == "batch" && axes_.samples() == 1) {
-      return MakeError(ErrorCode::kField, "the batch is one sample, which cannot be split",
-                       Place(index, ".axis"), "Take a larger batch, or another option.");
-    }
-    if (!axis.valid() && name == "batch") {
-      Error error = axes_.WhyNoBatch();
-      error.place = Place(index, ".axis");
-      return error;
-    }
-    if (!axis.valid()) {
-      std::vector<std::string> names;
-      for (const AxisId id : axes_.axes()) names.push_back(axes_.axis(id).name);
-      return MakeError(
-          ErrorCode::kField,
-          fmt::format("no axis is called \"{}\"{}", Printable(name, 80), DidYouMean(name, names)),
-          Place(index, ".axis"), "`placewright inspect --axes` lists them.");
-    }
+  // An axis that splits something of what the spec names.
+  Result<AxisId> AxisOf(size_t index, const std::vector<GroupId>& groups, const std::string& name,
+                        std::string_view behind) const {
+    PW_ASSIGN(const AxisId axis, AxisCalled(axes_, name, Place(index, behind)));
     const bool splits = std::any_of(groups.begin(), groups.end(), [&](GroupId group) {
       const std::span<const OpId> ops = members_[group];
       return std::any_of(ops.begin(), ops.end(),
@@ -160,15 +150,71 @@ class Resolver {
     return MakeError(ErrorCode::kField,
                      fmt::format("none of the ops that \"groups\" names can be split by \"{}\"",
                                  Printable(name, 80)),
-                     Place(index, ".axis"),
+                     Place(index, behind),
                      "`placewright inspect --axes --json` has what each op can be split by; "
                      "duplicate puts ops on several devices without a split.");
   }
 
-  Result<Layout> SplitLayout(size_t index, const std::vector<GroupId>& groups) const {
+  std::string EntryAxis(size_t index) const {
+    return specs_[index].axis.empty() ? "batch" : specs_[index].axis;
+  }
+  std::string NameOf(size_t index, const LayoutSpec::Interval& one) const {
+    return one.axis.empty() ? EntryAxis(index) : one.axis;
+  }
+
+  // Whether shares are of other axes than that of the entry, or some are replicas.
+  bool HasBoxes(size_t index) const {
+    const std::vector<LayoutSpec::Device>& devices = specs_[index].devices;
+    for (size_t i = 0; i < devices.size(); ++i) {
+      const std::vector<LayoutSpec::Interval>& box = devices[i].box;
+      if (box.size() > 1) return true;
+      if (box.empty()) continue;
+      if (NameOf(index, box[0]) != EntryAxis(index)) return true;
+      const auto same = [&](const LayoutSpec::Device& other) { return other.box == box; };
+      if (std::count_if(devices.begin(), devices.end(), same) > 1) return true;
+    }
+    return false;
+  }
+
+  // Of an axis that a device does not name it has all.
+  Result<Layout> BoxLayout(size_t index, const std::vector<GroupId>& groups) const {
     const LayoutSpec& spec = specs_[index];
     PW_ASSIGN(const auto devices, DevicesOf(index));
-    PW_ASSIGN(const AxisId axis, AxisOf(index, groups));
+    std::map<AxisId, int64_t> sizes;
+    for (size_t i = 0; i < spec.devices.size(); ++i) {
+      for (const LayoutSpec::Interval& one : spec.devices[i].box) {
+        const std::string at = fmt::format(".devices[{}].box", i);
+        if (!spec.axis.empty() && NameOf(index, one) != spec.axis) {
+          return MakeError(ErrorCode::kField, "a box of another axis than that of the entry",
+                           Place(index, at), "Leave \"axis\" out: boxes name their axes.");
+        }
+        PW_ASSIGN(const AxisId axis, AxisOf(index, groups, NameOf(index, one), at));
+        sizes[axis] = axes_.axis(axis).size;
+      }
+    }
+    Layout layout;
+    for (const auto& [device, entry] : devices) {
+      std::vector<AxisInterval> box;
+      for (const auto& [axis, size] : sizes) {
+        Interval interval = {0, size};
+        for (const LayoutSpec::Interval& one : spec.devices[entry].box) {
+          if (axes_.Find(NameOf(index, one)) == axis) interval = {one.from, one.to};
+        }
+        box.push_back({axis, interval});
+      }
+      layout.shares.push_back({device, {box.begin(), box.end()}});
+    }
+    Status right = CheckLayout(layout, axes_, cluster_);
+    if (right.ok()) return layout;
+    right.error().place = Place(index, ".devices");
+    return right.error();
+  }
+
+  Result<Layout> SplitLayout(size_t index, const std::vector<GroupId>& groups) const {
+    if (HasBoxes(index)) return BoxLayout(index, groups);
+    const LayoutSpec& spec = specs_[index];
+    PW_ASSIGN(const auto devices, DevicesOf(index));
+    PW_ASSIGN(const AxisId axis, AxisOf(index, groups, EntryAxis(index), ".axis"));
     const int64_t size = axes_.axis(axis).size;
     const auto parts = static_cast<int64_t>(devices.size());
     Layout layout;
@@ -186,14 +232,6 @@ class Resolver {
         return MakeError(ErrorCode::kField, "some devices have shares and others have none",
                          Place(index, ".devices"), "State all shares, or none for equal ones.");
       }
-      const bool of_axis = std::all_of(box.begin(), box.end(), [&](const auto& interval) {
-        return interval.axis.empty() || interval.axis == axes_.axis(axis).name;
-      });
-      if (box.size() <= 1 && of_axis) continue;
-      return MakeError(ErrorCode::kField,
-                       "a box of other axes than that of the entry, which nothing computes yet",
-                       Place(index, fmt::format(".devices[{}].box", i)),
-                       "Split the entry by one axis alone: name it in \"axis\".");
     }
     for (int64_t i = 0; i < parts; ++i) {
       const auto& [device, entry] = devices[static_cast<size_t>(i)];
@@ -305,7 +343,7 @@ class Resolver {
   const Graph& graph_;
   const NamedAxes& axes_;
   const Cluster& cluster_;
-  const LayoutSpecs& specs_;
+  LayoutSpecs specs_;  // without meshes once resolving has begun
   const Csr<GroupId, OpId> members_;
   ResolvedLayouts made_;
 };
@@ -314,6 +352,10 @@ class Resolver {
 
 LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {
   for (LayoutSpec& spec : specs) {
+    // One that cannot be is refused where it is resolved.
+    const bool mesh = !spec.mesh.empty();
+    Result<LayoutSpec> expanded = WithoutMesh(axes, cluster, spec, "");
+    if (expanded.ok()) spec = expanded.Take();
     const bool splits =
         spec.option == LayoutOption::kAllReduce || spec.option == LayoutOption::kParameterServer;
     std::vector<LayoutSpec::Device> devices;
@@ -323,17 +365,22 @@ LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpe
         if (GlobMatch(named.name, name)) devices.push_back({name, named.box});
       }
     }
+    const bool boxes = mesh || std::any_of(devices.begin(), devices.end(), [](const auto& device) {
+      return device.box.size() > 1 ||
+             (!device.box.empty() && !device.box[0].axis.empty() && device.box[0].axis != "batch");
+    });
+    spec.devices = std::move(devices);
+    if (boxes && spec.axis.empty()) continue;
     if (splits && spec.axis.empty()) spec.axis = "batch";
     const AxisId axis = axes.Find(spec.axis);
-    const auto parts = static_cast<int64_t>(devices.size());
+    const auto parts = static_cast<int64_t>(spec.devices.size());
     for (int64_t i = 0; splits && axis.valid() && i < parts; ++i) {
-      LayoutSpec::Device& device = devices[static_cast<size_t>(i)];
+      LayoutSpec::Device& device = spec.devices[static_cast<size_t>(i)];
       if (device.box.size() == 1 && device.box[0].axis == spec.axis) device.box[0].axis.clear();
       if (!device.box.empty()) continue;
       const int64_t size = axes.axis(axis).size;
       device.box = {{"", i * size / parts, (i + 1) * size / parts}};
     }
-    spec.devices = std::move(devices);
   }
   return specs;
 }

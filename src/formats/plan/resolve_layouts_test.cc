@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cluster/cluster_builder.h"
 #include "formats/plan/layout_words.h"
@@ -92,6 +95,113 @@ TEST(LayoutSpecs, ABoxMayNameTheAxis) {
   const Layouts layouts = step.Resolve({Spec("*", kRows, named, LayoutOption::kAllReduce)}).Take();
   EXPECT_EQ(step.Of(layouts, "first.mm"),
             SplitOver(step.axes->Find(kRows), {DeviceId(0), DeviceId(1)}, {3, 5}));
+}
+
+constexpr const char* kColumns = "param:first[1]";
+
+// On two hosts of two.
+struct OnHosts : TwoLayers {
+  OnHosts() {
+    ClusterBuilder machines("four");
+    const int32_t kind = machines.AddKind({.name = "K"}).Take();
+    for (int32_t i = 0; i < 4; ++i) {
+      (void)machines
+          .AddDevice({.name = "host" + std::to_string(i / 2) + "/gpu" + std::to_string(i % 2),
+                      .kind = kind,
+                      .host = i / 2,
+                      .capacity = Bytes(1 << 20)})
+          .Take();
+    }
+    cluster = std::make_unique<Cluster>(std::move(machines).Build().Take());
+  }
+  static LayoutSpec Mesh(std::vector<LayoutSpec::MeshAxis> mesh) {
+    LayoutSpec spec = Spec("*", "", {{"host*", {}}}, LayoutOption::kAllReduce);
+    spec.mesh = std::move(mesh);
+    return spec;
+  }
+  // "0-4,0-2 ...": what each device has of rows and columns.
+  std::string BoxesOf(std::vector<LayoutSpec::MeshAxis> mesh) const {
+    const Layouts layouts = Resolve({Mesh(std::move(mesh))}).Take();
+    std::string text;
+    for (const Share& share : Of(layouts, "first.mm").shares) {
+      for (const char* const axis : {kRows, kColumns}) {
+        const Interval interval = share.Along(axes->Find(axis));
+        text += std::to_string(interval.from) + "-" + std::to_string(interval.to) + " ";
+      }
+    }
+    return text;
+  }
+};
+
+TEST(LayoutSpecs, AMeshIsABoxForEachDevice) {
+  const OnHosts step;
+  const LayoutSpec::MeshAxis rows_over_hosts = {kRows, MeshOver::kHosts, 0};
+  const LayoutSpec::MeshAxis columns_in_hosts = {kColumns, MeshOver::kGpusOfHost, 0};
+  const std::string rows_outside = "0-4 0-2 0-4 2-4 4-8 0-2 4-8 2-4 ";
+  EXPECT_EQ(step.BoxesOf({rows_over_hosts, columns_in_hosts}), rows_outside);
+  EXPECT_EQ(step.BoxesOf({columns_in_hosts, rows_over_hosts}), rows_outside);
+  EXPECT_EQ(step.BoxesOf({{kRows, MeshOver::kParts, 2}, {kColumns, MeshOver::kParts, 2}}),
+            rows_outside);
+  EXPECT_EQ(step.BoxesOf({rows_over_hosts, {kColumns, MeshOver::kParts, 2}}), rows_outside);
+  EXPECT_EQ(step.BoxesOf({{kColumns, MeshOver::kParts, 2}, {kRows, MeshOver::kParts, 2}}),
+            "0-4 0-2 4-8 0-2 0-4 2-4 4-8 2-4 ");
+  // An axis within itself, and replicas.
+  EXPECT_EQ(step.BoxesOf({rows_over_hosts, {kRows, MeshOver::kGpusOfHost, 0}}),
+            "0-2 0-0 2-4 0-0 4-6 0-0 6-8 0-0 ");
+  EXPECT_EQ(step.BoxesOf({{"", MeshOver::kHosts, 0}, {kRows, MeshOver::kGpusOfHost, 0}}),
+            "0-4 0-0 4-8 0-0 0-4 0-0 4-8 0-0 ");
+}
+
+TEST(LayoutSpecs, AMeshThatCannotBeIsAnError) {
+  const OnHosts step;
+  const LayoutSpec::MeshAxis rows = {kRows, MeshOver::kHosts, 0};
+  EXPECT_THAT(step.ErrorOf({step.Mesh({rows})}),
+              HasSubstr("layouts[0].mesh: the mesh has 2 places for 4 devices"));
+  EXPECT_THAT(step.ErrorOf({step.Mesh({rows, {kColumns, MeshOver::kParts, 3}})}),
+              HasSubstr("the mesh has 6 places for 4 devices"));
+  LayoutSpec three = step.Mesh({rows});
+  three.devices = {{"host0/*", {}}, {"host1/gpu0", {}}};
+  EXPECT_THAT(step.ErrorOf({three}),
+              HasSubstr("the mesh goes over hosts, of which one has 2 of the devices"));
+  EXPECT_THAT(step.ErrorOf({step.Mesh({{"rows", MeshOver::kParts, 4}})}),
+              HasSubstr("layouts[0].mesh[0].axis: no axis is called \"rows\""));
+  three.mesh = {{kRows, MeshOver::kParts, 3}};
+  EXPECT_THAT(step.ErrorOf({three}),
+              HasSubstr("layouts[0].mesh[0].axis: \"input:x[0]\" has 8, which 3 parts do not divide"));
+  LayoutSpec beside = step.Mesh({rows, {kColumns, MeshOver::kParts, 2}});
+  beside.axis = kRows;
+  EXPECT_THAT(step.ErrorOf({beside}), HasSubstr("shares are stated beside a mesh"));
+}
+
+TEST(LayoutSpecs, BoxesMayBeUneven) {
+  const TwoLayers step;
+  const auto boxes = [&](int64_t to) {
+    return Spec("*", "",
+                {{"d0", {{kRows, 0, 3}}},
+                 {"d1", {{kRows, 3, 8}, {kColumns, 0, to}}},
+                 {"d2", {{kRows, 3, 8}, {kColumns, 3, 4}}}},
+                LayoutOption::kAllReduce);
+  };
+  const Layouts layouts = step.Resolve({boxes(3)}).Take();
+  const Layout& layout = step.Of(layouts, "first.mm");
+  EXPECT_EQ(layout.shares[0].Along(step.axes->Find(kColumns)), (Interval{0, 4}));
+  EXPECT_EQ(layout.shares[1].Along(step.axes->Find(kColumns)), (Interval{0, 3}));
+  EXPECT_FALSE(layout.axis().valid());
+  EXPECT_THAT(step.ErrorOf({boxes(2)}), HasSubstr("layouts[0].devices: its shares cover 27 of the 32"));
+  EXPECT_THAT(step.ErrorOf({boxes(4)}), HasSubstr("have some of"));
+}
+
+// Two devices for each part.
+TEST(LayoutSpecs, SharesMayBeReplicas) {
+  const OnHosts step;
+  const LayoutSpec twice = Spec("*", kRows,
+                                {{"host0/gpu0", {{"", 0, 4}}},
+                                 {"host0/gpu1", {{"", 4, 8}}},
+                                 {"host1/gpu0", {{"", 0, 4}}},
+                                 {"host1/gpu1", {{"", 4, 8}}}},
+                                LayoutOption::kAllReduce);
+  const Layouts layouts = step.Resolve({twice}).Take();
+  EXPECT_EQ(step.Of(layouts, "first.mm").shares[2].Along(step.axes->Find(kRows)), (Interval{0, 4}));
 }
 
 TEST(LayoutSpecs, LaterOnesWin) {
@@ -192,9 +302,9 @@ TEST(LayoutSpecs, ErrorsNameThePlace) {
   EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {{"", 0, 3}}}, {"d1", {}}})),
               HasSubstr("some devices have shares and others have none"));
   EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {{"", 0, 3}}}, {"d1", {{"", 3, 8}, {"k", 0, 1}}}})),
-              HasSubstr("layouts[0].devices[1].box: a box of other axes than that of the entry"));
+              HasSubstr("layouts[0].devices[1].box: a box of another axis than that of the entry"));
   EXPECT_THAT(step.ErrorOf(all(kRows, {{"d0", {{"k", 0, 8}}}})),
-              HasSubstr("layouts[0].devices[0].box: a box of other axes than that of the entry"));
+              HasSubstr("layouts[0].devices[0].box: a box of another axis than that of the entry"));
   EXPECT_THAT(step.ErrorOf(all("", {{"d*", {}}}, LayoutOption::kPlace)),
               HasSubstr("3 devices for one place"));
   EXPECT_THAT(step.ErrorOf(all(kRows, {{"d*", {}}}, LayoutOption::kDuplicate)),

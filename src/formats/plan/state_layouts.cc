@@ -19,26 +19,43 @@ class SplitGroups {
  public:
   SplitGroups(const Graph& graph, const NamedAxes& axes, const Layouts& layouts) {
     for (const Layout& layout : layouts.layouts) {
-      const AxisId axis = layout.axis();
-      if (!axis.valid() || by_axis_.contains(axis)) continue;
-      IdVector<GroupId, bool>& split = by_axis_[axis];
-      split.assign(graph.group_count(), false);
-      for (const OpId op : graph.ops()) {
-        if (axes.SplitBy(op, axis).valid()) split[graph.group(op)] = true;
+      if (!layout.IsSplit()) continue;
+      for (const auto& [axis, interval] : layout.shares.front().box) {
+        if (by_axis_.contains(axis)) continue;
+        IdVector<GroupId, bool>& split = by_axis_[axis];
+        split.assign(graph.group_count(), false);
+        for (const OpId op : graph.ops()) {
+          if (axes.SplitBy(op, axis).valid()) split[graph.group(op)] = true;
+        }
       }
     }
   }
-  bool Has(GroupId group, AxisId axis) const { return axis.valid() && by_axis_.at(axis)[group]; }
-  bool Any(AxisId axis) const {
-    const IdVector<GroupId, bool>& split = by_axis_.at(axis);
-    return std::find(split.begin(), split.end(), true) != split.end();
-  }
-  // How a group lies by a layout.
+  // How a group lies by a layout: by the axes that split something of it.
   Layout Lies(GroupId group, const Layout& layout) const {
-    return Has(group, layout.axis()) ? layout : CopiesOn(DevicesOf(layout));
+    return By(layout, [&](AxisId axis) { return static_cast<bool>(by_axis_.at(axis)[group]); });
+  }
+  // By the axes that split something.
+  Layout Used(const Layout& layout) const {
+    return By(layout, [&](AxisId axis) {
+      const IdVector<GroupId, bool>& split = by_axis_.at(axis);
+      return std::find(split.begin(), split.end(), true) != split.end();
+    });
   }
 
  private:
+  template <class Keeps>
+  static Layout By(const Layout& layout, const Keeps& keeps) {
+    Layout made;
+    for (const Share& share : layout.shares) {
+      std::vector<AxisInterval> box;
+      for (const AxisInterval& one : share.box) {
+        if (keeps(one.axis)) box.push_back(one);
+      }
+      made.shares.push_back({share.device, {box.begin(), box.end()}});
+    }
+    return made;
+  }
+
   std::map<AxisId, IdVector<GroupId, bool>> by_axis_;
 };
 
@@ -49,8 +66,7 @@ class Writer {
         axes_(axes),
         cluster_(cluster),
         split_(graph, axes, layouts),
-        base_(MostFrequent(layouts)) {
-    if (base_.axis().valid() && !split_.Any(base_.axis())) base_ = CopiesOn(DevicesOf(base_));
+        base_(split_.Used(MostFrequent(layouts))) {
     for (const GroupId group : IdRange<GroupId>(layouts.of_group.size())) {
       wanted_.push_back(book_.Add(split_.Lies(group, layouts.Of(group))));
     }
@@ -59,7 +75,7 @@ class Writer {
   LayoutSpecs Write() {
     LayoutSpec base = SpecOf(base_);
     IdVector<GroupId, LayoutId> made = MadeBy(base_);
-    if (base_.axis().valid()) {
+    if (base_.IsSplit()) {
       IdVector<GroupId, LayoutId> served = made;
       Serve(served);
       if (Left(served) < Left(made)) {
@@ -144,15 +160,18 @@ class Writer {
 
   LayoutSpec SpecOf(const Layout& layout) const {
     LayoutSpec spec;
-    const bool splits = layout.axis().valid() && layout.shares.size() > 1;
+    const bool splits = layout.IsSplit() && layout.shares.size() > 1;
     if (layout.shares.size() > 1) {
       spec.option = splits ? LayoutOption::kAllReduce : LayoutOption::kDuplicate;
     }
-    if (splits) spec.axis = axes_.axis(layout.axis()).name;
+    const bool one_axis = layout.axis().valid();
+    if (splits && one_axis) spec.axis = axes_.axis(layout.axis()).name;
     for (const Share& share : layout.shares) {
       LayoutSpec::Device device{cluster_.device(share.device).name, {}};
-      const auto [from, to] = share.Along(layout.axis());
-      if (splits) device.box = {{"", from, to}};
+      for (const auto& [axis, interval] : share.box) {
+        if (!splits) break;
+        device.box.push_back({one_axis ? "" : axes_.axis(axis).name, interval.from, interval.to});
+      }
       spec.devices.push_back(std::move(device));
     }
     return spec;

@@ -93,6 +93,16 @@ class StrategyFinder {
     return inputs_.spec_of_group[original_.group(op).index()];
   }
 
+  // "batch", or "batch x heads" of boxes.
+  static std::string AxesOf(const LayoutSpec& spec) {
+    if (!spec.axis.empty() || spec.devices.empty()) return WithoutPath(spec.axis);
+    std::string axes;
+    for (const LayoutSpec::Interval& one : spec.devices.front().box) {
+      axes += (axes.empty() ? "" : " x ") + WithoutPath(one.axis);
+    }
+    return axes;
+  }
+
   ComputeStrategy ComputeOf(OpId op) const {
     ComputeStrategy found;
     found.devices = DevicesOf(instances_[op]);
@@ -102,10 +112,10 @@ class StrategyFinder {
     found.kind = split ? ComputeKind::kSplit : ComputeKind::kCopied;
     const LayoutSpec* const spec = SpecOf(op);
     if (!split || spec == nullptr) return found;
-    found.axis = WithoutPath(spec->axis);
+    found.axis = AxesOf(*spec);
     for (const DeviceId device : found.devices) {
       for (const LayoutSpec::Device& stated : spec->devices) {
-        if (stated.name != inputs_.cluster.device(device).name || stated.box.empty()) continue;
+        if (stated.name != inputs_.cluster.device(device).name || stated.box.size() != 1) continue;
         found.shares.push_back(stated.box.front().to - stated.box.front().from);
       }
     }

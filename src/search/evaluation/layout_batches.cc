@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "compile/layout_check.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/problem/layout_problem.h"
+#include "sharding/layout_check.h"
 
 namespace placewright {
 namespace {

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "compile/array_changes.h"
-#include "compile/layout_check.h"
 #include "compile/rewrites/fuse_all_reduces.h"
 #include "compile/rewrites/separate_gradients.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 #include "search/evaluation/step_packer.h"
 #include "search/floors/layout_floor.h"
+#include "sharding/layout_check.h"
 #include "sharding/separable_results.h"
 
 namespace placewright {

@@ -19,8 +19,7 @@ LayoutFloor::LayoutFloor(const LayoutProblem& problem)
       floors_(problem),
       kinds_(problem.cluster.kinds().size()),
       one_of_(kinds_),
-      draws_(problem.graph.group_count(), false),
-      by_axis_(problem.axes.axis_count() + 1) {
+      draws_(problem.graph.group_count(), false) {
   slowest_of_.assign(2, 1);
   while (slowest_of_.size() <= problem.cluster.device_count()) {
     slowest_of_.push_back(SlowestOf(static_cast<int32_t>(slowest_of_.size())));
@@ -34,8 +33,21 @@ LayoutFloor::LayoutFloor(const LayoutProblem& problem)
   }
 }
 
-void LayoutFloor::AddOp(OpId op, AxisId axis, Work* by_kind) const {
-  const bool split = axis.valid() && problem_.axes.SplitBy(op, axis).valid();
+namespace {
+
+std::vector<AxisId> AxesOf(const Layout& layout) {
+  std::vector<AxisId> axes;
+  if (layout.shares.empty()) return axes;
+  for (const AxisInterval& one : layout.shares.front().box) axes.push_back(one.axis);
+  return axes;
+}
+
+}  // namespace
+
+void LayoutFloor::AddOp(OpId op, const std::vector<AxisId>& axes, Work* by_kind) const {
+  const bool split = std::any_of(axes.begin(), axes.end(), [&](AxisId axis) {
+    return problem_.axes.SplitBy(op, axis).valid();
+  });
   for (size_t kind = 0; kind < kinds_; ++kind) {
     if (!one_of_[kind].valid()) continue;
     const double whole =
@@ -47,23 +59,26 @@ void LayoutFloor::AddOp(OpId op, AxisId axis, Work* by_kind) const {
   }
 }
 
-// Of all groups, were they split by it.
-const std::vector<LayoutFloor::Work>& LayoutFloor::WorkBy(AxisId axis) {
-  std::vector<Work>& work = by_axis_[axis.valid() ? axis.index() + 1 : 0];
+// Of all groups, were they split by these.
+const std::vector<LayoutFloor::Work>& LayoutFloor::WorkBy(const std::vector<AxisId>& axes) {
+  std::vector<Work>& work = by_axes_[axes];
   if (!work.empty()) return work;
   work.resize(problem_.graph.group_count() * kinds_);
   for (const OpId op : problem_.graph.ops()) {
-    AddOp(op, axis, &work[problem_.graph.group(op).index() * kinds_]);
+    AddOp(op, axes, &work[problem_.graph.group(op).index() * kinds_]);
   }
   return work;
 }
 
 void LayoutFloor::SumUp(const Layouts& layouts) {
   sums_.assign(layouts.layouts.size() * kinds_, {});
+  for (size_t i = works_.size(); i < layouts.layouts.size(); ++i) {
+    works_.push_back(&WorkBy(AxesOf(layouts.layouts[i])));
+  }
   for (const GroupId group : IdRange<GroupId>(problem_.graph.group_count())) {
     if (draws_[group]) continue;
     const size_t layout = layouts.of_group[group].index();
-    const std::vector<Work>& work = WorkBy(layouts.layouts[layout].axis());
+    const std::vector<Work>& work = *works_[layout];
     for (size_t kind = 0; kind < kinds_; ++kind) {
       sums_[layout * kinds_ + kind].fixed += work[group.index() * kinds_ + kind].fixed;
       sums_[layout * kinds_ + kind].shared += work[group.index() * kinds_ + kind].shared;
@@ -73,15 +88,15 @@ void LayoutFloor::SumUp(const Layouts& layouts) {
 
 void LayoutFloor::AddTo(const Layout& layout, const Work* by_kind) {
   const Cluster& cluster = problem_.cluster;
-  const AxisId axis = layout.axis();
   for (const Share& share : layout.shares) {
     const int32_t kind = cluster.device(share.device).kind;
     const Work& work = by_kind[static_cast<size_t>(kind)];
-    double time = work.fixed;
-    if (axis.valid()) {
-      time += work.shared * static_cast<double>(share.Along(axis).length()) /
+    double part = share.box.empty() ? 0 : 1;  // what is shared out is of splits alone
+    for (const auto& [axis, interval] : share.box) {
+      part *= static_cast<double>(interval.length()) /
               static_cast<double>(problem_.axes.axis(axis).size);
     }
+    double time = work.fixed + work.shared * part;
     // Times that were measured are taken as they are.
     const bool modelled = !floors_.Measured(share.device);
     if (modelled && cluster.kind(share.device).device_class == DeviceClass::kGpu) {
@@ -108,7 +123,7 @@ Nanos LayoutFloor::Of(const Layouts& layouts) {
     if (!draws_[group]) continue;
     const DeviceId first = layouts.Of(group).shares.front().device;
     const size_t kind = static_cast<size_t>(problem_.cluster.device(first).kind);
-    busy_[first.index()] += WorkBy(AxisId())[group.index() * kinds_ + kind].fixed;
+    busy_[first.index()] += WorkBy({})[group.index() * kinds_ + kind].fixed;
   }
   const double longest = *std::max_element(busy_.begin(), busy_.end()) * (1 - kInexact);
   return Nanos(longest < static_cast<double>(kMaxQuantity) ? static_cast<int64_t>(longest)

@@ -125,7 +125,8 @@ int64_t PartFloors::CountParts(OpId op) const {
     const RuleAxisId axis(i);
     if (rule->axes[axis].parts == Parts::kWhole) continue;
     for (const AxisId factor : problem_.axes.FactorsOf(op, axis)) {
-      parts = std::max(parts, problem_.axes.axis(factor).size);
+      const int64_t size = problem_.axes.axis(factor).size;
+      parts = parts > kMaxQuantity / size ? kMaxQuantity : parts * size;
     }
   }
   return parts;

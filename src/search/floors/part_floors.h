@@ -1,5 +1,8 @@
 // What an op costs at least however it is split, copied or placed.
 //
+// An op that is cut along several axes is cut along one, whose elements are those of their product: in what follows n / F
+// is the share of these that a part has.
+//
 // Of an op that is computed in parts of an axis of length F, let t(n) be the time of a part of length n on
 // some device. The parts of all devices add up to F, so that weights w_d >= 0 of devices give
 //
@@ -53,7 +56,7 @@ class PartFloors {
   bool Measured(DeviceId device) const {
     return measured_.Any(static_cast<size_t>(problem_.cluster.device(device).kind));
   }
-  // The largest number of parts; 1: it cannot be split.
+  // The largest number of parts, of all axes together; 1: it cannot be split.
   int64_t parts(OpId op) const { return parts_[op]; }
 
  private:

@@ -100,7 +100,8 @@ class RowGatherer {
 
   void MakeAt(GroupId update, const std::vector<OpId>& ops) {
     const Layout home = result_.layouts.Of(update);
-    const bool whole = home.axis() == batch_ || (!home.axis().valid() && home.shares.size() > 1);
+    if (home.IsSplit() && !home.axis().valid()) return;  // by boxes
+    const bool whole = home.axis() == batch_ || (!home.IsSplit() && home.shares.size() > 1);
     // Of positions, say, whose rows are sums over the samples before: where every device has the table, each makes its
     // summand already, and copies of the op would be no other ones.
     const bool any_split = std::any_of(ops.begin(), ops.end(),

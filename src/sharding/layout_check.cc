@@ -1,4 +1,4 @@
-#include "compile/layout_check.h"
+#include "sharding/layout_check.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // Whether layouts can be compiled at all.
-#ifndef PLACEWRIGHT_COMPILE_LAYOUT_CHECK_H_
-#define PLACEWRIGHT_COMPILE_LAYOUT_CHECK_H_
+#ifndef PLACEWRIGHT_SHARDING_LAYOUT_CHECK_H_
+#define PLACEWRIGHT_SHARDING_LAYOUT_CHECK_H_
 
 #include "base/result.h"
 #include "cluster/cluster.h"
@@ -18,4 +18,4 @@ Status CheckLayouts(const Graph& graph, const NamedAxes& axes, const Layouts& la
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_COMPILE_LAYOUT_CHECK_H_
+#endif  // PLACEWRIGHT_SHARDING_LAYOUT_CHECK_H_
