@@ -163,20 +163,13 @@ TensorId Fetcher::WholeInput(TensorId id, DeviceId device) {
   return emitter_.AddInput(id, device);
 }
 
-// Of pieces that all have it, `bytes` are taken from here: from the device itself, or from where they arrive first, of
-// several such the first.
-const Piece& Fetcher::NearestOf(const std::vector<Piece>& pieces, DeviceId device,
-                                Bytes bytes) const {
+// When `bytes` of a piece arrive at a device: at once on its own.
+Nanos Fetcher::ArrivalOf(const Piece& piece, DeviceId device, Bytes bytes) const {
+  if (piece.device == device) return Nanos(-1);
   const Cluster& cluster = emitter_.cluster();
-  const auto arrival = [&](const Piece& piece) {
-    if (piece.device == device) return Nanos(-1);
-    return cluster.Connected(piece.device, device)
-               ? cluster.TransferDuration(piece.device, device, bytes)
-               : Nanos(kMaxQuantity);
-  };
-  return *std::min_element(pieces.begin(), pieces.end(), [&](const Piece& a, const Piece& b) {
-    return arrival(a) < arrival(b);
-  });
+  return cluster.Connected(piece.device, device)
+             ? cluster.TransferDuration(piece.device, device, bytes)
+             : Nanos(kMaxQuantity);
 }
 
 TensorId Fetcher::Part(TensorId id, int32_t version, const TensorBox& box, DeviceId device) {
@@ -210,30 +203,36 @@ struct Cutting {
   std::vector<Interval> intervals;
 };
 
+bool HaveNothingInCommon(const TensorBox& a, const TensorBox& b) {
+  return std::any_of(a.begin(), a.end(), [&](const AxisPart& one) {
+    const Interval other = AlongPlace(b, one.place);
+    return one.interval.to <= other.from || other.to <= one.interval.from;
+  });
+}
+
 // Where pieces that have only some of the box begin and end in it: along an axis where none of them is cut, if there is
 // one. Nothing where each piece has all of the box or nothing.
 std::optional<Cutting> CuttingOf(const TensorState& state, const TensorBox& box) {
   if (!state.IsSplit()) return std::nullopt;
   std::vector<AxisPart> ends;  // [0, x): something begins or ends at x
-  std::vector<TensorBox> commons;
-  for (size_t i = 0; i < state.pieces.size(); ++i) {
-    const std::optional<TensorBox> common = CommonOf(state.BoxAt(i), box);
-    if (!common) continue;
-    for (const auto& [place, interval] : *common) {
+  for (const TensorBox& piece : state.boxes) {
+    if (HaveNothingInCommon(piece, box)) continue;
+    for (const auto& [place, interval] : piece) {
       const Interval within = AlongPlace(box, place);
       for (const int64_t at : {interval.from, interval.to}) {
         if (at > within.from && at < within.to) ends.push_back({place, {0, at}});
       }
     }
-    commons.push_back(*common);
   }
   if (ends.empty()) return std::nullopt;
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  const bool one_axis = OnlyPlaceOf(state).dimension >= 0;
   const auto is_clean = [&](const AxisPart& end) {
-    return std::none_of(commons.begin(), commons.end(), [&](const TensorBox& common) {
-      const Interval along = AlongPlace(common, end.place);
-      return along.from < end.interval.to && end.interval.to < along.to;
+    return one_axis || std::none_of(state.boxes.begin(), state.boxes.end(), [&](const TensorBox& piece) {
+      const Interval along = AlongPlace(piece, end.place);
+      const bool cut = along.from < end.interval.to && end.interval.to < along.to;
+      return cut && !HaveNothingInCommon(piece, box);
     });
   };
   const auto clean = std::find_if(ends.begin(), ends.end(), is_clean);
@@ -252,9 +251,21 @@ std::optional<Cutting> CuttingOf(const TensorState& state, const TensorBox& box)
 
 }  // namespace
 
+Bytes Fetcher::BytesOf(TensorId id, const TensorBox& box) const {
+  Bytes bytes = graph_.tensor(id).bytes;
+  for (const auto& [place, interval] : box) {
+    bytes = Bytes(bytes.count / place.size * interval.length());
+  }
+  return bytes;
+}
+
 // The box, of pieces that have parts of it: what crosses is cut where it is.
 TensorId Fetcher::Assemble(TensorId id, const TensorState& state, const TensorBox& box,
                            DeviceId device) {
+  if (state.pieces.size() == 1 && state.IsWhole()) {  // the commonest
+    const Piece& only = state.pieces.front();
+    return EmitSplit(emitter_, only.tensor, box, only.device);
+  }
   PW_CHECK(!state.pieces.empty());  // the graph's order makes a tensor before it is read
   const std::optional<Cutting> cutting = CuttingOf(state, box);
   if (!cutting) return AddUp(id, state, box, device);
@@ -266,40 +277,50 @@ TensorId Fetcher::Assemble(TensorId id, const TensorState& state, const TensorBo
   return EmitConcat(emitter_, parts, PlaceWithin(box, cutting->place), device);
 }
 
-// The box, of pieces that each have all of it or nothing: of each part of the sum one.
-TensorId Fetcher::AddUp(TensorId id, const TensorState& state, const TensorBox& box,
-                        DeviceId device) {
-  Bytes bytes = graph_.tensor(id).bytes;
-  for (const auto& [place, interval] : box) {
-    bytes = Bytes(bytes.count / place.size * interval.length());
-  }
-  struct Alike {
-    std::vector<Piece> pieces;  // that have the same part of the sum
-    std::vector<TensorBox> boxes;
-  };
-  std::vector<Box> summed;
-  std::vector<Alike> shares;
+// Of the pieces that have the box the one from which it arrives first, of several such the first.
+size_t Fetcher::NearestWith(const TensorState& state, const TensorBox& box, DeviceId device,
+                            Bytes bytes) const {
+  std::optional<size_t> nearest;
   for (size_t i = 0; i < state.pieces.size(); ++i) {
     if (!Contains(state.BoxAt(i), box)) continue;
+    if (state.pieces[i].device == device) return i;
+    const bool nearer = !nearest || ArrivalOf(state.pieces[i], device, bytes) <
+                                        ArrivalOf(state.pieces[*nearest], device, bytes);
+    if (nearer) nearest = i;
+  }
+  PW_CHECK(nearest.has_value());  // pieces have all of what they are of
+  return *nearest;
+}
+
+// The box, of pieces that each have all of it or nothing: of each part of the sum one, taken from where it arrives first,
+// of several such the first.
+TensorId Fetcher::AddUp(TensorId id, const TensorState& state, const TensorBox& box,
+                        DeviceId device) {
+  const Bytes bytes = BytesOf(id, box);
+  const auto cut = [&](size_t at) {
+    const Piece& piece = state.pieces[at];
+    const TensorBox part = PartWithin(state.BoxAt(at), box);
+    return Piece{piece.device, EmitSplit(emitter_, piece.tensor, part, piece.device)};
+  };
+  if (!state.IsPartial()) return cut(NearestWith(state, box, device, bytes)).tensor;
+  std::vector<Box> summed;
+  std::vector<size_t> nearest;  // piece, by part of the sum
+  std::vector<Nanos> arrivals;
+  for (size_t i = 0; i < state.pieces.size(); ++i) {
+    if (!Contains(state.BoxAt(i), box)) continue;
+    const Nanos arrival = ArrivalOf(state.pieces[i], device, bytes);
     const auto same = std::find(summed.begin(), summed.end(), state.SummedAt(i)) - summed.begin();
     if (static_cast<size_t>(same) == summed.size()) {
       summed.push_back(state.SummedAt(i));
-      shares.emplace_back();
+      nearest.push_back(i);
+      arrivals.push_back(arrival);
+    } else if (arrival < arrivals[static_cast<size_t>(same)]) {
+      nearest[static_cast<size_t>(same)] = i;
+      arrivals[static_cast<size_t>(same)] = arrival;
     }
-    Alike& share = shares[static_cast<size_t>(same)];
-    share.pieces.push_back(state.pieces[i]);
-    share.boxes.push_back(state.BoxAt(i));
   }
   std::vector<Piece> parts;
-  for (const size_t chosen : ChosenOnce(axes_, summed)) {
-    const Alike& share = shares[chosen];
-    const Piece& nearest = NearestOf(share.pieces, device, bytes);
-    const TensorBox& own = share.boxes[static_cast<size_t>(&nearest - share.pieces.data())];
-    const TensorId part =
-        EmitSplit(emitter_, nearest.tensor, PartWithin(own, box), nearest.device);
-    parts.push_back({nearest.device, part});
-  }
-  PW_CHECK(!parts.empty());  // pieces have all of what they are of
+  for (const size_t chosen : ChosenOnce(axes_, summed)) parts.push_back(cut(nearest[chosen]));
   return EmitAddN(emitter_, parts, device);
 }
 

@@ -53,7 +53,10 @@ class Fetcher {
   TensorId ViewedBy(TensorId id, int32_t version);
   void AddViews(TensorId id, int32_t version, TensorId base);
   TensorId WholeInput(TensorId id, DeviceId device);
-  const Piece& NearestOf(const std::vector<Piece>& pieces, DeviceId device, Bytes bytes) const;
+  size_t NearestWith(const TensorState& state, const TensorBox& box, DeviceId device,
+                     Bytes bytes) const;
+  Nanos ArrivalOf(const Piece& piece, DeviceId device, Bytes bytes) const;
+  Bytes BytesOf(TensorId id, const TensorBox& box) const;
   TensorId MakePart(TensorId id, const TensorState& state, const TensorBox& box, DeviceId device);
   TensorId Assemble(TensorId id, const TensorState& state, const TensorBox& box, DeviceId device);
   TensorId AddUp(TensorId id, const TensorState& state, const TensorBox& box, DeviceId device);

@@ -41,17 +41,25 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
 
 void InstanceMaker::ChooseSplit(const SmallVector<AxisId>& by) {
   if (layout_.shares.size() < 2) return;
+  if (by.size() == 1) {
+    const std::optional<OpSplit::By> one = split_.ByAxis(by.front());
+    if (one && MayBeSplitBy(*one)) split_.Set({*one});
+    return;
+  }
   std::vector<OpSplit::By> split;
   for (const AxisId axis : by) {
     const std::optional<OpSplit::By> one = split_.ByAxis(axis);
-    if (!one || (split_.IsSynchronised(*one) && !BatchNormCallOf(op_))) continue;
-    bool may = true;
-    for (size_t i = 0; i < op_.inputs.size(); ++i) {
-      may = may && (!IsWritten(i) || MayWriteParts(i, *one));
-    }
-    if (may) split.push_back(*one);
+    if (one && MayBeSplitBy(*one)) split.push_back(*one);
   }
-  if (!split.empty()) split_.Set(std::move(split));
+  if (!split.empty()) split_.Set({split.begin(), split.end()});
+}
+
+bool InstanceMaker::MayBeSplitBy(const OpSplit::By& by) const {
+  if (split_.IsSynchronised(by) && !BatchNormCallOf(op_)) return false;
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    if (IsWritten(i) && !MayWriteParts(i, by)) return false;
+  }
+  return true;
 }
 
 // The backward of a norm has what the norm has.
@@ -76,7 +84,7 @@ bool InstanceMaker::MayWriteParts(size_t input, const OpSplit::By& by) const {
 // A linear op of partial sums, with all else whole, gives partial sums. One that is split does where each device has a
 // sum of the part that it needs: under layouts of several axes.
 void InstanceMaker::ChoosePartialInputs() {
-  if (layout_.shares.size() < 2 || axes_.rule(id_) == nullptr) return;
+  if (layout_.shares.size() < 2 || axes_.rule(id_) == nullptr || rule().linear.empty()) return;
   if (split_.any() && layout_.axis().valid()) return;
   const auto is_partial = [&](int32_t input) {
     const size_t i = static_cast<size_t>(input);
@@ -152,11 +160,7 @@ bool InstanceMaker::IsBeside(size_t input) const {
   if (!std::equal(shares.begin(), shares.end(), state.pieces.begin(), on_its_device)) return false;
   if (axes_.rule(id_) != nullptr && IsUnread(rule(), input)) return true;
   if (state.IsPartial() || split_.IsOnce(input)) return false;
-  if (!split_.SplitsInput(input)) return !state.IsSplit();
-  for (size_t i = 0; i < shares.size(); ++i) {
-    if (state.BoxAt(i) != split_.InputBox(input, i)) return false;
-  }
-  return true;
+  return split_.AreInputBoxes(input, state.boxes);
 }
 
 void InstanceMaker::FindBeside() {
@@ -266,8 +270,10 @@ void InstanceMaker::Prepare(size_t input) {
   const int32_t version = op_.input_versions[input];
   if (partial_[input] != 0) return;
   boxes_.clear();
-  for (size_t share = 0; share < devices_.size(); ++share) {
-    boxes_.push_back(split_.InputBox(input, share));
+  if (split_.any()) {
+    split_.AddBoxesIn(rule().inputs[input], boxes_);
+  } else {
+    boxes_.resize(devices_.size());
   }
   fetcher_.Prepare(id, version, devices_, boxes_);
   if (split_.SplitsInput(input)) return;
@@ -464,14 +470,14 @@ TensorState InstanceMaker::StateOf(size_t output) const {
     if (!made.valid()) break;
     const DeviceId device = devices_[share];
     state.pieces.push_back({device, made});
-    if (cut) state.boxes.push_back(split_.OutputBox(output, share));
     if (taken != nullptr) {
       state.summed.push_back(taken->SummedAt(taken->IndexOn(device)));
     } else if (!summed.empty()) {
       state.summed.push_back(split_.PartOf(summed, share));
     }
   }
-  if (state.pieces.empty()) state = {};
+  if (state.pieces.empty()) return {};
+  if (cut) split_.AddBoxesIn(rule().outputs[output], state.boxes);
   return state;
 }
 

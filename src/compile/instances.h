@@ -60,6 +60,7 @@ class InstanceMaker {
 
  private:
   void ChooseSplit(const SmallVector<AxisId>& by);
+  bool MayBeSplitBy(const OpSplit::By& by) const;
   bool HasOwnStatistics() const;
   void ChoosePartialInputs();
   bool CarriesSums(const std::vector<int32_t>& together) const;

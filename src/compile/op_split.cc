@@ -13,18 +13,28 @@ std::optional<OpSplit::By> OpSplit::ByAxis(AxisId axis) const {
   return By{axis, of};
 }
 
-void OpSplit::Set(std::vector<By> by) {
-  RuleAxisId with_operator;
-  std::erase_if(by, [&](const By& one) {
-    if (!PlaceArgumentOf(rule(), one.of).axis.valid()) return false;
-    const bool another = with_operator.valid() && with_operator != one.of;
-    if (!another) with_operator = one.of;
-    return another;
-  });
-  by_ = {by.begin(), by.end()};
+void OpSplit::Set(const SmallVector<By>& by) {
+  by_ = by;
+  if (by_.size() > 1) KeepOneWithOperator();
   if (!IsSynchronised() || TogetherSynchronised()) return;
-  std::erase_if(by, [&](const By& one) { return IsSynchronised(one); });
-  by_ = {by.begin(), by.end()};
+  std::vector<By> others;
+  for (const By& one : by_) {
+    if (!IsSynchronised(one)) others.push_back(one);
+  }
+  by_ = {others.begin(), others.end()};
+}
+
+void OpSplit::KeepOneWithOperator() {
+  std::vector<By> kept;
+  RuleAxisId with_operator;
+  for (const By& one : by_) {
+    if (PlaceArgumentOf(rule(), one.of).axis.valid()) {
+      if (with_operator.valid() && with_operator != one.of) continue;
+      with_operator = one.of;
+    }
+    kept.push_back(one);
+  }
+  by_ = {kept.begin(), kept.end()};
 }
 
 bool OpSplit::Is(AxisId axis) const {
@@ -35,12 +45,19 @@ bool OpSplit::IsSynchronised() const {
   return std::any_of(by_.begin(), by_.end(), [&](const By& one) { return IsSynchronised(one); });
 }
 
+namespace {
+
+TensorBox BoxOfOne(const AxisPlace& place, const Interval& interval) {
+  return interval == Interval{0, place.size} ? TensorBox() : TensorBox{{place, interval}};
+}
+
+}  // namespace
+
 TensorBox OpSplit::BoxIn(const TensorAxes& tensor, size_t share) const {
   if (by_.size() == 1) {  // the commonest, without memory of its own
     const By& one = by_.front();
     if (!Holds(tensor, one.of)) return {};
-    const AxisPart part = {PlaceIn(tensor, one), IntervalOf(one, share)};
-    return part.interval == Interval{0, part.place.size} ? TensorBox() : TensorBox{part};
+    return BoxOfOne(PlaceIn(tensor, one), IntervalOf(one, share));
   }
   std::vector<AxisPart> parts;
   for (const By& one : by_) {
@@ -49,12 +66,48 @@ TensorBox OpSplit::BoxIn(const TensorAxes& tensor, size_t share) const {
   return BoxOf(std::move(parts));
 }
 
+void OpSplit::AddBoxesIn(const TensorAxes& tensor, std::vector<TensorBox>& boxes) const {
+  const size_t shares = layout_.shares.size();
+  boxes.reserve(boxes.size() + shares);
+  if (by_.size() == 1 && Holds(tensor, by_.front().of)) {
+    const AxisPlace place = PlaceIn(tensor, by_.front());
+    for (size_t i = 0; i < shares; ++i) {
+      boxes.push_back(BoxOfOne(place, IntervalOf(by_.front(), i)));
+    }
+    return;
+  }
+  for (size_t i = 0; i < shares; ++i) boxes.push_back(BoxIn(tensor, i));
+}
+
+bool OpSplit::AreInputBoxes(size_t input, const std::vector<TensorBox>& boxes) const {
+  if (boxes.size() != layout_.shares.size()) return boxes.empty() && !SplitsInput(input);
+  if (by_.size() == 1) {
+    if (!SplitsInput(input)) return false;
+    const AxisPlace place = PlaceIn(rule().inputs[input], by_.front());
+    for (size_t i = 0; i < boxes.size(); ++i) {
+      const bool one = boxes[i].size() == 1 && boxes[i].front().place == place &&
+                       boxes[i].front().interval == IntervalOf(by_.front(), i);
+      if (!one) return false;
+    }
+    return true;
+  }
+  for (size_t i = 0; i < boxes.size(); ++i) {
+    if (boxes[i] != InputBox(input, i)) return false;
+  }
+  return true;
+}
+
 bool OpSplit::SplitsInput(size_t input) const {
   return std::any_of(by_.begin(), by_.end(),
                      [&](const By& one) { return Holds(rule().inputs[input], one.of); });
 }
 
 Box OpSplit::PartOf(const std::vector<AxisId>& axes, size_t share) const {
+  const Box& box = layout_.shares[share].box;
+  if (box.size() == 1 && axes.size() == 1 && box.front().axis == axes.front()) {
+    const Interval all = {0, axes_.axis(axes.front()).size};
+    return box.front().interval == all ? Box() : box;
+  }
   std::vector<AxisInterval> part;
   for (const AxisInterval& one : layout_.shares[share].box) {
     const bool among = std::find(axes.begin(), axes.end(), one.axis) != axes.end();
@@ -110,15 +163,20 @@ TensorBox OpSplit::StatedIn(const PlaceArgument& at, size_t share) const {
   return {parts.begin(), parts.end()};
 }
 
+InstanceKey::Part OpSplit::KeyPartOf(const By& one, size_t share) const {
+  const Interval interval = IntervalOf(one, share);
+  InstanceKey::Part part{one.axis, one.of, interval.length(), {}};
+  if (rule().place_argument < 0 && rule().axis_parts.empty()) return part;
+  const PlaceArgument at = PlaceArgumentOf(rule(), one.of);
+  if (at.there()) part.stated = {PlaceIn(at.TensorOf(rule()), one), interval};
+  return part;
+}
+
 InstanceKey OpSplit::KeyOf(size_t share) const {
+  if (!any()) return {id_, {}};
+  if (by_.size() == 1) return {id_, {KeyPartOf(by_.front(), share)}};
   std::vector<InstanceKey::Part> parts;
-  for (const By& one : by_) {
-    const Interval interval = IntervalOf(one, share);
-    InstanceKey::Part part{one.axis, one.of, interval.length(), {}};
-    const PlaceArgument at = PlaceArgumentOf(rule(), one.of);
-    if (at.there()) part.stated = {PlaceIn(at.TensorOf(rule()), one), interval};
-    parts.push_back(part);
-  }
+  for (const By& one : by_) parts.push_back(KeyPartOf(one, share));
   return {id_, {parts.begin(), parts.end()}};
 }
 

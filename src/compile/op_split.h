@@ -33,7 +33,7 @@ class OpSplit {
   std::optional<By> ByAxis(AxisId axis) const;
   // Of these axes it is split by as many as can be at once: one with an operator of its own for a part
   // (AxisPartOp), and of those over which there are statistics all or none.
-  void Set(std::vector<By> by);
+  void Set(const SmallVector<By>& by);
 
   bool any() const { return !by_.empty(); }  // else every instance does everything
   bool Is(AxisId axis) const;                // split by it
@@ -51,8 +51,11 @@ class OpSplit {
   AxisPlace PlaceIn(const TensorAxes& tensor, const By& one) const {
     return PlaceInRule(axes_, id_, one.of, one.axis, tensor);
   }
-  // What a share has of a tensor that the op reads or makes.
+  // What a share has of a tensor that the op reads or makes; and what each has, behind what is in `boxes`.
   TensorBox BoxIn(const TensorAxes& tensor, size_t share) const;
+  void AddBoxesIn(const TensorAxes& tensor, std::vector<TensorBox>& boxes) const;
+  // Whether these are what the shares need of an input.
+  bool AreInputBoxes(size_t input, const std::vector<TensorBox>& boxes) const;
   TensorBox InputBox(size_t input, size_t share) const {
     return any() ? BoxIn(rule().inputs[input], share) : TensorBox();
   }
@@ -74,7 +77,9 @@ class OpSplit {
   std::optional<std::vector<std::vector<size_t>>> TogetherSynchronised() const;
 
  private:
+  void KeepOneWithOperator();
   bool IsOnceBy(const By& one, size_t input) const;
+  InstanceKey::Part KeyPartOf(const By& one, size_t share) const;
   TensorBox StatedIn(const PlaceArgument& at, size_t share) const;
 
   const NamedAxes& axes_;

@@ -268,8 +268,33 @@ std::optional<std::vector<Gathering>> GatheringsAlong(const AxisPlace& place,
 
 }  // namespace
 
+namespace {
+
+// All of one axis, of which the pieces have intervals one behind the other: the commonest.
+bool AreAllOfOneAxis(const TensorState& state, const Needs& needs) {
+  if (state.boxes.empty() || state.boxes.front().size() != 1) return false;
+  const AxisPlace& place = state.boxes.front().front().place;
+  int64_t next = 0;
+  for (const TensorBox& box : state.boxes) {
+    if (box.size() != 1 || box.front().place != place || box.front().interval.from != next) {
+      return false;
+    }
+    next = box.front().interval.to;
+  }
+  return std::all_of(needs.begin(), needs.end(), [](const TensorBox& need) { return need.empty(); });
+}
+
+}  // namespace
+
 std::optional<TensorState> EmitGathered(Emitter& emitter, const TensorState& state,
                                         const Needs& needs) {
+  if (AreAllOfOneAxis(state, needs)) {
+    std::vector<AxisPart> parts;
+    for (const TensorBox& box : state.boxes) parts.push_back(box.front());
+    TensorState all;
+    all.pieces = EmitAllGather(emitter, state.pieces, parts);
+    return all;
+  }
   // Inner axes first: the others' parts then lie in what was gathered as they lie in the tensor.
   std::vector<AxisPlace> places;
   for (size_t i = 0; i < state.pieces.size(); ++i) {
