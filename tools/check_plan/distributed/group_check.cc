@@ -4,33 +4,41 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/units.h"
+#include "check_plan/distributed/cover.h"
 
 namespace placewright::check {
 namespace {
 
 class GroupCheck {
  public:
-  GroupCheck(const Graph& original, const DistributedStep& step, const Facets& facets,
-             FacetId facet, const std::vector<Instance>& instances, const Sums& sums)
-      : original_(original),
-        step_(step),
-        op_(facets.op(facet)),
-        rule_(facets.rule(facet)),
-        instances_(instances),
-        sums_(sums) {}
+  GroupCheck(const Graph& original, const DistributedStep& step, const std::optional<OpRule>& rule,
+             const std::vector<Instance>& instances)
+      : original_(original), step_(step), rule_(rule), instances_(instances) {}
 
   MaybeViolation Run() const {
-    CHECK_PLAN_RETURN_IF_VIOLATED(CheckIntervals());
-    std::vector<int32_t> seen;
-    for (const Instance& instance : instances_) {
-      if (instance.sum < 0 || std::find(seen.begin(), seen.end(), instance.sum) != seen.end()) {
-        continue;
-      }
-      seen.push_back(instance.sum);
-      CHECK_PLAN_RETURN_IF_VIOLATED(CheckSum(instance));
+    std::vector<Cut> cuts;
+    for (const Instance& instance : instances_) cuts.push_back(instance.cut);
+    const bool somewhere =
+        std::any_of(cuts.begin(), cuts.end(), [](const Cut& cut) { return cut.somewhere(); });
+    if (somewhere) return CheckElements(cuts);
+    const Coverage coverage = CoverageOf(cuts);
+    const Instance& at = instances_[coverage.at];
+    const Cut& other = instances_[coverage.other].cut;
+    switch (coverage.kind) {
+      case Coverage::kOnce:
+      case Coverage::kLayers: return std::nullopt;
+      case Coverage::kTwice:
+        return Wrong(at, ViolationKind::kDoubledSample,
+                     fmt::format("computes {}, of which another instance has a part ({})",
+                                 ToString(at.cut), ToString(other)));
+      case Coverage::kNotAll: return Missing(at, coverage.gap);
+      case Coverage::kMixed: break;
     }
-    return std::nullopt;
+    const bool all = at.cut.whole() || other.whole();
+    return Wrong(at, ViolationKind::kWrongPart,
+                 all ? "computes everything, other instances of it parts, or the reverse"
+                     : "is computed in parts of another axis than the others");
   }
 
  private:
@@ -39,114 +47,48 @@ class GroupCheck {
             PlaceOf(step_, instance.op)};
   }
 
-  MaybeViolation CheckIntervals() const {
-    const Instance& first = instances_.front();
-    std::vector<const Instance*> order;
-    int64_t lengths = 0;
-    bool somewhere = false;
-    for (const Instance& instance : instances_) {
-      if (instance.cut.whole() != first.cut.whole()) {
-        return Wrong(instance, ViolationKind::kWrongPart,
-                     "computes everything, other instances of it parts, or the reverse");
+  // Parts that are equal wherever they are: at least all of it, and more where there are replicas.
+  MaybeViolation CheckElements(const std::vector<Cut>& cuts) const {
+    std::vector<RuleAxisId> axes;
+    for (const Cut& cut : cuts) {
+      for (const RuleAxisId axis : AxesOf(cut)) {
+        if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
       }
-      if (instance.cut.whole()) continue;
-      somewhere = somewhere || instance.cut.somewhere();
-      lengths += instance.cut.only().length();
-      order.push_back(&instance);
     }
-    if (order.empty()) return std::nullopt;
-    if (somewhere) return CheckLengths(lengths);
-    std::stable_sort(order.begin(), order.end(), [](const Instance* a, const Instance* b) {
-      return a->cut.only().from < b->cut.only().from;
-    });
-    return CheckCover(order);
-  }
-
-  // Parts that are equal wherever they are.
-  MaybeViolation CheckLengths(int64_t lengths) const {
-    const Instance& first = instances_.front();
-    const int64_t size = rule_->axes[first.cut.only().axis].size;
-    if (lengths == size) return std::nullopt;
-    return Wrong(first,
-                 lengths > size ? ViolationKind::kDoubledSample : ViolationKind::kMissingSample,
-                 fmt::format("and the others compute {} of {}", lengths, size));
-  }
-
-  MaybeViolation CheckCover(const std::vector<const Instance*>& order) const {
-    int64_t next = 0;
-    const Instance* before = nullptr;
-    const CutAlong first = order.front()->cut.only();
-    for (const Instance* instance : order) {
-      const CutAlong cut = instance->cut.only();
-      if (cut.axis != first.axis || cut.outer != first.outer || cut.period != first.period) {
-        return Wrong(*instance, ViolationKind::kWrongPart,
-                     "is computed in parts of another axis than the others");
+    int64_t all = 1, computed = 0;
+    for (const RuleAxisId axis : axes) all = SaturatingMultiply(all, rule_->axes[axis].size);
+    for (const Cut& cut : cuts) {
+      int64_t own = 1;
+      for (const RuleAxisId axis : axes) {
+        own = SaturatingMultiply(own, LengthAlong(cut, axis, rule_->axes[axis].size));
       }
-      // Shares of one part of a sum are several by right.
-      const bool shares = before != nullptr && before->cut.only() == cut && instance->sum >= 0 &&
-                          rule_->axes[cut.axis].parts != Parts::kSum;
-      if (shares) continue;
-      if (cut.from < next) {
-        return Wrong(*instance, ViolationKind::kDoubledSample,
-                     fmt::format("computes {}, of which another instance has everything below {}",
-                                 ToString(instance->cut), next));
-      }
-      if (cut.from > next) return Missing(*instance, next, cut.from);
-      next = cut.to;
-      before = instance;
+      computed = SaturatingAdd(computed, own);
     }
-    if (next < first.period) return Missing(*order.back(), next, first.period);
-    return std::nullopt;
+    if (computed >= all) return std::nullopt;
+    return Wrong(instances_.front(), ViolationKind::kMissingSample,
+                 fmt::format("and the others compute {} of {}", computed, all));
   }
 
-  Violation Missing(const Instance& instance, int64_t from, int64_t to) const {
+  Violation Missing(const Instance& instance, const std::optional<Interval>& gap) const {
+    const std::string what =
+        gap ? fmt::format("no instance computes [{}, {})", gap->from, gap->to)
+            : "it and the others do not compute all of it";
     return Wrong(instance, ViolationKind::kMissingSample,
-                 fmt::format("computes {}, but no instance computes [{}, {})",
-                             ToString(instance.cut), from, to));
-  }
-
-  MaybeViolation CheckSum(const Instance& first) const {
-    for (size_t input = 0; input < op_.inputs.size(); ++input) {
-      const auto number = static_cast<int32_t>(input);
-      const bool linear =
-          first.linear != nullptr &&
-          std::find(first.linear->begin(), first.linear->end(), number) != first.linear->end();
-      const bool once = first.linear == nullptr && EntersOnce(first.cut.only().axis, number);
-      if (!linear && !once) continue;
-      std::vector<Addend> addends;
-      for (const Instance& instance : instances_) {
-        if (instance.sum == first.sum) addends.push_back(instance.inputs[input]);
-      }
-      const Sums::Total total = sums_.Add(addends);
-      if (total.fault == Sums::Fault::kNone && total.addend.kind == Addend::kWhole) continue;
-      const bool twice = once && total.fault == Sums::Fault::kTwice;
-      return Wrong(first, twice ? ViolationKind::kDoubledSum : ViolationKind::kLostSum,
-                   fmt::format("and the other instances make shares of a sum, but what they read "
-                               "of \"{}\" does not add up to it",
-                               Printable(original_.tensor(op_.inputs[input]).name, 80)));
-    }
-    return std::nullopt;
-  }
-
-  bool EntersOnce(RuleAxisId axis, int32_t input) const {
-    const std::pair<RuleAxisId, int32_t> once(axis, input);
-    return std::find(rule_->once.begin(), rule_->once.end(), once) != rule_->once.end();
+                 fmt::format("computes {}, but {}", ToString(instance.cut), what));
   }
 
   const Graph& original_;
   const DistributedStep& step_;
-  const Op& op_;
   const std::optional<OpRule>& rule_;
   const std::vector<Instance>& instances_;
-  const Sums& sums_;
 };
 
 }  // namespace
 
 MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step,
-                             const Facets& facets, FacetId facet,
-                             const std::vector<Instance>& instances, const Sums& sums) {
-  return GroupCheck(original, step, facets, facet, instances, sums).Run();
+                             const std::optional<OpRule>& rule,
+                             const std::vector<Instance>& instances) {
+  return GroupCheck(original, step, rule, instances).Run();
 }
 
 }  // namespace placewright::check

@@ -2,18 +2,18 @@
 #ifndef CHECK_PLAN_DISTRIBUTED_GROUP_CHECK_H_
 #define CHECK_PLAN_DISTRIBUTED_GROUP_CHECK_H_
 
+#include <optional>
 #include <vector>
 
 #include "check_plan/distributed/instance_check.h"
 
 namespace placewright::check {
 
-// Every instance computes everything, or their intervals cover the axis once. Of each sum that they contribute
-// to, what they take as shares is added up once, and what enters once does so in one of them.
-// Precondition: all of them are proven.
+// What they compute covers the op: of equal cuts, which are those of replicas, one counts; and where one is part of
+// another they cover it several times (cover.h). Precondition: all of them are proven. `rule`: the op's.
 MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step,
-                             const Facets& facets, FacetId facet,
-                             const std::vector<Instance>& instances, const Sums& sums);
+                             const std::optional<OpRule>& rule,
+                             const std::vector<Instance>& instances);
 
 }  // namespace placewright::check
 
