@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/units.h"
 #include "check_plan/distributed/cover.h"
 
@@ -12,11 +13,16 @@ namespace {
 
 class GroupCheck {
  public:
-  GroupCheck(const Graph& original, const DistributedStep& step, const std::optional<OpRule>& rule,
-             const std::vector<Instance>& instances)
-      : original_(original), step_(step), rule_(rule), instances_(instances) {}
+  GroupCheck(const Graph& original, const DistributedStep& step, const Facets& facets,
+             FacetId facet, const std::vector<Instance>& instances, Sums& sums)
+      : original_(original),
+        step_(step),
+        op_(facets.op(facet)),
+        rule_(facets.rule(facet)),
+        instances_(instances),
+        sums_(sums) {}
 
-  MaybeViolation Run() const {
+  MaybeViolation Run() {
     std::vector<Cut> cuts;
     for (const Instance& instance : instances_) cuts.push_back(instance.cut);
     const bool somewhere =
@@ -26,7 +32,7 @@ class GroupCheck {
     const Instance& at = instances_[coverage.at];
     const Cut& other = instances_[coverage.other].cut;
     switch (coverage.kind) {
-      case Coverage::kOnce:
+      case Coverage::kOnce: return CheckSums();
       case Coverage::kLayers: return std::nullopt;
       case Coverage::kTwice:
         return Wrong(at, ViolationKind::kDoubledSample,
@@ -69,6 +75,46 @@ class GroupCheck {
                  fmt::format("and the others compute {} of {}", computed, all));
   }
 
+  MaybeViolation CheckSums() {
+    std::vector<const Instance*> first;  // of each cut
+    for (const Instance& instance : instances_) {
+      const bool again = std::any_of(first.begin(), first.end(), [&](const Instance* other) {
+        return other->cut == instance.cut;
+      });
+      if (again || instance.shares.empty()) continue;
+      first.push_back(&instance);
+      CHECK_PLAN_RETURN_IF_VIOLATED(CheckSumsOf(instance));
+    }
+    return std::nullopt;
+  }
+
+  // Replicas have the same shares.
+  MaybeViolation CheckSumsOf(const Instance& first) {
+    std::vector<const Instance*> different;
+    for (const Instance& instance : instances_) {
+      const bool again =
+          std::any_of(different.begin(), different.end(), [&](const Instance* other) {
+            return other->shares == instance.shares;
+          });
+      const bool is = instance.cut == first.cut && !instance.shares.empty() && !again;
+      if (is) different.push_back(&instance);
+    }
+    for (size_t i = 0; i < first.shares.size(); ++i) {
+      std::vector<Addend> addends;
+      for (const Instance* const instance : different) {
+        if (i < instance->shares.size()) addends.push_back(instance->shares[i].second);
+      }
+      const Sums::Total total = sums_.Add(addends);
+      if (total.fault == Sums::Fault::kNone && total.addend.kind == Addend::kWhole) continue;
+      const auto input = static_cast<size_t>(first.shares[i].first);
+      return Wrong(first, ViolationKind::kLostSum,
+                   fmt::format("and the other instances make shares of a sum, but what they read "
+                               "of \"{}\" does not add up to it",
+                               Printable(original_.tensor(op_.inputs[input]).name, 80)));
+    }
+    return std::nullopt;
+  }
+
   Violation Missing(const Instance& instance, const std::optional<Interval>& gap) const {
     const std::string what =
         gap ? fmt::format("no instance computes [{}, {})", gap->from, gap->to)
@@ -79,16 +125,18 @@ class GroupCheck {
 
   const Graph& original_;
   const DistributedStep& step_;
+  const Op& op_;
   const std::optional<OpRule>& rule_;
   const std::vector<Instance>& instances_;
+  Sums& sums_;
 };
 
 }  // namespace
 
 MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step,
-                             const std::optional<OpRule>& rule,
-                             const std::vector<Instance>& instances) {
-  return GroupCheck(original, step, rule, instances).Run();
+                             const Facets& facets, FacetId facet,
+                             const std::vector<Instance>& instances, Sums& sums) {
+  return GroupCheck(original, step, facets, facet, instances, sums).Run();
 }
 
 }  // namespace placewright::check

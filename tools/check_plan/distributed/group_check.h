@@ -2,7 +2,6 @@
 #ifndef CHECK_PLAN_DISTRIBUTED_GROUP_CHECK_H_
 #define CHECK_PLAN_DISTRIBUTED_GROUP_CHECK_H_
 
-#include <optional>
 #include <vector>
 
 #include "check_plan/distributed/instance_check.h"
@@ -10,10 +9,11 @@
 namespace placewright::check {
 
 // What they compute covers the op: of equal cuts, which are those of replicas, one counts; and where one is part of
-// another they cover it several times (cover.h). Precondition: all of them are proven. `rule`: the op's.
+// another they cover it several times (cover.h). What those of one cut take as shares of a sum is all of it.
+// Precondition: all of them are proven.
 MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step,
-                             const std::optional<OpRule>& rule,
-                             const std::vector<Instance>& instances);
+                             const Facets& facets, FacetId facet,
+                             const std::vector<Instance>& instances, Sums& sums);
 
 }  // namespace placewright::check
 

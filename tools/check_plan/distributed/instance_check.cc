@@ -390,6 +390,10 @@ MaybeViolation InstanceCheck::CheckAddends() {
   all_zero_ = std::all_of(linear_.begin(), linear_.end(), [&](int32_t input) {
     return read_[static_cast<size_t>(input)].content.addend.kind == Addend::kZero;
   });
+  if (all_zero_ || made_.is_view) return std::nullopt;
+  for (const int32_t input : linear_) {
+    instance_.shares.emplace_back(input, read_[static_cast<size_t>(input)].content.addend);
+  }
   return std::nullopt;
 }
 

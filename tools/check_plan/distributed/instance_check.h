@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "check_plan/distributed/contents.h"
@@ -21,6 +22,8 @@ namespace placewright::check {
 struct Instance {
   OpId op;  // of the step
   Cut cut;  // that it computes of the op
+  // Inputs that it takes as shares of sums, with these.
+  std::vector<std::pair<int32_t, Addend>> shares;
 };
 
 class InstanceCheck {

@@ -59,7 +59,7 @@ class Interpreter {
         continue;
       }
       Report(position_[instances_[facet].front().op],
-             CheckTogether(original_, step_, facets_.rule(facet), instances_[facet]));
+             CheckTogether(original_, step_, facets_, facet, instances_[facet], sums_));
     }
     Report(position + 1, CheckEnd(original_, step_, contents_));
     return {std::move(first_), std::move(not_proven_), std::move(cuts_)};
