@@ -1,4 +1,4 @@
-// Parts along several axes: what can be said of them, and that the checker does not take them for proven.
+// Parts along several axes: what can be said of them.
 #include "check_plan/distributed/part.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,6 @@ TEST(Parts, AreOfEveryAxis) {
   EXPECT_EQ(part, check::PartAt({kRows, kThirds}));
   EXPECT_NE(part, check::PartAt({kRows}));
   EXPECT_FALSE(part.whole());
-  EXPECT_EQ(part.only().dimension, -1);
   EXPECT_EQ(ToString(part), "[4, 8) of 8 in dimension 0 and [0, 8) of 12, 2 times, in dimension 1");
   EXPECT_EQ(ShapeOf({8, 24}, part), (Shape{4, 16}));
   // Of two factors of one dimension: two thirds of the quarters of each.
@@ -46,7 +45,6 @@ TEST(Parts, HaveOneForm) {
   EXPECT_TRUE(check::PartAt({all}).whole());
   const Part columns = check::PartAt({kHalf, kThirds});
   EXPECT_EQ(columns, check::PartAt({{{1, 1, 24, 1}, {12, 20}}}));
-  EXPECT_EQ(columns.only().from, 12);
   EXPECT_EQ(ToString(Part()), "all");
 }
 
@@ -75,9 +73,9 @@ TEST(Parts, AreCutsOfTheirAxes) {
   EXPECT_EQ(ToString(Cut()), "all");
 }
 
-// Samples [0, 2) and [2, 6) of 6. The first two are also all of the first of three pairs; as many samples are the
-// first ones of two pairs.
-TEST(Parts, AlongSeveralAxesAreNotProven) {
+// Samples [0, 2) and [2, 6) of 6. The first two are also all of the first of three pairs; as many samples, the first
+// ones of two pairs, are those of another part.
+TEST(Parts, AreThoseOfTheInputs) {
   const std::vector<RecordedStep> steps = RecordedSteps();
   const RecordedStep& original = steps[0];
   const Cluster cluster = DevicesAlike(2);
@@ -94,10 +92,7 @@ TEST(Parts, AlongSeveralAxesAreNotProven) {
   };
   std::string message;
   EXPECT_EQ(verdict({0, 1}, {0, 2}, &message), "holds") << message;
-  EXPECT_EQ(verdict({0, 2}, {0, 1}, &message), "not-proven");
-  EXPECT_THAT(message, testing::HasSubstr("is [0, 4) of 6 in dimension 0 and [0, 1) of 2, 3 times, "
-                                          "in dimension 0 of \"input:"));
-  EXPECT_THAT(message, testing::HasSubstr(": parts along several axes are not proven"));
+  EXPECT_EQ(verdict({0, 2}, {0, 1}, &message), "doubled-sample") << message;
 }
 
 }  // namespace

@@ -121,39 +121,81 @@ MaybeViolation Movement::AllReduceBuffers(const std::vector<OpId>& members) {
   return std::nullopt;
 }
 
-// Each member says which interval it contributes.
+// Each member says which interval of what is gathered it contributes.
+MaybeViolation Movement::ReadGathered(OpId member, Stated& stated) const {
+  const Op& op = step_.graph.op(member);
+  stated.member = member;
+  stated.held = contents_.Read(member, 0);
+  const std::vector<int64_t> numbers = NumbersOf(op);
+  const int64_t size = numbers[2], from = numbers[3], to = numbers[4];
+  const bool ascend = from >= 0 && from < to && to <= size;
+  const int64_t own = ascend ? to - from : 0;  // of the piece it is all
+  const auto part = StatedPartOf({numbers[0], numbers[1], own, 0, own},
+                                 step_.graph.tensor(op.inputs[0]).shape);
+  if (!part) {
+    return Wrong(member, ViolationKind::kWrongArgument,
+                 fmt::format("does not gather the axis by which {} is split",
+                             NameOfTensor(stated.held)));
+  }
+  stated.part = *part;
+  stated.part.place.size = size;
+  stated.part.interval = {from, to};
+  return std::nullopt;
+}
+
+MaybeViolation Movement::Order(std::vector<Stated>& all) const {
+  std::stable_sort(all.begin(), all.end(), [](const Stated& a, const Stated& b) {
+    return a.part.interval < b.part.interval;
+  });
+  for (const Stated& one : all) {
+    if (one.part.place == all.front().part.place) continue;
+    return Wrong(one.member, ViolationKind::kWrongArgument,
+                 "states another axis than the collective's other members");
+  }
+  return std::nullopt;
+}
+
+// What has no place of its own is where it is said to be.
+MaybeViolation Movement::CheckGathered(const Stated& stated, const Held& joined) const {
+  if (stated.held.part.somewhere() || joined.part.somewhere()) return std::nullopt;
+  const auto due =
+      PartWithin(original_.tensor(joined.tensor).shape, joined.part, stated.part);
+  if (due && *due == stated.held.part) return std::nullopt;
+  return Wrong(stated.member, ViolationKind::kWrongArgument,
+               fmt::format("states {} of {}, but has {}", due ? ToString(*due) : "another part",
+                           NameOfTensor(joined), ToString(stated.held.part)));
+}
+
 MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
+  std::vector<Stated> all(members.size());
+  for (size_t i = 0; i < members.size(); ++i) {
+    CHECK_PLAN_RETURN_IF_VIOLATED(ReadGathered(members[i], all[i]));
+  }
+  CHECK_PLAN_RETURN_IF_VIOLATED(Order(all));
+  const int32_t dimension = all.front().part.place.dimension;
+  int64_t length = 0;
   std::vector<Held> read;
-  for (const OpId member : members) {
-    Held held = contents_.Read(member, 0);
-    const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(member));
-    const PartAlong own = held.part.only();
-    const bool of_its_axis = own.dimension >= 0 && !numbers.empty() && numbers[0] == own.dimension;
-    const auto place = of_its_axis ? StatedPartOf(numbers, own.outer * own.period) : std::nullopt;
-    if (!place) {
-      return Wrong(
-          member, ViolationKind::kWrongArgument,
-          fmt::format("does not gather the axis by which {} is split", NameOfTensor(held)));
-    }
-    const Part stated = PartAt({*place});
-    // A part of zeros is the one that it is said to be, of its length.
-    const bool somewhere = own.somewhere && !stated.whole() && stated.only().length() == own.to;
-    if (somewhere) held.part = stated;
-    if (!(stated == held.part)) {
-      return Wrong(member, ViolationKind::kWrongArgument,
-                   fmt::format("states {} of {}, but has {}", ToString(stated), NameOfTensor(held),
-                               ToString(held.part)));
-    }
-    read.push_back(held);
+  for (const Stated& one : all) {
+    length += one.part.interval.length();
+    read.push_back(one.held);
   }
-  std::sort(read.begin(), read.end(),
-            [](const Held& a, const Held& b) { return a.part.only().from < b.part.only().from; });
-  Held joined;
-  CHECK_PLAN_RETURN_IF_VIOLATED(Join(members.front(), read, joined));
-  if (!joined.part.whole()) {
+  const int64_t size = all.front().part.place.size;
+  if (length < size) {
     return Wrong(members.front(), ViolationKind::kMissingCollective,
-                 fmt::format("gathers only {} of {}", ToString(joined.part), NameOfTensor(joined)));
+                 fmt::format("gathers only {} of {} of {}", length, size,
+                             NameOfTensor(read.front())));
   }
+  for (size_t i = 1; i < read.size(); ++i) {
+    const Part &before = read[i - 1].part, &part = read[i].part;
+    if (before.somewhere() || part.somewhere()) continue;
+    if (FirstIn(before, dimension) <= FirstIn(part, dimension)) continue;
+    return Wrong(all[i].member, ViolationKind::kWrongArgument,
+                 fmt::format("states a part of {} behind that of another member, but has {}",
+                             NameOfTensor(read[i]), ToString(part)));
+  }
+  Held joined;
+  CHECK_PLAN_RETURN_IF_VIOLATED(Join(members.front(), read, dimension, joined));
+  for (const Stated& one : all) CHECK_PLAN_RETURN_IF_VIOLATED(CheckGathered(one, joined));
   for (const OpId member : members) CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, joined));
   return std::nullopt;
 }
@@ -164,25 +206,29 @@ MaybeViolation Movement::ReduceScatter(const std::vector<OpId>& members) {
   for (const OpId member : members) read.push_back(contents_.Read(member, 0));
   Held sum;
   CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), read, sum));
-  std::vector<std::pair<Held, OpId>> parts;
+  std::vector<Stated> all;
   for (const OpId member : members) {
     Held part = sum;
     CHECK_PLAN_RETURN_IF_VIOLATED(TakePart(member, part));
-    parts.emplace_back(part, member);
+    const Op& op = step_.graph.op(member);
+    all.push_back({member, part,
+                   *StatedPartOf(NumbersOf(op), step_.graph.tensor(op.inputs[0]).shape)});
   }
-  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
-    return a.first.part.only().from < b.first.part.only().from;
-  });
-  std::vector<Held> ascending;
-  for (const auto& [part, member] : parts) ascending.push_back(part);
-  Held joined;
-  CHECK_PLAN_RETURN_IF_VIOLATED(Join(members.front(), ascending, joined));
-  if (!(joined.part == sum.part)) {
-    return Wrong(parts.back().second, ViolationKind::kWrongPart,
-                 fmt::format("and the other members get only {} of {}", ToString(joined.part),
-                             NameOfTensor(sum)));
+  CHECK_PLAN_RETURN_IF_VIOLATED(Order(all));
+  int64_t next = 0;
+  for (const Stated& one : all) {
+    const auto& [from, to] = one.part.interval;
+    const bool last = &one == &all.back();
+    if (from == next && (!last || to == one.part.place.size)) {
+      next = to;
+      continue;
+    }
+    return Wrong(one.member, ViolationKind::kWrongPart,
+                 fmt::format("gets {} of {}, where a part from {} is due, and all members get it "
+                             "once",
+                             ToString(one.held.part), NameOfTensor(sum), next));
   }
-  for (const auto& [part, member] : parts) CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, part));
+  for (const Stated& one : all) CHECK_PLAN_RETURN_IF_VIOLATED(Make(one.member, one.held));
   return std::nullopt;
 }
 

@@ -22,7 +22,8 @@ Contents::Contents(const Graph& original, const DistributedStep& step)
   }
   for (const DistributedStep::InputPiece& input : step.inputs) {
     const Part part = PartAt(input.box);
-    const auto knowledge = part.along.size() > 1 ? Content::kUnknown : Content::kKnown;
+    const bool fits = Fits(input.original, part, input.piece);
+    const auto knowledge = fits ? Content::kKnown : Content::kUnknown;
     SetFresh(input.piece, {same_[input.original], part, {knowledge, 0, {}, {}}});
   }
 }
@@ -48,16 +49,12 @@ MaybeViolation Contents::CheckInputs() const {
     const std::string name = Printable(step_.graph.tensor(input.piece).name, 80);
     stated[input.piece] = true;
     const Part& part = names_[input.piece].part;
-    const bool fits = Fits(input.original, part, input.piece), several = part.along.size() > 1;
-    if (fits && !several) continue;
-    const std::string of = fmt::format("{} of \"{}\"", ToString(part),
-                                       Printable(original_.tensor(input.original).name, 80));
-    return Violation{
-        fits ? ViolationKind::kNotProven : ViolationKind::kWrongPart,
-        fits ? fmt::format("the input \"{}\" is {}: parts along several axes are not proven", name,
-                           of)
-             : fmt::format("the input \"{}\" has other sizes than {}", name, of),
-        fmt::format("step: input {}", name)};
+    if (Fits(input.original, part, input.piece)) continue;
+    return Violation{ViolationKind::kWrongPart,
+                     fmt::format("the input \"{}\" has other sizes than {} of \"{}\"", name,
+                                 ToString(part),
+                                 Printable(original_.tensor(input.original).name, 80)),
+                     fmt::format("step: input {}", name)};
   }
   for (const TensorId id : step_.graph.tensors()) {
     if (stated[id] || step_.graph.tensor(id).producer.valid()) continue;

@@ -20,7 +20,7 @@ class Contents {
   // Both outlive it. The step's inputs are set, as they are said to be.
   Contents(const Graph& original, const DistributedStep& step);
 
-  // A part of an input that does not fit it, an input without a piece. kNotProven: a part along several axes.
+  // A part of an input that does not fit it, an input without a piece.
   MaybeViolation CheckInputs() const;
 
   Held Read(OpId op, size_t input) const;

@@ -72,7 +72,7 @@ Findings CheckDistribution(const Graph& original, const DistributedStep& step,
         CheckShares(original, axes, step, cluster, layouts, findings.cuts));
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckSwitches(original, step, spec));
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckTransforms(step, spec));
-    return spec.switches.local_batch_norm ? CheckLocalNorms(original, step, findings.cuts)
+    return spec.switches.local_batch_norm ? CheckLocalNorms(original, axes, step, findings.cuts)
                                           : std::nullopt;
   };
   findings.violation = check();

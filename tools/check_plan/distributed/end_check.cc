@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/units.h"
+#include "check_plan/distributed/cover.h"
 
 namespace placewright::check {
 namespace {
@@ -103,26 +105,32 @@ class EndCheck {
     return std::nullopt;
   }
 
-  // All of it in each piece, or intervals that cover it.
+  // All of it in each piece, or parts that cover it; equal ones are replicas.
   MaybeViolation CheckCover(TensorId original, const std::vector<Piece>& pieces) const {
-    std::vector<PartAlong> parts;
+    const std::vector<int64_t>& shape = original_.tensor(original).shape;
+    std::vector<Part> parts;
+    int64_t elements = 0;
+    bool somewhere = false;
     for (const Piece& piece : pieces) {
       if (piece.held.content.knowledge != Content::kKnown) return std::nullopt;
-      if (!piece.held.part.whole()) parts.push_back(piece.held.part.only());
+      parts.push_back(piece.held.part);
+      somewhere = somewhere || parts.back().somewhere();
+      const auto sizes = ShapeOf(shape, parts.back());
+      if (sizes) elements = SaturatingAdd(elements, ElementsOf(*sizes));
     }
-    if (parts.empty()) return std::nullopt;
-    std::sort(parts.begin(), parts.end(),
-              [](const PartAlong& a, const PartAlong& b) { return a.from < b.from; });
-    int64_t next = 0;
-    for (const PartAlong& part : parts) {
-      const bool follows =
-          part.somewhere || (part.from == next && part.period == parts[0].period &&
-                             part.outer == parts[0].outer && part.dimension == parts[0].dimension);
-      if (!follows) return NotCovered(original, part.from < next);
-      next = part.somewhere ? next + part.to : part.to;
+    if (somewhere) {
+      const int64_t all = ElementsOf(shape);
+      return elements < all ? NotCovered(original, false) : MaybeViolation();
     }
-    if (next == parts[0].period && parts.size() == pieces.size()) return std::nullopt;
-    return NotCovered(original, next == parts[0].period || next > parts[0].period);
+    const Coverage::Kind kind = CoverageOf(parts).kind;
+    if (kind == Coverage::kOnce || kind == Coverage::kLayers) return std::nullopt;
+    return NotCovered(original, kind != Coverage::kNotAll);
+  }
+
+  static int64_t ElementsOf(const std::vector<int64_t>& shape) {
+    int64_t elements = 1;
+    for (const int64_t size : shape) elements = SaturatingMultiply(elements, size);
+    return elements;
   }
 
   Violation NotCovered(TensorId original, bool twice) const {

@@ -36,7 +36,6 @@ class Facets {
   // The op of the original, with the outputs of the facet.
   const Op& op(FacetId facet) const;
   const std::optional<OpRule>& rule(FacetId facet) const { return rules_[facet]; }
-  IdVector<FacetId, int32_t> CountInstances() const;
   // Of tensors of the original (sharding/routing.h): every part of it is in an order of its own; and it has no
   // dimension of rows, but counts them.
   bool in_own_order(TensorId tensor) const { return in_own_order_[tensor]; }
@@ -50,6 +49,7 @@ class Facets {
     GradientMask mask;
     Op op;
   };
+  IdVector<FacetId, int32_t> CountInstances() const;
   FacetId FacetWith(OpId origin, const GradientMask& mask);
 
   const Graph& original_;

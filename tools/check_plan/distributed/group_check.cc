@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/units.h"
+#include "check_plan/distributed/cover.h"
 
 namespace placewright::check {
 namespace {
@@ -12,7 +14,7 @@ namespace {
 class GroupCheck {
  public:
   GroupCheck(const Graph& original, const DistributedStep& step, const Facets& facets,
-             FacetId facet, const std::vector<Instance>& instances, const Sums& sums)
+             FacetId facet, const std::vector<Instance>& instances, Sums& sums)
       : original_(original),
         step_(step),
         op_(facets.op(facet)),
@@ -20,17 +22,29 @@ class GroupCheck {
         instances_(instances),
         sums_(sums) {}
 
-  MaybeViolation Run() const {
-    CHECK_PLAN_RETURN_IF_VIOLATED(CheckIntervals());
-    std::vector<int32_t> seen;
-    for (const Instance& instance : instances_) {
-      if (instance.sum < 0 || std::find(seen.begin(), seen.end(), instance.sum) != seen.end()) {
-        continue;
-      }
-      seen.push_back(instance.sum);
-      CHECK_PLAN_RETURN_IF_VIOLATED(CheckSum(instance));
+  MaybeViolation Run() {
+    std::vector<Cut> cuts;
+    for (const Instance& instance : instances_) cuts.push_back(instance.cut);
+    const bool somewhere =
+        std::any_of(cuts.begin(), cuts.end(), [](const Cut& cut) { return cut.somewhere(); });
+    if (somewhere) return CheckElements(cuts);
+    const Coverage coverage = CoverageOf(cuts);
+    const Instance& at = instances_[coverage.at];
+    const Cut& other = instances_[coverage.other].cut;
+    switch (coverage.kind) {
+      case Coverage::kOnce: return CheckSums();
+      case Coverage::kLayers: return std::nullopt;
+      case Coverage::kTwice:
+        return Wrong(at, ViolationKind::kDoubledSample,
+                     fmt::format("computes {}, of which another instance has a part ({})",
+                                 ToString(at.cut), ToString(other)));
+      case Coverage::kNotAll: return Missing(at, coverage.gap);
+      case Coverage::kMixed: break;
     }
-    return std::nullopt;
+    const bool all = at.cut.whole() || other.whole();
+    return Wrong(at, ViolationKind::kWrongPart,
+                 all ? "computes everything, other instances of it parts, or the reverse"
+                     : "is computed in parts of another axis than the others");
   }
 
  private:
@@ -39,88 +53,61 @@ class GroupCheck {
             PlaceOf(step_, instance.op)};
   }
 
-  MaybeViolation CheckIntervals() const {
-    const Instance& first = instances_.front();
-    std::vector<const Instance*> order;
-    int64_t lengths = 0;
-    bool somewhere = false;
+  // Parts that are equal wherever they are: at least all of it, and more where there are replicas.
+  MaybeViolation CheckElements(const std::vector<Cut>& cuts) const {
+    std::vector<RuleAxisId> axes;
+    for (const Cut& cut : cuts) {
+      for (const RuleAxisId axis : AxesOf(cut)) {
+        if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+      }
+    }
+    int64_t all = 1, computed = 0;
+    for (const RuleAxisId axis : axes) all = SaturatingMultiply(all, rule_->axes[axis].size);
+    for (const Cut& cut : cuts) {
+      int64_t own = 1;
+      for (const RuleAxisId axis : axes) {
+        own = SaturatingMultiply(own, LengthAlong(cut, axis, rule_->axes[axis].size));
+      }
+      computed = SaturatingAdd(computed, own);
+    }
+    if (computed >= all) return std::nullopt;
+    return Wrong(instances_.front(), ViolationKind::kMissingSample,
+                 fmt::format("and the others compute {} of {}", computed, all));
+  }
+
+  MaybeViolation CheckSums() {
+    std::vector<const Instance*> first;  // of each cut
     for (const Instance& instance : instances_) {
-      if (instance.cut.whole() != first.cut.whole()) {
-        return Wrong(instance, ViolationKind::kWrongPart,
-                     "computes everything, other instances of it parts, or the reverse");
-      }
-      if (instance.cut.whole()) continue;
-      somewhere = somewhere || instance.cut.somewhere();
-      lengths += instance.cut.only().length();
-      order.push_back(&instance);
+      const bool again = std::any_of(first.begin(), first.end(), [&](const Instance* other) {
+        return other->cut == instance.cut;
+      });
+      if (again || instance.shares.empty()) continue;
+      first.push_back(&instance);
+      CHECK_PLAN_RETURN_IF_VIOLATED(CheckSumsOf(instance));
     }
-    if (order.empty()) return std::nullopt;
-    if (somewhere) return CheckLengths(lengths);
-    std::stable_sort(order.begin(), order.end(), [](const Instance* a, const Instance* b) {
-      return a->cut.only().from < b->cut.only().from;
-    });
-    return CheckCover(order);
-  }
-
-  // Parts that are equal wherever they are.
-  MaybeViolation CheckLengths(int64_t lengths) const {
-    const Instance& first = instances_.front();
-    const int64_t size = rule_->axes[first.cut.only().axis].size;
-    if (lengths == size) return std::nullopt;
-    return Wrong(first,
-                 lengths > size ? ViolationKind::kDoubledSample : ViolationKind::kMissingSample,
-                 fmt::format("and the others compute {} of {}", lengths, size));
-  }
-
-  MaybeViolation CheckCover(const std::vector<const Instance*>& order) const {
-    int64_t next = 0;
-    const Instance* before = nullptr;
-    const CutAlong first = order.front()->cut.only();
-    for (const Instance* instance : order) {
-      const CutAlong cut = instance->cut.only();
-      if (cut.axis != first.axis || cut.outer != first.outer || cut.period != first.period) {
-        return Wrong(*instance, ViolationKind::kWrongPart,
-                     "is computed in parts of another axis than the others");
-      }
-      // Shares of one part of a sum are several by right.
-      const bool shares = before != nullptr && before->cut.only() == cut && instance->sum >= 0 &&
-                          rule_->axes[cut.axis].parts != Parts::kSum;
-      if (shares) continue;
-      if (cut.from < next) {
-        return Wrong(*instance, ViolationKind::kDoubledSample,
-                     fmt::format("computes {}, of which another instance has everything below {}",
-                                 ToString(instance->cut), next));
-      }
-      if (cut.from > next) return Missing(*instance, next, cut.from);
-      next = cut.to;
-      before = instance;
-    }
-    if (next < first.period) return Missing(*order.back(), next, first.period);
     return std::nullopt;
   }
 
-  Violation Missing(const Instance& instance, int64_t from, int64_t to) const {
-    return Wrong(instance, ViolationKind::kMissingSample,
-                 fmt::format("computes {}, but no instance computes [{}, {})",
-                             ToString(instance.cut), from, to));
-  }
-
-  MaybeViolation CheckSum(const Instance& first) const {
-    for (size_t input = 0; input < op_.inputs.size(); ++input) {
-      const auto number = static_cast<int32_t>(input);
-      const bool linear =
-          first.linear != nullptr &&
-          std::find(first.linear->begin(), first.linear->end(), number) != first.linear->end();
-      const bool once = first.linear == nullptr && EntersOnce(first.cut.only().axis, number);
-      if (!linear && !once) continue;
+  // Replicas have the same shares.
+  MaybeViolation CheckSumsOf(const Instance& first) {
+    std::vector<const Instance*> different;
+    for (const Instance& instance : instances_) {
+      const bool again =
+          std::any_of(different.begin(), different.end(), [&](const Instance* other) {
+            return other->shares == instance.shares;
+          });
+      const bool is = instance.cut == first.cut && !instance.shares.empty() && !again;
+      if (is) different.push_back(&instance);
+    }
+    for (size_t i = 0; i < first.shares.size(); ++i) {
       std::vector<Addend> addends;
-      for (const Instance& instance : instances_) {
-        if (instance.sum == first.sum) addends.push_back(instance.inputs[input]);
+      for (const Instance* const instance : different) {
+        if (i < instance->shares.size()) addends.push_back(instance->shares[i].second);
       }
       const Sums::Total total = sums_.Add(addends);
       if (total.fault == Sums::Fault::kNone && total.addend.kind == Addend::kWhole) continue;
-      const bool twice = once && total.fault == Sums::Fault::kTwice;
-      return Wrong(first, twice ? ViolationKind::kDoubledSum : ViolationKind::kLostSum,
+      const auto input = static_cast<size_t>(first.shares[i].first);
+      return Wrong(first, ViolationKind::kLostSum,
                    fmt::format("and the other instances make shares of a sum, but what they read "
                                "of \"{}\" does not add up to it",
                                Printable(original_.tensor(op_.inputs[input]).name, 80)));
@@ -128,9 +115,12 @@ class GroupCheck {
     return std::nullopt;
   }
 
-  bool EntersOnce(RuleAxisId axis, int32_t input) const {
-    const std::pair<RuleAxisId, int32_t> once(axis, input);
-    return std::find(rule_->once.begin(), rule_->once.end(), once) != rule_->once.end();
+  Violation Missing(const Instance& instance, const std::optional<Interval>& gap) const {
+    const std::string what =
+        gap ? fmt::format("no instance computes [{}, {})", gap->from, gap->to)
+            : "it and the others do not compute all of it";
+    return Wrong(instance, ViolationKind::kMissingSample,
+                 fmt::format("computes {}, but {}", ToString(instance.cut), what));
   }
 
   const Graph& original_;
@@ -138,14 +128,14 @@ class GroupCheck {
   const Op& op_;
   const std::optional<OpRule>& rule_;
   const std::vector<Instance>& instances_;
-  const Sums& sums_;
+  Sums& sums_;
 };
 
 }  // namespace
 
 MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step,
                              const Facets& facets, FacetId facet,
-                             const std::vector<Instance>& instances, const Sums& sums) {
+                             const std::vector<Instance>& instances, Sums& sums) {
   return GroupCheck(original, step, facets, facet, instances, sums).Run();
 }
 

@@ -8,12 +8,12 @@
 
 namespace placewright::check {
 
-// Every instance computes everything, or their intervals cover the axis once. Of each sum that they contribute
-// to, what they take as shares is added up once, and what enters once does so in one of them.
+// What they compute covers the op: of equal cuts, which are those of replicas, one counts; and where one is part of
+// another they cover it several times (cover.h). What those of one cut take as shares of a sum is all of it.
 // Precondition: all of them are proven.
 MaybeViolation CheckTogether(const Graph& original, const DistributedStep& step,
                              const Facets& facets, FacetId facet,
-                             const std::vector<Instance>& instances, const Sums& sums);
+                             const std::vector<Instance>& instances, Sums& sums);
 
 }  // namespace placewright::check
 

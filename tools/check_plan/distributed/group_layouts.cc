@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/text.h"
 #include "check_plan/distributed/counted_draws.h"
+#include "check_plan/distributed/cover.h"
+#include "check_plan/distributed/part.h"
 #include "graph/module_globs.h"
 
 namespace placewright::check {
@@ -91,17 +94,32 @@ GroupLayouts::Spec GroupLayouts::Resolve(const LayoutSpec& stated) const {
     }
   }
   if (!Splits(stated)) return spec;
-  spec.axis = axes_.Find(stated.axis.empty() ? "batch" : stated.axis);
-  if (!spec.axis.valid()) return spec;
-  const int64_t size = axes_.axis(spec.axis).size;
+  std::vector<AxisId> axes;
   const auto parts = static_cast<int64_t>(devices.size());
   for (int64_t i = 0; i < parts; ++i) {
     const auto& [device, named] = devices[static_cast<size_t>(i)];
-    Interval share = {i * size / parts, (i + 1) * size / parts};
-    if (!named->box.empty()) share = {named->box.front().from, named->box.front().to};
-    spec.shares[device] = {{spec.axis, share}};
+    std::vector<AxisInterval> box;
+    for (const auto& [name, from, to] : named->box) {
+      const AxisId axis = AxisOf(stated, name);
+      if (axis.valid()) box.push_back({axis, {from, to}});
+    }
+    const AxisId own = AxisOf(stated, "");
+    if (named->box.empty() && own.valid()) {
+      const int64_t size = axes_.axis(own).size;
+      box = {{own, {i * size / parts, (i + 1) * size / parts}}};
+    }
+    for (const AxisInterval& one : box) {
+      if (std::find(axes.begin(), axes.end(), one.axis) == axes.end()) axes.push_back(one.axis);
+    }
+    spec.shares[device] = {box.begin(), box.end()};
   }
+  spec.axes = {axes.begin(), axes.end()};
   return spec;
+}
+
+// "": that of the entry.
+AxisId GroupLayouts::AxisOf(const LayoutSpec& stated, const std::string& name) const {
+  return axes_.Find(!name.empty() ? name : !stated.axis.empty() ? stated.axis : "batch");
 }
 
 MaybeViolation GroupLayouts::Check() const {
@@ -165,35 +183,77 @@ MaybeViolation GroupLayouts::CheckSpec(size_t index) const {
     }
     return std::nullopt;
   }
-  const AxisId axis = specs_[index].axis;
-  if (!axis.valid()) {
-    return wrong(".axis", fmt::format("the step has no axis \"{}\"",
-                                      Printable(stated.axis.empty() ? "batch" : stated.axis, 80)));
-  }
-  int64_t next = 0;
+  size_t boxes = 0;
   for (const LayoutSpec::Device& device : stated.devices) {
-    if (device.box.empty()) continue;
-    const auto& [name, from, to] = device.box.front();
-    if (device.box.size() > 1 || (!name.empty() && name != axes_.axis(axis).name)) {
-      return wrong(".devices", "a box of other axes than that of the entry");
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckBox(index, device));
+    boxes += device.box.empty() ? 0 : 1;
+  }
+  if (boxes == stated.devices.size()) return CheckBoxes(index);
+  if (boxes > 0) return wrong(".devices", "some devices have no share, where others have one");
+  return std::nullopt;
+}
+
+// Its axes are those of the step, each once.
+MaybeViolation GroupLayouts::CheckBox(size_t index, const LayoutSpec::Device& device) const {
+  const LayoutSpec& stated = stated_[index];
+  std::set<AxisId> axes;
+  std::vector<LayoutSpec::Interval> box = device.box;
+  if (box.empty()) box.push_back({"", 0, 1});
+  for (const auto& [name, from, to] : box) {
+    const auto wrong = [&](std::string_view place, std::string message) {
+      return Violation{ViolationKind::kWrongPart, std::move(message),
+                       fmt::format("layouts[{}]{}", index, place)};
+    };
+    const std::string& due = name.empty() ? stated.axis : name;
+    const AxisId axis = AxisOf(stated, name);
+    if (!axis.valid()) {
+      return wrong(name.empty() ? ".axis" : ".devices",
+                   fmt::format("the step has no axis \"{}\"",
+                               Printable(due.empty() ? "batch" : due, 80)));
     }
-    if (from != next || to <= next) {
-      return wrong(".devices",
-                   fmt::format("[{}, {}) stands where a share from {} is due", from, to, next));
+    const int64_t size = axes_.axis(axis).size;
+    if (axes.insert(axis).second && from >= 0 && from < to && to <= size) continue;
+    return wrong(".devices", fmt::format("[{}, {}) is no share of the {} of \"{}\"", from, to, size,
+                                         Printable(axes_.axis(axis).name, 80)));
+  }
+  return std::nullopt;
+}
+
+// Of one axis they follow one another; of several they cover the product.
+MaybeViolation GroupLayouts::CheckBoxes(size_t index) const {
+  const auto wrong = [&](std::string message) {
+    return Violation{ViolationKind::kWrongPart, std::move(message),
+                     fmt::format("layouts[{}].devices", index)};
+  };
+  const Spec& spec = specs_[index];
+  std::vector<Part> boxes;  // an axis is a dimension
+  int64_t next = 0;
+  for (const LayoutSpec::Device& device : stated_[index].devices) {
+    if (device.box.size() != spec.axes.size()) return wrong("boxes of different axes");
+    std::vector<PartAlong> along;
+    for (const auto& [name, from, to] : device.box) {
+      const AxisId axis = AxisOf(stated_[index], name);
+      along.push_back(
+          {static_cast<int32_t>(axis.index()), 1, axes_.axis(axis).size, from, to, false});
+    }
+    boxes.push_back(Merged(std::move(along)));
+    const auto& [name, from, to] = device.box.front();
+    if (spec.axes.size() == 1 && from != next) {
+      return wrong(fmt::format("[{}, {}) stands where a share from {} is due", from, to, next));
     }
     next = to;
   }
-  const int64_t size = axes_.axis(axis).size;
-  if (next == 0 || next == size) return std::nullopt;
-  return wrong(".devices", fmt::format("the shares cover {} of the {} of \"{}\"", next, size,
-                                       Printable(axes_.axis(axis).name, 80)));
+  const Coverage::Kind kind = CoverageOf(boxes).kind;
+  if (kind == Coverage::kOnce) return std::nullopt;
+  return wrong(kind == Coverage::kNotAll ? "the shares do not cover their axes"
+                                         : "two shares have something in common");
 }
 
 SmallVector<AxisId> GroupLayouts::axes(GroupId group) const {
   if (spec_of_[group] < 0 || one_device_[group]) return {};
   const Spec& spec = specs_[static_cast<size_t>(spec_of_[group])];
-  if (spec.devices.size() < 2 || !spec.axis.valid()) return {};
-  return {spec.axis};
+  if (spec.devices.size() < 2) return {};
+  return spec.axes;
 }
 
 Box GroupLayouts::ShareOn(GroupId group, DeviceId device) const {

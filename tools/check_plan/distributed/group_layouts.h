@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "check_plan/violation.h"
@@ -26,8 +27,9 @@ class GroupLayouts {
                const LayoutSpecs& specs);
 
   // Groups and devices that there are not, a device twice, several for one place, an op without a layout:
-  // kWrongDevice. Axes that there are not, shares that do not follow one another from 0 to the axis's size, shares
-  // without an axis: kWrongPart.
+  // kWrongDevice. Axes that there are not, shares of one axis that do not follow one another from 0 to its size, boxes
+  // of several axes that do not cover their product, or are of other axes than those of other devices, shares without
+  // an axis: kWrongPart.
   MaybeViolation Check() const;
 
   // Its number in the plan; -1: no spec names it.
@@ -39,7 +41,7 @@ class GroupLayouts {
   // All of it is on one of the devices: of place, model-parallel, and of parameters under parameter-server.
   bool IsOnOneDevice(GroupId group) const { return one_device_[group]; }
 
-  // The axes that the group's ops are split by, where their rules have them: one at most; none: each does everything.
+  // The axes that the group's ops are split by, where their rules have them; none: each does everything.
   SmallVector<AxisId> axes(GroupId group) const;
   // Of these axes; empty on a device that the layout does not name.
   Box ShareOn(GroupId group, DeviceId device) const;
@@ -48,15 +50,18 @@ class GroupLayouts {
   struct Spec {
     std::set<DeviceId> devices;
     DeviceId first;  // as the plan names them
-    AxisId axis;
+    SmallVector<AxisId> axes;
     std::map<DeviceId, Box> shares;
   };
 
   void Claim(size_t index);
   void FindGroupsOnOneDevice();
   Spec Resolve(const LayoutSpec& stated) const;
+  AxisId AxisOf(const LayoutSpec& stated, const std::string& name) const;
   MaybeViolation CheckNames(size_t index) const;
   MaybeViolation CheckSpec(size_t index) const;
+  MaybeViolation CheckBoxes(size_t index) const;
+  MaybeViolation CheckBox(size_t index, const LayoutSpec::Device& device) const;
 
   const Graph& original_;
   const NamedAxes& axes_;

@@ -13,13 +13,12 @@
 
 namespace placewright::check {
 
-// What is added up to a tensor: all of it, nothing (zeros), or the shares that some instances of one op
-// contribute to its sum.
+// What is added up to a tensor: all of it, nothing (zeros), or some shares of a sum.
 struct Addend {
   enum Kind : uint8_t { kWhole, kZero, kSome };
   Kind kind = kWhole;
   int32_t sum = -1;             // of kSome: which sum, as Sums numbers them
-  std::vector<OpId> instances;  // ascending
+  std::vector<int32_t> shares;  // of it, as Sums numbers them, ascending
   friend bool operator==(const Addend&, const Addend&) = default;
 };
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "check_plan/distributed/counted_rows.h"
 #include "check_plan/distributed/stated_part.h"
 
@@ -15,6 +15,21 @@ namespace {
 
 bool Writes(const Op& op, size_t input) {
   return std::find(op.writes.begin(), op.writes.end(), op.inputs[input]) != op.writes.end();
+}
+
+constexpr int kFurtherAxes = 3;
+constexpr int64_t kTriedLengths = 64;
+
+// The part of a tensor's rows, which lie in the dimension that has several axes, or in any.
+std::vector<PartAlong> RowsOf(const TensorAxes& axes, const Part& part) {
+  const auto several = [](const std::vector<RuleAxisId>& dimension) { return dimension.size() > 1; };
+  const auto found = std::find_if(axes.begin(), axes.end(), several);
+  std::vector<PartAlong> rows;
+  for (const PartAlong& one : part.along) {
+    const bool is = found == axes.end() || one.dimension == found - axes.begin();
+    if (is) rows.push_back(one);
+  }
+  return rows;
 }
 
 }  // namespace
@@ -84,7 +99,6 @@ MaybeViolation InstanceCheck::Run() {
   } else {
     SetUnknown(original_, step_, id_, Content::kUnknown, contents_);
   }
-  sums_.Finish(facet_);
   return violation;
 }
 
@@ -99,7 +113,6 @@ MaybeViolation InstanceCheck::Check() {
   for (size_t i = 0; i < made_.inputs.size(); ++i) {
     read_.push_back(contents_.Read(id_, i));
     if (read_[i].content.knowledge == Content::kUnknown) outcome_ = Outcome::kBehindViolation;
-    instance_.inputs.push_back(read_[i].content.addend);
   }
   if (outcome_ != Outcome::kProven) return std::nullopt;
   for (size_t i = 0; i < made_.inputs.size(); ++i) {
@@ -109,9 +122,6 @@ MaybeViolation InstanceCheck::Check() {
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckParts());
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckAddends());
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckCall());
-  if (has_own_statistics() && rule_->form == PartForm::kBatchNormBackward) {
-    instance_.sum = sums_.SumOf(facet_, {});
-  }
   return CheckOutputs();
 }
 
@@ -154,7 +164,23 @@ MaybeViolation InstanceCheck::CheckVersion(size_t input) const {
                            version, due));
 }
 
-// The interval of one axis that all parts among the inputs are of.
+bool InstanceCheck::IsCutBy(Parts parts) const {
+  const auto& along = instance_.cut.along;
+  return std::any_of(along.begin(), along.end(),
+                     [&](const CutAlong& one) { return rule_->axes[one.axis].parts == parts; });
+}
+
+// Of axes that it is not cut by so far.
+void InstanceCheck::AddCut(const Cut& cut) {
+  const std::vector<RuleAxisId> known = AxesOf(instance_.cut);
+  std::vector<CutAlong> all(instance_.cut.along.begin(), instance_.cut.along.end());
+  for (const CutAlong& one : cut.along) {
+    if (std::find(known.begin(), known.end(), one.axis) == known.end()) all.push_back(one);
+  }
+  instance_.cut = Merged(std::move(all));
+}
+
+// The intervals of axes that the parts among the inputs are of.
 MaybeViolation InstanceCheck::FindCut() {
   for (size_t i = 0; i < read_.size(); ++i) {
     const Part& part = read_[i].part;
@@ -165,19 +191,19 @@ MaybeViolation InstanceCheck::FindCut() {
                    fmt::format("has {} of {}, by which it cannot be computed in parts",
                                ToString(part), InputName(i)));
     }
-    if (instance_.cut.whole()) instance_.cut = *cut;
-    if (instance_.cut == *cut) continue;
+    AddCut(*cut);
+    const std::vector<RuleAxisId> axes = AxesOf(*cut);
+    if (Along(instance_.cut, axes) == *cut) continue;
     return Wrong(
         ViolationKind::kWrongPart,
         fmt::format("has {} of {}, which is another interval ({}) than that of its other "
                     "inputs ({})",
-                    ToString(part), InputName(i), ToString(*cut), ToString(instance_.cut)));
+                    ToString(part), InputName(i), ToString(*cut),
+                    ToString(Along(instance_.cut, axes))));
   }
-  if (instance_.cut.whole()) FindCutByPlace();
-  if (instance_.cut.whole()) FindCutByShape();
-  PW_CHECK(instance_.cut.along.size() <=
-           1);  // inputs along several axes are not followed (contents.cc)
-  if (instance_.cut.whole() || parts() != Parts::kWhole) return std::nullopt;
+  FindCutByPlace();
+  FindCutByShape();
+  if (!IsCutBy(Parts::kWhole)) return std::nullopt;
   return Wrong(ViolationKind::kWrongPart,
                fmt::format("is computed in parts ({}) of an axis of which it needs all",
                            ToString(instance_.cut)));
@@ -185,46 +211,84 @@ MaybeViolation InstanceCheck::FindCut() {
 
 // No input says which part it is, but an argument may.
 void InstanceCheck::FindCutByPlace() {
-  if (!rule_) return;
+  if (!rule_ || FitsShapes(instance_.cut)) return;
+  const auto add = [&](const PlaceArgument& at, RuleAxisId axis) {
+    const std::optional<Part> part = PlaceStated(at);
+    const std::optional<Cut> cut = part ? CutOf(*rule_, at.TensorOf(*rule_), *part) : std::nullopt;
+    if (cut) AddCut(axis.valid() ? Along(*cut, {axis}) : *cut);
+  };
   for (const AxisPartOp& one : rule_->axis_parts) {
-    if (!one.of_output || made_.type != one.type) continue;
-    const std::optional<Part> part = PlaceStated({one.args, true});
-    if (!part) continue;
-    const std::optional<Cut> cut = CutOf(*rule_, rule_->outputs[0], *part);
-    if (cut && cut->only().axis == one.axis) instance_.cut = *cut;
+    if (one.of_output && made_.type == one.type) add({one.args, true}, one.axis);
   }
+  if (rule_->place_argument >= 0) add({rule_->place_argument, true}, RuleAxisId());
 }
 
 // No input says which part it is: sizes of inputs and outputs say how much. The same sizes may be those of a part of
 // several axes (8 of 32 rows, of 8 bags of 4: 2 bags, or 1 of 4); one that cannot be split is the last choice.
 void InstanceCheck::FindCutByShape() {
   if (!rule_) return;
-  std::vector<RuleAxisId> in_order;
   for (const bool whole : {false, true}) {
-    for (const RuleAxisId axis : IdRange<RuleAxisId>(rule_->axes.size())) {
-      if ((rule_->axes[axis].parts == Parts::kWhole) == whole) in_order.push_back(axis);
+    const std::optional<Cut> cut = CutByShape(instance_.cut, kFurtherAxes, whole);
+    if (!cut) continue;
+    instance_.cut = *cut;
+    return;
+  }
+}
+
+// With up to so many further axes, those that cannot be split among them if `whole`; nothing where none fit.
+std::optional<Cut> InstanceCheck::CutByShape(const Cut& cut, int further, bool whole) const {
+  if (FitsShapes(cut)) return cut;
+  const auto [axes, has, wanted] = FirstToCut(cut);
+  if (further == 0 || axes == nullptr) return std::nullopt;
+  const std::vector<RuleAxisId> known = AxesOf(cut);
+  const auto longer = [&](RuleAxisId axis, int64_t length) -> std::optional<Cut> {
+    if (length <= 0 || length >= rule_->axes[axis].size) return std::nullopt;
+    std::vector<CutAlong> all(cut.along.begin(), cut.along.end());
+    all.push_back({axis, 1, rule_->axes[axis].size, 0, length, true});
+    return CutByShape(Merged(std::move(all)), further - 1, whole);
+  };
+  // One axis is all of what is cut there; or it is one of two.
+  for (const bool one : {true, false}) {
+    for (const RuleAxisId axis : *axes) {
+      const bool may = (rule_->axes[axis].parts == Parts::kWhole) <= whole &&
+                       std::find(known.begin(), known.end(), axis) == known.end();
+      const int64_t size = rule_->axes[axis].size;
+      if (!may || (!one && axes->size() == 1)) continue;
+      if (one) {
+        if (size * wanted % has != 0) continue;
+        if (auto found = longer(axis, size * wanted / has)) return found;
+        continue;
+      }
+      for (int64_t length = std::min(size, kTriedLengths) - 1; length > 0; --length) {
+        if (auto found = longer(axis, length)) return found;
+      }
     }
   }
-  for (const RuleAxisId axis : in_order) {
-    const int64_t size = rule_->axes[axis].size;
-    const auto try_tensor = [&](const TensorAxes& axes, TensorId whole, TensorId piece) {
-      const auto& shape = original_.tensor(whole).shape;
-      const auto part = PartByShape(shape, step_.graph.tensor(piece).shape);
-      const PartAlong one = part.value_or(Part()).only();
-      if (!instance_.cut.whole() || one.dimension < 0 || !Holds(axes, axis)) return;
-      const int64_t length = one.to * size / std::max<int64_t>(1, one.period);
-      if (length <= 0 || length >= size) return;
-      const Cut cut = {{{axis, 1, size, 0, length, true}}};
-      if (FitsShapes(cut)) instance_.cut = cut;
-    };
-    for (size_t i = 0; i < stated_.inputs.size(); ++i) {
-      if (IsUnread(i)) continue;  // any piece will do
-      try_tensor(rule_->inputs[i], stated_.inputs[i], made_.inputs[i]);
+  return std::nullopt;
+}
+
+// The first dimension of which the piece has less than the cut says.
+InstanceCheck::ToCut InstanceCheck::FirstToCut(const Cut& cut) const {
+  const auto in_tensor = [&](const TensorAxes& axes, TensorId whole, TensorId piece) -> ToCut {
+    const std::vector<int64_t>& shape = original_.tensor(whole).shape;
+    const std::vector<int64_t>& sizes = step_.graph.tensor(piece).shape;
+    const auto has = ShapeOf(shape, PartIn(*rule_, axes, shape, cut));
+    if (!has || has->size() != sizes.size()) return {};
+    for (size_t d = 0; d < std::min(axes.size(), sizes.size()); ++d) {
+      if (sizes[d] < (*has)[d]) return {&axes[d], (*has)[d], sizes[d]};
     }
-    for (size_t i = 0; i < stated_.outputs.size(); ++i) {
-      try_tensor(rule_->outputs[i], stated_.outputs[i], made_.outputs[i]);
-    }
+    return {};
+  };
+  for (size_t i = 0; i < stated_.inputs.size(); ++i) {
+    if (IsUnread(i)) continue;  // any piece will do
+    const ToCut found = in_tensor(rule_->inputs[i], stated_.inputs[i], made_.inputs[i]);
+    if (found.axes != nullptr) return found;
   }
+  for (size_t i = 0; i < stated_.outputs.size(); ++i) {
+    const ToCut found = in_tensor(rule_->outputs[i], stated_.outputs[i], made_.outputs[i]);
+    if (found.axes != nullptr) return found;
+  }
+  return {};
 }
 
 bool InstanceCheck::FitsShapes(const Cut& cut) const {
@@ -252,11 +316,12 @@ MaybeViolation InstanceCheck::CheckCounts() const {
       const TensorId id = stated_.inputs[rows];
       if (!facets_.in_own_order(id) || facets_.Counts(id) || IsUnread(rows)) continue;
       const Part& part = read_[rows].part;
-      const bool same =
-          std::equal(part.along.begin(), part.along.end(), counted.along.begin(),
-                     counted.along.end(), [](const PartAlong& a, const PartAlong& b) {
-                       return a.from == b.from && a.to == b.to && a.period == b.period;
-                     });
+      const std::vector<PartAlong> own = RowsOf(rule_->inputs[rows], part);
+      const bool same = std::equal(own.begin(), own.end(), counted.along.begin(),
+                                   counted.along.end(), [](const PartAlong& a, const PartAlong& b) {
+                                     return a.from == b.from && a.to == b.to &&
+                                            a.period == b.period;
+                                   });
       if (same) continue;
       return Wrong(ViolationKind::kWrongPart,
                    fmt::format("reads {} of {} with the counts of {}", ToString(part),
@@ -302,11 +367,8 @@ MaybeViolation InstanceCheck::CheckParts() const {
 
 // Shares of sums go on through what is linear in them.
 MaybeViolation InstanceCheck::CheckAddends() {
-  if (SumsOver()) return CheckAddendsOfSum();
   std::vector<size_t> shares;
-  for (size_t i = 0; i < read_.size(); ++i) {
-    if (read_[i].content.addend.kind != Addend::kWhole && !IsUnread(i)) shares.push_back(i);
-  }
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckOnce(shares));
   if (shares.empty()) return std::nullopt;
   const auto has_all = [&](const std::vector<int32_t>& together) {
     return std::all_of(shares.begin(), shares.end(), [&](size_t input) {
@@ -315,39 +377,62 @@ MaybeViolation InstanceCheck::CheckAddends() {
     });
   };
   if (rule_) {
-    for (const std::vector<int32_t>& together : rule_->linear) {
-      if (instance_.linear == nullptr && has_all(together)) instance_.linear = &together;
-    }
+    const auto found = std::find_if(rule_->linear.begin(), rule_->linear.end(), has_all);
+    if (found != rule_->linear.end()) linear_ = *found;
   }
-  if (instance_.linear == nullptr) {
+  if (linear_.empty()) {
+    const bool zeros = read_[shares.front()].content.addend.kind == Addend::kZero;
     return Wrong(ViolationKind::kLostSum,
-                 fmt::format("reads shares of the sum {} as if they were all of it",
+                 fmt::format("reads {} {} as if they were all of it",
+                             zeros ? "zeros in place of" : "shares of the sum",
                              InputName(shares.front())));
   }
-  all_zero_ = std::all_of(instance_.linear->begin(), instance_.linear->end(), [&](int32_t input) {
+  all_zero_ = std::all_of(linear_.begin(), linear_.end(), [&](int32_t input) {
     return read_[static_cast<size_t>(input)].content.addend.kind == Addend::kZero;
   });
   if (all_zero_ || made_.is_view) return std::nullopt;
-  instance_.sum = sums_.SumOf(facet_, instance_.cut);
+  for (const int32_t input : linear_) {
+    instance_.shares.emplace_back(input, read_[static_cast<size_t>(input)].content.addend);
+  }
   return std::nullopt;
 }
 
-// Its own shares of a sum. What enters once is zero but for one part; GroupCheck compares the parts.
-MaybeViolation InstanceCheck::CheckAddendsOfSum() {
+bool InstanceCheck::IsOnce(RuleAxisId axis, size_t input) const {
+  const std::pair<RuleAxisId, int32_t> once(axis, static_cast<int32_t>(input));
+  return std::find(rule_->once.begin(), rule_->once.end(), once) != rule_->once.end();
+}
+
+// It enters a sum once, and that is here, where the interval begins.
+bool InstanceCheck::Enters(size_t input) const {
+  return std::all_of(
+      instance_.cut.along.begin(), instance_.cut.along.end(), [&](const CutAlong& one) {
+        return one.from == 0 || rule_->axes[one.axis].parts != Parts::kSum ||
+               !IsOnce(one.axis, input);
+      });
+}
+
+// What enters once is zero but where it enters. `shares`: of the other inputs those that are not all of what is due.
+MaybeViolation InstanceCheck::CheckOnce(std::vector<size_t>& shares) const {
+  bool any_once = false;
   for (size_t i = 0; i < read_.size(); ++i) {
     const Addend::Kind kind = read_[i].content.addend.kind;
-    if (kind == Addend::kWhole) continue;
-    const std::pair<RuleAxisId, int32_t> once(axis(), static_cast<int32_t>(i));
-    const bool may_be_zero =
-        std::find(rule_->once.begin(), rule_->once.end(), once) != rule_->once.end();
-    if (kind == Addend::kZero && may_be_zero) continue;
-    return Wrong(
-        ViolationKind::kLostSum,
-        fmt::format("reads {} of {} where all of it is due",
-                    kind == Addend::kZero ? "zeros in place" : "shares of the sum", InputName(i)));
+    const bool once = std::any_of(
+        instance_.cut.along.begin(), instance_.cut.along.end(), [&](const CutAlong& one) {
+          return rule_->axes[one.axis].parts == Parts::kSum && IsOnce(one.axis, i);
+        });
+    any_once = any_once || once;
+    if (once && kind == Addend::kWhole && !Enters(i)) {
+      return Wrong(ViolationKind::kDoubledSum,
+                   fmt::format("adds all of {} to its share, which enters where the sum begins",
+                               InputName(i)));
+    }
+    const bool right = kind == Addend::kWhole || (once && kind == Addend::kZero && !Enters(i));
+    if (!right && !IsUnread(i)) shares.push_back(i);
   }
-  instance_.sum = sums_.SumOf(facet_, {});
-  return std::nullopt;
+  if (shares.empty() || !any_once) return std::nullopt;
+  return Wrong(ViolationKind::kLostSum,
+               fmt::format("reads shares of {} or zeros in its place, where all of it is due",
+                           InputName(shares.front())));
 }
 
 // The same operator with the same arguments, but for sizes that follow the part.
@@ -362,8 +447,9 @@ MaybeViolation InstanceCheck::CheckCall() {
 MaybeViolation InstanceCheck::CheckCallOnPart() {
   IdVector<RuleAxisId, int64_t> sizes;
   for (const RuleAxis& axis : rule_->axes) sizes.push_back(axis.size);
-  sizes[axis()] = instance_.cut.only().length();
-  PartCall call = CallOnPart(stated_, *rule_, {axis()}, sizes);
+  const std::vector<RuleAxisId> axes = AxesOf(instance_.cut);
+  for (const RuleAxisId axis : axes) sizes[axis] = LengthAlong(instance_.cut, axis, sizes[axis]);
+  PartCall call = CallOnPart(stated_, *rule_, {axes.begin(), axes.end()}, sizes);
   if (rule_->form == PartForm::kWeightedMean) return CheckWeightedMean(call);
   if (rule_->form == PartForm::kMean) {
     if (made_.type == call.type) {
@@ -375,36 +461,57 @@ MaybeViolation InstanceCheck::CheckCallOnPart() {
       call.type = stated_.type;
     }
   }
-  CHECK_PLAN_RETURN_IF_VIOLATED(CheckPlaceArgument(call.args));
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckPlaceArguments(call.args));
   return CheckSameCall(call.type, call.args, call.attributes);
 }
 
-// Which part of the tensor that is output or input 0 a place argument names; nothing where it is none.
+// Which part of the tensor that is output or input 0 a place argument names: five numbers for each axis. Nothing where
+// it names none.
 std::optional<Part> InstanceCheck::PlaceStated(const PlaceArgument& at) const {
+  constexpr size_t kNumbers = 5;
   const auto position = static_cast<size_t>(at.argument);
-  std::vector<int64_t> numbers;
   const Value::List* const list =
       position < made_.args.size() ? made_.args[position].AsList() : nullptr;
-  for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
-    if (const int64_t* number = (*list)[i].AsInt()) numbers.push_back(*number);
-  }
+  if (list == nullptr || list->empty() || list->size() % kNumbers != 0) return std::nullopt;
   const TensorId tensor = at.of_output ? stated_.outputs[0] : stated_.inputs[0];
-  const auto stated = StatedPartOf(numbers, original_.tensor(tensor).shape);
-  return stated ? std::optional<Part>(PartAt({*stated})) : std::nullopt;
+  const std::vector<int64_t>& shape = original_.tensor(tensor).shape;
+  std::vector<AxisPart> box;
+  for (size_t first = 0; first < list->size(); first += kNumbers) {
+    std::vector<int64_t> numbers;
+    for (size_t i = first; i < first + kNumbers; ++i) {
+      if (const int64_t* number = (*list)[i].AsInt()) numbers.push_back(*number);
+    }
+    const auto stated = StatedPartOf(numbers, shape);
+    if (!stated) return std::nullopt;
+    box.push_back(*stated);
+  }
+  Part part = PartAt({box.begin(), box.end()});
+  return ShapeOf(shape, part) ? std::optional<Part>(std::move(part)) : std::nullopt;
+}
+
+// A draw states all of its part, what has a part of a vocabulary this alone.
+Part InstanceCheck::PlaceDue(RuleAxisId axis, const PlaceArgument& at) const {
+  const bool alone = at.argument != rule_->place_argument;
+  const TensorId tensor = at.of_output ? stated_.outputs[0] : stated_.inputs[0];
+  return PartIn(*rule_, at.TensorOf(*rule_), original_.tensor(tensor).shape,
+                alone ? Along(instance_.cut, {axis}) : instance_.cut);
 }
 
 // Which part it draws, or has of a vocabulary; where that is right it is taken over into `args`.
-MaybeViolation InstanceCheck::CheckPlaceArgument(std::vector<Value>& args) const {
-  const PlaceArgument at = PlaceArgumentOf(*rule_, axis());
-  if (!at.there()) return std::nullopt;
-  const Part due = at.of_output ? OutputPart(0) : PartOf(0);
-  const std::optional<Part> stated = PlaceStated(at);
-  if (stated && (instance_.cut.somewhere() || *stated == due)) {
-    args[static_cast<size_t>(at.argument)] = made_.args[static_cast<size_t>(at.argument)];
-    return std::nullopt;
+MaybeViolation InstanceCheck::CheckPlaceArguments(std::vector<Value>& args) const {
+  for (const RuleAxisId axis : AxesOf(instance_.cut)) {
+    const PlaceArgument at = PlaceArgumentOf(*rule_, axis);
+    if (!at.there()) continue;
+    const Part due = PlaceDue(axis, at);
+    const std::optional<Part> stated = PlaceStated(at);
+    if (!stated || !(*stated == due)) {
+      return Wrong(ViolationKind::kWrongArgument,
+                   fmt::format("says that it is of another part than {}", ToString(due)));
+    }
+    const auto position = static_cast<size_t>(at.argument);
+    args[position] = made_.args[position];
   }
-  return Wrong(ViolationKind::kWrongArgument,
-               fmt::format("says that it is of another part than {}", ToString(due)));
+  return std::nullopt;
 }
 
 // A sum, to be divided by the weight of all parts, which is the second result.
@@ -463,19 +570,38 @@ MaybeViolation InstanceCheck::CheckOutputs() const {
   return std::nullopt;
 }
 
-Addend InstanceCheck::AddendOf(size_t output) const {
-  Addend addend;
-  if (all_zero_) addend.kind = Addend::kZero;
-  if (instance_.sum < 0) return addend;
-  const bool shares = has_own_statistics()
-                          ? !Holds(rule_->outputs[output], axis())
-                          : !SumsOver() || VerdictOf(*rule_, axis(), output) == PartVerdict::kSum;
-  if (shares) addend = {Addend::kSome, instance_.sum, {id_}};
-  return addend;
+// The axes over which an output is a sum.
+Sums::Over InstanceCheck::SummedFor(size_t output) const {
+  Sums::Over over;
+  if (!rule_) return over;
+  const bool own = has_own_statistics() && rule_->form == PartForm::kBatchNormBackward;
+  for (const RuleAxisId axis : IdRange<RuleAxisId>(rule_->axes.size())) {
+    const bool sums = VerdictOf(*rule_, axis, output) == PartVerdict::kSum ||
+                      (own && rule_->axes[axis].parts == Parts::kSynchronised &&
+                       !Holds(rule_->outputs[output], axis));
+    if (!sums) continue;
+    over.axes.push_back(axis);
+    over.elements = SaturatingMultiply(over.elements, rule_->axes[axis].size);
+  }
+  return over;
+}
+
+Addend InstanceCheck::AddendOf(size_t output) {
+  if (all_zero_) return {Addend::kZero, -1, {}};
+  Sums::Over over = SummedFor(output);
+  Sums::Share share;
+  share.cut = Along(instance_.cut, over.axes);
+  for (const int32_t input : linear_) {
+    share.inputs.push_back(read_[static_cast<size_t>(input)].content.addend);
+  }
+  if (share.cut.whole() && share.inputs.empty()) return {};
+  // What it makes of one share is the same share.
+  if (share.cut.whole() && share.inputs.size() == 1) return share.inputs.front();
+  if (share.cut.somewhere()) share.alone = id_;
+  return sums_.Contribute(facet_, over, std::move(share));
 }
 
 void InstanceCheck::SetProven() {
-  if (instance_.sum >= 0) (void)sums_.Contribute(instance_.sum, id_);
   for (size_t i = 0; i < made_.inputs.size(); ++i) {
     if (!Writes(made_, i)) continue;
     // Written without being returned, unless an output says otherwise.

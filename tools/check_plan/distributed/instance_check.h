@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "check_plan/distributed/contents.h"
@@ -19,11 +20,10 @@ namespace placewright::check {
 
 // What is known of an instance once it has been looked at.
 struct Instance {
-  OpId op;                                       // of the step
-  Cut cut;                                       // that it computes of the op
-  std::vector<Addend> inputs;                    // parallel to the op's inputs
-  const std::vector<int32_t>* linear = nullptr;  // inputs that it takes as shares
-  int32_t sum = -1;                              // that it contributes to, or none
+  OpId op;  // of the step
+  Cut cut;  // that it computes of the op
+  // Inputs that it takes as shares of sums, with these.
+  std::vector<std::pair<int32_t, Addend>> shares;
 };
 
 class InstanceCheck {
@@ -38,9 +38,7 @@ class InstanceCheck {
   Outcome outcome() const { return outcome_; }
   // It is a norm of its part alone, which is another step. Taken to be that of all parts; its gradients of
   // weight and bias are shares of sums.
-  bool has_own_statistics() const {
-    return !instance_.cut.whole() && parts() == Parts::kSynchronised;
-  }
+  bool has_own_statistics() const { return IsCutBy(Parts::kSynchronised); }
   Instance Take() && { return std::move(instance_); }
 
  private:
@@ -48,16 +46,24 @@ class InstanceCheck {
   MaybeViolation CheckIdentity(size_t input) const;
   MaybeViolation CheckVersion(size_t input) const;
   MaybeViolation FindCut();
+  void AddCut(const Cut& cut);
   void FindCutByPlace();
   void FindCutByShape();
+  struct ToCut {
+    const std::vector<RuleAxisId>* axes = nullptr;  // of the dimension; nullptr: there is none
+    int64_t has = 0, wanted = 0;
+  };
+  ToCut FirstToCut(const Cut& cut) const;
+  std::optional<Cut> CutByShape(const Cut& cut, int further, bool whole) const;
   bool FitsShapes(const Cut& cut) const;
   MaybeViolation CheckParts() const;
   MaybeViolation CheckAddends();
-  MaybeViolation CheckAddendsOfSum();
+  MaybeViolation CheckOnce(std::vector<size_t>& shares) const;
   MaybeViolation CheckCall();
   MaybeViolation CheckCallOnPart();
-  MaybeViolation CheckPlaceArgument(std::vector<Value>& args) const;
+  MaybeViolation CheckPlaceArguments(std::vector<Value>& args) const;
   std::optional<Part> PlaceStated(const PlaceArgument& at) const;
+  Part PlaceDue(RuleAxisId axis, const PlaceArgument& at) const;
   MaybeViolation CheckWeightedMean(const PartCall& call);
   MaybeViolation CheckSameCall(std::string_view type, const std::vector<Value>& args,
                                const std::vector<NamedValue>& attributes) const;
@@ -66,15 +72,18 @@ class InstanceCheck {
   void SetOutput(size_t output);
   Content PlacedBy(size_t input, Content content) const;
 
-  bool SumsOver() const { return !instance_.cut.whole() && parts() == Parts::kSum; }
-  RuleAxisId axis() const { return instance_.cut.only().axis; }
-  Parts parts() const { return rule_->axes[axis()].parts; }
+  bool SumsOver() const { return IsCutBy(Parts::kSum); }
+  // One of the axes of its cut is computed so in parts.
+  bool IsCutBy(Parts parts) const;
+  bool Enters(size_t input) const;
+  bool IsOnce(RuleAxisId axis, size_t input) const;
   Part PartOf(size_t input) const;
   MaybeViolation CheckCounts() const;
   // Of the input any piece will do.
   bool IsUnread(size_t input) const;
   Part OutputPart(size_t output) const;
-  Addend AddendOf(size_t output) const;
+  Addend AddendOf(size_t output);
+  Sums::Over SummedFor(size_t output) const;
   Violation Wrong(ViolationKind kind, const std::string& message) const;
   std::string InputName(size_t input) const;
 
@@ -91,6 +100,7 @@ class InstanceCheck {
   Sums& sums_;
   std::vector<Held> read_;
   Instance instance_;
+  std::vector<int32_t> linear_;  // inputs that it takes as shares of sums
   bool all_zero_ = false;
   Division division_;  // still due of the first result
   Outcome outcome_ = Outcome::kProven;

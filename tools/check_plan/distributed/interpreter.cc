@@ -32,7 +32,6 @@ class Interpreter {
         local_batch_norm_(local_batch_norm),
         facets_(original, step),
         contents_(original, step),
-        sums_(facets_.CountInstances()),
         movement_(original, step, facets_, contents_, sums_),
         norms_(original, step, contents_, movement_),
         instances_(facets_.size()),
@@ -114,13 +113,11 @@ class Interpreter {
     if (of_norms) {
       Report(position_[op], std::move(of_norms));
       SetUnknown(original_, step_, op, Content::kUnknown, contents_);
-      sums_.Finish(facet);
       given_up_[facet] = true;
       return;
     }
     if (given_up_[facet]) {
       SetUnknown(original_, step_, op, Content::kNotProven, contents_);
-      sums_.Finish(facet);
       return;
     }
     InstanceCheck check(original_, step_, facets_, op, contents_, sums_);
@@ -136,7 +133,6 @@ class Interpreter {
 
   void RunNorm(OpId op) {
     MaybeViolation violation = norms_.Run(op);
-    sums_.Finish(facets_.of(op));
     if (const std::optional<Part> part = norms_.PartRead(op)) {
       const auto x = static_cast<size_t>(StatedNormOf(original_.op(step_.origin[op]))->x);
       const OpRule& rule = *facets_.rule(FacetId(step_.origin[op].index()));

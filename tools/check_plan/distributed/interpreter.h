@@ -3,9 +3,9 @@
 // Every tensor of the step is followed from the inputs on: which part of which tensor of the original it is,
 // at which version of its storage, and whether all of it or shares of a sum (held.h). Each instance of an op
 // must be one that the op's rule licenses (sharding/op_rule.h, itself proven by execution): given these inputs,
-// it computes this interval of every output, a share of a sum, or all of it. The intervals of an op's
-// instances cover its axis once; the shares of a sum are added up once before anything reads them that is
-// not linear. In the end every piece of what the next step reads is up to date.
+// it computes this box of every output, a share of a sum, or all of it. The boxes of an op's instances cover its
+// axes; equal ones are those of replicas, which compute the same. The shares of a sum are added up once each before
+// anything reads them that is not linear. In the end every piece of what the next step reads is up to date.
 //
 // By induction over the order of the ops this proves that outputs and kept storages are those of the original,
 // but for the rounding of sums that are associated otherwise. Batch norms in parts, which are several ops, are

@@ -178,11 +178,11 @@ MaybeViolation Movement::TakePart(OpId op, Held& held) const {
     return Wrong(op, ViolationKind::kWrongArgument,
                  fmt::format("does not split {} by an axis that it has", NameOfTensor(held)));
   }
-  const auto part = PartWithin(held.part, *stated);
+  const auto part = PartWithin(original_.tensor(held.tensor).shape, held.part, *stated);
   if (!part) {
-    return Wrong(
-        op, ViolationKind::kNotProven,
-        fmt::format("splits {} of {} by another axis", ToString(held.part), NameOfTensor(held)));
+    return Wrong(op, ViolationKind::kNotProven,
+                 fmt::format("splits {} of {} where no axis of it can be split",
+                             ToString(held.part), NameOfTensor(held)));
   }
   held.part = *part;
   return std::nullopt;
@@ -204,55 +204,70 @@ MaybeViolation Movement::CheckSame(OpId op, const Held& first, const Held& other
       fmt::format("joins what has been divided with what has not, of {}", NameOfTensor(first)));
 }
 
-MaybeViolation Movement::Join(OpId op, std::vector<Held> read, Held& joined) const {
+MaybeViolation Movement::Join(OpId op, const std::vector<Held>& read, int32_t dimension,
+                              Held& joined) const {
   joined = read.front();
   if (read.size() == 1) return std::nullopt;
-  for (size_t i = 1; i < read.size(); ++i) {
-    const Held& next = read[i];
+  std::vector<Part> parts;
+  for (const Held& next : read) {
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckSame(op, joined, next));
     if (!(next.content.addend == joined.content.addend)) {
       return Wrong(op, ViolationKind::kLostSum,
                    fmt::format("joins different shares of the sum {}", NameOfTensor(joined)));
     }
-    PartAlong all = joined.part.only();
-    const PartAlong part = next.part.only();
-    const bool alike = all.dimension >= 0 && all.dimension == part.dimension &&
-                       all.period == part.period && all.outer == part.outer;
-    const bool somewhere = all.somewhere || part.somewhere;
-    if (!alike || (!somewhere && part.from != all.to)) {
-      return Wrong(op, ViolationKind::kWrongPart,
-                   fmt::format("has {} of {} behind {}", ToString(next.part), NameOfTensor(joined),
-                               ToString(joined.part)));
-    }
-    all.to += part.to - part.from;
-    all.somewhere = somewhere;
-    joined.part = {{all}};
+    parts.push_back(next.part);
   }
-  const PartAlong all = joined.part.only();
-  if (all.from == 0 && all.to == all.period) joined.part = {};
-  return std::nullopt;
+  const std::vector<int64_t>& shape = original_.tensor(joined.tensor).shape;
+  const int32_t differs = WhereTheyDiffer(parts[0], parts[1]);
+  if (differs >= 0) dimension = differs;
+  const bool there = dimension >= 0 && static_cast<size_t>(dimension) < shape.size();
+  const auto all = there ? JoinedOf(shape, parts, dimension) : std::nullopt;
+  if (all) {
+    joined.part = *all;
+    return std::nullopt;
+  }
+  return Wrong(op, ViolationKind::kWrongPart,
+               fmt::format("has {} of {} behind {}", ToString(parts[1]), NameOfTensor(joined),
+                           ToString(parts[0])));
 }
 
 MaybeViolation Movement::Concat(OpId op) {
   const std::vector<Held> read = ReadAll(op);
+  const Op& made = step_.graph.op(op);
+  const std::vector<int64_t> numbers = NumbersOf(made);
+  const auto dimension = static_cast<int32_t>(numbers[0]);
   Held joined;
-  CHECK_PLAN_RETURN_IF_VIOLATED(Join(op, read, joined));
-  const std::vector<int64_t> numbers = NumbersOf(step_.graph.op(op));
-  const PartAlong first = read.front().part.only();
-  // Parts of zeros may be those of any axis that they have.
-  const bool divides = numbers.size() == 2 && numbers[1] > 0 &&
-                       std::all_of(read.begin(), read.end(), [&](const Held& held) {
-                         return held.part.only().length() % numbers[1] == 0;
-                       });
-  const bool right =
-      divides && numbers[0] == first.dimension && (numbers[1] == first.outer || first.somewhere);
-  if (right || read.size() == 1) return Make(op, joined);
-  return Wrong(
-      op, ViolationKind::kWrongArgument,
-      fmt::format("joins the parts of {} along another axis than theirs", NameOfTensor(joined)));
+  CHECK_PLAN_RETURN_IF_VIOLATED(Join(op, read, dimension, joined));
+  if (read.size() == 1) return Make(op, joined);
+  const auto wrong = [&] {
+    return Wrong(
+        op, ViolationKind::kWrongArgument,
+        fmt::format("joins the parts of {} along another axis than theirs", NameOfTensor(joined)));
+  };
+  const std::vector<int64_t>& shape = original_.tensor(joined.tensor).shape;
+  if (numbers[0] < 0 || static_cast<size_t>(dimension) >= shape.size() || numbers[1] <= 0) {
+    return wrong();
+  }
+  // Of each of `outer` periods of the dimension a piece has an interval.
+  AxisPart place = {{dimension, numbers[1], 0, 1}, {0, 0}};
+  std::vector<int64_t> lengths;
+  for (const TensorId piece : made.inputs) {
+    const int64_t length = step_.graph.tensor(piece).shape[static_cast<size_t>(dimension)];
+    if (length % numbers[1] != 0) return wrong();
+    lengths.push_back(length / numbers[1]);
+    place.place.size += lengths.back();
+  }
+  for (size_t i = 0; i < read.size(); ++i) {
+    place.interval = {place.interval.to, place.interval.to + lengths[i]};
+    // Parts of zeros may be those of any axis that they have.
+    if (joined.part.somewhere() || read[i].part.somewhere()) continue;
+    const auto due = PartWithin(shape, joined.part, place);
+    if (!due || !(*due == read[i].part)) return wrong();
+  }
+  return Make(op, joined);
 }
 
-MaybeViolation Movement::Sum(OpId op, const std::vector<Held>& read, Held& sum) const {
+MaybeViolation Movement::Sum(OpId op, const std::vector<Held>& read, Held& sum) {
   const auto is_zero = [](const Held& held) { return held.content.addend.kind == Addend::kZero; };
   const auto first = std::find_if_not(read.begin(), read.end(), is_zero);
   sum = first == read.end() ? read.front() : *first;

@@ -17,7 +17,7 @@ namespace placewright::check {
 class Movement {
  public:
   Movement(const Graph& original, const DistributedStep& step, const Facets& facets,
-           Contents& contents, const Sums& sums)
+           Contents& contents, Sums& sums)
       : original_(original), step_(step), facets_(facets), contents_(contents), sums_(sums) {}
 
   // An op that is in no collective, or the first member of one for all of them. Where something is wrong or
@@ -44,13 +44,23 @@ class Movement {
   MaybeViolation AllReduce(const std::vector<OpId>& members);
   MaybeViolation AllReduceBuffers(const std::vector<OpId>& members);
   MaybeViolation AllGather(const std::vector<OpId>& members);
+  struct Stated {
+    OpId member;
+    Held held;
+    AxisPart part;  // of what is gathered, or scattered
+  };
+  MaybeViolation ReadGathered(OpId member, Stated& stated) const;
+  MaybeViolation CheckGathered(const Stated& stated, const Held& joined) const;
+  // All of one axis; ascending then.
+  MaybeViolation Order(std::vector<Stated>& all) const;
   MaybeViolation ReduceScatter(const std::vector<OpId>& members);
   MaybeViolation Broadcast(const std::vector<OpId>& members);
 
   // The sum of what the ops read, or what is wrong with it.
-  MaybeViolation Sum(OpId op, const std::vector<Held>& read, Held& sum) const;
-  // The parts, one behind the other.
-  MaybeViolation Join(OpId op, std::vector<Held> read, Held& joined) const;
+  MaybeViolation Sum(OpId op, const std::vector<Held>& read, Held& sum);
+  // The parts, one behind the other: in the dimension in which they differ, or in that one.
+  MaybeViolation Join(OpId op, const std::vector<Held>& read, int32_t dimension,
+                      Held& joined) const;
   MaybeViolation TakePart(OpId op, Held& held) const;
   MaybeViolation CheckSame(OpId op, const Held& first, const Held& other) const;
   // One of them is not known: what is made of them is not, either.
@@ -69,7 +79,7 @@ class Movement {
   const DistributedStep& step_;
   const Facets& facets_;
   Contents& contents_;
-  const Sums& sums_;
+  Sums& sums_;
 };
 
 }  // namespace placewright::check

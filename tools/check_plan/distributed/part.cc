@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/units.h"
+
 namespace placewright::check {
 namespace {
 
@@ -24,17 +26,36 @@ Standing StandingOf(const OpRule& rule, const std::vector<RuleAxisId>& axes, siz
 
 bool Divides(int64_t divisor, int64_t number) { return divisor > 0 && number % divisor == 0; }
 
-// Ascending. An interval as long as a period within it is one with the interval there.
-Part Merged(std::vector<PartAlong> axes) {
-  std::sort(axes.begin(), axes.end());
-  std::vector<PartAlong> along;
-  for (const PartAlong& one : axes) {
-    const bool within = !along.empty() && !along.back().somewhere &&
-                        along.back().dimension == one.dimension &&
-                        along.back().to - along.back().from == one.period;
-    if (within) {
-      along.back().to = along.back().from + one.to;
-      along.back().from += one.from;
+// Both have the same key. A length without a place makes both one.
+template <class One>
+One Somewhere(const One& a, const One& b) {
+  One one = a;
+  one.period = a.outer * a.period;
+  one.outer = 1;
+  one.from = 0;
+  one.to = SaturatingMultiply(a.length(), b.length()) / std::max<int64_t>(1, b.outer * b.period);
+  one.somewhere = true;
+  return one;
+}
+
+template <class One>
+Intervals<One> MergedOf(std::vector<One> all) {
+  std::erase_if(all, [](const One& one) { return one.from == 0 && one.to == one.period; });
+  std::sort(all.begin(), all.end());
+  std::vector<One> along;
+  for (const One& one : all) {
+    if (along.empty() || along.back().key() != one.key()) {
+      along.push_back(one);
+      continue;
+    }
+    One& back = along.back();
+    if (back.somewhere || one.somewhere) {
+      // However many there are, they are behind one another.
+      back = Somewhere(back, one);
+    } else if (back.to - back.from == one.period && back.outer < one.outer &&
+               back.outer * back.period == one.outer * one.period) {
+      back.to = back.from + one.to;
+      back.from += one.from;
     } else {
       along.push_back(one);
     }
@@ -42,26 +63,36 @@ Part Merged(std::vector<PartAlong> axes) {
   return {{along.begin(), along.end()}};
 }
 
-// Of which axis an interval of that dimension is one.
-std::optional<CutAlong> CutOf(const OpRule& rule, const std::vector<RuleAxisId>& axes,
-                              const PartAlong& part) {
+// Of which axes of a dimension an interval of it is one.
+std::optional<std::vector<CutAlong>> CutsOf(const OpRule& rule, const std::vector<RuleAxisId>& axes,
+                                            PartAlong part) {
+  std::vector<CutAlong> cuts;
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t size = rule.axes[axes[i]].size;
     if (part.somewhere) {
       // A length that has no place: of the axis that can have it.
       if (part.period <= 0 || !Divides(part.period, part.to * size)) continue;
       const int64_t length = part.to * size / part.period;
-      if (length > 0 && length < size) return CutAlong{axes[i], 1, size, 0, length, true};
+      if (length > 0 && length < size) return {{{axes[i], 1, size, 0, length, true}}};
       continue;
     }
     const auto [outer, inner] = StandingOf(rule, axes, i);
-    if (!Divides(outer, part.outer) || !Divides(inner, part.period) || !Divides(inner, part.from) ||
-        !Divides(inner, part.to)) {
-      continue;
-    }
+    if (!Divides(outer, part.outer) || part.outer >= outer * size) continue;
+    if (inner <= 0) return std::nullopt;
     const CutAlong cut = {axes[i],           part.outer / outer, part.period / inner,
                           part.from / inner, part.to / inner,    false};
-    if (cut.outer * cut.period == size) return cut;
+    if (!Divides(inner, part.period) || cut.outer * cut.period != size) return std::nullopt;
+    cuts.push_back(cut);
+    if (Divides(inner, part.from) && Divides(inner, part.to)) return cuts;
+    // A part of one of its elements: an interval of the axes behind it.
+    if (cut.from != (part.to - 1) / inner) return std::nullopt;
+    cuts.back().to = cut.from + 1;
+    part = {part.dimension,
+            outer * size,
+            inner,
+            part.from - cut.from * inner,
+            part.to - cut.from * inner,
+            false};
   }
   return std::nullopt;
 }
@@ -73,12 +104,21 @@ std::string Listed(const Some& some, const TextOf& text_of) {
   return some.whole() ? "all" : text;
 }
 
+// It stands for whole periods of `inner`.
+bool Nests(const PartAlong& outer, const PartAlong& inner) {
+  return !outer.somewhere && !inner.somewhere && outer.period > inner.period &&
+         Divides(inner.period, outer.period) && Divides(inner.period, outer.from) &&
+         Divides(inner.period, outer.to);
+}
+
 }  // namespace
+
+Part Merged(std::vector<PartAlong> all) { return MergedOf(std::move(all)); }
+Cut Merged(std::vector<CutAlong> all) { return MergedOf(std::move(all)); }
 
 Part PartAt(const TensorBox& box) {
   std::vector<PartAlong> along;
   for (const auto& [place, interval] : box) {
-    if (interval == Interval{0, place.size}) continue;
     along.push_back({place.dimension, place.outer, place.size * place.inner,
                      interval.from * place.inner, interval.to * place.inner, false});
   }
@@ -87,13 +127,17 @@ Part PartAt(const TensorBox& box) {
 
 std::optional<std::vector<int64_t>> ShapeOf(const std::vector<int64_t>& shape, const Part& part) {
   std::vector<int64_t> sizes = shape;
+  const PartAlong* before = nullptr;
   for (const PartAlong& one : part.along) {
     const auto dimension = static_cast<size_t>(one.dimension);
     const bool fits = dimension < shape.size() && one.outer > 0 && one.period > 0 &&
                       shape[dimension] == one.outer * one.period && one.from >= 0 &&
                       one.from < one.to && one.to <= one.period;
     if (!fits) return std::nullopt;
+    const bool again = before != nullptr && before->dimension == one.dimension;
+    if (again && !Nests(*before, one)) return std::nullopt;
     sizes[dimension] = sizes[dimension] / one.period * (one.to - one.from);
+    before = &one;
   }
   return sizes;
 }
@@ -104,7 +148,6 @@ std::optional<Part> PartByShape(const std::vector<int64_t>& shape,
   std::vector<PartAlong> along;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (piece[d] > shape[d]) return std::nullopt;
-    if (piece[d] == shape[d]) continue;
     along.push_back({static_cast<int32_t>(d), 1, shape[d], 0, piece[d], true});
   }
   return Merged(std::move(along));
@@ -131,12 +174,12 @@ std::optional<Cut> CutOf(const OpRule& rule, const TensorAxes& tensor, const Par
   std::vector<CutAlong> along;
   for (const PartAlong& one : part.along) {
     const auto dimension = static_cast<size_t>(one.dimension);
-    const auto cut = dimension < tensor.size() ? CutOf(rule, tensor[dimension], one) : std::nullopt;
-    if (!cut) return std::nullopt;
-    along.push_back(*cut);
+    const auto cuts =
+        dimension < tensor.size() ? CutsOf(rule, tensor[dimension], one) : std::nullopt;
+    if (!cuts) return std::nullopt;
+    along.insert(along.end(), cuts->begin(), cuts->end());
   }
-  std::sort(along.begin(), along.end());
-  return Cut{{along.begin(), along.end()}};
+  return Merged(std::move(along));
 }
 
 Part PartIn(const OpRule& rule, const TensorAxes& tensor, const std::vector<int64_t>& shape,
@@ -160,6 +203,30 @@ Part PartIn(const OpRule& rule, const TensorAxes& tensor, const std::vector<int6
     }
   }
   return Merged(std::move(along));
+}
+
+std::vector<RuleAxisId> AxesOf(const Cut& cut) {
+  std::vector<RuleAxisId> axes;
+  for (const CutAlong& one : cut.along) {
+    if (axes.empty() || axes.back() != one.axis) axes.push_back(one.axis);
+  }
+  return axes;
+}
+
+Cut Along(const Cut& cut, const std::vector<RuleAxisId>& axes) {
+  std::vector<CutAlong> along;
+  for (const CutAlong& one : cut.along) {
+    if (std::find(axes.begin(), axes.end(), one.axis) != axes.end()) along.push_back(one);
+  }
+  return {{along.begin(), along.end()}};
+}
+
+int64_t LengthAlong(const Cut& cut, RuleAxisId axis, int64_t size) {
+  int64_t length = size;
+  for (const CutAlong& one : cut.along) {
+    if (one.axis == axis) length = length / one.period * (one.to - one.from);
+  }
+  return length;
 }
 
 }  // namespace placewright::check

@@ -1,5 +1,5 @@
 // Which elements of a tensor of the original step a piece has, and in which way an instance cuts its op: intervals
-// along some axes, each of which repeats. Several can be said; the checker does not prove them so far.
+// along some axes, each of which repeats.
 #ifndef CHECK_PLAN_DISTRIBUTED_PART_H_
 #define CHECK_PLAN_DISTRIBUTED_PART_H_
 
@@ -26,6 +26,7 @@ struct PartAlong {
   bool somewhere = false;
 
   int64_t length() const { return outer * (to - from); }
+  int32_t key() const { return dimension; }
   friend auto operator<=>(const PartAlong&, const PartAlong&) = default;
 };
 
@@ -37,19 +38,19 @@ struct CutAlong {
   bool somewhere = false;  // as of PartAlong
 
   int64_t length() const { return outer * (to - from); }
+  RuleAxisId key() const { return axis; }
   friend auto operator<=>(const CutAlong&, const CutAlong&) = default;
 };
 
+// What is in all of them. Those of one dimension or axis nest: an interval is of whole periods of the next one.
 template <class One>
 struct Intervals {
-  SmallVector<One> along;  // ascending, of different axes; all of those that are not there
+  SmallVector<One> along;  // ascending; all of what is not there
 
   bool whole() const { return along.empty(); }
   bool somewhere() const {
     return std::any_of(along.begin(), along.end(), [](const One& one) { return one.somewhere; });
   }
-  // Without dimension or axis where there is none, or several.
-  One only() const { return along.size() == 1 ? along.front() : One(); }
   friend bool operator==(const Intervals&, const Intervals&) = default;
 };
 
@@ -58,7 +59,11 @@ struct Intervals {
 using Part = Intervals<PartAlong>;
 using Cut = Intervals<CutAlong>;
 
-// All of an axis is as if it were not there.
+// Their one form: all of an axis is as if it were not there, an interval of a single period of another one is an
+// interval of that one.
+Part Merged(std::vector<PartAlong> all);
+Cut Merged(std::vector<CutAlong> all);
+
 Part PartAt(const TensorBox& box);
 // Of a tensor of `shape`; nothing where the part does not fit it.
 std::optional<std::vector<int64_t>> ShapeOf(const std::vector<int64_t>& shape, const Part& part);
@@ -73,6 +78,13 @@ std::optional<Cut> CutOf(const OpRule& rule, const TensorAxes& tensor, const Par
 // What a tensor of `shape` with these axes has in the cut; all of the axes that it does not have.
 Part PartIn(const OpRule& rule, const TensorAxes& tensor, const std::vector<int64_t>& shape,
             const Cut& cut);
+
+// Of the axes of a cut, each once.
+std::vector<RuleAxisId> AxesOf(const Cut& cut);
+// Without the other axes.
+Cut Along(const Cut& cut, const std::vector<RuleAxisId>& axes);
+// Of an axis of that size.
+int64_t LengthAlong(const Cut& cut, RuleAxisId axis, int64_t size);
 
 }  // namespace placewright::check
 

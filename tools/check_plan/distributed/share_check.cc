@@ -76,7 +76,9 @@ class ShareCheck {
     if (layouts_.spec_of(group) < 0) return std::nullopt;
     const Cut& cut = cuts_[instance].cut;
     const Cut due = DueOf(origin, step_.placement[instance]);
-    if (Same(cut, due) || (cut.whole() && MayBeWhole(instance))) return std::nullopt;
+    if (Same(instance, cut, due) || Same(instance, cut, WithoutWhole(instance, cut, due))) {
+      return std::nullopt;
+    }
     return Violation{
         ViolationKind::kWrongPart,
         fmt::format("{} computes {}, where layouts[{}] gives {} {}",
@@ -115,35 +117,68 @@ class ShareCheck {
       along.push_back({split, outer, axes_.axis(axis).size * inner, share.from * inner,
                        share.to * inner, false});
     }
-    std::sort(along.begin(), along.end());
-    return {{along.begin(), along.end()}};
+    return Merged(std::move(along));
   }
 
-  static bool Same(const Cut& cut, const Cut& due) {
-    const auto same = [](const CutAlong& a, const CutAlong& b) {
-      return a.somewhere ? a.axis == b.axis && a.length() == b.length() : a == b;
-    };
-    return std::equal(cut.along.begin(), cut.along.end(), due.along.begin(), due.along.end(), same);
-  }
-
-  bool MayBeWhole(OpId instance) const {
+  // What has no place is compared by the sizes of all tensors.
+  bool Same(OpId instance, const Cut& cut, const Cut& due) const {
+    if (!cut.somewhere()) return cut == due;
     const OpId origin = step_.origin[instance];
+    const Op &stated = original_.op(origin), &made = step_.graph.op(instance);
+    const OpRule& rule = *axes_.rule(origin);
+    const auto fits = [&](const TensorAxes& axes, TensorId whole, TensorId piece) {
+      const std::vector<int64_t>& shape = original_.tensor(whole).shape;
+      const auto sizes = ShapeOf(shape, PartIn(rule, axes, shape, due));
+      return sizes && *sizes == step_.graph.tensor(piece).shape;
+    };
+    for (size_t i = 0; i < std::min(stated.inputs.size(), made.inputs.size()); ++i) {
+      if (IsUnread(rule, i)) continue;
+      if (!fits(rule.inputs[i], stated.inputs[i], made.inputs[i])) return false;
+    }
+    for (size_t i = 0; i < made.outputs.size(); ++i) {
+      const TensorId output = OutputOf(origin, step_.graph.tensor(made.outputs[i]).output_index, i);
+      const auto at = std::find(stated.outputs.begin(), stated.outputs.end(), output);
+      const auto number = static_cast<size_t>(at - stated.outputs.begin());
+      if (at == stated.outputs.end() || !fits(rule.outputs[number], output, made.outputs[i])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // An op with a mask makes some of the results.
+  TensorId OutputOf(OpId origin, int32_t index, size_t number) const {
+    const std::vector<TensorId>& outputs = original_.op(origin).outputs;
+    for (const TensorId id : outputs) {
+      if (index >= 0 && original_.tensor(id).output_index == index) return id;
+    }
+    return number < outputs.size() ? outputs[number] : TensorId();
+  }
+
+  // All of each axis that may be whole, and is.
+  Cut WithoutWhole(OpId instance, const Cut& cut, const Cut& due) const {
+    const OpId origin = step_.origin[instance];
+    std::vector<RuleAxisId> left = AxesOf(cut);
+    for (const AxisId axis : layouts_.axes(original_.group(origin))) {
+      if (!MayBeWhole(origin, axis)) left.push_back(axes_.SplitBy(origin, axis));
+    }
+    return Along(due, left);
+  }
+
+  bool MayBeWhole(OpId origin, AxisId axis) const {
     const OpRule* const rule = axes_.rule(origin);
     const bool is_norm = rule != nullptr && (rule->form == PartForm::kBatchNorm ||
                                              rule->form == PartForm::kBatchNormBackward);
-    return drawn_once_[original_.group(origin)] || WritesWhole(origin) ||
+    return drawn_once_[original_.group(origin)] || WritesWhole(origin, axis) ||
            (is_norm && !StatedNormOf(original_.op(origin)));
   }
 
   // What the op writes in place is all there: another op has made it so, or is blamed for it. What is there before
   // the step lies as the layout says.
-  bool WritesWhole(OpId origin) const {
-    const SmallVector<AxisId> axes = layouts_.axes(original_.group(origin));
+  bool WritesWhole(OpId origin, AxisId axis) const {
     const std::vector<TensorId>& writes = original_.op(origin).writes;
     return std::any_of(writes.begin(), writes.end(), [&](TensorId written) {
-      return original_.tensor(written).producer.valid() ||
-             std::none_of(axes.begin(), axes.end(),
-                          [&](AxisId axis) { return axes_.Holds(written, axis); });
+      return original_.tensor(written).producer.valid() || !axes_.Holds(written, axis);
     });
   }
 
@@ -160,9 +195,9 @@ class ShareCheck {
 // The norms of a step whose results several ops make together, or each part alone.
 class LocalNormCheck {
  public:
-  LocalNormCheck(const Graph& original, const DistributedStep& step,
+  LocalNormCheck(const Graph& original, const NamedAxes& axes, const DistributedStep& step,
                  const IdVector<OpId, FoundCut>& cuts)
-      : original_(original), step_(step) {
+      : original_(original), axes_(axes) {
     for (const OpId instance : step.graph.ops()) {
       const OpId origin = step.origin[instance];
       if (!origin.valid() || !StatedNormOf(original.op(origin)) || cuts[instance].cut.whole())
@@ -209,19 +244,19 @@ class LocalNormCheck {
     }
     const std::vector<int64_t>& x =
         original_.tensor(op.inputs[static_cast<size_t>(stated.x)]).shape;
-    int64_t elements = 1;
-    for (size_t d = 0; d < x.size(); ++d) elements *= d == 1 ? 1 : x[d];
+    // Each channel has its own.
+    const OpRule& rule = *axes_.rule(norm);
+    const TensorAxes& of_x = rule.inputs[static_cast<size_t>(stated.x)];
     return std::all_of(parts.cuts.begin(), parts.cuts.end(), [&](const auto& part) {
-      int64_t own = elements;
-      for (const CutAlong& cut : part.second.along) {
-        own = own / (cut.outer * cut.period) * cut.length();
-      }
+      const auto sizes = ShapeOf(x, PartIn(rule, of_x, x, part.second));
+      int64_t own = 1;
+      for (size_t d = 0; sizes && d < x.size(); ++d) own *= d == 1 ? 1 : (*sizes)[d];
       return own > 1;
     });
   }
 
   const Graph& original_;
-  const DistributedStep& step_;
+  const NamedAxes& axes_;
   std::map<OpId, Parts> parts_;
 };
 
@@ -233,9 +268,10 @@ MaybeViolation CheckShares(const Graph& original, const NamedAxes& axes,
   return ShareCheck(original, axes, step, cluster, layouts, cuts).Run();
 }
 
-MaybeViolation CheckLocalNorms(const Graph& original, const DistributedStep& step,
+MaybeViolation CheckLocalNorms(const Graph& original, const NamedAxes& axes,
+                               const DistributedStep& step,
                                const IdVector<OpId, FoundCut>& cuts) {
-  return LocalNormCheck(original, step, cuts).Run();
+  return LocalNormCheck(original, axes, step, cuts).Run();
 }
 
 MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,

@@ -12,9 +12,9 @@
 
 namespace placewright::check {
 
-// An instance on a device computes the share that its group's layout gives that device, where the rule of its op
-// has the layout's axis and nothing in the group forbids the split (sharding/unsplit_writes.h); else it computes
-// everything: kWrongPart. Also whole, though the rule would have it, may be
+// An instance on a device computes the share that its group's layout gives that device, along each axis of the layout
+// that the rule of its op has and that nothing in the group forbids to split (sharding/unsplit_writes.h); of others it
+// computes everything: kWrongPart. Also whole on an axis, though the rule would have it, may be
 //   what one device draws for all;
 //   an op that writes in place what another op has made whole;
 //   a batch norm whose arguments are not those of its operator;
@@ -27,7 +27,8 @@ MaybeViolation CheckShares(const Graph& original, const NamedAxes& axes,
 // Where the plan says that batch norms have statistics of their part alone, they have: each whose parts can have
 // them (their statistics are read by the backward in the same parts alone, and every part has more than one element
 // of a channel): kWrongStatistics.
-MaybeViolation CheckLocalNorms(const Graph& original, const DistributedStep& step,
+MaybeViolation CheckLocalNorms(const Graph& original, const NamedAxes& axes,
+                               const DistributedStep& step,
                                const IdVector<OpId, FoundCut>& cuts);
 
 // Buffers of all-reduces are not above `fusion` (0: there are none), without `broadcasts` nothing is broadcast, and

@@ -16,14 +16,24 @@ namespace placewright::check {
 // The integers among the arguments behind the first, which is what the op reads.
 std::vector<int64_t> NumbersOf(const Op& op);
 
-// "dimension, outer, size, from, to" as an op states them for a tensor of that shape, or for a dimension of
-// `length`. Nothing: it states something else, or no interval of an axis of that tensor.
+// "dimension, outer, size, from, to" as an op states them for a tensor of that shape. Nothing: it states something
+// else, or no interval of an axis of that tensor.
 std::optional<AxisPart> StatedPartOf(const std::vector<int64_t>& numbers,
                                      const std::vector<int64_t>& shape);
-std::optional<AxisPart> StatedPartOf(const std::vector<int64_t>& numbers, int64_t length);
 
-// Of what is itself a part. Nothing where that is no interval of one axis of the original's tensor.
-std::optional<Part> PartWithin(const Part& piece, const AxisPart& part);
+// Of what is itself a part, of a tensor with that shape, the part that lies at `part` there. Nothing where that is no
+// intervals of factors of the tensor.
+std::optional<Part> PartWithin(const std::vector<int64_t>& shape, const Part& piece,
+                               const AxisPart& part);
+
+// In that dimension of a tensor, where they differ, one behind the other. Nothing where they do not follow one another,
+// or differ elsewhere. Precondition: there are some.
+std::optional<Part> JoinedOf(const std::vector<int64_t>& shape, const std::vector<Part>& parts,
+                             int32_t dimension);
+// The first dimension in which they differ, by their places; -1: none.
+int32_t WhereTheyDiffer(const Part& a, const Part& b);
+// The place in a dimension of the first element that a part has of it.
+int64_t FirstIn(const Part& part, int32_t dimension);
 
 // collective_movement.cc: of the members of a collective.
 bool IsCollectiveType(std::string_view type);

@@ -1,13 +1,16 @@
-// Partial sums: which instances contribute to which, and when nothing is left out.
+// Partial sums: what shares they have, and when nothing is left out.
 //
-// A sum belongs to a facet (and, where its instances compute parts of partial sums, to one of these parts). It
-// is complete with one share of each instance that contributes, once all instances of the facet have been
-// looked at.
+// A share of a facet's sum is what one interval of the axes that are summed over adds to it: all instances with that
+// interval make it, in their part of the tensor. Shares are added up once each; together they are all of the sum once
+// their intervals cover these axes. An op that is linear in several inputs together makes shares of a sum of its own,
+// which is complete once the shares of each input are.
 #ifndef CHECK_PLAN_DISTRIBUTED_SUMS_H_
 #define CHECK_PLAN_DISTRIBUTED_SUMS_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "check_plan/distributed/facets.h"
@@ -17,15 +20,19 @@ namespace placewright::check {
 
 class Sums {
  public:
-  // `instances_of`: how many each facet has.
-  explicit Sums(const IdVector<FacetId, int32_t>& instances_of) : left_(instances_of) {}
-
-  // The sum of that facet in that part of it.
-  int32_t SumOf(FacetId facet, const Cut& cut);
-  // The instance contributes; it is the addend that its outputs then are.
-  Addend Contribute(int32_t sum, OpId instance);
-  // One more instance of the facet has been looked at.
-  void Finish(FacetId facet) { --left_[facet]; }
+  struct Share {
+    Cut cut;      // of the axes that are summed over; whole where there are none
+    OpId alone;   // where the cut is somewhere: the instance, which no other is known to equal
+    std::vector<Addend> inputs;  // that the op takes as shares
+    friend bool operator==(const Share&, const Share&) = default;
+  };
+  // Over these axes, with their elements.
+  struct Over {
+    std::vector<RuleAxisId> axes;
+    int64_t elements = 1;
+    friend bool operator==(const Over&, const Over&) = default;
+  };
+  Addend Contribute(FacetId facet, const Over& over, Share share);
 
   enum class Fault : uint8_t {
     kNone,
@@ -36,22 +43,26 @@ class Sums {
     Addend addend;
     Fault fault = Fault::kNone;
   };
-  // O(n log n) in the shares.
-  Total Add(std::span<const Addend> addends) const;
-  // How many shares are missing in a sum.
-  size_t MissingIn(const Addend& addend) const;
+  // What is added up of the same sum for the first time costs O(n log n) in the shares on meshes.
+  Total Add(std::span<const Addend> addends);
 
  private:
   struct Sum {
     FacetId facet;
-    Cut cut;
-    std::vector<OpId> instances;
+    Over over;
+    std::vector<Share> shares;
   };
-  bool IsComplete(const Addend& addend) const;
+  struct State {
+    Fault fault = Fault::kNone;
+    bool complete = false;
+  };
+  State StateOf(int32_t sum, const std::vector<int32_t>& shares);
+  State StateOfCuts(const Sum& sum, const std::vector<int32_t>& shares) const;
+  State StateOfInputs(const Sum& sum, const std::vector<int32_t>& shares);
 
   std::vector<Sum> sums_;
-  IdVector<FacetId, std::vector<int32_t>> sums_of_;
-  IdVector<FacetId, int32_t> left_;
+  std::map<FacetId, std::vector<int32_t>> sums_of_;
+  std::map<std::pair<int32_t, std::vector<int32_t>>, State> states_;
 };
 
 }  // namespace placewright::check

@@ -41,7 +41,6 @@ class NormDefinition {
   const std::vector<NormPart>& parts() const { return parts_; }
   // A number for each channel, or in that part for each row and channel.
   NormValue Input(int32_t input, const std::vector<int64_t>& shape, int32_t part = -1) const;
-  bool IsOfParts(int32_t input) const { return input == norm_.x || input == norm_.grad; }
 
   // All parts together: that result of the operator, in `part` if it is the first one; or what is left in
   // the input.

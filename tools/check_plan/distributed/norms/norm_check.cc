@@ -36,8 +36,57 @@ bool NormCheck::Follow(OpId norm, const std::vector<OpId>& ops) {
     if (*input < 0) continue;
     *input = RoleOf(norm, contents_.Same(original_.op(norm).inputs[static_cast<size_t>(*input)]));
   }
-  norms_.emplace(norm, Norm{NormDefinition(*stated, norm.index()), {}, false});
+  stated_.emplace(norm, *stated);
   return true;
+}
+
+bool NormCheck::IsOfParts(OpId norm, int32_t role) const {
+  const StatedNorm& stated = stated_.at(norm);
+  return role == stated.x || role == stated.grad;
+}
+
+NormCheck::NormId NormCheck::OfChannels(OpId norm, const Part& channels) {
+  NormId id(norm, 0);
+  for (auto at = norms_.find(id); at != norms_.end(); at = norms_.find(id)) {
+    if (at->second.channels == channels) return id;
+    ++id.second;
+  }
+  const uint64_t seed = norm.index() + (static_cast<uint64_t>(id.second) << 32);
+  norms_.emplace(id, Norm{channels, NormDefinition(stated_.at(norm), seed), {}, false});
+  return id;
+}
+
+// The channels of all that the op reads.
+MaybeViolation NormCheck::FindNorm(OpId op, NormId& norm) {
+  const Op& made = step_.graph.op(op);
+  norm = {step_.origin[op], -1};
+  for (size_t i = 0; i < made.inputs.size(); ++i) {
+    const Made* const found = Find(op, i);
+    const Held held = contents_.Read(op, i);
+    NormId own = norm;
+    if (found != nullptr) {
+      if (found->norm.first != norm.first) continue;
+      own = found->norm;
+    } else {
+      const int32_t role = held.known() ? RoleOf(norm.first, held.tensor) : -1;
+      if (role < 0 || held.part.somewhere()) continue;
+      const bool of_parts = IsOfParts(norm.first, role);
+      std::vector<PartAlong> channels;
+      for (PartAlong one : held.part.along) {
+        if (of_parts && one.dimension != 1) continue;
+        one.dimension = 0;
+        channels.push_back(one);
+      }
+      own = OfChannels(norm.first, Merged(std::move(channels)));
+    }
+    if (norm.second < 0) norm = own;
+    if (norm == own) continue;
+    return Wrong(op, ViolationKind::kWrongPart,
+                 fmt::format("reads \"{}\" with other channels than its other inputs have",
+                             Printable(step_.graph.tensor(made.inputs[i]).name, 80)));
+  }
+  if (norm.second < 0) norm = OfChannels(norm.first, {});
+  return std::nullopt;
 }
 
 // The first input of the norm that is that tensor; -1: none.
@@ -79,9 +128,10 @@ MaybeViolation NormCheck::Run(OpId op) {
   CHECK_PLAN_RETURN_IF_VIOLATED(NameResults(op));
   if (const auto behind = Behind({op})) return SetAll({op}, *behind);
   std::vector<const NormValue*> values;
-  MaybeViolation violation = ReadAll(op, values);
+  MaybeViolation violation = FindNorm(op, norm_);
+  if (!violation) violation = ReadAll(op, values);
   if (!violation) {
-    Norm& norm = norms_.at(step_.origin[op]);
+    Norm& norm = norms_.at(norm_);
     auto results = RunNormCall(step_.graph.op(op), values, norm.definition.parts());
     violation = results ? Keep(op, *std::move(results))
                         : Wrong(op, ViolationKind::kWrongArgument,
@@ -94,13 +144,12 @@ MaybeViolation NormCheck::Run(OpId op) {
 
 MaybeViolation NormCheck::ReadAll(OpId op, std::vector<const NormValue*>& values) {
   const Op& made = step_.graph.op(op);
-  const OpId norm = step_.origin[op];
   inputs_.clear();
   inputs_.reserve(made.inputs.size());
   int32_t part = -1;
   for (size_t i = 0; i < made.inputs.size(); ++i) {
     const Made* const found = Find(op, i);
-    if (found == nullptr || found->norm != norm) continue;
+    if (found == nullptr || found->norm != norm_) continue;
     part = std::max(part, found->value.part);
     const OpId maker = step_.graph.tensor(made.inputs[i]).producer;
     if (step_.placement[maker] == step_.placement[op]) continue;
@@ -113,7 +162,7 @@ MaybeViolation NormCheck::ReadAll(OpId op, std::vector<const NormValue*>& values
   for (const bool somewhere : {false, true}) {
     for (size_t i = 0; i < made.inputs.size(); ++i) {
       const Made* const found = Find(op, i);
-      if (found != nullptr && found->norm == norm) {
+      if (found != nullptr && found->norm == norm_) {
         values[i] = &found->value;
       } else if (contents_.Read(op, i).part.somewhere() == somewhere) {
         CHECK_PLAN_RETURN_IF_VIOLATED(ReadInput(op, i, part));
@@ -122,7 +171,7 @@ MaybeViolation NormCheck::ReadAll(OpId op, std::vector<const NormValue*>& values
     }
   }
   if (part >= 0) {
-    part_read_[op] = norms_.at(norm).definition.parts()[static_cast<size_t>(part)].part;
+    part_read_[op] = norms_.at(norm_).definition.parts()[static_cast<size_t>(part)].part;
   }
   return std::nullopt;
 }
@@ -140,11 +189,12 @@ MaybeViolation NormCheck::ReadInput(OpId op, size_t input, int32_t& part) {
                              Printable(step_.graph.tensor(id).name, 80)));
   }
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckVersion(op, role, held));
-  NormDefinition& definition = norms_.at(norm).definition;
-  const bool of_parts = definition.IsOfParts(role);
+  NormDefinition& definition = norms_.at(norm_).definition;
+  const bool of_parts = IsOfParts(norm, role);
   if (of_parts) CHECK_PLAN_RETURN_IF_VIOLATED(FindPart(op, role, held, part));
   const std::vector<int64_t>& shape = step_.graph.tensor(id).shape;
-  const Part due = of_parts ? definition.parts()[static_cast<size_t>(part)].part : Part();
+  const Part due = of_parts ? definition.parts()[static_cast<size_t>(part)].part
+                            : norms_.at(norm_).channels;
   if (!contents_.Fits(original_.op(norm).inputs[static_cast<size_t>(role)], due, id)) {
     return Wrong(op, ViolationKind::kWrongPart,
                  fmt::format("has {} of {} where {} is due", ToString(held.part),
@@ -178,7 +228,7 @@ MaybeViolation NormCheck::CheckVersion(OpId op, int32_t role, const Held& held) 
 // Where it says itself which part it is it must be that of the op's other inputs.
 MaybeViolation NormCheck::FindPart(OpId op, int32_t role, const Held& held, int32_t& part) {
   const OpId norm = step_.origin[op];
-  NormDefinition& definition = norms_.at(norm).definition;
+  NormDefinition& definition = norms_.at(norm_).definition;
   const TensorId x = original_.op(norm).inputs[static_cast<size_t>(role)];
   const auto wrong = [&](std::string_view message) {
     return Wrong(
@@ -191,8 +241,10 @@ MaybeViolation NormCheck::FindPart(OpId op, int32_t role, const Held& held, int3
                  fmt::format("has a part of {} without a place", NameOfInput(norm, role)));
   }
   const auto shape = ShapeOf(original_.tensor(x).shape, held.part);
-  const int32_t dimension = held.part.only().dimension;
-  if (dimension < 0 || dimension == 1 || !shape || CountOf(*shape) == 0) {
+  const auto& along = held.part.along;
+  const bool of_channels = std::all_of(along.begin(), along.end(),
+                                       [](const PartAlong& one) { return one.dimension == 1; });
+  if (of_channels || !shape || CountOf(*shape) == 0) {
     return wrong("where a part of its samples or places is due");
   }
   const std::vector<NormPart>& parts = definition.parts();
@@ -201,7 +253,7 @@ MaybeViolation NormCheck::FindPart(OpId op, int32_t role, const Held& held, int3
                    [&](const NormPart& one) { return one.part == held.part; }) -
       parts.begin());
   if (found == static_cast<int32_t>(parts.size())) {
-    if (norms_.at(norm).covered) return wrong("of which the norm has no statistics");
+    if (norms_.at(norm_).covered) return wrong("of which the norm has no statistics");
     found = definition.Add(held.part, *shape);
   }
   if (part >= 0 && found != part) return wrong("which is another than that of its other inputs");
@@ -212,7 +264,6 @@ MaybeViolation NormCheck::FindPart(OpId op, int32_t role, const Held& held, int3
 // What an op makes. Only running statistics are written in place.
 MaybeViolation NormCheck::Keep(OpId op, std::vector<NormValue> results) {
   const Op& made = step_.graph.op(op);
-  const OpId norm = step_.origin[op];
   const bool in_place = made.type == "aten.lerp_.Scalar";
   if (in_place) return CheckWritten(op, results.front());
   if (!made.writes.empty()) {
@@ -226,12 +277,12 @@ MaybeViolation NormCheck::Keep(OpId op, std::vector<NormValue> results) {
       return Wrong(op, ViolationKind::kWrongArgument,
                    "makes an output of other sizes than are due");
     }
-    MakeInner(norm, made.outputs[i], std::move(results[result]));
+    MakeInner(norm_, made.outputs[i], std::move(results[result]));
   }
   return std::nullopt;
 }
 
-void NormCheck::MakeInner(OpId norm, TensorId tensor, NormValue value) {
+void NormCheck::MakeInner(NormId norm, TensorId tensor, NormValue value) {
   contents_.SetInner(tensor);
   made_[tensor] = {norm, std::move(value), false};
   norms_.at(norm).made.push_back(tensor);
@@ -252,8 +303,8 @@ MaybeViolation NormCheck::CheckWritten(OpId op, const NormValue& value) {
   if (std::find(stated.writes.begin(), stated.writes.end(), input) == stated.writes.end()) {
     return Wrong(op, ViolationKind::kWrongArgument, "must write running statistics of the norm");
   }
-  CHECK_PLAN_RETURN_IF_VIOLATED(Cover(norm));
-  if (!IsNear(value.numbers, norms_.at(norm).definition.Left(role).numbers)) {
+  CHECK_PLAN_RETURN_IF_VIOLATED(Cover(norm_));
+  if (!IsNear(value.numbers, norms_.at(norm_).definition.Left(role).numbers)) {
     return Wrong(
         op, ViolationKind::kWrongStatistics,
         fmt::format("leaves other values in {} than the norm does", NameOfInput(norm, role)));

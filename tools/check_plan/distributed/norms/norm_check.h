@@ -16,7 +16,9 @@
 // elements of a part have few distinct values, each of which many of them share. Left to rounding are
 // deviations below 1e-11.
 //
-// Parts of x must cover it once, and every input be the tensor of the original at the version that is due.
+// Parts of x must cover it once, and every input be the tensor of the original at the version that is due. Channels
+// know nothing of one another: where devices have some of them, those that have the same ones compute a norm of these,
+// with the statistics of all of their elements. Devices with equal parts are replicas.
 #ifndef CHECK_PLAN_DISTRIBUTED_NORMS_NORM_CHECK_H_
 #define CHECK_PLAN_DISTRIBUTED_NORMS_NORM_CHECK_H_
 
@@ -25,6 +27,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "check_plan/distributed/contents.h"
@@ -46,7 +49,7 @@ class NormCheck {
   // `norm` of the original is computed by these ops of the step. False where one of them is none that can be
   // executed here: the norm is not proven.
   bool Follow(OpId norm, const std::vector<OpId>& ops);
-  bool Follows(OpId norm) const { return norms_.contains(norm); }
+  bool Follows(OpId norm) const { return stated_.contains(norm); }
 
   // One of these ops. kNotProven: it reads what is not proven.
   MaybeViolation Run(OpId op);
@@ -68,34 +71,41 @@ class NormCheck {
   MaybeViolation CheckReadsResults(OpId op) const;
 
  private:
+  // A norm of some of the channels.
   struct Norm {
+    Part channels;  // of a tensor with a number for each
     NormDefinition definition;
     std::vector<TensorId> made;
     bool covered = false;  // its parts are known to cover x
   };
+  // Of an op of the original, and which of its channels.
+  using NormId = std::pair<OpId, int32_t>;
   // What a tensor holds, as long as nothing else is written there.
   struct Made {
-    OpId norm;
+    NormId norm;
     NormValue value;
     bool named = false;
   };
 
   // Something that they read is unknown or not proven: so is what they make.
   std::optional<Content::Knowledge> Behind(const std::vector<OpId>& ops) const;
+  MaybeViolation FindNorm(OpId op, NormId& norm);
+  NormId OfChannels(OpId norm, const Part& channels);
+  bool IsOfParts(OpId norm, int32_t role) const;
   MaybeViolation ReadAll(OpId op, std::vector<const NormValue*>& values);
   MaybeViolation ReadInput(OpId op, size_t input, int32_t& part);
   MaybeViolation FindPart(OpId op, int32_t role, const Held& held, int32_t& part);
   MaybeViolation CheckVersion(OpId op, int32_t role, const Held& held) const;
   int32_t RoleOf(OpId norm, TensorId tensor) const;
   MaybeViolation Keep(OpId op, std::vector<NormValue> results);
-  void MakeInner(OpId norm, TensorId tensor, NormValue value);
+  void MakeInner(NormId norm, TensorId tensor, NormValue value);
   MaybeViolation CheckWritten(OpId op, const NormValue& value);
 
   std::vector<OpId> MembersOf(OpId op) const;
   MaybeViolation CheckMoved(const std::vector<OpId>& members) const;
   MaybeViolation Meet(const std::vector<OpId>& members);
 
-  MaybeViolation Cover(OpId norm);
+  MaybeViolation Cover(NormId norm);
   void Name(TensorId tensor);
   bool SetNamed(TensorId tensor, const Held& held);
   const Made* Find(OpId op, size_t input) const;
@@ -110,7 +120,9 @@ class NormCheck {
   const DistributedStep& step_;
   Contents& contents_;
   const Movement& movement_;
-  std::map<OpId, Norm> norms_;
+  std::map<OpId, StatedNorm> stated_;
+  std::map<NormId, Norm> norms_;
+  NormId norm_;  // that the op at hand is of
   std::map<TensorId, Made> made_;
   std::map<OpId, Part> part_read_;
   std::vector<NormValue> inputs_;  // that the op at hand reads of the norm's

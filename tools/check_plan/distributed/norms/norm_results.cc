@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "check_plan/distributed/cover.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/moved_arguments.h"
 #include "check_plan/distributed/norms/moved.h"
@@ -17,7 +18,7 @@ Violation NormCheck::NoResult(OpId op, TensorId tensor) const {
   const Made& made = made_.at(tensor);
   const Norm& norm = norms_.at(made.norm);
   std::string what;
-  const Op& stated = original_.op(made.norm);
+  const Op& stated = original_.op(made.norm.first);
   for (size_t part = 0; part < norm.definition.parts().size(); ++part) {
     for (size_t i = 0; i < stated.outputs.size(); ++i) {
       const size_t result = ResultNumber(original_, stated, i);
@@ -74,7 +75,7 @@ MaybeViolation NormCheck::Meet(const std::vector<OpId>& members) {
       values.push_back(&Find(member, i)->value);
     }
   }
-  const OpId norm = Find(members.front(), 0)->norm;
+  const NormId norm = Find(members.front(), 0)->norm;
   const std::optional<NormValue> value = MovedNormValue(ops, values);
   for (const OpId member : members) {
     const Op& made = step_.graph.op(member);
@@ -94,7 +95,7 @@ MaybeViolation NormCheck::Meet(const std::vector<OpId>& members) {
 // All of it is between the ops of one norm, and no part of x.
 MaybeViolation NormCheck::CheckMoved(const std::vector<OpId>& members) const {
   const bool together = step_.graph.collective_of(members.front()).valid();
-  OpId norm;
+  NormId norm;
   bool mixed = false;
   for (const OpId member : members) {
     const Op& op = step_.graph.op(member);
@@ -104,7 +105,7 @@ MaybeViolation NormCheck::CheckMoved(const std::vector<OpId>& members) const {
       if (inner && (found->value.part >= 0 || !IsNormMovement(op.type))) {
         return NoResult(member, op.inputs[i]);
       }
-      if (inner && !norm.valid()) norm = found->norm;
+      if (inner && !norm.first.valid()) norm = found->norm;
       mixed = mixed || !inner || found->norm != norm;
     }
     if (together || !IsNormCollective(op.type)) continue;
@@ -118,17 +119,18 @@ MaybeViolation NormCheck::CheckMoved(const std::vector<OpId>& members) const {
 
 MaybeViolation NormCheck::NameResults(OpId op) {
   const std::vector<OpId> members = MembersOf(op);
-  std::vector<OpId> norms;  // of which they read something
+  std::vector<NormId> norms;  // of which they read something
   for (const OpId member : members) {
     for (size_t i = 0; i < step_.graph.op(member).inputs.size(); ++i) {
       const Made* const found = Find(member, i);
-      if (found != nullptr && found->norm != step_.origin[op]) norms.push_back(found->norm);
-      if (members.size() == 1 || norms.empty() || norms.back() == norms.front()) continue;
+      if (found != nullptr && found->norm.first != step_.origin[op]) norms.push_back(found->norm);
+      const bool of_one = norms.empty() || norms.back().first == norms.front().first;
+      if (members.size() == 1 || of_one) continue;
       return Wrong(member, ViolationKind::kReorderedCollective,
                    "is of another norm than its collective's other members");
     }
   }
-  for (const OpId norm : norms) CHECK_PLAN_RETURN_IF_VIOLATED(Cover(norm));
+  for (const NormId& norm : norms) CHECK_PLAN_RETURN_IF_VIOLATED(Cover(norm));
   return std::nullopt;
 }
 
@@ -150,34 +152,38 @@ MaybeViolation NormCheck::CheckReadsResults(OpId op) const {
 }
 
 // From then on what its ops make is named as it is made.
-MaybeViolation NormCheck::Cover(OpId id) {
+MaybeViolation NormCheck::Cover(NormId id) {
   Norm& norm = norms_.at(id);
   if (norm.covered) return std::nullopt;
-  std::vector<PartAlong> parts;
-  for (const NormPart& one : norm.definition.parts()) parts.push_back(one.part.only());
-  std::sort(parts.begin(), parts.end(),
-            [](const PartAlong& a, const PartAlong& b) { return a.from < b.from; });
-  const auto wrong = [&](ViolationKind kind, const std::string& message) {
-    return Violation{
-        kind, fmt::format("the parts of \"{}\" {}", Printable(original_.op(id).name, 80), message),
-        "step"};
-  };
-  int64_t next = 0;
-  for (const PartAlong& part : parts) {
-    const PartAlong& first = parts.front();
-    if (part.dimension != first.dimension || part.outer != first.outer ||
-        part.period != first.period) {
-      return wrong(ViolationKind::kWrongPart, "are of several axes");
+  std::vector<Part> parts;
+  for (const NormPart& one : norm.definition.parts()) {
+    std::vector<PartAlong> along;
+    for (const PartAlong& interval : one.part.along) {
+      if (interval.dimension != 1) along.push_back(interval);
     }
-    if (part.from != next) {
-      return wrong(
-          part.from < next ? ViolationKind::kDoubledSample : ViolationKind::kMissingSample,
-          fmt::format("do not cover it once: [{}, {}) comes behind {}", part.from, part.to, next));
-    }
-    next = part.to;
+    parts.push_back({{along.begin(), along.end()}});
   }
-  if (parts.empty() || next != parts.front().period) {
-    return wrong(ViolationKind::kMissingSample, fmt::format("end at {}", next));
+  const auto wrong = [&](ViolationKind kind, const std::string& message) {
+    return Violation{kind,
+                     fmt::format("the parts of \"{}\" {}",
+                                 Printable(original_.op(id.first).name, 80), message),
+                     "step"};
+  };
+  if (parts.empty()) return wrong(ViolationKind::kMissingSample, "are none");
+  const Coverage coverage = CoverageOf(parts);
+  switch (coverage.kind) {
+    case Coverage::kOnce: break;
+    case Coverage::kMixed: return wrong(ViolationKind::kWrongPart, "are of several axes");
+    case Coverage::kLayers:
+    case Coverage::kTwice:
+      return wrong(ViolationKind::kDoubledSample,
+                   fmt::format("do not cover it once: {} and {} have something in common",
+                               ToString(parts[coverage.at]), ToString(parts[coverage.other])));
+    case Coverage::kNotAll:
+      return wrong(ViolationKind::kMissingSample,
+                   coverage.gap ? fmt::format("do not cover it: [{}, {}) is in none",
+                                              coverage.gap->from, coverage.gap->to)
+                                : "do not cover it");
   }
   norm.covered = true;
   for (const TensorId tensor : norm.made) Name(tensor);
@@ -188,14 +194,15 @@ MaybeViolation NormCheck::Cover(OpId id) {
 void NormCheck::Name(TensorId tensor) {
   Made& made = made_.at(tensor);
   NormDefinition& definition = norms_.at(made.norm).definition;
-  const Op& stated = original_.op(made.norm);
+  const Op& stated = original_.op(made.norm.first);
   const Tensor& here = step_.graph.tensor(tensor);
   for (size_t i = 0; i < stated.outputs.size() && !made.named; ++i) {
     const size_t result = ResultNumber(original_, stated, i);
     const Tensor& due = original_.tensor(stated.outputs[i]);
     const int32_t part = made.value.part;
     if ((part >= 0) != (result == 0) || here.dtype != due.dtype) continue;
-    const Part place = part >= 0 ? definition.parts()[static_cast<size_t>(part)].part : Part();
+    const Part place = part >= 0 ? definition.parts()[static_cast<size_t>(part)].part
+                                 : norms_.at(made.norm).channels;
     if (!contents_.Fits(stated.outputs[i], place, tensor)) continue;
     const NormValue value = definition.Result(static_cast<int32_t>(result), part);
     if (!IsNear(made.value.numbers, value.numbers)) continue;
