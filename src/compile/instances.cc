@@ -283,23 +283,36 @@ void InstanceMaker::Prepare(size_t input) {
   if (all) fetcher_.PrepareCopies(id, version, devices_);
 }
 
-// One instance for each share.
-void InstanceMaker::MakeEach() {
-  for (size_t share = 0; share < layout_.shares.size(); ++share) {
-    emitter_.AddInstance(
-        split_.KeyOf(share), read_[share], devices_[share], [&] { return SpecOf(share); },
-        made_.items);
-    const bool mean = split_.any() && rule().form == PartForm::kMean;
-    if (mean) DivideMean(share);
-  }
+// What the share makes is appended to `made`.
+void InstanceMaker::MakeOne(size_t share, std::vector<TensorId>& made) {
+  const size_t before = made.size();
+  emitter_.AddInstance(
+      split_.KeyOf(share), read_[share], devices_[share], [&] { return SpecOf(share); }, made);
+  const bool mean = split_.any() && rule().form == PartForm::kMean && split_.IsPart(share);
+  if (mean) DivideMean(share, std::span(made).subspan(before));
 }
 
-// What needs sums over all parts first.
+// One instance for each share.
+void InstanceMaker::MakeEach() {
+  for (size_t share = 0; share < layout_.shares.size(); ++share) MakeOne(share, made_.items);
+}
+
+// What needs sums over all parts first. A share that has all of what these are over needs none.
 void InstanceMaker::MakeSynchronised() {
   const BatchNormCall call = *BatchNormCallOf(op_);
   made_.items.assign(layout_.shares.size() * made_.width, TensorId());
+  const auto set = [&](size_t share, const std::vector<TensorId>& made) {
+    std::copy(made.begin(), made.end(),
+              made_.items.begin() + static_cast<ptrdiff_t>(share * made_.width));
+  };
   const auto together = split_.TogetherSynchronised();
   for (const std::vector<size_t>& shares : *together) {
+    if (shares.size() == 1) {
+      std::vector<TensorId> made;
+      MakeOne(shares.front(), made);
+      set(shares.front(), made);
+      continue;
+    }
     OpInParts parts{graph_, id_, {}, {}};
     for (const size_t share : shares) {
       parts.devices.push_back(devices_[share]);
@@ -307,10 +320,7 @@ void InstanceMaker::MakeSynchronised() {
     }
     const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
     const MadeInParts made = emit(emitter_, parts, call, fetcher_.collectives());
-    for (size_t i = 0; i < shares.size(); ++i) {
-      std::copy(made[i].begin(), made[i].end(),
-                made_.items.begin() + static_cast<ptrdiff_t>(shares[i] * made_.width));
-    }
+    for (size_t i = 0; i < shares.size(); ++i) set(shares[i], made[i]);
   }
 }
 
@@ -435,9 +445,9 @@ void InstanceMaker::WriteBack(size_t input) {
 }
 
 // Of what the instance has made, the last ones: the mean, which other results are not.
-void InstanceMaker::DivideMean(size_t share) {
+void InstanceMaker::DivideMean(size_t share, std::span<TensorId> made) {
   for (size_t i = 0; i < op_.outputs.size(); ++i) {
-    TensorId& sum = made_.items[share * made_.width + i];
+    TensorId& sum = made[i];
     if (!sum.valid() || graph_.tensor(op_.outputs[i]).output_index != 0) continue;
     sum = emitter_.AddLike("aten.div.Scalar", {sum}, {Value(InputRef{0}), Value(rule().divisor)},
                            emitter_.shape(sum), sum, layout_.shares[share].device);
@@ -503,6 +513,7 @@ Status InstanceMaker::DivideByWeight() {
   fetcher_.Prepare(id, version, devices_, std::vector<TensorBox>(devices_.size()));
   TensorState& state = fetcher_.state(op_.outputs[loss]);
   for (size_t share = 0; share < devices_.size(); ++share) {
+    if (!split_.IsPart(share)) continue;
     const TensorId total = fetcher_.Whole(id, version, devices_[share]);
     const TensorId sum = made_[share][loss];
     state.pieces[share].tensor = emitter_.AddLike("aten.div.Tensor", {sum, total}, References(2),

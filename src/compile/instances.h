@@ -71,12 +71,13 @@ class InstanceMaker {
   OpSpec SpecOf(size_t share) const;
   void Prepare(size_t input);
   std::vector<OutputSpec> OutputsOf(size_t share) const;
+  void MakeOne(size_t share, std::vector<TensorId>& made);
   void MakeEach();
   void MakeSynchronised();
   Status Finish();
   TensorState StateOf(size_t output) const;
   Status DivideByWeight();
-  void DivideMean(size_t share);
+  void DivideMean(size_t share, std::span<TensorId> made);
 
   void MarkViewsOfCopies();
   Status CheckNotStale(size_t input) const;

@@ -133,26 +133,33 @@ bool OpSplit::EntersIn(size_t input, size_t share) const {
   });
 }
 
+bool OpSplit::IsPart(size_t share) const {
+  return std::any_of(by_.begin(), by_.end(),
+                     [&](const By& one) { return IsPartBy(one, share); });
+}
+
 PartCall OpSplit::CallOf(size_t share) const {
-  if (!any()) return CallOnWhole(op_, axes_.rule(id_));
+  if (!IsPart(share)) return CallOnWhole(op_, axes_.rule(id_));
   IdVector<RuleAxisId, int64_t> sizes;
   for (const RuleAxis& axis : rule().axes) sizes.push_back(axis.size);
+  std::vector<By> parts;
   std::vector<RuleAxisId> split;
   for (const By& one : by_) {
+    if (!IsPartBy(one, share)) continue;
     int64_t& size = sizes[one.of];
     size = size / axes_.axis(one.axis).size * IntervalOf(one, share).length();
+    parts.push_back(one);
     split.push_back(one.of);
   }
   PartCall call = CallOnPart(op_, rule(), {split.begin(), split.end()}, sizes);
-  for (const By& one : by_) {
+  for (const By& one : parts) {
     const PlaceArgument at = PlaceArgumentOf(rule(), one.of);
     if (at.there()) at.Set(StatedIn(at, share), call);
   }
   return call;
 }
 
-// Which part of its tensor a place argument states: of the axis that has an operator of its own, also where the part
-// is all of it, or of all axes.
+// Which part of its tensor a place argument states: of the axis that has an operator of its own, or of all.
 TensorBox OpSplit::StatedIn(const PlaceArgument& at, size_t share) const {
   const TensorAxes& tensor = at.TensorOf(rule());
   if (!at.axis.valid()) return BoxIn(tensor, share);
@@ -160,7 +167,7 @@ TensorBox OpSplit::StatedIn(const PlaceArgument& at, size_t share) const {
   for (const By& one : by_) {
     if (one.of == at.axis) parts.push_back({PlaceIn(tensor, one), IntervalOf(one, share)});
   }
-  return {parts.begin(), parts.end()};
+  return BoxOf(std::move(parts));
 }
 
 InstanceKey::Part OpSplit::KeyPartOf(const By& one, size_t share) const {
@@ -174,9 +181,13 @@ InstanceKey::Part OpSplit::KeyPartOf(const By& one, size_t share) const {
 
 InstanceKey OpSplit::KeyOf(size_t share) const {
   if (!any()) return {id_, {}};
-  if (by_.size() == 1) return {id_, {KeyPartOf(by_.front(), share)}};
+  if (by_.size() == 1 && IsPartBy(by_.front(), share)) {
+    return {id_, {KeyPartOf(by_.front(), share)}};
+  }
   std::vector<InstanceKey::Part> parts;
-  for (const By& one : by_) parts.push_back(KeyPartOf(one, share));
+  for (const By& one : by_) {
+    if (IsPartBy(one, share)) parts.push_back(KeyPartOf(one, share));
+  }
   return {id_, {parts.begin(), parts.end()}};
 }
 

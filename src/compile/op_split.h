@@ -69,6 +69,8 @@ class OpSplit {
   bool IsOnce(size_t input) const;
   bool EntersIn(size_t input, size_t share) const;
 
+  // Whether the share is less than all of some axis: else its instance is the op.
+  bool IsPart(size_t share) const;
   PartCall CallOf(size_t share) const;
   InstanceKey KeyOf(size_t share) const;
 
@@ -78,6 +80,9 @@ class OpSplit {
 
  private:
   void KeepOneWithOperator();
+  bool IsPartBy(const By& one, size_t share) const {
+    return IntervalOf(one, share).length() < axes_.axis(one.axis).size;
+  }
   bool IsOnceBy(const By& one, size_t input) const;
   InstanceKey::Part KeyPartOf(const By& one, size_t share) const;
   TensorBox StatedIn(const PlaceArgument& at, size_t share) const;
