@@ -11,6 +11,7 @@
 #include "search/layouts/data_parallel.h"
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/layout_search.h"
+#include "search/layouts/mesh_strategies.h"
 #include "search/local/descent.h"
 #include "search/local/local_search.h"
 #include "search/local/plain_chains.h"
@@ -63,6 +64,10 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   }
   // In `auto` what compiles one plan comes before what tries many.
   table.push_back(std::make_unique<ExpertHybridPlanner>());
+  for (const MeshStrategy strategy :
+       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2}) {
+    table.push_back(std::make_unique<MeshStrategyPlanner>(strategy));
+  }
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
   table.push_back(std::make_unique<LayoutSearchPlanner>(settings.agent));
   table.push_back(std::make_unique<MctsPlanner>(settings.agent));

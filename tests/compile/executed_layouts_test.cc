@@ -21,6 +21,7 @@
 #include "capture/step/tiny_models.h"
 #include "check_plan/distributed/interpreter.h"
 #include "cluster/catalogue.h"
+#include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
 #include "compile/counter_draws.h"
 #include "compile/drawn_layouts.h"
@@ -31,6 +32,7 @@
 #include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
 #include "search/layouts/expert_hybrid.h"
+#include "search/layouts/mesh_strategies.h"
 #include "search/sfb/embedding_rows.h"
 
 namespace placewright {
@@ -454,6 +456,42 @@ TEST_P(ExecutedLayouts, SoDoRandomBoxes) {
     CompileOptions options;
     options.collectives = i % 4 < 3;
     RunLayouts(RandomBoxLayouts(random, graph(), *axes_, devices), devices, options);
+  }
+}
+
+// Two hosts with two devices each.
+Cluster TwoHosts() {
+  ClusterBuilder builder("two-hosts");
+  const int32_t kind = builder.AddKind({.name = "K", .memory = Bytes(int64_t{1} << 40)}).Take();
+  for (int32_t i = 0; i < 4; ++i) {
+    (void)builder
+        .AddDevice({.name = "host" + std::to_string(i / 2) + "/d" + std::to_string(i % 2),
+                    .kind = kind,
+                    .host = i / 2,
+                    .capacity = Bytes(int64_t{1} << 40)})
+        .Take();
+  }
+  return std::move(builder).Build().Take();
+}
+
+// Networks of batch norms take one step, as with updates in parts.
+TEST_P(ExecutedLayouts, SoDoStrategiesOnMeshes) {
+  if (steps_ == kNormSteps) {
+    steps_ = 1;
+    RunWhole();
+  }
+  const Cluster cluster = TwoHosts();
+  const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kFifo).Take();
+  for (const MeshStrategy strategy :
+       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2}) {
+    SCOPED_TRACE(MeshStrategyPlanner(strategy).name());
+    const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy);
+    const std::string& model = GetParam().model;
+    const bool heads = model != "mlp" && model != "resnet-50" && !model.starts_with("gnmt") &&
+                       !model.starts_with("rnnlm") && !model.starts_with("moe");
+    ASSERT_EQ(plan.ok(), heads || strategy != MeshStrategy::kTwoD) << plan.error().ToString();
+    if (plan.ok()) RunLayouts(plan.value().layouts, 4, {}, /*through_file=*/true);
+    if (HasFatalFailure()) return;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <set>
+#include <utility>
 
 #include "search/evaluation/group_placement.h"
 
@@ -20,6 +21,23 @@ PlannerResult MakeResult(const Problem& problem, std::string_view algorithm,
     result.history.push_back({0, seconds, result.step_time, result.algorithm});
     result.first_feasible_seconds = seconds;
   }
+  return result;
+}
+
+PlannerResult MakeResult(std::string_view algorithm, StepPlan plan, const Evaluation& evaluation,
+                         const PlannerOptions& options) {
+  PlannerResult result;
+  result.algorithm = algorithm;
+  result.space = PlanSpace::kReplicated;
+  result.iterations = 1;
+  result.SetEvaluation(evaluation);
+  result.plan = std::move(plan);
+  if (result.feasible) {
+    result.first_feasible_seconds = SecondsSince(options.started);
+    result.history.push_back(
+        {1, *result.first_feasible_seconds, result.step_time, result.algorithm});
+  }
+  if (options.progress) options.progress({algorithm, 1, result.step_time, result.feasible});
   return result;
 }
 

@@ -14,6 +14,10 @@ PlannerResult MakeResult(const Problem& problem, std::string_view algorithm,
                          const GroupPlacement& device_of, const Score& score,
                          const PlannerOptions& options);
 
+// The same of a plan that may split and copy ops.
+PlannerResult MakeResult(std::string_view algorithm, StepPlan plan, const Evaluation& evaluation,
+                         const PlannerOptions& options);
+
 // What a result looks like beside others.
 Baseline BaselineOf(const Problem& problem, const PlannerResult& result, bool search);
 

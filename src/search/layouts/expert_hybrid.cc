@@ -381,19 +381,8 @@ Result<PlannerResult> ExpertHybridPlanner::Plan(const Problem& problem, Evaluato
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "chooses the devices of every op itself"));
   PW_ASSIGN(HybridLayouts hybrid, LayOutAsExperts(*problem.layouts));
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(hybrid.plan));
-  PlannerResult result;
-  result.algorithm = name();
-  result.space = space();
-  result.iterations = 1;
-  result.SetEvaluation(evaluation);
+  PlannerResult result = MakeResult(name(), std::move(hybrid.plan), evaluation, options);
   result.notes.push_back(std::move(hybrid.note));
-  result.plan = std::move(hybrid.plan);
-  if (result.feasible) {
-    result.first_feasible_seconds = SecondsSince(options.started);
-    result.history.push_back(
-        {1, *result.first_feasible_seconds, result.step_time, result.algorithm});
-  }
-  if (options.progress) options.progress({name(), 1, result.step_time, result.feasible});
   return result;
 }
 

@@ -1,0 +1,242 @@
+#include "search/layouts/mesh_strategies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "plan/sharing_out.h"
+#include "search/evaluation/plan_result.h"
+#include "search/layouts/model_structure.h"
+#include "sharding/axis_places.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kMaxTensorParallel = 8;
+
+Interval EqualPart(int64_t part, int64_t parts, Interval of) {
+  return {of.from + part * of.length() / parts, of.from + (part + 1) * of.length() / parts};
+}
+
+class MeshLayouts {
+ public:
+  MeshLayouts(const LayoutProblem& problem, std::string_view name)
+      : problem_(problem), graph_(problem.graph), axes_(problem.axes), name_(name) {}
+
+  Result<StepPlan> Make(MeshStrategy strategy) {
+    PW_ASSIGN(std::vector<DeviceId> all, DevicesToSplitOver(problem_, TimesOf(problem_)));
+    hosts_ = UsableGroups(problem_.cluster.host_groups(), all);
+    for (const std::vector<DeviceId>& host : hosts_) {
+      devices_.insert(devices_.end(), host.begin(), host.end());
+    }
+    plan_.switches.local_batch_norm = problem_.local_batch_norm;
+    plan_.layouts.of_group = IdVector<GroupId, LayoutId>(graph_.group_count(), LayoutId(0));
+    PW_RETURN_IF_ERROR(strategy == MeshStrategy::kTwoD
+                           ? MakeTwoD()
+                           : MakeZero(strategy == MeshStrategy::kHybridZero2));
+    return std::move(plan_);
+  }
+
+ private:
+  int64_t count() const { return static_cast<int64_t>(devices_.size()); }
+
+  // Of every host the same number of GPUs, or nothing.
+  std::optional<int64_t> OfEachHost() const {
+    for (const std::vector<DeviceId>& host : hosts_) {
+      if (host.size() != hosts_.front().size()) return std::nullopt;
+    }
+    return static_cast<int64_t>(hosts_.front().size());
+  }
+  Error UnequalHosts() const {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{} needs hosts with equal numbers of GPUs", name_), "",
+                     "Take zero-2 or data-parallel-p, or state boxes by hand (--layouts).");
+  }
+
+  Status CheckSamples(int64_t parts) const {
+    const int64_t samples = axes_.samples();
+    if (samples == 0) return axes_.WhyNoBatch();
+    if (samples >= parts) return Ok();
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{} shares {} samples out to {} parts", name_, samples, parts), "",
+                     "Take a larger batch (--batch), or fewer devices.");
+  }
+
+  LayoutId Add(Layout layout) {
+    plan_.layouts.layouts.push_back(std::move(layout));
+    return LayoutId(plan_.layouts.layouts.size() - 1);
+  }
+  // Of each device, by its number among them all.
+  template <class BoxOf>
+  Layout Boxes(const BoxOf& box_of) const {
+    Layout layout;
+    for (int64_t i = 0; i < count(); ++i) {
+      std::vector<AxisInterval> box = box_of(i);
+      std::sort(box.begin(), box.end());
+      layout.shares.push_back({devices_[static_cast<size_t>(i)], {box.begin(), box.end()}});
+    }
+    return layout;
+  }
+
+  Status MakeTwoD() {
+    const ModelStructure found = StructureOf(graph_, axes_);
+    const std::optional<int64_t> of_host = OfEachHost();
+    if (!of_host) return UnequalHosts();
+    int64_t heads = 0;  // the greatest common divisor over the layers
+    for (const AxisId axis : found.heads) heads = std::gcd(heads, axes_.axis(axis).size);
+    int64_t tensor = std::min(*of_host, kMaxTensorParallel);
+    while (tensor > 1 && (heads % tensor != 0 || *of_host % tensor != 0)) --tensor;
+    if (found.kind != ModelKind::kAttention || tensor < 2) {
+      return MakeError(ErrorCode::kUsage,
+                       "2d splits attention by heads over GPUs of a host, and this step has none "
+                       "whose heads they divide",
+                       "", "Take data-parallel or zero-2.");
+    }
+    const int64_t data = count() / tensor;
+    PW_RETURN_IF_ERROR(CheckSamples(data));
+    const AxisId batch = axes_.batch();
+    const Interval samples = {0, axes_.axis(batch).size};
+    const auto of_group = [&](int64_t i) { return EqualPart(i / tensor, data, samples); };
+    Add(Boxes([&](int64_t i) { return std::vector<AxisInterval>{{batch, of_group(i)}}; }));
+    for (const std::vector<AxisId>* const axes : {&found.heads, &found.widths}) {
+      for (const AxisId axis : *axes) {
+        const int64_t size = axes_.axis(axis).size;
+        if (size < tensor) continue;
+        const LayoutId split = Add(Boxes([&](int64_t i) {
+          return std::vector<AxisInterval>{{batch, of_group(i)},
+                                           {axis, EqualPart(i % tensor, tensor, {0, size})}};
+        }));
+        SetWhere(split, [&](OpId op) { return axes_.SplitBy(op, axis).valid(); });
+      }
+    }
+    if (samples.length() < count()) return Ok();
+    const LayoutId scores = Add(Boxes([&](int64_t i) {
+      return std::vector<AxisInterval>{{batch, EqualPart(i % tensor, tensor, of_group(i))}};
+    }));
+    for (const AxisId words : found.words) {
+      SetWhere(scores, [&](OpId op) {
+        return plan_.layouts.of_group[graph_.group(op)] == LayoutId(0) && Scores(op, words) &&
+               axes_.SplitBy(op, batch).valid();
+      });
+    }
+    return Ok();
+  }
+
+  template <class Is>
+  void SetWhere(LayoutId layout, const Is& is) {
+    for (const OpId op : graph_.ops()) {
+      if (is(op)) plan_.layouts.of_group[graph_.group(op)] = layout;
+    }
+  }
+
+  // Reads or makes something for every word of every sample.
+  bool Scores(OpId op, AxisId words) const {
+    const auto has_both = [&](TensorId id) {
+      return axes_.Holds(id, words) && axes_.Holds(id, axes_.batch());
+    };
+    const Op& one = graph_.op(op);
+    return std::any_of(one.inputs.begin(), one.inputs.end(), has_both) ||
+           std::any_of(one.outputs.begin(), one.outputs.end(), has_both);
+  }
+
+  // `in_hosts`: shards over the GPUs of each host, not over all.
+  Status MakeZero(bool in_hosts) {
+    PW_RETURN_IF_ERROR(CheckSamples(count()));
+    const std::optional<int64_t> of_host = OfEachHost();
+    if (in_hosts && !of_host) return UnequalHosts();
+    const int64_t shards = in_hosts ? *of_host : count();
+    const AxisId batch = axes_.batch();
+    const Interval samples = {0, axes_.axis(batch).size};
+    Add(Boxes([&](int64_t i) {
+      return std::vector<AxisInterval>{{batch, EqualPart(i, count(), samples)}};
+    }));
+    std::vector<DeviceId> all = devices_;
+    const LayoutId everywhere = Add(CopiesOn(all));
+    for (const StorageId id : graph_.storages()) {
+      const TensorId parameter = graph_.storage(id).first;
+      const OpId home = graph_.home_op(id);
+      const Tensor& tensor = graph_.tensor(parameter);
+      if (tensor.kind != TensorKind::kParameter || tensor.producer.valid() || !home.valid()) {
+        continue;
+      }
+      const AxisId axis = AxisToShard(parameter, shards);
+      const GroupId group = graph_.group(home);
+      if (!axis.valid()) {
+        plan_.layouts.of_group[group] = everywhere;
+        continue;
+      }
+      plan_.layouts.of_group[group] = Add(Boxes([&](int64_t i) {
+        const Interval part = EqualPart(i % shards, shards, {0, axes_.axis(axis).size});
+        return std::vector<AxisInterval>{{axis, part}};
+      }));
+    }
+    return Ok();
+  }
+
+  // One that has parts for all, in equal ones if any has, of several the longest.
+  AxisId AxisToShard(TensorId parameter, int64_t shards) const {
+    AxisId best;
+    const auto order = [&](AxisId axis) {
+      const int64_t size = axes_.axis(axis).size;
+      return std::pair(size % shards == 0, size);
+    };
+    for (size_t d = 0; d < graph_.tensor(parameter).shape.size(); ++d) {
+      for (const AxisId axis : axes_.factors(parameter, d)) {
+        if (axis == axes_.batch() || axes_.axis(axis).size < shards) continue;
+        if (!best.valid() || order(axis) > order(best)) best = axis;
+      }
+    }
+    return best;
+  }
+
+  const LayoutProblem& problem_;
+  const Graph& graph_;
+  const NamedAxes& axes_;
+  const std::string_view name_;
+  std::vector<std::vector<DeviceId>> hosts_;
+  std::vector<DeviceId> devices_;  // host after host
+  StepPlan plan_;
+};
+
+std::string_view NameOfStrategy(MeshStrategy strategy) {
+  switch (strategy) {
+    case MeshStrategy::kTwoD: return "2d";
+    case MeshStrategy::kZero2: return "zero-2";
+    case MeshStrategy::kHybridZero2: return "hybrid-zero-2";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy) {
+  return MeshLayouts(problem, NameOfStrategy(strategy)).Make(strategy);
+}
+
+std::string_view MeshStrategyPlanner::name() const { return NameOfStrategy(strategy_); }
+
+std::string_view MeshStrategyPlanner::description() const {
+  switch (strategy_) {
+    case MeshStrategy::kTwoD:
+      return "attention by heads and perceptrons by width within hosts, samples across";
+    case MeshStrategy::kZero2:
+      return "all GPUs, equal shares of the batch, parameters with their state in shards";
+    case MeshStrategy::kHybridZero2:
+      return "the same with shards over the GPUs of each host";
+  }
+  return "";
+}
+
+Result<PlannerResult> MeshStrategyPlanner::Plan(const Problem& problem, Evaluator& evaluator,
+                                                const PlannerOptions& options) const {
+  PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "chooses the devices of every op itself"));
+  PW_ASSIGN(StepPlan plan, LayOutOnMesh(*problem.layouts, strategy_));
+  PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));
+  return MakeResult(name(), std::move(plan), evaluation, options);
+}
+
+}  // namespace placewright

@@ -1,0 +1,51 @@
+// How engines distribute a step over a mesh of GPUs, as planners: each made from the step and the machines alone.
+//
+//   2d             attention by heads and perceptrons by inner width over GPUs of one host, as many of them as divide the
+//                  heads (8 at most), samples over the groups of these (Narayanan et al., SC 2021, sec. 3: t and d); all
+//                  else is on every GPU of a group, scores of words by the samples of each
+//   zero-2         samples over all GPUs; each parameter's state and update, with the parameter, in shards over all of
+//                  them, gathered once a step and kept for its backward pass (Rajbhandari et al., SC 2020, sec. 5: P_os+g;
+//                  FSDP with SHARD_GRAD_OP)
+//   hybrid-zero-2  the same with shards over the GPUs of each host: gradients are scattered there and added up across
+//                  (FSDP with _HYBRID_SHARD_ZERO2)
+//
+// Deviations: shards are of an axis of the parameter, whose parts may differ by one element, where engines flatten and
+// pad; a parameter without an axis for all is on every GPU. Hosts have to have equal numbers of GPUs, but for zero-2.
+// Without a vocabulary-parallel loss each GPU has the whole embedding.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_MESH_STRATEGIES_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_MESH_STRATEGIES_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "search/layouts/layout_devices.h"
+#include "search/planner.h"
+
+namespace placewright {
+
+enum class MeshStrategy : uint8_t { kTwoD, kZero2, kHybridZero2 };
+
+// Errors: kUsage (no attention by heads that a host's GPUs divide; hosts with unequal numbers of GPUs; fewer samples
+// than have to be shared out), kInfeasible (no device supports every op), kBatchScaling.
+Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy);
+
+class MeshStrategyPlanner : public Planner {
+ public:
+  explicit MeshStrategyPlanner(MeshStrategy strategy) : strategy_(strategy) {}
+
+  std::string_view name() const override;
+  std::string_view description() const override;
+  PlanSpace space() const override { return PlanSpace::kReplicated; }
+  bool iterative() const override { return false; }
+  bool in_auto() const override { return false; }
+  // Errors: those of CheckMaySplit, LayOutOnMesh and CompileStep.
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override;
+
+ private:
+  MeshStrategy strategy_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_MESH_STRATEGIES_H_
