@@ -462,7 +462,10 @@ TEST_P(ExecutedLayouts, SoDoRandomBoxes) {
 // Two hosts with two devices each.
 Cluster TwoHosts() {
   ClusterBuilder builder("two-hosts");
-  const int32_t kind = builder.AddKind({.name = "K", .memory = Bytes(int64_t{1} << 40)}).Take();
+  DeviceKind model{.name = "K", .memory = Bytes(int64_t{1} << 40)};
+  model.peak.f32 = model.peak.f64 = 1e12;
+  model.memory_bandwidth = BytesPerSecond(int64_t{1} << 36);
+  const int32_t kind = builder.AddKind(model).Take();
   for (int32_t i = 0; i < 4; ++i) {
     (void)builder
         .AddDevice({.name = "host" + std::to_string(i / 2) + "/d" + std::to_string(i % 2),
