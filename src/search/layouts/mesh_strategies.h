@@ -37,7 +37,7 @@ class MeshStrategyPlanner : public Planner {
   std::string_view description() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool iterative() const override { return false; }
-  bool in_auto() const override { return false; }
+  bool finds_what_fits() const override { return strategy_ != MeshStrategy::kTwoD; }
   // Errors: those of CheckMaySplit, LayOutOnMesh and CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override;
