@@ -21,8 +21,8 @@
 // experts along an axis that are fewer than devices, are split by samples; perceptrons of attention
 // with an inner width below the devices are on every device.
 //
-// Deviations. A layout has one axis, so that split layers are on one set of devices, not on several
-// that share the batch. Megatron-LM splits the vocabulary, too, with a softmax of its own; here
+// Deviations. Split layers are on one set of devices, not on several that share the batch
+// (mesh_strategies.h has these). Megatron-LM splits the vocabulary, too, with a softmax of its own; here
 // embeddings are on every device, and the scores of words are split by samples. Wu et al. split the
 // softmax by words; its normalisation needs all of them, so that it is split by samples here. Of
 // experts with fewer devices than experts each device has several; with more, each expert has
