@@ -199,12 +199,13 @@ LayoutSpec SpecOf(GroupId group, const Layout& layout, const NamedAxes& axes,
                   const Cluster& cluster) {
   LayoutSpec spec;
   spec.group = group;
-  const bool whole = !layout.axis().valid();
-  if (!whole) spec.axis = axes.axis(layout.axis()).name;
+  const bool whole = layout.shares.front().box.empty(), one_axis = layout.axis().valid();
+  if (one_axis) spec.axis = axes.axis(layout.axis()).name;
   for (const Share& share : layout.shares) {
     LayoutSpec::Device device{cluster.device(share.device).name, {}};
-    const auto [from, to] = share.Along(layout.axis());
-    if (!whole) device.box = {{"", from, to}};
+    for (const auto& [axis, interval] : share.box) {
+      device.box.push_back({one_axis ? "" : axes.axis(axis).name, interval.from, interval.to});
+    }
     spec.devices.push_back(device);
   }
   if (whole && layout.shares.size() > 1) spec.option = LayoutOption::kDuplicate;
@@ -308,6 +309,10 @@ StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random)
     layouts.layouts.push_back(RandomLayout(*step.axes, devices, random));
   }
   return State(step, std::move(layouts), devices);
+}
+
+StatedLayouts BoxesAtRandom(const RecordedStep& step, size_t devices, Random& random) {
+  return State(step, RandomBoxLayouts(random, *step.graph, *step.axes, devices), devices);
 }
 
 std::string VerdictOn(const RecordedStep& original, const DistributedStep& step,

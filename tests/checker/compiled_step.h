@@ -47,6 +47,8 @@ StatedLayouts SplitUpdates(const RecordedStep& step, const std::string& axis,
                            const std::vector<int64_t>& lengths);
 // Another one for every group.
 StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random);
+// Likewise, mostly boxes of up to three axes, with replicas.
+StatedLayouts BoxesAtRandom(const RecordedStep& step, size_t devices, Random& random);
 
 // "holds", or the violation's name; with `message` also what it says.
 std::string VerdictOn(const RecordedStep& original, const DistributedStep& step,

@@ -1,5 +1,5 @@
 // What the compiler makes of a step is that step: by data parallelism of every kind, by a split of every
-// axis, and by random layouts, another one for every colocation group.
+// axis, and by random layouts and boxes, another one for every colocation group.
 #include "compiled_step.h"
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@ namespace placewright::tests {
 namespace {
 
 constexpr int kRandomLayouts = 100;  // of each step
+constexpr int kRandomBoxes = 40;
 
 void ExpectHolds(const RecordedStep& step, const StatedLayouts& stated, size_t devices,
                  bool collectives) {
@@ -54,6 +55,17 @@ TEST(CompiledSteps, RandomLayoutsHold) {
       const size_t devices = 2 + random.Below(3);
       SCOPED_TRACE(testing::Message() << step.name << ", layouts " << i);
       ExpectHolds(step, AtRandom(step, devices, random), devices, random.Below(2) == 0);
+    }
+  }
+}
+
+TEST(CompiledSteps, RandomBoxesHold) {
+  for (const RecordedStep& step : RecordedSteps()) {
+    Random random(5);
+    for (int i = 0; i < kRandomBoxes && !HasFailure(); ++i) {
+      const size_t devices = 3 + random.Below(4);
+      SCOPED_TRACE(testing::Message() << step.name << ", layouts " << i);
+      ExpectHolds(step, BoxesAtRandom(step, devices, random), devices, random.Below(3) > 0);
     }
   }
 }

@@ -17,7 +17,7 @@ namespace placewright::tests {
 namespace {
 
 constexpr int kCorruptions = 700;
-constexpr size_t kDevices = 3;
+constexpr size_t kDevices = 4;
 
 // Breaks the step in one place; false where there is none to break.
 using Corrupt = bool (*)(const DistributedStep& step, StepEditor& editor, Random& random);
@@ -72,10 +72,12 @@ bool ShiftInput(const DistributedStep& step, StepEditor& editor, Random& random)
   if (step.graph.storage(step.graph.tensor(input.piece).storage).kind != TensorKind::kInput) {
     return false;
   }
-  auto [place, interval] = input.box.front();
+  std::vector<AxisPart> parts(input.box.begin(), input.box.end());
+  auto& [place, interval] = parts[random.Below(parts.size())];
   const int64_t by = interval.from > 0 ? -1 : 1;
   if (interval.to + by > place.size) return false;
-  input.box = {{place, {interval.from + by, interval.to + by}}};
+  interval = {interval.from + by, interval.to + by};
+  input.box = {parts.begin(), parts.end()};
   return true;
 }
 
@@ -340,11 +342,12 @@ StatedLayouts SomeLayouts(const RecordedStep& step, Random& random) {
   const std::string& name = axes[random.Below(axes.size())];
   const int64_t size = step.axes->axis(step.axes->Find(name)).size;
   const std::vector<int64_t> lengths = {size - 2, 1, 1};
-  switch (random.Below(4)) {
+  switch (random.Below(6)) {
     case 0: return ForAll(step, name, lengths);
     case 1: return ParameterServer(step, name, lengths);
     case 2: return SplitUpdates(step, name, lengths);
-    default: return AtRandom(step, kDevices, random);
+    case 3: return AtRandom(step, kDevices, random);
+    default: return BoxesAtRandom(step, kDevices, random);
   }
 }
 

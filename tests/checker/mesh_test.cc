@@ -118,9 +118,9 @@ class Mesh {
     spec.option = LayoutOption::kAllReduce;
     for (size_t d = 0; d < boxes_.size(); ++d) {
       const auto& [rows, columns] = boxes_[d];
-      spec.devices.push_back({"d" + std::to_string(d),
-                              {{"input:x[0]", rows.from, rows.to},
-                               {"param:a[1]", columns.from, columns.to}}});
+      spec.devices.push_back(
+          {"d" + std::to_string(d),
+           {{"input:x[0]", rows.from, rows.to}, {"param:a[1]", columns.from, columns.to}}});
     }
     return {{spec}, {}, {}};
   }
@@ -222,9 +222,9 @@ class Mesh {
       if (common != has) {
         Shape shape = step_->shape(part);
         shape[at] = common.length();
-        part = step_->Move(name + ".split" + std::to_string(i), "split", d, {part},
-                           std::move(shape),
-                           {dimension, 1, has.length(), common.from - has.from, common.to - has.from});
+        part =
+            step_->Move(name + ".split" + std::to_string(i), "split", d, {part}, std::move(shape),
+                        {dimension, 1, has.length(), common.from - has.from, common.to - has.from});
       }
       parts.push_back(part);
     }
@@ -276,13 +276,10 @@ Mesh TwoByTwo() {
 
 // Two devices share three samples, three devices one.
 Mesh Uneven() {
-  return {{{{0, 3}, {0, 6}},
-           {{0, 3}, {6, 12}},
-           {{3, 4}, {0, 4}},
-           {{3, 4}, {4, 8}},
-           {{3, 4}, {8, 12}}},
-          4,
-          12};
+  return {
+      {{{0, 3}, {0, 6}}, {{0, 3}, {6, 12}}, {{3, 4}, {0, 4}}, {{3, 4}, {4, 8}}, {{3, 4}, {8, 12}}},
+      4,
+      12};
 }
 
 TEST(Mesh, HoldsWithCollectivesInSubGroups) {
@@ -373,7 +370,8 @@ TEST_F(BrokenMesh, PieceThatIsStale) {
 }
 
 TEST_F(BrokenMesh, BiasThatEntersTwiceOrNever) {
-  editor_.Replace(MadeBy(step_, "c.zeros@3"), step_.graph.op(OpCalled(step_, "c.zeros@3")).inputs[0]);
+  editor_.Replace(MadeBy(step_, "c.zeros@3"),
+                  step_.graph.op(OpCalled(step_, "c.zeros@3")).inputs[0]);
   EXPECT_EQ(Verdict(), "doubled-sum") << message_;
   StepEditor never(step_);
   never.op(OpCalled(step_, "z@2")).spec.inputs[0] = MadeBy(step_, "c.zeros@1");
@@ -440,10 +438,9 @@ TEST(Boxes, OfDrawsAreStated) {
   GraphByHand graph;
   const TensorId x = graph.Input("input:x", TensorKind::kInput, {4, 6});
   const TensorId counter = graph.Input("buffer:s", TensorKind::kBuffer, {}, DType::kI64);
-  const TensorId mask =
-      graph.Add("mask", "placewright.counter_draw_like.default", {x, counter}, {4, 6},
-                {Value(int64_t{7}), Value(int64_t{0}), Value("uniform"), Value(0.0), Value(1.0),
-                 ListOf({})});
+  const TensorId mask = graph.Add(
+      "mask", "placewright.counter_draw_like.default", {x, counter}, {4, 6},
+      {Value(int64_t{7}), Value(int64_t{0}), Value("uniform"), Value(0.0), Value(1.0), ListOf({})});
   RecordedStep original{"draws", std::make_unique<Graph>(std::move(graph).Build({mask})), nullptr};
   original.axes = std::make_unique<NamedAxes>(*original.graph);
   const auto verdict = [&](const std::vector<int64_t>& last, std::string* message) {
@@ -454,18 +451,18 @@ TEST(Boxes, OfDrawsAreStated) {
     for (int64_t d = 0; d < 4; ++d) {
       const Interval rows = {d / 2 * 2, d / 2 * 2 + 2}, columns = {d % 2 * 3, d % 2 * 3 + 3};
       const auto device = static_cast<size_t>(d);
-      const TensorId piece = step.Input(
-          "input:x", device, {{{0, 1, 4, 1}, rows}, {{1, 1, 6, 1}, columns}});
+      const TensorId piece =
+          step.Input("input:x", device, {{{0, 1, 4, 1}, rows}, {{1, 1, 6, 1}, columns}});
       const TensorId count = step.Input("buffer:s", device, {});
       std::vector<int64_t> place = {0, 1, 4, rows.from, rows.to, 1, 1, 6, columns.from, columns.to};
       if (d == 3) place = last;
       masks.push_back(step.RunAs("mask", "placewright.counter_draw_like.default", device,
                                  {piece, count}, {2, 3},
-                                 {Value(int64_t{7}), Value(int64_t{0}), Value("uniform"), Value(0.0),
-                                  Value(1.0), ListOf(place)}));
-      spec.devices.push_back({"d" + std::to_string(d),
-                              {{"input:x[0]", rows.from, rows.to},
-                               {"input:x[1]", columns.from, columns.to}}});
+                                 {Value(int64_t{7}), Value(int64_t{0}), Value("uniform"),
+                                  Value(0.0), Value(1.0), ListOf(place)}));
+      spec.devices.push_back(
+          {"d" + std::to_string(d),
+           {{"input:x[0]", rows.from, rows.to}, {"input:x[1]", columns.from, columns.to}}});
     }
     const DistributedStep built = std::move(step).Build(std::move(masks));
     return VerdictOn(original, built, DevicesAlike(4), {{spec}, {}, {}}, message);

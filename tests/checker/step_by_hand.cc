@@ -52,10 +52,9 @@ TensorId StepByHand::Input(const std::string& name, size_t device, const TensorB
   PW_CHECK(whole.valid());
   const Tensor& tensor = original_.tensor(whole);
   Shape shape = ShapeOf(tensor.shape, box);
-  const TensorId piece = builder_
-                             .AddInput(name + "@" + std::to_string(device), tensor.kind,
-                                       tensor.dtype, shape)
-                             .Take();
+  const TensorId piece =
+      builder_.AddInput(name + "@" + std::to_string(device), tensor.kind, tensor.dtype, shape)
+          .Take();
   shapes_[piece] = std::move(shape);
   step_.inputs.push_back({whole, piece, box});
   return piece;
@@ -94,8 +93,8 @@ TensorId StepByHand::RunAs(const std::string& op, const std::string& type, size_
   spec.outputs = {{.shape = std::move(shape)}};
   const Tensor& output = original_.tensor(stated.outputs[0]);
   spec.outputs[0].dtype = output.dtype;
-  const bool shared = !stated.inputs.empty() &&
-                      original_.tensor(stated.inputs[0]).storage == output.storage;
+  const bool shared =
+      !stated.inputs.empty() && original_.tensor(stated.inputs[0]).storage == output.storage;
   if (shared) {
     spec.outputs[0].alias = stated.writes.empty() ? AliasKind::kView : AliasKind::kInPlace;
     spec.outputs[0].alias_of = 0;
@@ -125,8 +124,7 @@ TensorId StepByHand::Move(const std::string& name, const std::string& type, size
 void StepByHand::Together(const std::vector<TensorId>& made) {
   std::vector<OpId> members;
   for (const TensorId id : made) members.push_back(makers_.at(id));
-  PW_CHECK(
-      builder_.AddCollective("c" + std::to_string(collectives_++), std::move(members)).ok());
+  PW_CHECK(builder_.AddCollective("c" + std::to_string(collectives_++), std::move(members)).ok());
 }
 
 DistributedStep StepByHand::Build(std::vector<TensorId> outputs) && {

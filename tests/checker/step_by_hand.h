@@ -45,7 +45,8 @@ class StepByHand {
                  std::vector<TensorId> inputs, Shape shape, const std::vector<Value>& more);
   // "placewright.TYPE.default" with numbers behind its inputs, or what is called otherwise.
   TensorId Move(const std::string& name, const std::string& type, size_t device,
-                std::vector<TensorId> inputs, Shape shape, const std::vector<int64_t>& numbers = {});
+                std::vector<TensorId> inputs, Shape shape,
+                const std::vector<int64_t>& numbers = {});
   // Their makers are the members of one collective.
   void Together(const std::vector<TensorId>& made);
   const Shape& shape(TensorId tensor) const { return shapes_.at(tensor); }

@@ -130,12 +130,12 @@ MaybeViolation Movement::ReadGathered(OpId member, Stated& stated) const {
   const int64_t size = numbers[2], from = numbers[3], to = numbers[4];
   const bool ascend = from >= 0 && from < to && to <= size;
   const int64_t own = ascend ? to - from : 0;  // of the piece it is all
-  const auto part = StatedPartOf({numbers[0], numbers[1], own, 0, own},
-                                 step_.graph.tensor(op.inputs[0]).shape);
+  const auto part =
+      StatedPartOf({numbers[0], numbers[1], own, 0, own}, step_.graph.tensor(op.inputs[0]).shape);
   if (!part) {
-    return Wrong(member, ViolationKind::kWrongArgument,
-                 fmt::format("does not gather the axis by which {} is split",
-                             NameOfTensor(stated.held)));
+    return Wrong(
+        member, ViolationKind::kWrongArgument,
+        fmt::format("does not gather the axis by which {} is split", NameOfTensor(stated.held)));
   }
   stated.part = *part;
   stated.part.place.size = size;
@@ -158,8 +158,7 @@ MaybeViolation Movement::Order(std::vector<Stated>& all) const {
 // What has no place of its own is where it is said to be.
 MaybeViolation Movement::CheckGathered(const Stated& stated, const Held& joined) const {
   if (stated.held.part.somewhere() || joined.part.somewhere()) return std::nullopt;
-  const auto due =
-      PartWithin(original_.tensor(joined.tensor).shape, joined.part, stated.part);
+  const auto due = PartWithin(original_.tensor(joined.tensor).shape, joined.part, stated.part);
   if (due && *due == stated.held.part) return std::nullopt;
   return Wrong(stated.member, ViolationKind::kWrongArgument,
                fmt::format("states {} of {}, but has {}", due ? ToString(*due) : "another part",
@@ -181,9 +180,9 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
   }
   const int64_t size = all.front().part.place.size;
   if (length < size) {
-    return Wrong(members.front(), ViolationKind::kMissingCollective,
-                 fmt::format("gathers only {} of {} of {}", length, size,
-                             NameOfTensor(read.front())));
+    return Wrong(
+        members.front(), ViolationKind::kMissingCollective,
+        fmt::format("gathers only {} of {} of {}", length, size, NameOfTensor(read.front())));
   }
   for (size_t i = 1; i < read.size(); ++i) {
     const Part &before = read[i - 1].part, &part = read[i].part;
@@ -211,8 +210,8 @@ MaybeViolation Movement::ReduceScatter(const std::vector<OpId>& members) {
     Held part = sum;
     CHECK_PLAN_RETURN_IF_VIOLATED(TakePart(member, part));
     const Op& op = step_.graph.op(member);
-    all.push_back({member, part,
-                   *StatedPartOf(NumbersOf(op), step_.graph.tensor(op.inputs[0]).shape)});
+    all.push_back(
+        {member, part, *StatedPartOf(NumbersOf(op), step_.graph.tensor(op.inputs[0]).shape)});
   }
   CHECK_PLAN_RETURN_IF_VIOLATED(Order(all));
   int64_t next = 0;

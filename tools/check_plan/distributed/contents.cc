@@ -50,11 +50,11 @@ MaybeViolation Contents::CheckInputs() const {
     stated[input.piece] = true;
     const Part& part = names_[input.piece].part;
     if (Fits(input.original, part, input.piece)) continue;
-    return Violation{ViolationKind::kWrongPart,
-                     fmt::format("the input \"{}\" has other sizes than {} of \"{}\"", name,
-                                 ToString(part),
-                                 Printable(original_.tensor(input.original).name, 80)),
-                     fmt::format("step: input {}", name)};
+    return Violation{
+        ViolationKind::kWrongPart,
+        fmt::format("the input \"{}\" has other sizes than {} of \"{}\"", name, ToString(part),
+                    Printable(original_.tensor(input.original).name, 80)),
+        fmt::format("step: input {}", name)};
   }
   for (const TensorId id : step_.graph.tensors()) {
     if (stated[id] || step_.graph.tensor(id).producer.valid()) continue;

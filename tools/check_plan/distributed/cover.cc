@@ -76,9 +76,8 @@ class Cover {
  public:
   explicit Cover(const std::vector<Intervals<One>>& all) : all_(all), order_(all.size()) {
     std::iota(order_.begin(), order_.end(), size_t{0});
-    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
-      return all_[a].along < all_[b].along;
-    });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](size_t a, size_t b) { return all_[a].along < all_[b].along; });
     const auto same = [&](size_t a, size_t b) { return all_[a] == all_[b]; };
     order_.erase(std::unique(order_.begin(), order_.end(), same), order_.end());
     Count();
@@ -100,9 +99,8 @@ class Cover {
     std::vector<One> axes;  // an interval of each
     for (const size_t i : order_) {
       for (const One& one : all_[i].along) {
-        const bool known = std::any_of(axes.begin(), axes.end(), [&](const One& axis) {
-          return axis.key() == one.key();
-        });
+        const bool known = std::any_of(axes.begin(), axes.end(),
+                                       [&](const One& axis) { return axis.key() == one.key(); });
         if (!known) axes.push_back(one);
       }
     }
@@ -131,8 +129,8 @@ class Cover {
         // They ascend.
         if (alike && At(k).along.front().from >= At(i).along.front().to) break;
         if (!MeetOf(At(i), At(k))) continue;
-        const bool of_one = std::any_of(
-            At(i).along.begin(), At(i).along.end(), [&](const One& one) {
+        const bool of_one =
+            std::any_of(At(i).along.begin(), At(i).along.end(), [&](const One& one) {
               return std::any_of(At(k).along.begin(), At(k).along.end(),
                                  [&](const One& other) { return AreAlike(one, other); });
             });
@@ -182,7 +180,7 @@ class Cover {
   }
 
   const std::vector<Intervals<One>>& all_;
-  std::vector<size_t> order_;  // ascending, each once
+  std::vector<size_t> order_;     // ascending, each once
   std::vector<int64_t> volumes_;  // in this order
   int64_t total_ = 1;
   int trials_ = 0;

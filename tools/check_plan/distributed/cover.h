@@ -25,12 +25,12 @@ struct Coverage {
     kMixed    // two that have something in common are of different axes
   };
   Kind kind = kOnce;
-  size_t at = 0, other = 0;     // of kTwice and kMixed: which two; of kNotAll: the one beside the gap
+  size_t at = 0, other = 0;  // of kTwice and kMixed: which two; of kNotAll: the one beside the gap
   std::optional<Interval> gap;  // of kNotAll, where there is one axis
 };
 
-// Precondition: none of them is somewhere. Where they are several layers that are not told apart within 10^4 trials
-// they are taken for that. O(n log n) on meshes.
+// Precondition: none of them is somewhere. Layers that are not found within 10^4 trials are taken to be there.
+// O(n log n) on meshes.
 Coverage CoverageOf(const std::vector<Part>& parts);
 Coverage CoverageOf(const std::vector<Cut>& cuts);
 

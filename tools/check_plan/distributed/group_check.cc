@@ -93,9 +93,8 @@ class GroupCheck {
     std::vector<const Instance*> different;
     for (const Instance& instance : instances_) {
       const bool again =
-          std::any_of(different.begin(), different.end(), [&](const Instance* other) {
-            return other->shares == instance.shares;
-          });
+          std::any_of(different.begin(), different.end(),
+                      [&](const Instance* other) { return other->shares == instance.shares; });
       const bool is = instance.cut == first.cut && !instance.shares.empty() && !again;
       if (is) different.push_back(&instance);
     }
@@ -116,9 +115,8 @@ class GroupCheck {
   }
 
   Violation Missing(const Instance& instance, const std::optional<Interval>& gap) const {
-    const std::string what =
-        gap ? fmt::format("no instance computes [{}, {})", gap->from, gap->to)
-            : "it and the others do not compute all of it";
+    const std::string what = gap ? fmt::format("no instance computes [{}, {})", gap->from, gap->to)
+                                 : "it and the others do not compute all of it";
     return Wrong(instance, ViolationKind::kMissingSample,
                  fmt::format("computes {}, but {}", ToString(instance.cut), what));
   }

@@ -11,6 +11,7 @@
 #include "check_plan/distributed/counted_draws.h"
 #include "check_plan/distributed/cover.h"
 #include "check_plan/distributed/part.h"
+#include "formats/plan/mesh.h"
 #include "graph/module_globs.h"
 
 namespace placewright::check {
@@ -27,12 +28,15 @@ GroupLayouts::GroupLayouts(const Graph& original, const NamedAxes& axes, const C
     : original_(original),
       axes_(axes),
       cluster_(cluster),
-      stated_(specs),
       spec_of_(original.group_count(), -1),
       one_device_(original.group_count(), false) {
   for (size_t i = 0; i < specs.size(); ++i) {
+    const Result<LayoutSpec> boxes =
+        WithoutMesh(axes, cluster, specs[i], fmt::format("layouts[{}]", i));
+    stated_.push_back(boxes.ok() ? boxes.value() : specs[i]);
+    no_mesh_.push_back(boxes.ok() ? "" : boxes.error().message);
     Claim(i);
-    specs_.push_back(Resolve(specs[i]));
+    specs_.push_back(Resolve(stated_[i]));
   }
   FindGroupsOnOneDevice();
 }
@@ -173,6 +177,7 @@ MaybeViolation GroupLayouts::CheckSpec(size_t index) const {
     return Violation{ViolationKind::kWrongPart, std::move(message),
                      fmt::format("layouts[{}]{}", index, place)};
   };
+  if (!no_mesh_[index].empty()) return wrong(".mesh", no_mesh_[index]);
   if (!Splits(stated)) {
     if (!stated.axis.empty()) {
       return wrong(".axis", fmt::format("the option {} splits no axis", ToString(stated.option)));
@@ -207,9 +212,9 @@ MaybeViolation GroupLayouts::CheckBox(size_t index, const LayoutSpec::Device& de
     const std::string& due = name.empty() ? stated.axis : name;
     const AxisId axis = AxisOf(stated, name);
     if (!axis.valid()) {
-      return wrong(name.empty() ? ".axis" : ".devices",
-                   fmt::format("the step has no axis \"{}\"",
-                               Printable(due.empty() ? "batch" : due, 80)));
+      return wrong(
+          name.empty() ? ".axis" : ".devices",
+          fmt::format("the step has no axis \"{}\"", Printable(due.empty() ? "batch" : due, 80)));
     }
     const int64_t size = axes_.axis(axis).size;
     if (axes.insert(axis).second && from >= 0 && from < to && to <= size) continue;
@@ -219,7 +224,7 @@ MaybeViolation GroupLayouts::CheckBox(size_t index, const LayoutSpec::Device& de
   return std::nullopt;
 }
 
-// Of one axis they follow one another; of several they cover the product.
+// Of one axis they follow one another, unless there are replicas; else they cover the product.
 MaybeViolation GroupLayouts::CheckBoxes(size_t index) const {
   const auto wrong = [&](std::string message) {
     return Violation{ViolationKind::kWrongPart, std::move(message),
@@ -227,6 +232,7 @@ MaybeViolation GroupLayouts::CheckBoxes(size_t index) const {
   };
   const Spec& spec = specs_[index];
   std::vector<Part> boxes;  // an axis is a dimension
+  bool follow = spec.axes.size() == 1, replicas = false;
   int64_t next = 0;
   for (const LayoutSpec::Device& device : stated_[index].devices) {
     if (device.box.size() != spec.axes.size()) return wrong("boxes of different axes");
@@ -236,17 +242,19 @@ MaybeViolation GroupLayouts::CheckBoxes(size_t index) const {
       along.push_back(
           {static_cast<int32_t>(axis.index()), 1, axes_.axis(axis).size, from, to, false});
     }
-    boxes.push_back(Merged(std::move(along)));
-    const auto& [name, from, to] = device.box.front();
-    if (spec.axes.size() == 1 && from != next) {
-      return wrong(fmt::format("[{}, {}) stands where a share from {} is due", from, to, next));
-    }
-    next = to;
+    Part box = Merged(std::move(along));
+    replicas = replicas || std::find(boxes.begin(), boxes.end(), box) != boxes.end();
+    boxes.push_back(std::move(box));
+    follow = follow && device.box.front().from == next;
+    next = device.box.front().to;
+  }
+  if (spec.axes.size() == 1 && !follow && !replicas) {
+    return wrong("the shares do not follow one another from 0");
   }
   const Coverage::Kind kind = CoverageOf(boxes).kind;
   if (kind == Coverage::kOnce) return std::nullopt;
   return wrong(kind == Coverage::kNotAll ? "the shares do not cover their axes"
-                                         : "two shares have something in common");
+                                         : "two shares have something in common, but not all");
 }
 
 SmallVector<AxisId> GroupLayouts::axes(GroupId group) const {

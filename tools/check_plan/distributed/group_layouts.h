@@ -22,14 +22,14 @@ namespace placewright::check {
 // views.
 class GroupLayouts {
  public:
-  // All must outlive it; `axes` are the original's.
+  // All but `specs` must outlive it; `axes` are the original's.
   GroupLayouts(const Graph& original, const NamedAxes& axes, const Cluster& cluster,
                const LayoutSpecs& specs);
 
   // Groups and devices that there are not, a device twice, several for one place, an op without a layout:
   // kWrongDevice. Axes that there are not, shares of one axis that do not follow one another from 0 to its size, boxes
-  // of several axes that do not cover their product, or are of other axes than those of other devices, shares without
-  // an axis: kWrongPart.
+  // that have something in common without being equal, or do not cover the product of their axes, or are of other axes
+  // than those of other devices, meshes that are none of the devices, shares without an axis: kWrongPart.
   MaybeViolation Check() const;
 
   // Its number in the plan; -1: no spec names it.
@@ -66,7 +66,8 @@ class GroupLayouts {
   const Graph& original_;
   const NamedAxes& axes_;
   const Cluster& cluster_;
-  const LayoutSpecs& stated_;
+  LayoutSpecs stated_;                // boxes in the place of meshes
+  std::vector<std::string> no_mesh_;  // by spec: why its mesh is none
   std::vector<Spec> specs_;
   std::vector<bool> names_groups_;  // by spec: any
   IdVector<GroupId, int64_t> spec_of_;

@@ -22,7 +22,9 @@ constexpr int64_t kTriedLengths = 64;
 
 // The part of a tensor's rows, which lie in the dimension that has several axes, or in any.
 std::vector<PartAlong> RowsOf(const TensorAxes& axes, const Part& part) {
-  const auto several = [](const std::vector<RuleAxisId>& dimension) { return dimension.size() > 1; };
+  const auto several = [](const std::vector<RuleAxisId>& dimension) {
+    return dimension.size() > 1;
+  };
   const auto found = std::find_if(axes.begin(), axes.end(), several);
   std::vector<PartAlong> rows;
   for (const PartAlong& one : part.along) {
@@ -194,12 +196,11 @@ MaybeViolation InstanceCheck::FindCut() {
     AddCut(*cut);
     const std::vector<RuleAxisId> axes = AxesOf(*cut);
     if (Along(instance_.cut, axes) == *cut) continue;
-    return Wrong(
-        ViolationKind::kWrongPart,
-        fmt::format("has {} of {}, which is another interval ({}) than that of its other "
-                    "inputs ({})",
-                    ToString(part), InputName(i), ToString(*cut),
-                    ToString(Along(instance_.cut, axes))));
+    return Wrong(ViolationKind::kWrongPart,
+                 fmt::format("has {} of {}, which is another interval ({}) than that of its other "
+                             "inputs ({})",
+                             ToString(part), InputName(i), ToString(*cut),
+                             ToString(Along(instance_.cut, axes))));
   }
   FindCutByPlace();
   FindCutByShape();
@@ -317,11 +318,11 @@ MaybeViolation InstanceCheck::CheckCounts() const {
       if (!facets_.in_own_order(id) || facets_.Counts(id) || IsUnread(rows)) continue;
       const Part& part = read_[rows].part;
       const std::vector<PartAlong> own = RowsOf(rule_->inputs[rows], part);
-      const bool same = std::equal(own.begin(), own.end(), counted.along.begin(),
-                                   counted.along.end(), [](const PartAlong& a, const PartAlong& b) {
-                                     return a.from == b.from && a.to == b.to &&
-                                            a.period == b.period;
-                                   });
+      const bool same =
+          std::equal(own.begin(), own.end(), counted.along.begin(), counted.along.end(),
+                     [](const PartAlong& a, const PartAlong& b) {
+                       return a.from == b.from && a.to == b.to && a.period == b.period;
+                     });
       if (same) continue;
       return Wrong(ViolationKind::kWrongPart,
                    fmt::format("reads {} of {} with the counts of {}", ToString(part),
@@ -382,10 +383,10 @@ MaybeViolation InstanceCheck::CheckAddends() {
   }
   if (linear_.empty()) {
     const bool zeros = read_[shares.front()].content.addend.kind == Addend::kZero;
-    return Wrong(ViolationKind::kLostSum,
-                 fmt::format("reads {} {} as if they were all of it",
-                             zeros ? "zeros in place of" : "shares of the sum",
-                             InputName(shares.front())));
+    return Wrong(
+        ViolationKind::kLostSum,
+        fmt::format("reads {} {} as if they were all of it",
+                    zeros ? "zeros in place of" : "shares of the sum", InputName(shares.front())));
   }
   all_zero_ = std::all_of(linear_.begin(), linear_.end(), [&](int32_t input) {
     return read_[static_cast<size_t>(input)].content.addend.kind == Addend::kZero;
@@ -404,11 +405,11 @@ bool InstanceCheck::IsOnce(RuleAxisId axis, size_t input) const {
 
 // It enters a sum once, and that is here, where the interval begins.
 bool InstanceCheck::Enters(size_t input) const {
-  return std::all_of(
-      instance_.cut.along.begin(), instance_.cut.along.end(), [&](const CutAlong& one) {
-        return one.from == 0 || rule_->axes[one.axis].parts != Parts::kSum ||
-               !IsOnce(one.axis, input);
-      });
+  return std::all_of(instance_.cut.along.begin(), instance_.cut.along.end(),
+                     [&](const CutAlong& one) {
+                       return one.from == 0 || rule_->axes[one.axis].parts != Parts::kSum ||
+                              !IsOnce(one.axis, input);
+                     });
 }
 
 // What enters once is zero but where it enters. `shares`: of the other inputs those that are not all of what is due.

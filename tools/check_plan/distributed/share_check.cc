@@ -269,8 +269,7 @@ MaybeViolation CheckShares(const Graph& original, const NamedAxes& axes,
 }
 
 MaybeViolation CheckLocalNorms(const Graph& original, const NamedAxes& axes,
-                               const DistributedStep& step,
-                               const IdVector<OpId, FoundCut>& cuts) {
+                               const DistributedStep& step, const IdVector<OpId, FoundCut>& cuts) {
   return LocalNormCheck(original, axes, step, cuts).Run();
 }
 

@@ -28,8 +28,7 @@ MaybeViolation CheckShares(const Graph& original, const NamedAxes& axes,
 // them (their statistics are read by the backward in the same parts alone, and every part has more than one element
 // of a channel): kWrongStatistics.
 MaybeViolation CheckLocalNorms(const Graph& original, const NamedAxes& axes,
-                               const DistributedStep& step,
-                               const IdVector<OpId, FoundCut>& cuts);
+                               const DistributedStep& step, const IdVector<OpId, FoundCut>& cuts);
 
 // Buffers of all-reduces are not above `fusion` (0: there are none), without `broadcasts` nothing is broadcast, and
 // gradients are made apart where `gradients_apart` says so, and nowhere else: kWrongArgument.

@@ -23,7 +23,8 @@ std::vector<PartAlong> NotIn(const Part& part, int32_t dimension) {
 }
 
 bool IsSomewhere(const std::vector<PartAlong>& along) {
-  return std::any_of(along.begin(), along.end(), [](const PartAlong& one) { return one.somewhere; });
+  return std::any_of(along.begin(), along.end(),
+                     [](const PartAlong& one) { return one.somewhere; });
 }
 
 // A factor of a dimension, of which a piece has some units: all of them, or those of an interval.
@@ -44,8 +45,7 @@ std::vector<Level> LevelsOf(const std::vector<PartAlong>& along, int32_t dimensi
   }
   for (size_t i = levels.size() - 1; i-- > 0;) {
     const Level& next = levels[i + 1];
-    levels[i].within =
-        (next.interval.to - next.interval.from) / next.unit * next.within;
+    levels[i].within = (next.interval.to - next.interval.from) / next.unit * next.within;
   }
   return levels;
 }
@@ -86,8 +86,12 @@ std::optional<std::vector<PartAlong>> IntervalsWithin(std::vector<PartAlong> alo
     std::sort(along.begin(), along.end());
     if (aligned) return along;
     // Of a single unit, an interval of what the piece has in it.
-    part = {dimension, 1, level.within, part.from - first * level.within,
-            part.to - first * level.within, false};
+    part = {dimension,
+            1,
+            level.within,
+            part.from - first * level.within,
+            part.to - first * level.within,
+            false};
   }
 }
 
@@ -102,7 +106,7 @@ std::optional<std::vector<PartAlong>> InPeriods(const std::vector<PartAlong>& al
     const auto own = std::find_if(along.begin(), along.end(),
                                   [&](const PartAlong& one) { return one.period == period; });
     if (own != along.end() && within) return std::nullopt;
-    const Interval has = within                 ? *within
+    const Interval has = within               ? *within
                          : own != along.end() ? Interval{own->from, own->to}
                                               : Interval{0, period};
     all.push_back({along.front().dimension, length / period, period, has.from, has.to, false});
@@ -122,8 +126,7 @@ std::optional<std::vector<PartAlong>> InPeriods(const std::vector<PartAlong>& al
 
 // The second behind the first.
 std::optional<std::vector<PartAlong>> Joined(const std::vector<PartAlong>& first,
-                                             const std::vector<PartAlong>& second,
-                                             int64_t length) {
+                                             const std::vector<PartAlong>& second, int64_t length) {
   if (first.empty() || second.empty()) return std::nullopt;
   std::vector<int64_t> periods;
   for (const std::vector<PartAlong>* const one : {&first, &second}) {

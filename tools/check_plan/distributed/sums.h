@@ -21,8 +21,8 @@ namespace placewright::check {
 class Sums {
  public:
   struct Share {
-    Cut cut;      // of the axes that are summed over; whole where there are none
-    OpId alone;   // where the cut is somewhere: the instance, which no other is known to equal
+    Cut cut;     // of the axes that are summed over; whole where there are none
+    OpId alone;  // where the cut is somewhere: the instance, which no other is known to equal
     std::vector<Addend> inputs;  // that the op takes as shares
     friend bool operator==(const Share&, const Share&) = default;
   };

@@ -193,8 +193,8 @@ MaybeViolation NormCheck::ReadInput(OpId op, size_t input, int32_t& part) {
   const bool of_parts = IsOfParts(norm, role);
   if (of_parts) CHECK_PLAN_RETURN_IF_VIOLATED(FindPart(op, role, held, part));
   const std::vector<int64_t>& shape = step_.graph.tensor(id).shape;
-  const Part due = of_parts ? definition.parts()[static_cast<size_t>(part)].part
-                            : norms_.at(norm_).channels;
+  const Part due =
+      of_parts ? definition.parts()[static_cast<size_t>(part)].part : norms_.at(norm_).channels;
   if (!contents_.Fits(original_.op(norm).inputs[static_cast<size_t>(role)], due, id)) {
     return Wrong(op, ViolationKind::kWrongPart,
                  fmt::format("has {} of {} where {} is due", ToString(held.part),

@@ -164,10 +164,10 @@ MaybeViolation NormCheck::Cover(NormId id) {
     parts.push_back({{along.begin(), along.end()}});
   }
   const auto wrong = [&](ViolationKind kind, const std::string& message) {
-    return Violation{kind,
-                     fmt::format("the parts of \"{}\" {}",
-                                 Printable(original_.op(id.first).name, 80), message),
-                     "step"};
+    return Violation{
+        kind,
+        fmt::format("the parts of \"{}\" {}", Printable(original_.op(id.first).name, 80), message),
+        "step"};
   };
   if (parts.empty()) return wrong(ViolationKind::kMissingSample, "are none");
   const Coverage coverage = CoverageOf(parts);
