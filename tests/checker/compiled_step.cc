@@ -312,7 +312,19 @@ StatedLayouts AtRandom(const RecordedStep& step, size_t devices, Random& random)
 }
 
 StatedLayouts BoxesAtRandom(const RecordedStep& step, size_t devices, Random& random) {
-  return State(step, RandomBoxLayouts(random, *step.graph, *step.axes, devices), devices);
+  Layouts layouts = AtRandom(step, devices, random).layouts;
+  // Few different ones, so that neighbours often have the same.
+  std::vector<Layout> boxes;
+  for (int i = 0; i < 3; ++i) {
+    std::vector<DeviceId> all;
+    for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
+    for (size_t d = devices; d > 1; --d) std::swap(all[d - 1], all[random.Below(d)]);
+    boxes.push_back(RandomBoxes(random, *step.axes, std::move(all)));
+  }
+  for (Layout& layout : layouts.layouts) {
+    if (random.Below(4) > 0) layout = boxes[random.Below(boxes.size())];
+  }
+  return State(step, std::move(layouts), devices);
 }
 
 std::string VerdictOn(const RecordedStep& original, const DistributedStep& step,

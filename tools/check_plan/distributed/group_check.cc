@@ -104,9 +104,8 @@ class GroupCheck {
         if (i < instance->shares.size()) addends.push_back(instance->shares[i].second);
       }
       const Sums::Total total = sums_.Add(addends);
-      if (total.fault == Sums::Fault::kNone && total.addend.kind == Addend::kWhole) continue;
-      // They have it in several ways, as under uneven boxes: which ones are added up is looked at where they are.
-      if (total.fault == Sums::Fault::kTwice) continue;
+      // Shares that have something in common may be of several layers (cover.h).
+      if (total.fault == Sums::Fault::kTwice || total.addend.kind == Addend::kWhole) continue;
       const auto input = static_cast<size_t>(first.shares[i].first);
       return Wrong(first, ViolationKind::kLostSum,
                    fmt::format("and the other instances make shares of a sum, but what they read "

@@ -79,13 +79,26 @@ class Interpreter {
       const bool is_norm =
           rule->form == PartForm::kBatchNorm || rule->form == PartForm::kBatchNormBackward;
       if (!is_norm && !rule->draws_random) continue;
+      std::vector<OpId> others;
+      for (const OpId op : ops) {
+        if (!IsItself(op)) others.push_back(op);
+      }
       const std::string_view type = facets_.op(facet).type;
-      const auto other = std::find_if(ops.begin(), ops.end(),
+      const auto other = std::find_if(others.begin(), others.end(),
                                       [&](OpId op) { return step_.graph.op(op).type != type; });
-      if (other == ops.end() || (is_norm && norms_.Follow(facets_.origin(facet), ops))) continue;
+      if (other == others.end() || (is_norm && norms_.Follow(facets_.origin(facet), others))) {
+        continue;
+      }
       given_up_[facet] = true;
       GiveUp(*other, fmt::format("is computed by {}", Printable(step_.graph.op(*other).type, 80)));
     }
+  }
+
+  // It has the operator and the arguments of its op, as a norm of all of the batch has.
+  bool IsItself(OpId op) const {
+    const Op &made = step_.graph.op(op), &stated = facets_.op(facets_.of(op));
+    return made.type == stated.type && made.args == stated.args &&
+           made.attributes == stated.attributes;
   }
 
   // The members of a collective come one behind the other: all at the first.
@@ -104,7 +117,7 @@ class Interpreter {
 
   void RunInstance(OpId op) {
     const FacetId facet = facets_.of(op);
-    if (norms_.Follows(facets_.origin(facet))) {
+    if (norms_.Follows(facets_.origin(facet)) && !IsItself(op)) {
       RunNorm(op);
       return;
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "check_plan/distributed/cover.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/norms/definition.h"
 #include "sharding/separable_results.h"
@@ -170,7 +171,46 @@ class ShareCheck {
     const bool is_norm = rule != nullptr && (rule->form == PartForm::kBatchNorm ||
                                              rule->form == PartForm::kBatchNormBackward);
     return drawn_once_[original_.group(origin)] || WritesWhole(origin, axis) ||
-           (is_norm && !StatedNormOf(original_.op(origin)));
+           (is_norm && (!StatedNormOf(original_.op(origin)) || !HaveStatistics(origin)));
+  }
+
+  // Whether devices that are alike but for the axes of a norm's statistics have all of these among them: each part
+  // once, or each as often.
+  bool HaveStatistics(OpId norm) const {
+    const GroupId group = original_.group(norm);
+    struct Alike {
+      Box beside;               // of the other axes
+      std::vector<Part> parts;  // an axis is a dimension
+    };
+    std::vector<Alike> rows;
+    for (const DeviceId device : layouts_.devices(layouts_.spec_of(group))) {
+      std::vector<AxisInterval> beside;
+      std::vector<PartAlong> over;
+      for (const AxisInterval& one : layouts_.ShareOn(group, device)) {
+        const RuleAxisId split = axes_.SplitBy(norm, one.axis);
+        if (!split.valid() || unsplit_.at(one.axis)[group]) continue;
+        if (axes_.rule(norm)->axes[split].parts != Parts::kSynchronised) {
+          beside.push_back(one);
+          continue;
+        }
+        over.push_back({static_cast<int32_t>(one.axis.index()), 1, axes_.axis(one.axis).size,
+                        one.interval.from, one.interval.to, false});
+      }
+      const Box box = {beside.begin(), beside.end()};
+      auto row = std::find_if(rows.begin(), rows.end(),
+                              [&](const Alike& one) { return one.beside == box; });
+      if (row == rows.end()) row = rows.insert(row, {box, {}});
+      row->parts.push_back(Merged(std::move(over)));
+    }
+    return std::all_of(rows.begin(), rows.end(), [](const Alike& row) {
+      const auto copies = [&](const Part& part) {
+        return std::count(row.parts.begin(), row.parts.end(), part);
+      };
+      return CoverageOf(row.parts).kind == Coverage::kOnce &&
+             std::all_of(row.parts.begin(), row.parts.end(), [&](const Part& part) {
+               return copies(part) == copies(row.parts.front());
+             });
+    });
   }
 
   // What the op writes in place is all there: another op has made it so, or is blamed for it. What is there before

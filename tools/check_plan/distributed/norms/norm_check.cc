@@ -64,8 +64,7 @@ MaybeViolation NormCheck::FindNorm(OpId op, NormId& norm) {
     const Made* const found = Find(op, i);
     const Held held = contents_.Read(op, i);
     NormId own = norm;
-    if (found != nullptr) {
-      if (found->norm.first != norm.first) continue;
+    if (found != nullptr && found->norm.first == norm.first) {
       own = found->norm;
     } else {
       const int32_t role = held.known() ? RoleOf(norm.first, held.tensor) : -1;
@@ -241,10 +240,7 @@ MaybeViolation NormCheck::FindPart(OpId op, int32_t role, const Held& held, int3
                  fmt::format("has a part of {} without a place", NameOfInput(norm, role)));
   }
   const auto shape = ShapeOf(original_.tensor(x).shape, held.part);
-  const auto& along = held.part.along;
-  const bool of_channels = std::all_of(along.begin(), along.end(),
-                                       [](const PartAlong& one) { return one.dimension == 1; });
-  if (of_channels || !shape || CountOf(*shape) == 0) {
+  if (held.part.whole() || !shape || CountOf(*shape) == 0) {
     return wrong("where a part of its samples or places is due");
   }
   const std::vector<NormPart>& parts = definition.parts();
