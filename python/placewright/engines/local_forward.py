@@ -1,7 +1,7 @@
 """A model's forward pass, tried with the shapes that a rank has of layers in parts.
 
 `view(..., n_heads, ...)` with the number of all heads is an error of a rank that has some of them,
-or worse, is none and makes another tensor. So the forward pass runs twice on "meta" tensors, which
+or worse, is none and makes another tensor. So the forward pass runs twice on fake tensors, which
 hold nothing: as the model is, and with parts. Each result in parts must be one of the plan.
 """
 
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..applied.tensors import DTYPES
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _REMEDY = ("Let its forward pass take what a rank has: -1 in the place of the number of heads. Or "
            "keep the module whole (docs/formats/layouts.md), or train by placewright.apply().")
+# A reshape copies where strides ask for it: with some of the heads it may, or may not.
+_RESHAPES = {"_unsafe_view": "view", "_reshape_alias": "view", "reshape": "view"}
 
 
 @dataclasses.dataclass
@@ -42,8 +45,13 @@ class _Run:
 def check_forward(step: DistributedStep, model: torch.nn.Module, styles: Mapping[str, Style],
                   inputs: Any) -> None:
     """Raises InputError where the forward pass does not do with parts what the plan does."""
-    args, kwargs = _meta_inputs(step, model, inputs)
-    whole = _run(step, model, {}, args, kwargs)
+    with FakeTensorMode():
+        _check(step, model, styles, *_fake_inputs(step, model, inputs))
+
+
+def _check(step: DistributedStep, model: torch.nn.Module, styles: Mapping[str, Style],
+           args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    whole = _run(model, styles, 1, args, kwargs)
     if whole.error is not None:
         raise refused(f"its forward pass cannot be tried without values: {_said(whole.error)}",
                       shown(whole.module), "Give `inputs`, as record() was given them, or train by "
@@ -52,7 +60,7 @@ def check_forward(step: DistributedStep, model: torch.nn.Module, styles: Mapping
         if module not in whole.called:
             raise refused("its parameters are read without a call of it, so that no style of it "
                           "is applied", shown(module), _REMEDY)
-    parts = _run(step, model, styles, args, kwargs)
+    parts = _run(model, styles, step.ranks, args, kwargs)
     if parts.error is not None:
         raise refused(f"with its part of the layers it fails: {_said(parts.error)}",
                       shown(parts.module), _REMEDY) from parts.error
@@ -105,13 +113,13 @@ def _said(error: Exception) -> str:
     return f"{str(error).splitlines()[0] if str(error) else type(error).__name__}{where}"
 
 
-def _meta_inputs(step: DistributedStep, model: torch.nn.Module,
+def _fake_inputs(step: DistributedStep, model: torch.nn.Module,
                  inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of the model's forward pass as tensors without content."""
     if inputs is None:
         names = inspect.signature(model.forward).parameters
         return (), {name: tensor for name, tensor in _recorded(step) if name in names}
-    given = _on_meta(inputs)
+    given = _faked(inputs)
     if isinstance(given, Mapping):
         return (), dict(given)
     return (tuple(given) if isinstance(given, (tuple, list)) else (given,)), {}
@@ -121,35 +129,35 @@ def _recorded(step: DistributedStep) -> Iterator[tuple[str, torch.Tensor]]:
     for name, record in step.recorded_inputs.items():
         kind, _, path = name.partition(":")
         if kind == "input":
-            yield path, torch.empty(record["shape"], dtype=DTYPES[record["dtype"]], device="meta")
+            yield path, torch.empty(record["shape"], dtype=DTYPES[record["dtype"]])
 
 
-def _on_meta(value: Any) -> Any:
+def _faked(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return torch.empty_like(value, device="meta")
+        return torch.empty(value.shape, dtype=value.dtype)
     if isinstance(value, Mapping):
-        return {key: _on_meta(one) for key, one in value.items()}
+        return {key: _faked(one) for key, one in value.items()}
     if isinstance(value, (tuple, list)):
-        return type(value)(map(_on_meta, value))
+        return type(value)(map(_faked, value))
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise UsageError("usage", f"{type(value).__name__} is no tensor", place="argument inputs",
                      remedy="Give what record() was given.")
 
 
-def _run(step: DistributedStep, model: torch.nn.Module, styles: Mapping[str, Style],
-         args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Run:
-    """One forward pass; the model's own tensors are not read, and stay."""
+def _run(model: torch.nn.Module, styles: Mapping[str, Style], ranks: int, args: tuple[Any, ...],
+         kwargs: dict[str, Any]) -> _Run:
+    """One forward pass of one of so many ranks; the model's own tensors are not read, and stay."""
     tensors = {}
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         shape = list(tensor.shape)
         style = styles.get(name.rpartition(".")[0])
         dimension = None if style is None else _dimension(style, name, len(shape))
         if dimension is not None:
-            shape[dimension] //= step.ranks
-        tensors[name] = torch.empty(shape, dtype=tensor.dtype, device="meta")
+            shape[dimension] //= ranks
+        tensors[name] = torch.empty(shape, dtype=tensor.dtype)
     run = _Run([], set())
-    with _followed(step, model, styles, run), torch.no_grad():
+    with _followed(model, styles, ranks, run), torch.no_grad():
         try:
             torch.func.functional_call(model, tensors, args, kwargs)
         except Exception as error:  # the user's code may raise anything
@@ -164,7 +172,7 @@ def _dimension(style: Style, name: str, dimensions: int) -> int | None:
 
 
 @contextlib.contextmanager
-def _followed(step: DistributedStep, model: torch.nn.Module, styles: Mapping[str, Style],
+def _followed(model: torch.nn.Module, styles: Mapping[str, Style], ranks: int,
               run: _Run) -> Iterator[None]:
     """Notes what is called and made, and gives layers what their styles give and return."""
     names = {id(module): name for name, module in model.named_modules()}
@@ -176,12 +184,12 @@ def _followed(step: DistributedStep, model: torch.nn.Module, styles: Mapping[str
         style = styles.get(stack[-1])
         if style is None or style.columns or style.embedding or style.input_in_parts:
             return None
-        return (given[0].narrow(-1, 0, given[0].shape[-1] // step.ranks), *given[1:])
+        return (given[0].narrow(-1, 0, given[0].shape[-1] // ranks), *given[1:])
 
     def leave(module: torch.nn.Module, given: tuple[Any, ...], result: Any) -> Any:
         style = styles.get(stack[-1])
         if style is not None and style.columns and not style.output_in_parts:
-            result = result.new_empty([*result.shape[:-1], result.shape[-1] * step.ranks])
+            result = result.new_empty([*result.shape[:-1], result.shape[-1] * ranks])
         stack.pop()
         return result
 
@@ -189,10 +197,12 @@ def _followed(step: DistributedStep, model: torch.nn.Module, styles: Mapping[str
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (),
                                kwargs: Any = None) -> Any:
             made = func(*args, **(kwargs or {}))
-            if stack and stack[-1] not in styles:
+            name = func.name().partition("::")[2].partition(".")[0]
+            if stack and stack[-1] not in styles and name != "clone":
                 for one in made if isinstance(made, (tuple, list)) else (made,):
                     if isinstance(one, torch.Tensor):
-                        run.results.append((stack[-1], func.name(), tuple(one.shape)))
+                        shape = tuple(one.shape)
+                        run.results.append((stack[-1], _RESHAPES.get(name, name), shape))
             return made
 
     hooks = [hook for module in model.modules() for hook in (
