@@ -23,7 +23,8 @@ class Ddp(BatchRecipe):
             if parameter.dimension is not None:
                 raise refused(
                     f"{parameter.path} is in parts along dimension {parameter.dimension}; "
-                    f"{self.ENGINE} has every parameter on every rank", f"module {parameter.module}",
+                    f"{self.ENGINE} has every parameter on every rank",
+                    f"module {parameter.module}",
                     "Take to_fsdp2() or to_parallelize_module(), or plan with for_engine='ddp' "
                     "(--for ddp).")
         bucket = int(step.plan.get("fusion_bytes", 0))

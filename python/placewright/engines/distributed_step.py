@@ -117,8 +117,7 @@ class DistributedStep:
                           "Train without any of this.")
         self._inputs: dict[str, Json] = {one["name"]: one for one in step["inputs"]}
         self.makers = {one.name: one for one in self.instances}
-        self.shapes = {op["name"]: tuple(tuple(out["shape"]) if out else () for out in op["outputs"])
-                       for op in self.recorded["ops"]}
+        self.shapes = {op["name"]: _shapes(op) for op in self.recorded["ops"]}
         self.recorded_inputs: dict[str, Json] = {
             one["name"]: one for one in self.recorded["inputs"] if one["kind"] != "hyper"}
 
@@ -333,7 +332,12 @@ VIEWS = frozenset((
 def _instance(op: Json) -> Instance:
     return Instance(op["name"], op["target"], op["phase"], op.get("scope", ""),
                     op.get("device", ""), op.get("of", ""), tuple(op["inputs"]),
-                    tuple(tuple(out["shape"]) if out else () for out in op["outputs"]))
+                    _shapes(op))
+
+
+def _shapes(op: Json) -> tuple[tuple[int, ...], ...]:
+    """Of an op's results."""
+    return tuple(tuple(one["shape"]) if one else () for one in op["outputs"])
 
 
 def _where(one: Instance) -> str:
@@ -365,7 +369,8 @@ def _uneven(box: list[Json], device: str) -> str:
     axis = box[0]
     part = f"{axis['from']} to {axis['to']} of {axis['size']} along dimension {axis['dimension']}"
     if axis["outer"] > 1:
-        return f"is in parts that lie apart in dimension {axis['dimension']} ({axis['outer']} pieces)"
+        return f"is in parts that lie apart, in {axis['outer']} pieces of dimension " \
+               f"{axis['dimension']}"
     return f"is in uneven parts ({device} has {part})"
 
 

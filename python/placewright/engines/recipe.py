@@ -133,8 +133,8 @@ class BatchRecipe(Recipe):
         _check_mean(step, self.ENGINE)
         self.batch_per_rank = step.batch // step.ranks
         self.notes.insert(0, f"each rank gives its model {self.batch_per_rank or 'its'} of "
-                          f"{step.batch or 'the'} samples; gradients are averaged, so that the loss "
-                          "must be a mean, of as many targets on every rank")
+                          f"{step.batch or 'the'} samples; gradients are averaged, so that the "
+                          "loss must be a mean, of as many targets on every rank")
         self.synchronised = bool(step.batch_norms) and step.plan.get("batch_norm") != "local"
 
     def check(self, model: torch.nn.Module) -> None:

@@ -266,7 +266,8 @@ class ParallelizeModule(Recipe):
         for several in names.values():
             modules = [name.rpartition(".")[0] for name in several]
             if len(several) > 1 and any(module in self.styles for module in modules):
-                raise refused(f"its weight is {' and '.join(several)}: {self.ENGINE} would untie it",
+                raise refused(f"its weight is {' and '.join(several)}: {self.ENGINE} would untie "
+                              "it",
                               shown(next(one for one in modules if one in self.styles)), _BY_HAND)
 
     def _check_classes(self, model: torch.nn.Module) -> None:
@@ -281,4 +282,5 @@ class ParallelizeModule(Recipe):
 
 def _fits(pattern: str, module: str) -> bool:
     names, parts = pattern.split("."), module.split(".")
-    return len(names) == len(parts) and all(a in ("*", b) for a, b in zip(names, parts, strict=True))
+    return len(names) == len(parts) and all(
+        name in ("*", part) for name, part in zip(names, parts, strict=True))
