@@ -274,6 +274,21 @@ init_device_mesh(device, (2,))
                             fails=True)
         self.assertIn("--algo cannot be used with --for", said)
 
+    def test_plans_in_memory(self):
+        import placewright
+        try:
+            placewright._find.core()
+        except placewright.errors.MissingRuntimeError as missing:
+            self.skipTest(str(missing))
+        plan = placewright.plan(self.recorded("perceptron"), self.folder / "two.yaml",
+                                for_engine="ddp")
+        self.assertEqual(plan.to_ddp().code(),
+                         engines.to_ddp(self.planned("perceptron", "--for", "ddp")).code())
+        with self.assertRaises(InputError):
+            plan.to_fsdp2()
+        with self.assertRaises(InputError):
+            plan.to_parallelize_module()
+
     def exported(self, plan, form):
         return self.program("export", plan, "--to", form, "-o", "-")
 
@@ -297,6 +312,18 @@ init_device_mesh(device, (2,))
             said = self.program("export", plan, "--to", form, "-o", "-", fails=True)
             self.assertIn(words, said)
             self.assertIn("[not-expressible]", said)
+
+    def test_torchtitan_knows_the_keys(self):
+        try:
+            from torchtitan.config.configs import ParallelismConfig, TrainingConfig
+        except ImportError:
+            self.skipTest("there is no torchtitan, or an earlier one")
+        import dataclasses
+        import tomllib
+        read = tomllib.loads(self.exported(self.in_parts("gpt"), "torchtitan"))
+        for section, config in (("parallelism", ParallelismConfig), ("training", TrainingConfig)):
+            self.assertLessEqual(set(read[section]),
+                                 {field.name for field in dataclasses.fields(config)})
 
     def test_accelerate_reads_its_configuration(self):
         try:

@@ -105,7 +105,7 @@ class DistributedStep:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.plan, self.recorded, step = plan_files.documents(path)
+        self.plan, self.recorded, step = plan_files.documents(path)  # type: ignore[no-untyped-call]
         if "step" not in self.plan:
             raise refused("the plan places whole operations on devices", "the plan",
                           "Plan with for_engine= (--for), or train by placewright.apply().")
@@ -306,7 +306,7 @@ class DistributedStep:
         missing = [device for device in self.devices if device not in read]
         if missing:
             return None, f"lies on {', '.join(sorted(read))}, and not on {', '.join(missing)}"
-        dimensions = set()
+        dimensions: set[int | None] = set()
         for rank, device in enumerate(self.devices):
             if len(read[device]) > 1:
                 return None, f"is read in several parts by {device}"
