@@ -247,7 +247,7 @@ class DistributedStep:
             raise refused(
                 f"the forward pass brings {one.inputs[0]} together from all ranks ({one.kind}); "
                 f"under {engine} ranks exchange nothing but parameters and gradients", _where(one),
-                f"Plan with for_engine={_ENGINE[engine]!r} (--for).")
+                "Train by placewright.apply(), which does that.")
 
     @functools.cached_property
     def _given(self) -> frozenset[str]:

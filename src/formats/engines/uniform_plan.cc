@@ -49,6 +49,7 @@ class Finder {
   Result<UniformPlan> Find() {
     if (found_.ranks < 2) return NotUniform("the plan uses one device alone");
     for (const OpId op : graph_.ops()) Read(op);
+    PW_RETURN_IF_ERROR(CheckForward());
     for (const std::string& name : order_) PW_RETURN_IF_ERROR(Take(name));
     return std::move(found_);
   }
@@ -80,6 +81,56 @@ class Finder {
     }
   }
 
+  // Under data parallelism ranks bring nothing together in the forward pass but parameters, losses and the statistics of
+  // batch norms. What does not follow from the samples, as positions, is equal on all.
+  Status CheckForward() const {
+    std::set<ModuleId> batch_norms;
+    std::set<OpId> given;
+    for (const OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (op.type.find("batch_norm") != std::string_view::npos) batch_norms.insert(op.module);
+      bool of_samples = false, of_parameters = true;
+      for (const TensorId input : op.inputs) {
+        const OpId producer = graph_.tensor(input).producer;
+        const TensorId first = FirstOf(input);
+        of_samples |= producer.valid() ? given.contains(producer)
+                                       : graph_.tensor(input).kind == TensorKind::kInput;
+        of_parameters &= graph_.tensor(first).kind == TensorKind::kParameter;
+      }
+      if (of_samples) given.insert(id);
+      if (!of_samples || of_parameters || op.phase != Phase::kForward || !IsCollective(op))
+        continue;
+      if (batch_norms.contains(op.module) || !SharesSamples()) continue;
+      if (ElementsOf(graph_.tensor(op.outputs.front()).shape) == 1) continue;
+      const std::string& module = graph_.module_path(op.module);
+      return NotUniform(fmt::format(
+          "{} needs \"{}\" of all ranks in its forward pass",
+          module.empty() ? "the model itself" : fmt::format("the module \"{}\"", module),
+          graph_.tensor(op.inputs.front()).name));
+    }
+    return Ok();
+  }
+
+  static bool IsCollective(const Op& op) {
+    return op.type.starts_with("placewright.all_") ||
+           op.type.starts_with("placewright.reduce_scatter");
+  }
+
+  bool SharesSamples() const {
+    return std::any_of(readings_.begin(), readings_.end(), [](const auto& one) {
+      if (one.second.kind != TensorKind::kInput) return false;
+      const auto& boxes = one.second.boxes;
+      return std::any_of(boxes.begin(), boxes.end(),
+                         [](const auto& of) { return !of.second.begin()->empty(); });
+    });
+  }
+
+  static int64_t ElementsOf(const std::vector<int64_t>& shape) {
+    int64_t elements = 1;
+    for (const int64_t size : shape) elements *= size;
+    return elements;
+  }
+
   // The tensor that brought the storage into being: of a view what it is a view of.
   TensorId FirstOf(TensorId id) const { return graph_.storage(graph_.tensor(id).storage).first; }
 
@@ -99,8 +150,7 @@ class Finder {
   Status TakeParameter(const std::string& name, const Readings& of) {
     UniformPlan::Parameter parameter;
     parameter.name = WithoutKind(name);
-    parameter.elements = 1;
-    for (const int64_t size : of.shape) parameter.elements *= size;
+    parameter.elements = ElementsOf(of.shape);
     parameter.dimensions = of.shape.size();
     if (of.boxes.size() < devices_.size()) {
       return NotUniform(fmt::format("{} has \"{}\" on {} of {} devices", OwnerOf(parameter.name),

@@ -29,7 +29,7 @@ struct UniformPlan {
 
 // Read off the compiled step: what the ops of each device read. Errors: kNotExpressible, naming the module: a plan
 // that places whole ops, or uses one device; a parameter that is neither on all devices nor in equal parts on all, in
-// their order; samples in uneven parts.
+// their order; samples in uneven parts, or brought together in the forward pass.
 Result<UniformPlan> FindUniformPlan(const PlanInputs& plan, const Placement& placement);
 
 // "layers.0.norm.weight" -> "the module \"layers.0.norm\"".

@@ -129,6 +129,31 @@ std::vector<AxisId> EverySecond(const std::vector<AxisId>& outputs) {
   return chosen;
 }
 
+// Columns of a linear layer with its bias, or rows: each parameter that has the axis has it outermost in a dimension, a
+// matrix and its bias both in the first.
+bool IsOfLinearLayers(const LayoutProblem& problem, AxisId axis) {
+  const Graph& graph = problem.graph;
+  std::map<std::string_view, size_t> matrices, biases;  // by module: the dimension
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    if (!problem.axes.Holds(id, axis)) continue;
+    const size_t dimensions = tensor.shape.size();
+    size_t at = 0;
+    const auto outermost = [&](size_t d) {
+      const auto factors = problem.axes.factors(id, d);
+      return !factors.empty() && factors.front() == axis;
+    };
+    while (at < dimensions && !outermost(at)) ++at;
+    if (at == dimensions || dimensions > 2) return false;
+    (dimensions == 2 ? matrices : biases)[ModuleOfParameter(tensor.name)] = at;
+  }
+  return std::all_of(biases.begin(), biases.end(), [&](const auto& bias) {
+    const auto matrix = matrices.find(bias.first);
+    return matrix != matrices.end() && matrix->second == 0;
+  });
+}
+
 std::vector<EngineUnit> ColumnsAndRows(const LayoutProblem& problem, size_t devices) {
   const ModelStructure found = StructureOf(problem.graph, problem.axes);
   std::vector<AxisId> axes = found.heads;
@@ -138,6 +163,7 @@ std::vector<EngineUnit> ColumnsAndRows(const LayoutProblem& problem, size_t devi
   for (const AxisId axis : axes) {
     const NamedAxis& named = problem.axes.axis(axis);
     if (named.size % static_cast<int64_t>(devices) != 0) continue;
+    if (!IsOfLinearLayers(problem, axis)) continue;
     EngineUnit unit{WithoutNumbers(named.name), {}};
     std::set<GroupId> groups;
     for (const OpId op : problem.graph.ops()) {

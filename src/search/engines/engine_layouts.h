@@ -6,7 +6,7 @@
 //           update, lies in equal parts along its first dimension, or the next that has such parts; gathered where it
 //           is read, its gradient summed part by part. Off: on every device.
 //   tp      torch.distributed.tensor.parallel: every device has all samples. A unit is an axis of a layer: the heads of
-//           an attention, the width between two products; on: the products that make it are column-wise, those that
+//           an attention, the width between two products, where the parameters that have it are those of linear layers; on: the products that make it are column-wise, those that
 //           sum over it row-wise, all between them in equal parts. Off: on every device.
 #ifndef PLACEWRIGHT_SEARCH_ENGINES_ENGINE_LAYOUTS_H_
 #define PLACEWRIGHT_SEARCH_ENGINES_ENGINE_LAYOUTS_H_
