@@ -260,8 +260,11 @@ init_device_mesh(device, (2,))
         tied = self.by_axes("llama", "embed_tokens.weight[0]")
         self.refuse("to_parallelize_module", tied, "llama", "module model.embed_tokens",
                     "tied to module lm_head")
-        self.refuse("to_parallelize_module", self.planned("gpt2", "--for", "tp"), "gpt2",
-                    "module transformer.h.1.mlp.c_fc", "columns and rows of linear layers")
+        self.refuse("to_parallelize_module", self.by_axes("gpt2", "c_fc.weight[1]"), "gpt2",
+                    "module transformer.h.0.mlp.c_fc", "columns and rows of linear layers")
+        said = self.program("plan", self.recorded("gpt2"), "-c", self.folder / "two.yaml", "--for",
+                            "tp", "-o", self.folder / "x.plan.json", fails=True)
+        self.assertIn("no layer whose columns and rows can be split", said)
 
     def test_search_keeps_to_the_engine(self):
         step, cluster = self.recorded("perceptron"), self.folder / "two.yaml"
