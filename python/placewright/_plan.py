@@ -9,7 +9,9 @@ import html
 import json
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any
+import tempfile
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _arguments as arguments
 from . import _files as files
@@ -21,7 +23,9 @@ from .errors import UsageError
 
 if TYPE_CHECKING:
     from . import _core
+    from .engines import Ddp, Fsdp2, ParallelizeModule
 
+_Recipe = TypeVar("_Recipe")
 MAX_PICTURE = 4 << 20  # bytes of a picture that a notebook shows by itself
 
 
@@ -208,6 +212,43 @@ class Plan:
         """
         text = self._made.compiled_text
         return json.loads(text) if text else None
+
+    def to_ddp(self) -> Ddp:
+        """The plan as DistributedDataParallel: every parameter on every rank, equal batches.
+
+        Returns
+        -------
+        Ddp
+            A recipe: ``print(recipe)`` is its code, ``recipe.apply(model)`` the same applied.
+
+        Raises
+        ------
+        InputError
+            Where the plan is none ("not-expressible"), with the module and the reason.
+        """
+        from . import engines
+        return self._as_recipe(engines.to_ddp)
+
+    def to_fsdp2(self) -> Fsdp2:
+        """The plan as `fully_shard`: each module's parameters in equal parts or on every rank.
+
+        Returns and raises what `to_ddp` does.
+        """
+        from . import engines
+        return self._as_recipe(engines.to_fsdp2)
+
+    def to_parallelize_module(self) -> ParallelizeModule:
+        """The plan as `parallelize_module`: layers by columns and rows, all samples on every rank.
+
+        Returns and raises what `to_ddp` does. `apply` of the recipe refuses models whose forward
+        pass fixes the number of heads.
+        """
+        from . import engines
+        return self._as_recipe(engines.to_parallelize_module)
+
+    def _as_recipe(self, make: Callable[[pathlib.Path], _Recipe]) -> _Recipe:
+        with tempfile.TemporaryDirectory() as folder:
+            return make(self.save(pathlib.Path(folder) / "recipe.plan.json"))
 
     def svg(self) -> str:
         """A picture: what every device and link does when, and how full devices are."""

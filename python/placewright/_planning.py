@@ -16,7 +16,9 @@ from ._plan import Plan
 from ._progress import Progress, hearer
 from ._step import Step, step_of
 from ._units import bytes_text
-from .errors import NothingFoundError, SearchStoppedError
+from .errors import NothingFoundError, SearchStoppedError, UsageError
+
+ENGINES = ("ddp", "fsdp2", "tp")
 
 
 def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLike[str], *,
@@ -30,7 +32,8 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
          colocate_each: str | Iterable[str] | None = None, order: str | None = None,
          precision: str = "pytorch", cost_profile: str = "default",
          cost_store: str | os.PathLike[str] | None = None,
-         local_batch_norm: bool = False, sfb: str = "none") -> Plan:
+         local_batch_norm: bool = False, sfb: str = "none",
+         for_engine: str | None = None) -> Plan:
     """Searches where every operation of a step runs.
 
     Ctrl-C in the main thread ends the search with the best plan so far (`Plan.interrupted`); a
@@ -80,6 +83,9 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
         Batch norms that are split take the statistics of each part alone.
     sfb : {"none", "embeddings", "cut", "paper"}
         Which gradients are recomputed from gathered factors in the place of being synchronised.
+    for_engine : {"ddp", "fsdp2", "tp"}, optional
+        Only plans that DistributedDataParallel, fully_shard or parallelize_module can say, in the
+        place of an algorithm: `Plan.to_ddp`, `Plan.to_fsdp2`, `Plan.to_parallelize_module`.
 
     Returns
     -------
@@ -98,7 +104,7 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
         Where step, cluster, constraints or an argument cannot be used.
     """
     options = {
-        "algorithm": arguments.text("algorithm", algorithm),
+        "algorithm": _algorithm(algorithm, for_engine),
         "time": arguments.nanoseconds("time", time),
         "iterations": arguments.optional_integer("iterations", iterations, 0, arguments.MAX_COUNT),
         "seed": arguments.integer("seed", seed, 0, arguments.MAX_SEED),
@@ -128,6 +134,19 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
     if not found.feasible:
         raise _does_not_fit(found)
     return found
+
+
+def _algorithm(algorithm: Any, engine: Any) -> str:
+    """The algorithm, or that which keeps to an engine."""
+    name = arguments.text("algorithm", algorithm)
+    if engine is None:
+        return name
+    if not isinstance(engine, str) or engine not in ENGINES:
+        raise arguments.refuse("for_engine", engine, f"one of {', '.join(ENGINES)}, or None")
+    if name != "auto":
+        raise UsageError("usage", f"{name!r} is not the search that keeps to {engine}",
+                         place="argument algorithm", remedy="Leave it out, or for_engine.")
+    return engine
 
 
 def _threads(value: Any) -> int:

@@ -130,7 +130,7 @@ _OPTIONS = {
     "--forbid": "forbid", "--colocate": "colocate", "--colocate-each": "colocate_each",
     "--space": "space", "--precision": "precision", "--layouts": "layouts", "--time": "time",
     "--iterations": "iterations", "--batch": "batch", "--sfb": "sfb", "--order": "order",
-    "--gpu": "gpu", "kPlaced": '"placed"', "kReplicated": '"replicated"',
+    "--gpu": "gpu", "--for": "for_engine", "kPlaced": '"placed"', "kReplicated": '"replicated"',
 }
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|kPlaced|kReplicated)(?![\w-])")
 

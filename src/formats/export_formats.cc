@@ -6,6 +6,7 @@
 #include "formats/accelerate/device_map_writer.h"
 #include "formats/aten/writer.h"
 #include "formats/dnn_partitioning/split_writer.h"
+#include "formats/engines/configurations.h"
 #include "formats/graphdef/writer.h"
 #include "formats/pipedream/stage_writer.h"
 
@@ -46,6 +47,12 @@ constexpr std::array kExportFormats = {
                  Whole<WritePipeDreamStages>},
     ExportFormat{"graphdef", "TensorFlow GraphDef with a device for every node, in the file's form",
                  "plans of other graphs", Whole<WriteGraphDef>},
+    ExportFormat{"torchtitan", "degrees of parallelism of a torchtitan job (TOML)",
+                 "plans that do not hold for all layers alike", Whole<WriteTorchtitan>, true},
+    ExportFormat{"deepspeed", "ZeRO stage and batch of a DeepSpeed configuration (JSON)",
+                 "plans with layers by columns and rows", Whole<WriteDeepSpeed>, true},
+    ExportFormat{"accelerate-fsdp", "FSDP configuration of Hugging Face Accelerate (YAML)",
+                 "plans with parameters on every device", Whole<WriteAccelerateFsdp>, true},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "search/constructive/m_sct.h"
 #include "search/constructive/m_topo.h"
 #include "search/constructive/simple.h"
+#include "search/engines/engine_planner.h"
 #include "search/evaluation/group_placement.h"
 #include "search/expert/expert.h"
 #include "search/layouts/data_parallel.h"
@@ -71,6 +72,10 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
   table.push_back(std::make_unique<LayoutSearchPlanner>(settings.agent));
   table.push_back(std::make_unique<MctsPlanner>(settings.agent));
+  for (const TrainingEngine engine :
+       {TrainingEngine::kDdp, TrainingEngine::kFsdp2, TrainingEngine::kTensorParallel}) {
+    table.push_back(std::make_unique<EnginePlanner>(engine));
+  }
   return table;
 }
 

@@ -56,7 +56,7 @@ AT_LEAST = {
     "docs/formats/costgraph.md": 1, "docs/formats/cost-store.md": 4, "docs/formats/dnn-partitioning.md": 4,
     "docs/formats/graphdef.md": 4, "docs/formats/onnx.md": 1, "docs/formats/pipedream.md": 3,
     "docs/formats/placeto.md": 1, "docs/formats/pytorch.md": 2, "docs/python.md": 3,
-    "docs/formats/aten-graph.md": 2,
+    "docs/formats/aten-graph.md": 2, "docs/engines.md": 2,
 }
 
 # Commands whose examples make files that those of the others name.

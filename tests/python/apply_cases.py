@@ -231,11 +231,13 @@ def rank_main(rank, ranks, port, tasks, results):
 class Ranks:
     """Processes of a Gloo group on this machine that work through lists of cases."""
 
+    main = staticmethod(rank_main)
+
     def __init__(self, ranks):
         context = torch.multiprocessing.get_context("spawn")
         self._results, port = context.Queue(), free_port()
         self._tasks = [context.Queue() for _ in range(ranks)]
-        self._processes = [context.Process(target=rank_main, daemon=True,
+        self._processes = [context.Process(target=self.main, daemon=True,
                                            args=(rank, ranks, port, tasks, self._results))
                            for rank, tasks in enumerate(self._tasks)]
         for process in self._processes:

@@ -86,6 +86,16 @@ class Planning(PackageTest):
         self.assertEqual(devices, {f"host0/gpu{i}" for i in range(4)})
         self.assertTrue(compiled["collectives"])
 
+    def test_plans_that_an_engine_can_say(self):
+        plan = pw.plan(EXAMPLE, "4xP100", for_engine="ddp", iterations=1)
+        self.assertEqual(plan.algorithm, "ddp")
+        with self.assertRaises(pw.errors.UsageError) as caught:
+            pw.plan(EXAMPLE, "4xP100", for_engine="fsdp")
+        self.assertIn("one of ddp, fsdp2, tp", str(caught.exception))
+        with self.assertRaises(pw.errors.UsageError) as caught:
+            pw.plan(EXAMPLE, "4xP100", for_engine="ddp", algorithm="heft")
+        self.assertIn("argument algorithm", str(caught.exception))
+
     def test_a_plan_is_improved_from_another(self):
         first = pw.plan(EXAMPLE, "4xP100", algorithm="single")
         second = pw.plan(EXAMPLE, "4xP100", algorithm="local-search", iterations=MOVES,

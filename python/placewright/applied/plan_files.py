@@ -61,6 +61,12 @@ class PlannedStep:
 
 def read(plan_path):
     """Reads the plan and what it names; every file must be the one that was planned."""
+    return _step_of(pathlib.Path(plan_path), *documents(plan_path))
+
+
+def documents(plan_path):
+    """The objects of a plan's file, of the recorded step at the plan's batch, and of the step that
+    runs: the compiled one, or the recorded one itself."""
     path = pathlib.Path(plan_path)
     plan = _json_of(path)
     if plan.get("schema") not in SCHEMAS:
@@ -74,10 +80,8 @@ def read(plan_path):
     if batch and batch != recorded.get("batch"):
         recorded = _at_batch(recorded, batch)
     if "step" in plan:
-        step = _json_of(_checked(path, plan["step"], "compiled step"))
-    else:
-        step = recorded
-    return _step_of(path, plan, recorded, step)
+        return plan, recorded, _json_of(_checked(path, plan["step"], "compiled step"))
+    return plan, recorded, recorded
 
 
 def _json_of(path):

@@ -48,7 +48,8 @@ constexpr const char* kPlanExamples =
     "  placewright plan bert.json.gz -c 2xV100 --iterations 100000 --seed 7 --json\n"
     "  placewright plan bert-base -c 4xP100 --pin '*embeddings*=host0/cpu0'\n"
     "  placewright plan bert-base -c 4xP100 --algo horovod --batch 16/gpu\n"
-    "  placewright plan bert-base -c 4xP100 --algo horovod --max-batch";
+    "  placewright plan bert-base -c 4xP100 --algo horovod --max-batch\n"
+    "  placewright plan bert-base -c 4xP100 --for fsdp2";
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -67,6 +68,11 @@ class PlanCommand : public Command {
     AddInputOptions(app, &input_);
     app.AddOption("--algo", algorithm_, "Algorithm: " + algorithms_.Names() + " (default auto)")
         .TypeName("NAME")
+        .Group("Search");
+    app.AddOption("--for", engine_,
+                  "Only plans that PyTorch can say itself: ddp (DistributedDataParallel), fsdp2 "
+                  "(fully_shard) or tp (parallelize_module)")
+        .TypeName("ENGINE")
         .Group("Search");
     AddSearchOptions(app, &search_);
     AddSpaceOptions(app, &space_, true);
@@ -103,6 +109,7 @@ class PlanCommand : public Command {
 
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
+    PW_RETURN_IF_ERROR(TakeEngine());
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     PW_ASSIGN(sfb_, ParseSfb(space_));
     PW_RETURN_IF_ERROR(SettleSpace({app_, *asked, initial_, measured_}, space_));
@@ -303,6 +310,27 @@ class PlanCommand : public Command {
     result.baselines.clear();
   }
 
+  // --for names one of the algorithms, whose plans are those of an engine.
+  Status TakeEngine() {
+    if (engine_.empty()) return Ok();
+    const std::vector<std::string> engines = {"ddp", "fsdp2", "tp"};
+    if (std::find(engines.begin(), engines.end(), engine_) == engines.end()) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--for \"{}\" is unknown{}", Printable(engine_),
+                                   DidYouMean(engine_, engines)),
+                       "", fmt::format("The engines are {}.", fmt::join(engines, ", ")));
+    }
+    for (const char* option : {"--algo", "--layouts", "--sfb", "--init", "--measured"}) {
+      if (!app_.Given(option)) continue;
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("{} cannot be used with --for, whose search keeps to the engine", option), "",
+          fmt::format("Leave {} out.", option));
+    }
+    algorithm_ = engine_;
+    return Ok();
+  }
+
   // What would contradict --max-batch, or be of another batch.
   Status CheckMaxBatch() const {
     if (!wants_max_batch_) return Ok();
@@ -489,7 +517,7 @@ class PlanCommand : public Command {
   std::optional<MaxBatch> max_batch_;
   PermittedChanges permitted_;
   std::optional<Nanos> measured_time_;
-  std::string algorithm_ = "auto", initial_, expert_, output_, policy_;
+  std::string algorithm_ = "auto", engine_, initial_, expert_, output_, policy_;
   std::string loaded_policy_;  // its path, or that of the planner's own
   std::vector<std::string> init_differs_;
 };

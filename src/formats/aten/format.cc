@@ -18,8 +18,8 @@ Match RecognizeAten(const GraphHead& head) {
 Status LoadAten(std::string_view bytes, const GraphInputOptions& options, LoadedGraph* loaded) {
   PW_ASSIGN(AtenGraph file, ReadAtenFile(bytes, options.batch));
   loaded->graph = std::move(file.graph);
-  loaded->details =
-      AtenDetails{std::move(file.module_stated), file.wrapped, std::move(file.origin)};
+  loaded->details = AtenDetails{std::move(file.module_stated), file.wrapped, std::move(file.origin),
+                                std::move(file.pieces)};
   loaded->placement = std::move(file.placement);
   loaded->notes = std::move(file.notes);
   return Ok();

@@ -2,6 +2,9 @@
 #ifndef PLACEWRIGHT_FORMATS_ATEN_FORMAT_H_
 #define PLACEWRIGHT_FORMATS_ATEN_FORMAT_H_
 
+#include <vector>
+
+#include "formats/aten/records.h"
 #include "formats/graph_format.h"
 
 namespace placewright {
@@ -11,6 +14,7 @@ struct AtenDetails {
   IdVector<OpId, bool> module_stated;
   std::optional<bool> wrapped;
   IdVector<OpId, std::string> origin;  // of a distributed step
+  std::vector<NamedPiece> pieces;  // of a distributed step: what each input is of the original's
 };
 
 extern const GraphFormat kAtenFormat;
