@@ -74,6 +74,7 @@ BY_HAND = {
 PEOPLES = ("llama", "mixtral", "vit", "unet", "translation", "clicks")
 REFUSED = {  # what the planner has no plan for
     ("clicks", "expert-hybrid"): "no strategy for the step",
+    ("clicks", "any layouts"): "bags of embeddings read their indices in one layout",
     ("dropout", "placed"): "drawn by PyTorch's generator of each rank",
 }
 

@@ -83,7 +83,7 @@ class ApplyTest(unittest.TestCase):
             yield self.layouts(apply_cases.layouts_by_hand(model, devices))
         elif strategy == "any layouts":
             axes = json.loads(self.program("inspect", step, "--axes", "--json").stdout)
-            for tried in range(50):
+            for tried in range(20):
                 yield self.layouts(apply_cases.random_layouts(axes, devices, 100 * seed + tried))
         elif strategy == "layout-search":
             for tried in range(10):
