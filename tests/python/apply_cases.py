@@ -5,6 +5,7 @@ import copy
 import faulthandler
 import functools
 import itertools
+import math
 import os
 import pathlib
 import queue
@@ -71,8 +72,8 @@ BY_HAND = {
     "translation": [("encoder*", 1), ("head", "param:head.weight[0]")],
     "clicks": [("bags.0", 0), ("bags.1", 1), ("bottom*", "parameter-server")],
 }
-PEOPLES = ("llama", "mixtral", "vit", "unet", "translation", "clicks")
-REFUSED = {  # what the planner has no plan for
+WELL_KNOWN = ("llama", "mixtral", "vit", "unet", "translation", "clicks")
+REFUSED = {  # what the planner refuses, or no loop repeats
     ("clicks", "expert-hybrid"): "no strategy for the step",
     ("clicks", "any layouts"): "bags of embeddings read their indices in one layout",
     ("dropout", "placed"): "drawn by PyTorch's generator of each rank",
@@ -83,7 +84,7 @@ def grid():
     """All models that people train under all strategies, on 2 and 4 ranks; what else a training
     has is drawn."""
     draws, rows = random.Random(4), []
-    models = *PEOPLES, "images", "dropout"
+    models = *WELL_KNOWN, "images", "dropout"
     for strategy, model, ranks in itertools.product(SEVERAL, models, (2, 4)):
         if (model, strategy) in REFUSED:
             continue
@@ -117,13 +118,13 @@ def resumed_grid():
              ("any layouts", 2, "data-parallel", 4), ("parameter-server", 4, "placed", 2)]
     rows = []
     for i, (model, (first, ranks, second, others)) in enumerate(
-            zip((*PEOPLES, "images", "dropout"), [*pairs, pairs[1], pairs[0]])):
-        both = {"model": model, "optimizer": ("adamw", "momentum")[i % 2], "dtype": "float64",
-                "schedule": True, "clip": 0.1 if i % 2 else None}
+            zip((*WELL_KNOWN, "images", "dropout"), [*pairs, pairs[1], pairs[0]])):
+        counts = i % 2 == 0 or model == "dropout"  # its steps, by which numbers are drawn
+        both = {"model": model, "optimizer": "adamw" if counts else "momentum",
+                "dtype": "float64", "schedule": True, "clip": 0.1 if i % 2 else None}
         rows.append(({**both, "strategy": first, "ranks": ranks, "until": 3},
                      {**both, "strategy": second, "ranks": others, "begun": 3}))
     return rows
-
 
 
 def apart(found, wanted):
@@ -135,7 +136,8 @@ def apart(found, wanted):
         if not wanted.numel():
             return 0.0
         scale = max(1e-3, wanted.double().abs().max().item())
-        return (found.double() - wanted.double()).abs().max().item() / scale
+        distance = (found.double() - wanted.double()).abs().max().item() / scale
+        return float("inf") if math.isnan(distance) else distance
     if isinstance(wanted, dict):
         if list(found) != list(wanted):
             return float("inf")
@@ -145,7 +147,8 @@ def apart(found, wanted):
             return float("inf")
         return max([apart(a, b) for a, b in zip(found, wanted)], default=0.0)
     if isinstance(wanted, float):
-        return abs(found - wanted) / max(1e-3, abs(wanted))
+        distance = abs(found - wanted) / max(1e-3, abs(wanted))
+        return float("inf") if math.isnan(distance) else distance
     return 0.0 if found == wanted else float("inf")
 
 

@@ -1,7 +1,7 @@
 """Planned steps under apply, on 2 and 4 Gloo ranks of this machine: five steps with fresh batches
 leave what the user's own loop leaves. PLACEWRIGHT_LONG: all models under all strategies."""
 
-from support import PROGRAM, SKIPPED, SOURCE, VERSION  # first
+from support import PROGRAM, SKIPPED, VERSION  # first
 
 import importlib.util
 import json
@@ -63,6 +63,7 @@ class ApplyTest(unittest.TestCase):
         number = len(list(self.folder.glob("*.plan.json")))
         plan = self.folder / f"p{number}.plan.json"
         run = self.program("plan", step, "-c", cluster, *options, "-o", plan)
+        self.refusal = run.stderr
         self.assertIn(run.returncode, (0, USAGE, BAD_FILE), run.stdout + run.stderr)
         return None if run.returncode else str(plan)
 
@@ -75,7 +76,7 @@ class ApplyTest(unittest.TestCase):
             if plan and plan_files.read(plan).devices == devices:
                 return {"model": model, "optimizer": optimizer, "strategy": strategy,
                         "ranks": ranks, "dtype": dtype, "plan": plan, **more}
-        self.fail(f"no plan of {strategy} for {model} uses {ranks} devices")
+        self.fail(f"no plan of {strategy} for {model} uses {ranks} devices: {self.refusal}")
 
     def options_of(self, strategy, model, step, devices, seed):
         """What is tried in turn until the planner takes it and uses all devices."""
