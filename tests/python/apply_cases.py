@@ -1,63 +1,31 @@
-"""Models, optimizers and batches of the tests of apply, and what each rank does with them."""
+"""Cases of the tests of apply: a model, an optimizer and a plan each, and what ranks make of
+them."""
 
 import copy
 import faulthandler
+import functools
+import itertools
+import math
 import os
 import pathlib
+import queue
 import random
 import socket
 import sys
+import time
 import traceback
 
 import torch
 import torch._dynamo
 from torch import nn
-from torch.nn import functional as F
+
+from apply_models import KINDS, SAMPLES, Draws
 
 PYTHON = pathlib.Path(__file__).resolve().parent.parent.parent / "python"
-SAMPLES, STEPS = 8, 5
-LIMIT = 120  # seconds that a rank may take for its cases
+STEPS = 5
+LONG = bool(os.environ.get("PLACEWRIGHT_LONG"))
+LIMIT = 900  # seconds that a rank may take for a list of cases
 
-
-class Perceptron(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.Linear(12, 16), nn.Linear(16, 4)
-
-    def forward(self, x):
-        return self.second(self.first(x).relu())
-
-
-class Dropout(Perceptron):
-    def forward(self, x):
-        return self.second(F.dropout(self.first(x).relu(), 0.5))
-
-
-class Images(nn.Module):
-    """Convolutions with batch norms, whose statistics the step writes."""
-
-    def __init__(self):
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Conv2d(3, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Conv2d(8, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU())
-        self.head = nn.Linear(8, 5)
-
-    def forward(self, x):
-        return self.head(self.layers(x).mean((2, 3)))
-
-
-def llama():
-    """Grouped queries, and one weight for the embedding and the head."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-    return LlamaForCausalLM(LlamaConfig(
-        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=32,
-        tie_word_embeddings=True, use_cache=False))
-
-
-MODELS = {"perceptron": Perceptron, "dropout": Dropout, "images": Images, "llama": llama}
 OTHER_OPTIMIZERS = {
     "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, momentum=0.5, centered=True),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05, initial_accumulator_value=0.1),
@@ -67,65 +35,109 @@ OTHER_OPTIMIZERS = {
     "groups": lambda p: torch.optim.Adam([{"params": one, "lr": 0.01 * (i + 1)}
                                           for i, one in enumerate(p)]),
 }
+# Adam's `eps` is so large that no rounding of a small gradient decides where its weight goes.
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.01),
-    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
-    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1),
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01, eps=1e-4),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, eps=1e-4, weight_decay=0.1),
+}
+
+# Strategies by which steps are planned.
+STRATEGIES = {
+    "data-parallel": ("--algo", "data-parallel"),
+    "parameter-server": ("--algo", "data-parallel-ps"),
+    "expert-hybrid": ("--algo", "expert-hybrid"),
+    "layout-search": ("--algo", "layout-search", "--iterations", "50"),
+    "placed": ("--algo", "round-robin"),
+    "single": ("--algo", "single"),
+    "by hand": (),      # BY_HAND
+    "any layouts": (),  # random_layouts()
+}
+SEVERAL = [strategy for strategy in STRATEGIES if strategy != "single"]
+# Layouts by hand: the samples in uneven shares, and then (groups, what of them). A number stands
+# for the device that they lie on.
+BY_HAND = {
+    "perceptron": [("first", "param:first.weight[0]")],
+    "dropout": [("second", 1)],
+    "images": [("head", 1)],
+    "llama": [("model.embed_tokens", "param:model.embed_tokens.weight[0]"),
+              ("model.layers.0.mlp*", "param:model.layers.0.mlp.gate_proj.weight[0]"),
+              ("model.layers.1.*", 1)],
+    "mixtral": [("model.layers.0.mlp.experts",
+                 "param:model.layers.0.mlp.experts.gate_up_proj[1].1"),
+                ("model.layers.1.self_attn*", "parameter-server")],
+    "vit": [("vit.layers.0.mlp*", "param:vit.layers.0.mlp.fc1.weight[0]"), ("classifier", 1)],
+    "unet": [("mid_block*", 1), ("up_blocks.1*", "parameter-server")],
+    "translation": [("encoder*", 1), ("head", "param:head.weight[0]")],
+    "clicks": [("bags.0", 0), ("bags.1", 1), ("bottom*", "parameter-server")],
+}
+WELL_KNOWN = ("llama", "mixtral", "vit", "unet", "translation", "clicks")
+REFUSED = {  # what the planner refuses, or no loop repeats
+    ("clicks", "expert-hybrid"): "no strategy for the step",
+    ("clicks", "any layouts"): "bags of embeddings read their indices in one layout",
+    ("dropout", "placed"): "drawn by PyTorch's generator of each rank",
 }
 
 
-def made(model, optimizer, dtype=torch.float64):
-    """The same on every rank: a model, its optimizer, and the loss, or None where it has one."""
-    torch.manual_seed(1)
-    built = MODELS[model]().to(dtype)
-    loss = {"llama": None, "images": F.cross_entropy}.get(model, F.mse_loss)
-    return built, (OPTIMIZERS | OTHER_OPTIMIZERS)[optimizer](built.parameters()), loss
+def grid():
+    """All models that people train under all strategies, on 2 and 4 ranks; what else a training
+    has is drawn."""
+    draws, rows = random.Random(4), []
+    models = *WELL_KNOWN, "images", "dropout"
+    for strategy, model, ranks in itertools.product(SEVERAL, models, (2, 4)):
+        if (model, strategy) in REFUSED:
+            continue
+        dtype = draws.choice(("float64", "float64", "float32"))
+        optimizer = draws.choice(("momentum", "adam", "adamw"))
+        rows.append({"model": model, "strategy": strategy, "ranks": ranks, "dtype": dtype,
+                     "optimizer": "adamw" if dtype == "float32" else optimizer,
+                     "clip": draws.choice((None, 0.1)), "schedule": draws.random() < 0.5,
+                     # SGD counts no steps, by which numbers are drawn.
+                     "begun": 0 if (model, optimizer) == ("dropout", "momentum") else
+                     draws.choice((0, 2))})
+    return rows
 
 
-def batch(model, number, dtype=torch.float64):
-    """What the model is given, and then what the loss is."""
-    draws = torch.Generator().manual_seed(number)
-    if model in ("perceptron", "dropout"):
-        return [torch.randn(SAMPLES, width, generator=draws, dtype=torch.float64).to(dtype)
-                for width in (12, 4)]
-    if model == "images":
-        return [torch.randn(SAMPLES, 3, 8, 8, generator=draws, dtype=torch.float64).to(dtype),
-                torch.randint(0, 5, (SAMPLES,), generator=draws)]
-    return [torch.randint(0, 64, (SAMPLES, 12), generator=draws) for _ in range(2)]
+def compiled_grid():
+    """Each model compiled; what is sent from device to device is not."""
+    rows = [{"model": model, "strategy": strategy, "ranks": 2, "dtype": "float64",
+             "optimizer": optimizer, "compile": True, "schedule": True}
+            for model, strategy, optimizer in (
+                ("llama", "data-parallel", "adamw"), ("mixtral", "data-parallel", "adam"),
+                ("vit", "expert-hybrid", "momentum"), ("unet", "data-parallel", "momentum"),
+                ("translation", "data-parallel", "adamw"), ("clicks", "data-parallel", "adam"),
+                ("dropout", "data-parallel", "adamw"), ("images", "data-parallel", "momentum"))]
+    return [*rows, {**rows[5], "ranks": 4, "clip": 0.1}]
 
 
-def loss_of(name, model, loss, given):
-    if name == "llama":
-        return model(input_ids=given[0], labels=given[1]).loss
-    return loss(model(given[0]), given[1])
-
-
-def trained(name, model, optimizer, loss, batches, schedule=None, clip=None):
-    """The user's own loop: the losses."""
-    losses = []
-    for given in batches:
-        optimizer.zero_grad()
-        value = loss_of(name, model, loss, given)
-        value.backward()
-        if clip:
-            nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        if schedule:
-            schedule.step()
-        losses.append(value.item())
-    return losses
+def resumed_grid():
+    """Pairs of rows: three steps under one plan on so many ranks, two under another on others."""
+    pairs = [("data-parallel", 2, "parameter-server", 4), ("by hand", 4, "layout-search", 2),
+             ("placed", 2, "by hand", 4), ("expert-hybrid", 4, "data-parallel", 2),
+             ("any layouts", 2, "data-parallel", 4), ("parameter-server", 4, "placed", 2)]
+    rows = []
+    for i, (model, (first, ranks, second, others)) in enumerate(
+            zip((*WELL_KNOWN, "images", "dropout"), [*pairs, pairs[1], pairs[0]])):
+        counts = i % 2 == 0 or model == "dropout"  # its steps, by which numbers are drawn
+        both = {"model": model, "optimizer": "adamw" if counts else "momentum",
+                "dtype": "float64", "schedule": True, "clip": 0.1 if i % 2 else None}
+        rows.append(({**both, "strategy": first, "ranks": ranks, "until": 3},
+                     {**both, "strategy": second, "ranks": others, "begun": 3}))
+    return rows
 
 
 def apart(found, wanted):
-    """The largest distance, of the tensor's magnitude where that is more than 1."""
+    """The largest distance, of the magnitude: a tensor's largest element, or 1e-3 if that is
+    less."""
     if isinstance(wanted, torch.Tensor):
         if found.shape != wanted.shape or found.dtype != wanted.dtype:
             return float("inf")
         if not wanted.numel():
             return 0.0
-        scale = max(1.0, wanted.double().abs().max().item())
-        return (found.double() - wanted.double()).abs().max().item() / scale
+        scale = max(1e-3, wanted.double().abs().max().item())
+        distance = (found.double() - wanted.double()).abs().max().item() / scale
+        return float("inf") if math.isnan(distance) else distance
     if isinstance(wanted, dict):
         if list(found) != list(wanted):
             return float("inf")
@@ -135,60 +147,124 @@ def apart(found, wanted):
             return float("inf")
         return max([apart(a, b) for a, b in zip(found, wanted)], default=0.0)
     if isinstance(wanted, float):
-        return abs(found - wanted) / max(1.0, abs(wanted))
+        distance = abs(found - wanted) / max(1e-3, abs(wanted))
+        return float("inf") if math.isnan(distance) else distance
     return 0.0 if found == wanted else float("inf")
 
 
+class Training:
+    """The user's own training of a case: equal on every rank, and on one device."""
+
+    def __init__(self, case):
+        torch.manual_seed(1)
+        self._kind, self._clip = KINDS[case["model"]], case.get("clip")
+        self._dtype = getattr(torch, case["dtype"])
+        self.model = nn.Module.to(self._kind.build(), self._dtype)
+        made = (OPTIMIZERS | OTHER_OPTIMIZERS)[case["optimizer"]]
+        self.optimizer = made(self.model.parameters())
+        self.schedule = torch.optim.lr_scheduler.StepLR(
+            self.optimizer, 2, 0.5 if case.get("schedule") else 1.0)
+
+    def batch(self, number):
+        """What the model is given in a step, and then what the loss is."""
+        return self._kind.batch(Draws(number, self._dtype))
+
+    def inputs(self):
+        """As the exporter takes them: those of the model, and the loss with its targets."""
+        given = self.batch(0)
+        if self._kind.names:
+            return dict(zip(self._kind.names, given)), None, None
+        return tuple(given[:-1]), self._kind.loss, given[-1]
+
+    def step(self, number):
+        """One step of the user's own loop: the loss."""
+        given = self.batch(number)
+        if hasattr(self.model, "step"):
+            self.model.step = number  # whose random numbers are counted
+        self.optimizer.zero_grad()
+        if self._kind.names:
+            loss = self.model(**dict(zip(self._kind.names, given))).loss
+        else:
+            loss = self._kind.loss(self.model(*given[:-1]), given[-1])
+        loss.backward()
+        if self._clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self._clip)
+        self.optimizer.step()
+        self.schedule.step()
+        return loss.item()
+
+    def state(self):
+        return copy.deepcopy({"model": dict(self.model.state_dict()),
+                              "optimizer": self.optimizer.state_dict(),
+                              "schedule": self.schedule.state_dict()})
+
+    def load(self, state):
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.schedule.load_state_dict(state["schedule"])
+
+
+OF_TRAINING = ("model", "optimizer", "dtype", "clip", "schedule")
+
+
+@functools.lru_cache
+def own_loop(*of_training):
+    """The losses of the user's own loop, and the state before each step and behind the last."""
+    own = Training(dict(zip(OF_TRAINING, of_training)))
+    losses, states = [], [own.state()]
+    for number in range(STEPS):
+        losses.append(own.step(number))
+        states.append(own.state())
+    return losses, states
+
+
 def compared(case):
-    """What a case comes to on this rank: distances from the user's own loop by what is compared."""
+    """What a case comes to on this rank: distances from the user's own loop by what is compared.
+
+    Steps from `begun` (0) to `until` (5) are made by the plan; those before are the user's own, or
+    are read from the file `kept`. What is then gathered is kept in the file `keep`.
+    """
     from placewright import apply
-    name, dtype = case["model"], getattr(torch, case["dtype"])
-    model, optimizer, loss = made(name, case["optimizer"], dtype)
-    before = {key: value.clone() for key, value in model.state_dict().items()}
-    given = [batch(name, number, dtype) for number in range(STEPS)]
-    later = case.get("begun", 0)  # steps that the user has made before
-    trained(name, model, optimizer, loss, given[:later])
-    kept = {key: value.clone() for key, value in model.state_dict().items()}
-    kept_update = copy.deepcopy(optimizer.state_dict()["state"])
-    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if case.get("schedule") else None
-    train = apply(case["plan"], model, optimizer, compile=case.get("compile", False),
-                        clip=case.get("clip"))
-    losses, compiled = [], torch._dynamo.utils.counters["stats"]["unique_graphs"]
-    for number, values in enumerate(given[later:]):
-        if case.get("then") and number == 3:
-            model.load_state_dict(train.state_dict())
-            optimizer.load_state_dict(train.optimizer_state_dict())
-            kept_update = copy.deepcopy(optimizer.state_dict()["state"])
-            train, kept = apply(case["then"], model, optimizer), train.state_dict()
-        losses.append(train(*values).item())
-        if schedule:
-            schedule.step()
-    if case.get("plain"):
-        return {"values": losses}
-    state, update = train.state_dict(), train.optimizer_state_dict()
-    untouched = max(apart(dict(model.state_dict()), kept),
-                    apart(optimizer.state_dict()["state"], kept_update))
-    own, own_optimizer, loss = made(name, case["optimizer"], dtype)
-    trained(name, own, own_optimizer, loss, given[:later])
-    schedule = torch.optim.lr_scheduler.StepLR(own_optimizer, 2, 0.5) \
-        if case.get("schedule") else None
-    wanted = trained(name, own, own_optimizer, loss, given[later:], schedule,
-                     case.get("clip"))
-    moved = apart(before, dict(own.state_dict()))
-    again, again_optimizer, _ = made(name, case["optimizer"], dtype)
-    again.load_state_dict(state)
-    again_optimizer.load_state_dict(update)
-    return {"losses": apart(losses, wanted), "weights": apart(dict(state), dict(own.state_dict())),
-            "optimizer": apart(update["state"], own_optimizer.state_dict()["state"]),
-            "groups": apart(update["param_groups"], own_optimizer.state_dict()["param_groups"]),
-            "untouched": untouched, "moved": moved,
-            "graphs": torch._dynamo.utils.counters["stats"]["unique_graphs"] - compiled}
+    begun, until = case.get("begun", 0), case.get("until", STEPS)
+    losses, states = own_loop(*(case.get(key) for key in OF_TRAINING))
+    user = Training(case)
+    if "kept" in case:
+        user.load(torch.load(case["kept"]))
+    else:
+        for number in range(begun):
+            user.step(number)
+    before = user.state()
+    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    train = apply(case["plan"], user.model, user.optimizer, compile=case.get("compile", False),
+                  clip=case.get("clip"))
+    found = []
+    for number in range(begun, until):
+        found.append(train(*user.batch(number)).item())
+        user.schedule.step()
+    after = user.state()
+    gathered = {"model": dict(train.state_dict()), "optimizer": train.optimizer_state_dict(),
+                "schedule": user.schedule.state_dict()}
+    Training(case).load(gathered)  # which refuses what is not of the user's form
+    if "keep" in case and torch.distributed.get_rank() == 0:
+        torch.save(gathered, case["keep"])
+    wanted = states[until]
+    return {"losses": apart(found, losses[begun:until]),
+            "weights": apart(gathered["model"], wanted["model"]),
+            "optimizer": apart(gathered["optimizer"]["state"], wanted["optimizer"]["state"]),
+            "groups": apart(gathered["optimizer"]["param_groups"],
+                            wanted["optimizer"]["param_groups"]),
+            "untouched": max(apart(after["model"], before["model"]),
+                             apart(after["optimizer"]["state"], before["optimizer"]["state"])),
+            "moved": apart(states[begun]["model"], wanted["model"]),
+            "graphs": torch._dynamo.utils.counters["stats"]["unique_graphs"] - graphs}
 
 
 def refused(case, rank=0):
     """The code of the error that this rank gets."""
     from placewright import ApplyError, apply
-    model, optimizer, _ = made(case.get("as", case["model"]), case.get("with", case["optimizer"]))
+    user = Training({**case, "model": case.get("as", case["model"]),
+                     "optimizer": case.get("with", case["optimizer"])})
+    model, optimizer = user.model, user.optimizer
     if case.get("reshaped"):
         model.second = nn.Linear(16, 5).double()
     if case.get("decayed"):
@@ -203,7 +279,7 @@ def refused(case, rank=0):
     try:
         train = apply(plan, model, optimizer, **case.get("options", {}))
         if case.get("short"):
-            train(*[value[:-2] for value in batch(case["model"], 0)])
+            train(*[value[:-2] for value in Training(case).batch(0)])
         return {"code": "", "text": "", "untouched": 0.0}
     except ApplyError as error:
         return {"code": error.code, "text": str(error),
@@ -214,8 +290,8 @@ def rank_main(rank, ranks, port, tasks, results):
     """Lists of cases, one after the other, on one rank of a Gloo group, until None comes."""
     sys.path.insert(0, str(PYTHON))
     torch.set_num_threads(1)
+    faulthandler.enable()
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    faulthandler.dump_traceback_later(LIMIT, exit=True)
     torch.distributed.init_process_group("gloo", rank=rank, world_size=ranks)
     for cases in iter(tasks.get, None):
         faulthandler.dump_traceback_later(LIMIT, exit=True)
@@ -225,6 +301,8 @@ def rank_main(rank, ranks, port, tasks, results):
         except BaseException:
             results.put((rank, traceback.format_exc()))
             raise
+        faulthandler.cancel_dump_traceback_later()
+    torch.distributed.barrier()  # the store of rank 0 lasts as long as all of them
     torch.distributed.destroy_process_group()
 
 
@@ -244,16 +322,28 @@ class Ranks:
             process.start()
 
     def run(self, cases):
-        """What each rank says of each case; AssertionError if one fails."""
+        """What each rank says of each case; AssertionError, with what every rank says, if one
+        fails."""
         for tasks in self._tasks:
             tasks.put(cases)
-        found = {}
-        while len(found) < len(self._tasks):
-            rank, result = self._results.get(timeout=LIMIT + 30)
-            if isinstance(result, str):
-                raise AssertionError(f"rank {rank} failed:\n{result}")
-            found[rank] = result
-        return [found[rank] for rank in range(len(self._tasks))]
+        found, end = {}, time.monotonic() + LIMIT + 30
+        while len(found) < len(self._tasks) and time.monotonic() < end:
+            try:
+                rank, result = self._results.get(timeout=1)
+            except queue.Empty:
+                dead = [process for process in self._processes if not process.is_alive()]
+            else:
+                found[rank] = result
+                dead = isinstance(result, str)
+            if dead:
+                end = min(end, time.monotonic() + 10)  # the others may know why
+        results = [found.get(rank, f"it ended with {process.exitcode}, or goes on")
+                   for rank, process in enumerate(self._processes)]
+        if any(isinstance(result, str) for result in results):
+            raise AssertionError("\n".join(
+                f"rank {rank}: {result if isinstance(result, str) else 'done'}"
+                for rank, result in enumerate(results)))
+        return results
 
     def end(self):
         for tasks in self._tasks:
@@ -271,6 +361,22 @@ def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+def layouts_by_hand(model, devices):
+    """BY_HAND of a model, on devices."""
+    ends = [0, *(SAMPLES * (i + 1) // len(devices) - 1 for i in range(len(devices) - 1)), SAMPLES]
+    layouts = [{"groups": "*", "axis": "batch", "devices": [
+        {"name": name, "from": begin, "to": end}
+        for name, begin, end in zip(devices, ends, ends[1:])]}]
+    for groups, how in BY_HAND[model]:
+        if isinstance(how, int):
+            layouts.append({"groups": groups, "option": "place", "devices": [devices[how]]})
+        elif how == "parameter-server":
+            layouts.append({"groups": groups, "option": how, "axis": "batch", "devices": devices})
+        else:
+            layouts.append({"groups": groups, "axis": how, "devices": devices})
+    return {"layouts": layouts, "fusion_bytes": 1 << 20}
 
 
 def random_layouts(said, devices, seed):

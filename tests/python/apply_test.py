@@ -1,8 +1,9 @@
 """Planned steps under apply, on 2 and 4 Gloo ranks of this machine: five steps with fresh batches
-leave what the user's own loop leaves."""
+leave what the user's own loop leaves. PLACEWRIGHT_LONG: all models under all strategies."""
 
-from support import PROGRAM, SKIPPED, SOURCE, VERSION  # first
+from support import PROGRAM, SKIPPED, VERSION  # first
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -18,17 +19,19 @@ if VERSION < (2, 6):
     sys.exit(SKIPPED)
 
 import apply_cases
+from apply_models import KINDS, SAMPLES
+from placewright.applied import plan_files
 from placewright_export import export
-
-try:
-    import transformers  # noqa: F401
-    LLAMA = True
-except ImportError:
-    print("without Llama: there is no transformers")
-    LLAMA = False
 
 CLUSTER = "hosts:\n  - {gpus: %d x H100}\nname: several\n"
 EXACT, SINGLE = 1e-9, 1e-5
+USAGE, BAD_FILE = 2, 3  # exit statuses of the program
+
+
+def there(model):
+    """Whether the library that it is of is installed."""
+    needs = KINDS[model].needs
+    return not needs or importlib.util.find_spec(needs) is not None
 
 
 class ApplyTest(unittest.TestCase):
@@ -40,38 +43,59 @@ class ApplyTest(unittest.TestCase):
         cls.steps, cls.groups = {}, {}
 
     def program(self, *arguments):
-        run = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
-                             check=False)
-        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        return run.stdout
+        return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
+                              check=False)
 
-    def recorded(self, model, optimizer, dtype=torch.float64):
+    def recorded(self, model, optimizer, dtype="float64"):
         key = model, optimizer, dtype
         if key not in self.steps:
-            path = self.folder / f"{model}-{optimizer}-{str(dtype)[6:]}.json.gz"
-            built, update, loss = apply_cases.made(model, optimizer, dtype)
-            given = apply_cases.batch(model, 0, dtype)
-            if model == "llama":
-                inputs, targets = {"input_ids": given[0], "labels": given[1]}, None
-            else:
-                inputs, targets = given[0], given[1]
-            export(built, inputs, loss, update, path, targets=targets, batch=apply_cases.SAMPLES)
+            path = self.folder / f"{model}-{optimizer}-{dtype}.json.gz"
+            user = apply_cases.Training({"model": model, "optimizer": optimizer, "dtype": dtype})
+            inputs, loss, targets = user.inputs()
+            export(user.model, inputs, loss, user.optimizer, path, targets=targets, batch=SAMPLES)
             self.steps[key] = path
         return self.steps[key]
 
     def planned(self, step, ranks, *options):
-        """A plan of a recorded step that uses as many devices as there are ranks."""
+        """A plan of a recorded step for as many devices; None if the planner refuses."""
         cluster = self.folder / f"{ranks}.yaml"
         cluster.write_text(CLUSTER % ranks)
         number = len(list(self.folder.glob("*.plan.json")))
         plan = self.folder / f"p{number}.plan.json"
-        self.program("plan", step, "-c", cluster, *options, "-o", plan)
-        return str(plan)
+        run = self.program("plan", step, "-c", cluster, *options, "-o", plan)
+        self.refusal = run.stderr
+        self.assertIn(run.returncode, (0, USAGE, BAD_FILE), run.stdout + run.stderr)
+        return None if run.returncode else str(plan)
 
-    def case(self, ranks, model, optimizer, *options, dtype=torch.float64, **more):
+    def case(self, model, optimizer, strategy, ranks=2, dtype="float64", seed=0, **more):
+        """A row of apply_cases with its plan. `seed`: of any layouts."""
         step = self.recorded(model, optimizer, dtype)
-        return {"model": model, "optimizer": optimizer, "dtype": str(dtype)[6:],
-                "options_": options, "plan": self.planned(step, ranks, *options), **more}
+        devices = [f"host0/gpu{i}" for i in range(ranks)]
+        for options in self.options_of(strategy, model, step, devices, seed):
+            plan = self.planned(step, ranks, *options)
+            if plan and plan_files.read(plan).devices == devices:
+                return {"model": model, "optimizer": optimizer, "strategy": strategy,
+                        "ranks": ranks, "dtype": dtype, "plan": plan, **more}
+        self.fail(f"no plan of {strategy} for {model} uses {ranks} devices: {self.refusal}")
+
+    def options_of(self, strategy, model, step, devices, seed):
+        """What is tried in turn until the planner takes it and uses all devices."""
+        if strategy == "by hand":
+            yield self.layouts(apply_cases.layouts_by_hand(model, devices))
+        elif strategy == "any layouts":
+            axes = json.loads(self.program("inspect", step, "--axes", "--json").stdout)
+            for tried in range(20):
+                yield self.layouts(apply_cases.random_layouts(axes, devices, 100 * seed + tried))
+        elif strategy == "layout-search":
+            for tried in range(10):
+                yield *apply_cases.STRATEGIES[strategy], "--seed", tried
+        else:
+            yield apply_cases.STRATEGIES[strategy]
+
+    def layouts(self, content):
+        path = self.folder / f"layouts{len(list(self.folder.glob('layouts*')))}.json"
+        path.write_text(json.dumps(content))
+        return "--layouts", str(path)
 
     def on_ranks(self, ranks, cases):
         """What each rank says of each case; the ranks of a number stay for all tests."""
@@ -84,107 +108,139 @@ class ApplyTest(unittest.TestCase):
             self.groups.pop(ranks).kill()
             raise
 
-    def compare(self, ranks, cases):
-        """Each rank's distances from the user's own loop, which are small."""
-        found = self.on_ranks(ranks, cases)
-        for rank, results in enumerate(found):
-            for case, result in zip(cases, results):
-                with self.subTest(rank=rank, **{k: case[k] for k in ("model", "optimizer", "dtype",
-                                                                     "options_")}):
-                    if os.environ.get("APPLY_VERBOSE"):
-                        print(rank, case["model"], case["optimizer"], case["options_"], result)
-                    # Llama's loss is computed in float32, whatever its weights are.
-                    exact = case["dtype"] == "float64" and case["model"] != "llama"
-                    limit = EXACT if exact else SINGLE
-                    for what in ("losses", "weights", "optimizer", "groups"):
-                        self.assertLessEqual(result[what], limit, what)
-                    self.assertEqual(result["untouched"], 0)
-                    self.assertGreater(result["moved"], 1e-3)
+    def compare(self, cases):
+        """Each rank's distances from the user's own loop, which are small. By number of ranks, in
+        which the cases are put."""
+        found = {}
+        for ranks in dict.fromkeys(case["ranks"] for case in cases):
+            own = [case for case in cases if case["ranks"] == ranks]
+            found[ranks] = self.on_ranks(ranks, own)
+            for rank, results in enumerate(found[ranks]):
+                for case, result in zip(own, results):
+                    self.compare_one(rank, case, result)
         return found
 
-    def layouts(self, step, ranks, seed):
-        """A file of layouts by hand, any for each group."""
-        said = json.loads(self.program("inspect", step, "--axes", "--json"))
-        path = self.folder / f"layouts{ranks}-{seed}-{step.stem}.json"
-        path.write_text(json.dumps(apply_cases.random_layouts(
-            said, [f"host0/gpu{i}" for i in range(ranks)], seed)))
-        return "--layouts", str(path)
+    def compare_one(self, rank, case, result):
+        said = {key: value for key, value in case.items() if key != "plan"}
+        with self.subTest(rank=rank, **said):
+            if os.environ.get("APPLY_VERBOSE"):
+                print(rank, said, result, flush=True)
+            # Losses that are computed in float32, whatever the weights are.
+            exact = case["dtype"] == "float64" and KINDS[case["model"]].exact
+            for what in ("losses", "weights", "optimizer", "groups"):
+                self.assertLessEqual(result[what], EXACT if exact else SINGLE, what)
+            self.assertEqual(result["untouched"], 0)
+            self.assertGreater(result["moved"], 1e-3)
 
-    def test_two_ranks(self):
-        cases = [self.case(2, "perceptron", optimizer, "--algo", "data-parallel")
+    def test_data_parallel(self):
+        """All optimizers; float32; from step 2; with a scheduler of rates."""
+        cases = [self.case("perceptron", optimizer, "data-parallel")
                  for optimizer in apply_cases.OPTIMIZERS]
-        cases.append(self.case(2, "perceptron", "adamw", "--algo", "data-parallel",
-                               dtype=torch.float32))
-        for algorithm in ("data-parallel-ps", "expert-hybrid", "round-robin", "layered"):
-            cases.append(self.case(2, "perceptron", "adam", "--algo", algorithm))
-        cases.append(self.case(2, "images", "momentum", "--algo", "data-parallel"))
-        cases.append(self.case(2, "images", "adam", "--algo", "data-parallel-ps"))
-        cases.append(self.case(2, "images", "adamw", "--algo", "round-robin"))
-        cases.append(self.case(2, "perceptron", "adamw", "--algo", "data-parallel", begun=2))
-        cases.append(self.case(2, "perceptron", "momentum", "--algo", "data-parallel",
-                               schedule=True))
-        for model, optimizer in (("perceptron", "adam"), ("images", "sgd")):
-            cases.append(self.case(2, model, optimizer, "--algo", "layout-search",
-                                   "--iterations", "50"))
-        self.compare(2, cases)
+        cases.append(self.case("perceptron", "adamw", "data-parallel", dtype="float32"))
+        cases.append(self.case("perceptron", "adamw", "data-parallel", begun=2))
+        cases.append(self.case("perceptron", "momentum", "data-parallel", schedule=True, begun=2))
+        cases.append(self.case("images", "adamw", "data-parallel", 4))
+        self.compare(cases)
 
+    def test_strategies(self):
+        cases = [self.case("perceptron", "adam", strategy, ranks)
+                 for strategy in apply_cases.SEVERAL for ranks in (2, 4)]
+        cases += [self.case("images", optimizer, strategy) for strategy, optimizer in (
+            ("parameter-server", "adam"), ("placed", "adamw"), ("layout-search", "momentum"),
+            ("by hand", "momentum"))]
+        self.compare(cases)
 
-    def test_layouts_by_hand(self):
-        for ranks in (2, 4):
-            cases = []
-            for seed, (model, optimizer) in enumerate((
-                    ("perceptron", "adam"), ("images", "momentum"), ("images", "adamw"),
-                    ("perceptron", "sgd"))):
-                step = self.recorded(model, optimizer)
-                cases.append(self.case(ranks, model, optimizer, *self.layouts(step, ranks, seed)))
-            self.compare(ranks, cases)
+    def test_any_layouts(self):
+        self.compare([self.case(model, optimizer, "any layouts", ranks, seed=seed)
+                      for seed, (model, optimizer) in enumerate((
+                          ("perceptron", "adam"), ("images", "momentum"), ("images", "adamw"),
+                          ("perceptron", "sgd"))) for ranks in (2, 4)])
 
-    def test_four_ranks(self):
-        cases = [self.case(4, "images", "adamw", "--algo", algorithm)
-                 for algorithm in ("data-parallel", "data-parallel-ps", "expert-hybrid")]
-        cases.append(self.case(4, "images", "momentum", "--algo", "layout-search",
-                               "--iterations", "50"))
-        self.compare(4, cases)
+    def test_models_that_people_train(self):
+        """The whole of each in the long test."""
+        rows = [("clicks", "by hand", "adamw", 0.1), ("llama", "expert-hybrid", "adamw", None),
+                ("llama", "placed", "adamw", None), ("vit", "by hand", "momentum", 0.1),
+                ("mixtral", "data-parallel", "adamw", 0.1),
+                ("translation", "parameter-server", "momentum", 0.1)]
+        self.compare([self.case(model, optimizer, strategy, clip=clip, schedule=True)
+                      for model, strategy, optimizer, clip in rows if there(model)])
 
     def test_clipped(self):
         """Below the norm that gradients have: about 1 and more."""
-        cases = [self.case(2, "perceptron", "momentum", *options, clip=0.1) for options in (
-            ("--algo", "data-parallel"), ("--algo", "data-parallel-ps"), ("--algo", "round-robin"),
-            self.layouts(self.recorded("perceptron", "momentum"), 2, 7))]
-        cases.append(self.case(2, "images", "sgd", "--algo", "data-parallel", clip=0.1))
-        self.compare(2, cases)
+        cases = [self.case("perceptron", "momentum", strategy, clip=0.1) for strategy in (
+            "data-parallel", "parameter-server", "placed", "any layouts")]
+        cases.append(self.case("images", "sgd", "data-parallel", clip=0.1))
+        self.compare(cases)
 
     def test_compiled(self):
-        cases = [self.case(2, "perceptron", optimizer, "--algo", "data-parallel", compile=True)
+        cases = [self.case("perceptron", optimizer, "data-parallel", compile=True)
                  for optimizer in ("adam", "momentum")]
-        for results in self.compare(2, cases):
+        for results in self.compare(cases)[2]:
             self.assertEqual([result["graphs"] for result in results], [1, 1])  # not one a step
-        placed = self.case(2, "perceptron", "adam", "--algo", "round-robin")
+        placed = self.case("perceptron", "adam", "placed")
         self.refuse(2, [{**placed, "refused": "not-supported", "names": "not compiled",
                          "options": {"compile": True}}])
 
     def test_dropout(self):
-        """Counted draws do not depend on the plan: 2 ranks and 4 draw the same."""
-        losses = [self.on_ranks(ranks, [self.case(ranks, "dropout", "adam", "--algo",
-                                                  "data-parallel", plain=True)])[0][0]["values"]
-                  for ranks in (2, 4)]
-        self.assertLessEqual(apply_cases.apart(*losses), EXACT)
-        without = self.on_ranks(2, [self.case(2, "perceptron", "adam", "--algo", "data-parallel",
-                                              plain=True)])[0][0]["values"]
-        self.assertGreater(apply_cases.apart(losses[0], without), 1e-3)
+        """Masks are the counted ones, whatever the plan is."""
+        self.compare([self.case("dropout", "adam", strategy, ranks, begun=begun)
+                      for strategy, ranks, begun in (("data-parallel", 2, 0), ("by hand", 4, 2))])
 
     def test_resumed_under_another_plan(self):
-        """Three steps under one plan, two under another: the five of the user's own loop."""
-        first = self.case(2, "images", "adamw", "--algo", "data-parallel")
-        layouts = self.layouts(self.recorded("images", "adamw"), 2, 3)
-        second = self.case(2, "images", "adamw", *layouts)
-        self.compare(2, [{**first, "then": second["plan"]}])
+        """Three steps under one plan, two under another on more ranks: the five of the own loop."""
+        both = {"model": "images", "optimizer": "adamw", "schedule": True}
+        self.compare_resumed([({**both, "strategy": "data-parallel", "ranks": 2, "until": 3},
+                               {**both, "strategy": "any layouts", "ranks": 4, "begun": 3})])
+
+    def compare_resumed(self, pairs):
+        firsts, seconds = [], []
+        for i, (first, second) in enumerate(pairs):
+            kept = str(self.folder / f"kept{i}.pt")
+            firsts.append(self.case(**first, keep=kept))
+            seconds.append(self.case(**second, kept=kept))
+        self.compare(firsts)
+        self.compare(seconds)
+
+    @unittest.skipUnless(apply_cases.LONG, "takes long")
+    def test_all_strategies(self):
+        self.compare_rows(apply_cases.grid())
+
+    @unittest.skipUnless(apply_cases.LONG, "takes long")
+    def test_all_compiled(self):
+        self.compare_rows(apply_cases.compiled_grid())
+
+    @unittest.skipUnless(apply_cases.LONG, "takes long")
+    def test_all_resumed(self):
+        for pair in apply_cases.resumed_grid():
+            with self.subTest(pair=pair):
+                self.skip_missing(pair[0]["model"])
+                self.compare_resumed([pair])
+
+    def compare_rows(self, rows):
+        """One after the other, so that one that fails is seen beside the others."""
+        for row in rows:
+            with self.subTest(row=row):
+                self.skip_missing(row["model"])
+                self.compare([self.case(**row)])
+
+    def skip_missing(self, model):
+        if not there(model):
+            self.skipTest(f"{model} needs {KINDS[model].needs}")
+
+    def test_the_grid_is_wide(self):
+        """Each model, strategy and number of ranks meets all that a training may have."""
+        rows = apply_cases.grid()
+        for what in ("model", "strategy", "ranks"):
+            for other in ("optimizer", "dtype", "clip", "schedule"):
+                met = {(row[what], row[other]) for row in rows}
+                self.assertEqual(len(met), len({row[what] for row in rows})
+                                 * len({row[other] for row in rows}), (what, other))
 
     def test_other_optimizers(self):
         """On one device, from step 0."""
         for optimizer in apply_cases.OTHER_OPTIMIZERS:
             with self.subTest(optimizer=optimizer):
-                case = self.case(1, "perceptron", optimizer, "--algo", "layered")
+                case = self.case("perceptron", optimizer, "single", 1)
                 result = apply_cases.compared(case)
                 self.assertLessEqual(max(result[what] for what in ("losses", "weights", "optimizer",
                                                                    "groups")), EXACT, result)
@@ -192,7 +248,7 @@ class ApplyTest(unittest.TestCase):
 
     def test_one_device(self):
         """Without a process group."""
-        case = self.case(1, "perceptron", "adamw", "--algo", "layered")
+        case = self.case("perceptron", "adamw", "single", 1)
         result = apply_cases.compared(case)
         self.assertLessEqual(max(result["losses"], result["weights"], result["optimizer"]), EXACT)
         self.assertGreater(result["moved"], 1e-3)
@@ -200,9 +256,10 @@ class ApplyTest(unittest.TestCase):
     def test_shares_no_memory(self):
         """Neither the pieces nor what is gathered lies where the user's tensors lie."""
         from placewright import apply
-        case = self.case(1, "images", "momentum", "--algo", "layered")
-        model, optimizer, loss = apply_cases.made("images", "momentum")
-        apply_cases.trained("images", model, optimizer, loss, [apply_cases.batch("images", 0)])
+        case = self.case("images", "momentum", "single", 1)
+        user = apply_cases.Training(case)
+        user.step(0)
+        model, optimizer = user.model, user.optimizer
         train = apply(case["plan"], model, optimizer)
 
         def memory(tensors):
@@ -227,8 +284,8 @@ class ApplyTest(unittest.TestCase):
                     self.assertEqual(result["untouched"], 0)
 
     def test_refused(self):
-        good = self.case(2, "perceptron", "adam", "--algo", "data-parallel")
-        four = self.case(4, "perceptron", "adam", "--algo", "data-parallel")
+        good = self.case("perceptron", "adam", "data-parallel")
+        four = self.case("perceptron", "adam", "data-parallel", 4)
         changed = pathlib.Path(good["plan"]).with_name("changed.plan.json")
         plan = json.loads(pathlib.Path(good["plan"]).read_text())
         plan["step"]["sha256"] = "0" * 64
@@ -243,25 +300,16 @@ class ApplyTest(unittest.TestCase):
             {**good, "refused": "file-unreadable", "names": "missing",
              "plan_of_others": "missing.plan.json"},
             {**good, "refused": "plan-mismatch", "names": "rank 1 has another plan",
-             "plan_of_others": self.case(2, "perceptron", "adam", "--algo", "round-robin")["plan"]},
+             "plan_of_others": self.case("perceptron", "adam", "placed")["plan"]},
             {**good, "refused": "plan-mismatch", "names": "other weights", "other_weights": True},
             {**four, "refused": "rank-count", "names": "4 devices"},
             {**good, "refused": "batch", "names": "[6, 12]", "short": True}])
 
     def test_no_process_group(self):
-        case = self.case(2, "perceptron", "adam", "--algo", "data-parallel")
+        case = self.case("perceptron", "adam", "data-parallel")
         result = apply_cases.refused(case)
         self.assertEqual(result["code"], "no-process-group", result["text"])
         self.assertEqual(result["untouched"], 0)
-
-    @unittest.skipUnless(LLAMA, "needs transformers")
-    def test_llama(self):
-        cases = [self.case(2, "llama", "adamw", "--algo", algorithm) for algorithm in
-                 ("data-parallel", "data-parallel-ps", "expert-hybrid", "round-robin")]
-        cases.append(self.case(2, "llama", "sgd", "--algo", "layout-search", "--iterations", "50"))
-        layouts = self.layouts(self.recorded("llama", "adamw"), 2, 5)
-        cases.append(self.case(2, "llama", "adamw", *layouts))
-        self.compare(2, cases)
 
 
 if __name__ == "__main__":
