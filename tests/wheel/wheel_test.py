@@ -101,7 +101,7 @@ class Files(unittest.TestCase):
                                  text=True).stdout.split()
         kept = [name for name in tracked
                 if name.startswith(("src/", "include/", "cmake/", "python/", "tools/", "policies/",
-                                    "third_party/", "CMake", "pyproject"))]
+                                    "third_party/", "web/", "CMake", "pyproject"))]
         kept += ["LICENSE", "docs/python.md", "docs/formats/cluster.schema.json",
                  "bench/records/traversal.jsonl"]
         with tarfile.open(next(DIST.glob("*.tar.gz"))) as archive:
@@ -156,6 +156,15 @@ class Bare(unittest.TestCase):
             capture_output=True, text=True, check=False)
         # The policy is found and read; planning by it needs LibTorch.
         self.assertEqual(json.loads(done.stdout)["error"]["code"], "missing-runtime")
+
+    def test_other_libraries_see_none_of_its_symbols(self):
+        shown = self.python(
+            "-c", "import ctypes, placewright as pw\n"
+                  f"pw.plan({str(EXAMPLE)!r}, '4xP100', iterations=10)\n"
+                  "of_all = ctypes.CDLL(None)\n"
+                  "print('libmetis' in open('/proc/self/maps').read(),"
+                  " [hasattr(of_all, name) for name in ('METIS_PartGraphKway', 'dgetrf_')])")
+        self.assertEqual(shown, "True [False, False]\n")
 
     def test_reads_onnx_and_solves_linear_programs(self):
         (self.folder / "tiny.onnx").write_bytes(onnx_model())
