@@ -2,7 +2,10 @@
 
 #include <filesystem>
 #include <iterator>
+#include <string>
+#include <vector>
 
+#include "base/library_folder.h"
 #include "base/units.h"
 #include "cli/bench/study_files.h"
 #include "cli/commands/command.h"
@@ -17,24 +20,20 @@
 namespace placewright {
 namespace {
 
-// The runs that come with the program: beside the installation, or in the repository that it was
-// built in. Errors: kFileUnreadable, with the places.
+// The runs that come with the program: of the installation, or of the repository that it was built
+// in. Errors: kFileUnreadable, with the places.
 Result<std::string> FindStudy() {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
-  std::string places;
-  for (const char* place :
-       {"../share/placewright/traversal.jsonl", "../../bench/records/traversal.jsonl"}) {
-    const fs::path path = (bin / place).lexically_normal();
+  const std::vector<std::string> places = BesideLibrary(
+      {"../share/placewright/traversal.jsonl", "../../bench/records/traversal.jsonl"});
+  for (const std::string& place : places) {
     std::error_code ignored;
-    if (!error && fs::is_regular_file(path, ignored)) return path.string();
-    places += (places.empty() ? "" : ", ") + path.string();
+    if (std::filesystem::is_regular_file(place, ignored)) return place;
   }
   return MakeError(
       ErrorCode::kFileUnreadable,
-      "the runs of the traversal-order study were not found (looked for " + places + ")", "",
-      "Give --store, a file that `placewright bench traversal` wrote.");
+      fmt::format("the runs of the traversal-order study were not found (looked for {})",
+                  fmt::join(places, ", ")),
+      "", "Give --store, a file that `placewright bench traversal` wrote.");
 }
 
 class AdviseCommand : public Command {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/library_folder.h"
 #include "base/text.h"
 #include "formats/text/file.h"
 #include "formats/text/json.h"
@@ -88,7 +89,7 @@ Result<std::string> FindExporter() {
   std::string path = ExporterPath();
   if (path != kExporter) return path;
   return MakeError(
-      ErrorCode::kMissingRuntime, "the exporter placewright_export.py is not beside the program",
+      ErrorCode::kMissingRuntime, "the exporter placewright_export.py was not found",
       "", "Install Placewright whole, or record the model with the exporter of its sources.");
 }
 
@@ -190,12 +191,12 @@ std::string ExporterPython() {
 }
 
 std::string ExporterPath() {
-  std::error_code error;
-  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
-  // Installed, in the repository, beside the Python package that the program lies in.
-  for (const char* place : {"../share/placewright/python", "../../python", "../.."}) {
-    const fs::path file = (bin / place / kExporter).lexically_normal();
-    if (fs::is_regular_file(file, error)) return file.string();
+  // Installed, in the repository, beside the Python package that the library lies in.
+  for (const std::string& folder :
+       BesideLibrary({"../share/placewright/python", "../../python", "../.."})) {
+    const fs::path file = fs::path(folder) / kExporter;
+    std::error_code ignored;
+    if (fs::is_regular_file(file, ignored)) return file.string();
   }
   return std::string(kExporter);
 }

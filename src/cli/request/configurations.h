@@ -24,7 +24,7 @@ std::string ConfigurationName(const std::string& graph);
 
 // The Python that records: that of the variable PLACEWRIGHT_PYTHON, else `python3`.
 std::string ExporterPython();
-// The exporter beside the program, as installed or in the repository; its bare name where it is not there.
+// The exporter, as installed or in the repository; its bare name where it is not there.
 std::string ExporterPath();
 
 struct RecordedConfiguration {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/library_folder.h"
 #include "base/text.h"
 #include "formats/policy/policy_file.h"
 
@@ -22,12 +23,9 @@ std::vector<fs::path> PolicyFolders() {
       if (!folder.empty()) folders.emplace_back(folder);
     }
   }
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return folders;
-  const fs::path bin = program.parent_path();
-  folders.push_back((bin / "../share/placewright/policies").lexically_normal());
-  folders.push_back((bin / "../../policies").lexically_normal());  // build/bin of the repository
+  for (std::string& folder : BesideLibrary({"../share/placewright/policies", "../../policies"})) {
+    folders.emplace_back(std::move(folder));
+  }
   return folders;
 }
 

@@ -12,9 +12,9 @@
 namespace placewright {
 
 // The path of a policy: `name` itself where that is a file, else `name` or `name`.policy in the
-// folders of PLACEWRIGHT_POLICIES (separated by ':'), in ../share/placewright/policies beside the
-// program, or in policies/ of the repository that the program was built in. Errors:
-// kFileUnreadable, with the places.
+// folders of PLACEWRIGHT_POLICIES (separated by ':'), in share/placewright/policies of the
+// installation, or in policies/ of the repository that it was built in (base/library_folder.h).
+// Errors: kFileUnreadable, with the places.
 Result<std::string> FindPolicy(const std::string& name);
 
 // The policy that comes with the program for this algorithm: `algorithm`.policy in one of these
