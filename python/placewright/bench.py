@@ -116,7 +116,6 @@ def _kinds(text: str) -> tuple[str, ...]:
     return kinds
 
 
-
 class _Bench:
     """The measuring that one command line asks for."""
 
