@@ -1,5 +1,5 @@
-"""`python -m placewright.bench`: a plan's step under apply, beside its prediction and the user's own
-step."""
+"""`python -m placewright.bench`: a plan's step under apply, beside its prediction and the user's
+own step."""
 
 from support import PROGRAM, SKIPPED, SOURCE, VERSION  # first
 

@@ -1,5 +1,5 @@
-"""Every script of docs/from-your-training-script.md runs on two Gloo ranks of this machine, and what
-a script becomes trains to the weights of what it was."""
+"""Every script of docs/from-your-training-script.md runs on two Gloo ranks of this machine, and
+what a script becomes trains to the weights of what it was."""
 
 from support import PROGRAM, SKIPPED, SOURCE, VERSION  # first
 
