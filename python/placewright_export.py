@@ -15,6 +15,7 @@ docs/formats/pytorch.md.
 """
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -240,14 +241,16 @@ def _arguments(argv):
     return parser.parse_args(argv)
 
 
-def _load(text):
+def function_of(text, real=False):
+    """The function that "train.py:build" names. `real`: devices and wrappers that its module
+    uses are taken as they are."""
     module_name, colon, function = text.rpartition(":")
     if not colon or not module_name or not function:
         raise UsageError(f"\"{text}\" is not of the form MODULE:FUNCTION, as in train.py:build")
     from placewright_torch import building, remedies
     try:
         load = _load_file if module_name.endswith(".py") else _load_module
-        with building.loading():
+        with contextlib.nullcontext() if real else building.loading():
             module = load(module_name)
     except ExportError:
         raise
@@ -276,7 +279,8 @@ def _load_module(name):
     return importlib.import_module(name)
 
 
-def _settings(pairs):
+def settings_of(pairs):
+    """The dict of ["layers=24", ...]; values are JSON, else texts."""
     settings = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -354,7 +358,7 @@ def _without_training(arguments):
 
 def _export_arguments(options):
     """All arguments of export() but `path`."""
-    settings = _settings(options.set)
+    settings = settings_of(options.set)
     for key in HF_OPTIONS:
         if getattr(options, key) is not None and not options.function.startswith(HF):
             raise UsageError(f"--{key} is for models from configurations (hf:PATH); a function takes "
@@ -365,7 +369,7 @@ def _export_arguments(options):
         raise UsageError("--one-batch leaves the proof out that --rebatch and --batch-argument ask "
                          "for; leave one of them out")
     _require_torch()
-    function = _configured(options) if options.function.startswith(HF) else _load(options.function)
+    function = _configured(options) if options.function.startswith(HF) else function_of(options.function)
     if options.batch_argument:
         batch = _batch_of(function, options, settings)
         arguments = _build_at(function, options, settings, batch)

@@ -92,6 +92,9 @@ class Helps:
         self.exporter = subprocess.run(
             [str(ROOT / "python/placewright_export.py"), "--help"], capture_output=True,
             text=True, check=False).stdout
+        self.bench = subprocess.run(
+            [sys.executable, "-m", "placewright.bench", "--help"], capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, check=True).stdout
         self.tests = (ROOT / "test").read_text()
 
     def _add(self, path):
@@ -284,7 +287,7 @@ def check_usage(reader, helps, span):
     elif (words[0],) in helps.texts and len(words) > 1:
         path, rest = helps.split(words)
     elif words[0].startswith("--"):
-        everything = "\n".join([*helps.texts.values(), helps.exporter, helps.tests])
+        everything = "\n".join([*helps.texts.values(), helps.exporter, helps.bench, helps.tests])
         for option in options_in(span.text)[:1]:
             if not has_option(option, everything):
                 reader.fail(span.line, span.text, "no help text has this option")

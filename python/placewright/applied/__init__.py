@@ -6,6 +6,7 @@
     exchanges       collectives and transfers by torch.distributed
     own_ops         operators of compiled steps that are not ATen's
     counted_draws   random numbers that count
+    in_place        ops that write over what nothing reads later
     rank_code       the step of one rank as Python source
     numbers         numbers that change between steps
     pieces          tensors cut into pieces, and put together again

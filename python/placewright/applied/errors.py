@@ -6,5 +6,7 @@ from ..errors import PlacewrightError
 class ApplyError(PlacewrightError, RuntimeError):
     """A plan that cannot run here. `place`: a file, a parameter, an operator."""
 
+    exit_status = 3
+
     def __init__(self, code, message, place="", remedy="", *, file=""):
         super().__init__(code, message, file=file, place=place, remedy=remedy)

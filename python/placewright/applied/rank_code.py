@@ -21,6 +21,7 @@ from . import op_schemas, own_ops
 from .errors import ApplyError
 from .exchanges import AllGather, AllReduce, Broadcast, ReduceScatter, received, sent
 from .gradients import Clip, scaled
+from .in_place import InPlace
 from .order import References
 from .tensors import DTYPES
 
@@ -77,12 +78,15 @@ class _Writer:
         self._formulas = []
         self._count = 0
         self._transfers = False
+        self._in_place = None
 
     def write(self):
         state, batch = self._inputs()
         own = [(place, node) for place, node in enumerate(self._ordered.nodes)
                if self._takes_part(node)]
         self._find_last_uses(own)
+        if not self.tensor_numbers:  # torch.compile decides by itself what it overwrites
+            self._in_place = InPlace(self._ordered, self._references, self._name, own, self._uses)
         for place, node in own:
             self._finish_writers_sends(node)
             getattr(self, f"_{node.kind}")(place, node)
@@ -183,7 +187,7 @@ class _Writer:
 
     def _op(self, place, node):
         op = self._own_member(node)
-        call = self._call(op, node)
+        call = self._call(op, node, place)
         names = {k: self._new() for k in range(op.outputs)
                  if f"{op.name}:{k}" in self._uses}
         for k, name in names.items():
@@ -199,7 +203,7 @@ class _Writer:
             targets = [names.get(k, "_") for k in range(max(names) + 1)]
             self._lines.append(f"{', '.join(targets)}, *_ = {call}")
 
-    def _call(self, op, node):
+    def _call(self, op, node, place):
         inputs = [self._read(self._references.canonical(r), node) for r in op.inputs]
         schema = op_schemas.schema_of(op.target)
         numbers = {tuple(way): text for *way, text in op.numbers}
@@ -217,8 +221,11 @@ class _Writer:
             form = self._tensor_form(op, [way[0] for way in numbers])
             if form:
                 return form.format(*given, **named)
+        target, out = self._in_place and self._in_place.form_of(op, place) or (op.target, "")
+        if out:
+            named[out] = given[0]
         given += [f"{key}={value}" for key, value in named.items()]
-        return f"{self._function(op.target)}({', '.join(given)})"
+        return f"{self._function(target)}({', '.join(given)})"
 
     @staticmethod
     def _tensor_form(op, places):
