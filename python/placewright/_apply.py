@@ -16,6 +16,7 @@ import hashlib
 import os
 import pathlib
 import tempfile
+from collections.abc import Sequence
 
 import torch
 import torch.distributed as dist
@@ -25,18 +26,21 @@ from .applied import checks, plan_files
 from .applied.errors import ApplyError
 from .applied.exchanges import Groups
 from .applied.numbers import Numbers
-from .applied.order import order
+from .applied.order import References, order
 from .applied.pieces import DRAWS_STEP, Pieces
+from .applied.places import Places, own_devices
 from .applied.rank_code import generate
 from .applied.tensors import DTYPES, piece_of
 
 SAMPLED = 64
+Device = torch.device | str
 __all__ = ["ApplyError", "TrainStep", "apply"]
 
 
 def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
           optimizer: torch.optim.Optimizer, *,
-          process_group: dist.ProcessGroup | None = None, compile: bool = False,
+          process_group: dist.ProcessGroup | None = None,
+          devices: Device | Sequence[Device] | None = None, compile: bool = False,
           clip: float | None = None, loss: torch.nn.Module | None = None) -> TrainStep:
     """This rank's part of a planned step, as a function of the batch.
 
@@ -52,6 +56,10 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
         groups (rates, betas) are read before every step, so that a scheduler works as ever.
     process_group : torch.distributed.ProcessGroup, optional
         The ranks, one for each device that the plan uses, in the plan's order; by default all.
+    devices : torch.device, str, or a sequence of them, optional
+        What the plan's devices of this rank are in PyTorch, in the plan's order: the first ranks
+        have the first devices. By default a rank has one, which is `cuda:LOCAL_RANK` where the plan
+        has a GPU and PyTorch sees one, else the CPU.
     compile : bool
         Whether this rank's part goes through torch.compile(fullgraph=True).
     clip : float, optional
@@ -75,7 +83,7 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
         group = dist.group.WORLD
     with tempfile.TemporaryDirectory() as folder:
         prepared = _on_all(group, lambda: _Prepared(_path_of(plan, folder), model, optimizer, loss,
-                                                    group, clip))
+                                                    group, devices, clip))
     digests = _gathered(group, prepared.digest)
     others = [rank for rank, one in enumerate(digests) if one != digests[0]]
     if others:
@@ -118,9 +126,9 @@ def _on_all(group, make):
 class _Prepared:
     """What a rank finds out by itself, before ranks talk to one another."""
 
-    def __init__(self, plan_path, model, optimizer, loss, group, clip):
+    def __init__(self, plan_path, model, optimizer, loss, group, devices, clip):
         self.step = plan_files.read(plan_path)
-        self._check_ranks(group)
+        self.devices = self._own_devices(group, devices)
         self.tensors = checks.named_tensors(model, loss)
         checks.check_model(self.step, self.tensors)
         checks.check_optimizer(self.step, optimizer)
@@ -141,19 +149,16 @@ class _Prepared:
             digest.update(repr((name, _some_of(tensor))).encode())
         self.digest = digest.hexdigest()
 
-    def _check_ranks(self, group):
-        devices = self.step.devices
-        world = 1 if group is None else dist.get_world_size(group)
-        if world == len(devices):
-            return
-        if group is None:
+    def _own_devices(self, group, wanted):
+        needed = len(self.step.devices)
+        if group is None and wanted is None and needed > 1:
             raise ApplyError(
-                "no-process-group", f"the plan uses {len(devices)} devices, and there is no "
-                "process group", str(self.step.path), "Start one process a device with torchrun, "
-                "and call torch.distributed.init_process_group().")
-        raise ApplyError(
-            "rank-count", f"the plan uses {len(devices)} devices ({', '.join(devices)}), and there "
-            f"are {world} ranks", str(self.step.path), f"Start {len(devices)} ranks.")
+                "no-process-group", f"the plan uses {needed} devices, and there is no process "
+                "group", str(self.step.path), "Start one process a device with torchrun, and call "
+                "torch.distributed.init_process_group().")
+        if group is None:
+            return own_devices(self.step, wanted, 0, 1)
+        return own_devices(self.step, wanted, dist.get_rank(group), dist.get_world_size(group))
 
     def _whole(self, name, record, model):
         """A function that gives the user's tensor, or what a training begins with."""
@@ -185,22 +190,20 @@ class TrainStep:
     def __init__(self, prepared, model, optimizer, group, compiled):
         self._prepared, self._model, self._optimizer = prepared, model, optimizer
         step, ordered = prepared.step, prepared.ordered
-        rank = 0 if group is None else dist.get_rank(group)
-        self._device_name = step.devices[rank]
-        self._device = _device_of(model)
-        self._groups = Groups(group, step.devices, [step.devices, *_member_sets(step)]) \
-            if len(step.devices) > 1 else _Alone(step.devices)
-        self._rank_step = generate(step, ordered, self._groups, self._device_name, self._device,
-                                   prepared.clip, compiled)
+        self._places = Places(step, _gathered(group, prepared.devices),
+                              0 if group is None else dist.get_rank(group))
+        self._groups = Groups(group, self._places, [step.devices, *_member_sets(step)])
+        self._rank_step = generate(step, ordered, self._groups, prepared.clip, compiled)
         self._compiled, self._function = compiled, self._rank_step.function
         if compiled:
             self._function = _compiled(self._rank_step, step)
-        self._pieces = Pieces(step, ordered, self._groups, self._device_name)
+        self._pieces = Pieces(step, ordered, self._groups)
         self._state = self._pieces.load(self._rank_step.state,
-                                        lambda name: prepared.wholes[name](), self._device)
+                                        lambda name: prepared.wholes[name]())
         self._numbers = Numbers(self._rank_step.formulas, optimizer, prepared.steps)
         self._inputs = [name for name, r in step.recorded.items() if r["kind"] == "input"]
-        self._loss_from = _loss_from(step, ordered)
+        maker, k = References(step).resolve(step.loss)
+        self._loss = maker.results[k] if maker else step.recorded[step.inputs[step.loss].of]
 
     @property
     def source(self) -> str:
@@ -222,15 +225,13 @@ class TrainStep:
             The loss of the global batch, a scalar, on every rank.
         """
         given = self._batch(batch, named)
-        pieces = [self._piece(name, given) for name in self._rank_step.batch]
+        pieces = [self._piece(name, device, given) for name, device in self._rank_step.batch]
         with torch.no_grad():
             loss = self._function(self._state, pieces, self._values())
-            if self._loss_from is not None:
-                record = self._loss_from
-                if loss is None:
-                    loss = torch.empty(record["shape"], dtype=DTYPES[record["dtype"]],
-                                       device=self._device)
-                loss = self._groups.broadcast(loss.clone(), record["device"])
+            if loss is None:
+                loss = torch.empty(self._loss["shape"], dtype=DTYPES[self._loss["dtype"]],
+                                   device=self._places.first)
+            loss = self._groups.broadcast(loss.clone(), self._prepared.ordered.loss_home)
         self._numbers.steps += 1
         self._optimizer._opt_called = True  # what schedulers look for, before they warn
         return loss.reshape(())
@@ -240,7 +241,7 @@ class TrainStep:
         values = self._numbers.values()
         if not self._compiled:
             return values
-        return torch.tensor(values, dtype=torch.float64, device=self._device).unbind()
+        return torch.tensor(values, dtype=torch.float64, device=self._places.first).unbind()
 
     def _batch(self, batch, named):
         """Recorded name -> tensor."""
@@ -268,10 +269,9 @@ class TrainStep:
                     "Give every rank the global batch, or plan with --batch.")
         return given
 
-    def _piece(self, name, given):
+    def _piece(self, name, device, given):
         one = self._prepared.step.inputs[name]
-        whole = given[one.of.partition(":")[2]].to(self._device)
-        return piece_of(whole, one.box)
+        return piece_of(given[one.of.partition(":")[2]], one.box).to(self._places.own[device])
 
     # State
 
@@ -295,7 +295,7 @@ class TrainStep:
         return result
 
     def _gathered(self, name, like):
-        return self._pieces.gather(name, list(like.shape), like.dtype, self._device)
+        return self._pieces.gather(name, list(like.shape), like.dtype, like.device)
 
     def optimizer_state_dict(self) -> dict:
         """The optimizer's state_dict, gathered, numbered as its own. All ranks must call it."""
@@ -330,34 +330,9 @@ class TrainStep:
         return result
 
 
-class _Alone:
-    """Groups of a plan with one device."""
-
-    def __init__(self, devices):
-        self._devices = devices
-
-    def rank_of(self, device):
-        return self._devices.index(device)
-
-
-def _device_of(model):
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    return torch.device("cuda", torch.cuda.current_device()) if device.type == "cuda" else device
-
-
 def _member_sets(step):
     device_of = {op.name: op.device for op in step.ops}
     return [[device_of[name] for name in members] for members in step.collectives]
-
-
-def _loss_from(step, ordered):
-    """The record of the loss, with the device that has it; None where one rank is all."""
-    if len(step.devices) == 1:
-        return None
-    from .applied.order import References
-    op, k = References(step).resolve(step.loss)
-    home = ordered.homes.get(ordered.storage_of[f"{op.name}:{k}"], op.device)
-    return {**op.results[k], "device": home}
 
 
 def _compiled(rank_step, step):

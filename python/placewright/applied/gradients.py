@@ -10,7 +10,7 @@ import dataclasses
 import torch
 
 from .errors import ApplyError
-from .exchanges import FUNCTIONAL
+from .exchanges import AllReduce
 
 
 @dataclasses.dataclass
@@ -93,19 +93,18 @@ class _Components:
 class Clip:
     """As torch.nn.utils.clip_grad_norm_ scales gradients."""
 
-    def __init__(self, group, limit):
-        """`group`: of all ranks, or None of one."""
-        self._group, self._limit = group, limit
+    def __init__(self, members, limit):
+        """`members`: one of each rank."""
+        self._sum, self._limit = AllReduce(members), limit
 
     def factor(self, counted, device):
         """Of all gradients; `counted`: those of this rank that count towards the norm."""
         total = torch.zeros((), dtype=torch.float64, device=device)
         for gradient in counted:
-            total = total + torch.linalg.vector_norm(gradient).double().square()
-        if self._group is not None:
-            total = FUNCTIONAL.wait_tensor(FUNCTIONAL.all_reduce(total, "sum", self._group))
+            total = total + torch.linalg.vector_norm(gradient).double().square().to(device)
+        total, = self._sum.end(self._sum.begin(total))
         return (self._limit / (total.sqrt() + 1e-6)).clamp(max=1.0)
 
 
 def scaled(gradient, factor):
-    return gradient * factor.to(gradient.dtype)
+    return gradient * factor.to(gradient.device, gradient.dtype)

@@ -34,11 +34,11 @@ class Node:
 @dataclasses.dataclass
 class Ordered:
     nodes: list
-    homes: dict         # storage -> device
     storage_of: dict    # reference -> storage
     written: set        # storages that ops write
     held: dict          # input -> devices on which it lies, in the plan's order
     gradients: list     # that are clipped
+    loss_home: str      # the device that has the loss
 
 
 class References:
@@ -95,8 +95,11 @@ class _Orderer:
         gradients = self._add_clip() if self._clips else []
         held = {name: [d for d in self._step.devices if d in self._devices_of_input(name)]
                 for name in self._step.inputs}
-        return Ordered(self._sorted(), self._homes, self._storage, self._written, held,
-                       gradients)
+        loss = self._references.canonical(self._step.loss)
+        maker, _ = self._references.resolve(loss)
+        home = self._homes.get(self._storage[loss], maker.device if maker else held[loss][0])
+        return Ordered(self._sorted(), self._storage, self._written, held,
+                       gradients, home)
 
     def _follow_memory(self):
         for name in self._step.inputs:

@@ -12,22 +12,22 @@ DRAWS_STEP = "buffer:placewright.step"  # how many steps have drawn random numbe
 
 
 class Pieces:
-    def __init__(self, step, ordered, groups, device_name):
+    def __init__(self, step, ordered, groups):
         self._step, self._ordered, self._groups = step, ordered, groups
-        self._name = device_name
-        self._own = {}  # name of an input -> this rank's piece
+        self._own = {}  # (name of an input, device of the plan) -> this rank's piece
         self._check_written()
 
-    def load(self, names, whole_of, device):
-        """Copies of this rank's pieces; `whole_of` gives a tensor by its recorded name."""
-        for name in names:
+    def load(self, wanted, whole_of):
+        """Copies of this rank's pieces, (name of an input, device of the plan) each; `whole_of`
+        gives a tensor by its recorded name."""
+        for name, device in wanted:
             one = self._step.inputs[name]
             piece = piece_of(whole_of(one.of), one.box)
-            self._own[name] = piece.to(device)
+            self._own[name, device] = piece.to(self._groups.places.own[device])
             if list(piece.shape) != one.shape or piece.dtype != DTYPES[one.dtype]:
                 raise ApplyError("plan-invalid", f"its piece is {list(piece.shape)} of "
                                  f"{piece.dtype}, the plan's {one.shape} of {one.dtype}", name)
-        return [self._own[name] for name in names]
+        return [self._own[key] for key in wanted]
 
     def _check_written(self):
         """A tensor that lies in several places is written in all of them, or a copy grows old."""
@@ -59,11 +59,10 @@ class Pieces:
         found = 0
         for name, holder in pieces.values():
             one = self._step.inputs[name]
-            piece = self._own[name] if holder == self._name else \
-                torch.empty(one.shape, dtype=dtype, device=device)
-            if len(self._step.devices) > 1:
-                piece = self._groups.broadcast(piece.clone(), holder)
-            put(whole, one.box, piece)
+            piece = self._own.get((name, holder))
+            if piece is None:
+                piece = torch.empty(one.shape, dtype=dtype, device=device)
+            put(whole, one.box, self._groups.broadcast(piece, holder))
             found += elements(one.shape)
         if found < whole.numel():
             raise ApplyError("plan-invalid", "its pieces do not make a whole", of)

@@ -51,7 +51,8 @@ class PlannedStep:
     ops: list
     inputs: dict  # name -> Input
     collectives: list  # of lists of names of ops
-    devices: list  # names of those that have ops, in the plan's order: rank i has the i-th
+    devices: list  # names of those that have ops, in the plan's order
+    classes: dict  # name of a device -> "gpu", "cpu" or another
     loss: str  # a reference
     recorded: dict  # name -> record of the recorded step's inputs, without numbers
     numbers: dict  # name without "hyper:" -> value in the recorded step
@@ -141,7 +142,8 @@ def _step_of(path, plan, recorded, step):
     return PlannedStep(
         path, ops, {r["name"]: _input_of(r) for r in step["inputs"] if r["kind"] != "hyper"},
         [one["members"] for one in step.get("collectives", ())],
-        [d["name"] for d in plan["devices"] if d["name"] in used], step["outputs"][0], tensors,
+        [d["name"] for d in plan["devices"] if d["name"] in used],
+        {d["name"]: d.get("class", "") for d in plan["devices"]}, step["outputs"][0], tensors,
         {r["name"][len("hyper:"):]: r["value"] for r in recorded["inputs"] if r["kind"] == "hyper"},
         recorded.get("optimizer", ""), step["outputs"])
 
