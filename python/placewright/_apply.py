@@ -11,6 +11,7 @@ See docs/apply.md.
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import hashlib
 import os
@@ -104,8 +105,17 @@ def _gathered(group, value):
     if group is None or dist.get_world_size(group) == 1:
         return [value]
     found = [None] * dist.get_world_size(group)
-    dist.all_gather_object(found, value, group=group)
+    with _current_gpu(group):
+        dist.all_gather_object(found, value, group=group)
     return found
+
+
+def _current_gpu(group):
+    """NCCL takes the current GPU, which is the first one unless the program says more."""
+    local = os.environ.get("LOCAL_RANK")
+    if dist.get_backend(group) == "nccl" and local and torch.cuda.current_device() == 0:
+        return torch.cuda.device(int(local))
+    return contextlib.nullcontext()
 
 
 def _on_all(group, make):

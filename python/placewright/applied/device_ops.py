@@ -8,6 +8,9 @@ by types and shapes as PyTorch chooses it, with results in the CPU operator's fo
     products    else: products and a softmax, S x S matrices and all
 
 Where the recorded operator is a GPU's and the device a CPU, products stand for it, without dropout.
+
+Norms of layers and groups take weights of another type than the input's on CPUs alone (autocast
+comes to that there); a GPU computes them in the weights' type.
 """
 
 import torch
@@ -157,6 +160,22 @@ def products_backward(grad, query, key, value, output, logarithms, attn_mask, is
             _added_up(of_value, own).to(value.dtype))
 
 
+# Norms on a GPU.
+
+def _in_type_of_weights(operator, weight_at, inputs_at):
+    """The operator with the arguments at `inputs_at` in the type of the weight, where it is another,
+    and its first result in the type that the first of them had."""
+    def norm(*given):
+        weight, first = given[weight_at], given[inputs_at[0]]
+        if weight is None or weight.dtype == first.dtype:
+            return operator(*given)
+        wide = [value.to(weight.dtype) if i in inputs_at else value
+                for i, value in enumerate(given)]
+        result, *others = operator(*wide)
+        return (None if result is None else result.to(first.dtype), *others)
+    return norm
+
+
 # A GPU's operators on a CPU: its products, with the other results that nothing reads there.
 
 def _without_dropout(dropout_p):
@@ -204,6 +223,14 @@ OTHERS = {
     ("aten._scaled_dot_product_flash_attention_for_cpu.default", "cuda"): attention,
     ("aten._scaled_dot_product_flash_attention_for_cpu_backward.default", "cuda"):
         attention_backward,
+    ("aten.native_layer_norm.default", "cuda"):
+        _in_type_of_weights(ATEN.native_layer_norm.default, 2, (0,)),
+    ("aten.native_layer_norm_backward.default", "cuda"):
+        _in_type_of_weights(ATEN.native_layer_norm_backward.default, 5, (0, 1)),
+    ("aten.native_group_norm.default", "cuda"):
+        _in_type_of_weights(ATEN.native_group_norm.default, 1, (0,)),
+    ("aten.native_group_norm_backward.default", "cuda"):
+        _in_type_of_weights(ATEN.native_group_norm_backward.default, 4, (0, 1)),
     ("aten._scaled_dot_product_flash_attention.default", "cpu"): _flash_on_cpu,
     ("aten._scaled_dot_product_flash_attention_backward.default", "cpu"): _flash_backward_on_cpu,
     ("aten._scaled_dot_product_efficient_attention.default", "cpu"): _efficient_on_cpu,

@@ -1,5 +1,4 @@
-"""The products that stand for an operator of attention where a device has none of its own: what they
-give is what the CPU's operator gives."""
+"""What stands for an operator that a device has not: it gives what the CPU's operator gives."""
 
 from support import SKIPPED, VERSION  # first
 
@@ -38,7 +37,7 @@ def apart(found, wanted):
                for a, b in zip(found, wanted, strict=True))
 
 
-class AttentionTest(unittest.TestCase):
+class DeviceOpsTest(unittest.TestCase):
     def test_products_are_the_operator(self):
         for dtype, causal, masked in itertools.product((torch.float64, torch.float32),
                                                        (False, True), (False, True)):
@@ -87,6 +86,30 @@ class AttentionTest(unittest.TestCase):
             grad, query, key, value, *wanted, mask, is_causal, scale)), 1e-12)
         with self.assertRaisesRegex(ApplyError, "dropout"):
             efficient(query, key, value, mask, True, 0.5, scale=scale)
+
+    def test_norms_with_weights_of_another_type(self):
+        """A GPU computes them in the weights' type; the CPU's own results are as near as their
+        type allows."""
+        torch.manual_seed(3)
+        x, grad = (torch.randn(2, 6, 8).bfloat16() for _ in range(2))
+        weight, bias = torch.randn(8), torch.randn(8)
+        channels = torch.randn(6), torch.randn(6)
+        for name, given, of in (
+                ("layer", (x, [8], weight, bias, 1e-5), lambda mean, scale: (
+                    grad, x, [8], mean, scale, weight, bias, [True, True, True])),
+                ("group", (x, *channels, 2, 6, 8, 3, 1e-5), lambda mean, scale: (
+                    grad, x, mean, scale, channels[0], 2, 6, 8, 3, [True, True, True]))):
+            with self.subTest(norm=name):
+                own = f"aten.native_{name}_norm"
+                for target, arguments in ((f"{own}.default", lambda _: given),
+                                          (f"{own}_backward.default", lambda made: of(*made[1:]))):
+                    plain = device_ops.op_schemas.operator_of(target)
+                    if not target.endswith("backward.default"):
+                        made = plain(*given)
+                    wanted = plain(*arguments(made))
+                    found = device_ops.operator_on(target, "cuda")(*arguments(made))
+                    self.assertEqual([one.dtype for one in found], [one.dtype for one in wanted])
+                    self.assertLess(apart(found, wanted), 0.05)
 
     def test_no_kernel_for_the_device(self):
         """An operator that a device has not is refused by its name; CPUs have what they recorded."""
