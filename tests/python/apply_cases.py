@@ -2,6 +2,7 @@
 
 import copy
 import faulthandler
+import importlib
 import os
 import pathlib
 import random
@@ -152,7 +153,7 @@ def compared(case):
     kept_update = copy.deepcopy(optimizer.state_dict()["state"])
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5) if case.get("schedule") else None
     train = apply(case["plan"], model, optimizer, compile=case.get("compile", False),
-                        clip=case.get("clip"))
+                        clip=case.get("clip"), **case.get("options", {}))
     losses, compiled = [], torch._dynamo.utils.counters["stats"]["unique_graphs"]
     for number, values in enumerate(given[later:]):
         if case.get("then") and number == 3:
@@ -210,6 +211,13 @@ def refused(case, rank=0):
                 "untouched": apart(dict(model.state_dict()), before)}
 
 
+def done(case, rank):
+    if "do" in case:  # "module.function"
+        module, function = case["do"].split(".")
+        return getattr(importlib.import_module(module), function)(case, rank)
+    return refused(case, rank) if case.get("refused") else compared(case)
+
+
 def rank_main(rank, ranks, port, tasks, results):
     """Lists of cases, one after the other, on one rank of a Gloo group, until None comes."""
     sys.path.insert(0, str(PYTHON))
@@ -220,8 +228,7 @@ def rank_main(rank, ranks, port, tasks, results):
     for cases in iter(tasks.get, None):
         faulthandler.dump_traceback_later(LIMIT, exit=True)
         try:
-            results.put((rank, [refused(case, rank) if case.get("refused") else compared(case)
-                                for case in cases]))
+            results.put((rank, [done(case, rank) for case in cases]))
         except BaseException:
             results.put((rank, traceback.format_exc()))
             raise
