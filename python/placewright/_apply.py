@@ -17,7 +17,7 @@ import hashlib
 import os
 import pathlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 import torch
 import torch.distributed as dist
@@ -31,7 +31,8 @@ from .applied.order import References, order
 from .applied.pieces import DRAWS_STEP, Pieces
 from .applied.places import Places, own_devices
 from .applied.rank_code import generate
-from .applied.tensors import DTYPES, piece_of
+from .applied.shares import BatchSampler, Shares
+from .applied.tensors import DTYPES
 
 SAMPLED = 64
 Device = torch.device | str
@@ -41,8 +42,9 @@ __all__ = ["ApplyError", "TrainStep", "apply"]
 def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
           optimizer: torch.optim.Optimizer, *,
           process_group: dist.ProcessGroup | None = None,
-          devices: Device | Sequence[Device] | None = None, compile: bool = False,
-          clip: float | None = None, loss: torch.nn.Module | None = None) -> TrainStep:
+          devices: Device | Sequence[Device] | None = None, batch: str = "global",
+          compile: bool = False, clip: float | None = None,
+          loss: torch.nn.Module | None = None) -> TrainStep:
     """This rank's part of a planned step, as a function of the batch.
 
     Parameters
@@ -61,6 +63,9 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
         What the plan's devices of this rank are in PyTorch, in the plan's order: the first ranks
         have the first devices. By default a rank has one, which is `cuda:LOCAL_RANK` where the plan
         has a GPU and PyTorch sees one, else the CPU.
+    batch : "global" or "share"
+        What each rank is given: the global batch, or the samples of it that it reads alone
+        (`TrainStep.share`).
     compile : bool
         Whether this rank's part goes through torch.compile(fullgraph=True).
     clip : float, optional
@@ -79,6 +84,8 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
     ApplyError
         On every rank, with the cause on the first rank that has one.
     """
+    if batch not in ("global", "share"):
+        raise ApplyError("argument", f"it is {batch!r}", "batch", "Give \"global\" or \"share\".")
     group = process_group
     if group is None and dist.is_available() and dist.is_initialized():
         group = dist.group.WORLD
@@ -91,7 +98,7 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
         raise ApplyError("plan-mismatch", f"rank {others[0]} has another plan, or other weights, "
                          "than rank 0", remedy="Give all ranks the same files and weights: "
                          "build the model behind torch.manual_seed(), or load a checkpoint.")
-    return _on_all(group, lambda: TrainStep(prepared, model, optimizer, group, compile))
+    return _on_all(group, lambda: TrainStep(prepared, model, optimizer, group, batch, compile))
 
 
 def _path_of(plan, folder):
@@ -197,7 +204,7 @@ def _some_of(tensor):
 class TrainStep:
     """This rank's part of a planned step. Call it with the global batch; it returns the loss."""
 
-    def __init__(self, prepared, model, optimizer, group, compiled):
+    def __init__(self, prepared, model, optimizer, group, batch, compiled):
         self._prepared, self._model, self._optimizer = prepared, model, optimizer
         step, ordered = prepared.step, prepared.ordered
         self._places = Places(step, _gathered(group, prepared.devices),
@@ -212,6 +219,7 @@ class TrainStep:
                                         lambda name: prepared.wholes[name]())
         self._numbers = Numbers(self._rank_step.formulas, optimizer, prepared.steps)
         self._inputs = [name for name, r in step.recorded.items() if r["kind"] == "input"]
+        self._shares = Shares(step, [name for name, _ in self._rank_step.batch], batch == "share")
         maker, k = References(step).resolve(step.loss)
         self._loss = maker.results[k] if maker else step.recorded[step.inputs[step.loss].of]
 
@@ -220,14 +228,35 @@ class TrainStep:
         """The Python source of this rank's step."""
         return self._rank_step.source
 
+    @property
+    def share(self) -> range:
+        """The samples of the global batch that this rank is given."""
+        return range(self._shares.begin, self._shares.end)
+
+    def sampler(self, dataset: Sized, *, shuffle: bool = True, seed: int = 0) -> BatchSampler:
+        """What this rank is given of a data set, for DataLoader(batch_sampler=).
+
+        Parameters
+        ----------
+        dataset : Sized
+            Its length counts alone.
+        shuffle : bool
+            Whether each epoch has an order of its own, the same on all ranks.
+        seed : int
+            Of the order, with what set_epoch() was given.
+        """
+        return BatchSampler(len(dataset), self._prepared.step.batch, self._shares.begin,
+                            self._shares.end, shuffle, seed)
+
     def __call__(self, *batch, **named) -> torch.Tensor:
         """One step of the training.
 
         Parameters
         ----------
         *batch, **named : torch.Tensor
-            The inputs of the model and then of the loss, of the global batch, in the order in which
-            they were recorded or by name; lists and mappings as they were recorded.
+            The inputs of the model and then of the loss, of the global batch or this rank's share
+            of it, in the order in which they were recorded or by name; lists and mappings as they
+            were recorded.
 
         Returns
         -------
@@ -272,16 +301,17 @@ class TrainStep:
         given.update(zip(free, tensors))
         for name in self._inputs:
             record, tensor = self._prepared.step.recorded[name], given[name.partition(":")[2]]
-            if list(tensor.shape) != record["shape"] or tensor.dtype != DTYPES[record["dtype"]]:
+            shape, dtype = self._shares.shape_of(name), DTYPES[record["dtype"]]
+            if list(tensor.shape) != shape or tensor.dtype != dtype:
                 raise ApplyError(
-                    "batch", f"it is {list(tensor.shape)} of {tensor.dtype}; the plan is for "
-                    f"{record['shape']} of {DTYPES[record['dtype']]}", name,
-                    "Give every rank the global batch, or plan with --batch.")
+                    "batch", f"it is {list(tensor.shape)} of {tensor.dtype}; this rank's is "
+                    f"{shape} of {dtype}", name, "Give every rank what `batch=` of apply says, or "
+                    "plan with --batch.")
         return given
 
     def _piece(self, name, device, given):
-        one = self._prepared.step.inputs[name]
-        return piece_of(given[one.of.partition(":")[2]], one.box).to(self._places.own[device])
+        of = self._prepared.step.inputs[name].of.partition(":")[2]
+        return self._shares.piece_of(name, given[of]).to(self._places.own[device])
 
     # State
 

@@ -56,6 +56,7 @@ class PlannedStep:
     loss: str  # a reference
     recorded: dict  # name -> record of the recorded step's inputs, without numbers
     numbers: dict  # name without "hyper:" -> value in the recorded step
+    batch: int  # samples of the global batch; 0: not known
     optimizer: str  # the class's name in small letters, or ""
     outputs: list
 
@@ -71,14 +72,14 @@ def read(plan_path):
         raise ApplyError("plan-infeasible", "the plan does not fit into the devices' memory",
                          str(path))
     recorded = _json_of(_checked(path, plan["graph"], "recorded step"))
-    batch = plan["graph"].get("batch_option") or 0
+    batch = plan["graph"].get("batch_option") or recorded.get("batch") or 0
     if batch and batch != recorded.get("batch"):
         recorded = _at_batch(recorded, batch)
     if "step" in plan:
         step = _json_of(_checked(path, plan["step"], "compiled step"))
     else:
         step = recorded
-    return _step_of(path, plan, recorded, step)
+    return _step_of(path, plan, recorded, step, batch)
 
 
 def _json_of(path):
@@ -126,7 +127,7 @@ def _at_batch(graph, to):
     return graph
 
 
-def _step_of(path, plan, recorded, step):
+def _step_of(path, plan, recorded, step, batch):
     placement = plan.get("placement", {})
     numbers_of = {op["name"]: op for op in recorded["ops"] if "numbers" in op}
     ops = []
@@ -145,7 +146,7 @@ def _step_of(path, plan, recorded, step):
         [d["name"] for d in plan["devices"] if d["name"] in used],
         {d["name"]: d.get("class", "") for d in plan["devices"]}, step["outputs"][0], tensors,
         {r["name"][len("hyper:"):]: r["value"] for r in recorded["inputs"] if r["kind"] == "hyper"},
-        recorded.get("optimizer", ""), step["outputs"])
+        batch, recorded.get("optimizer", ""), step["outputs"])
 
 
 def _input_of(record):
