@@ -25,14 +25,18 @@ import torch.distributed as dist
 from ._plan import Plan
 from .applied import checks, plan_files
 from .applied.errors import ApplyError
-from .applied.exchanges import Groups
+from .applied.exchanges import COMPILES_TRANSFERS, Groups
+from .applied.meeting import gathered, on_all
 from .applied.numbers import Numbers
 from .applied.order import References, order
+from .applied.own_update import OwnUpdate
 from .applied.pieces import DRAWS_STEP, Pieces
 from .applied.places import Places, own_devices
 from .applied.rank_code import generate
 from .applied.shares import BatchSampler, Shares
+from .applied.state import TrainingState
 from .applied.tensors import DTYPES
+from .applied.watch import Watch
 
 SAMPLED = 64
 Device = torch.device | str
@@ -43,8 +47,8 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
           optimizer: torch.optim.Optimizer, *,
           process_group: dist.ProcessGroup | None = None,
           devices: Device | Sequence[Device] | None = None, batch: str = "global",
-          compile: bool = False, clip: float | None = None,
-          loss: torch.nn.Module | None = None) -> TrainStep:
+          update: str = "recorded", compile: bool = False, clip: float | None = None,
+          loss: torch.nn.Module | None = None, timeout: float | None = None) -> TrainStep:
     """This rank's part of a planned step, as a function of the batch.
 
     Parameters
@@ -55,8 +59,9 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
     model : torch.nn.Module
         The recorded model, with the weights to begin with, equal on all ranks. It is left as it is.
     optimizer : torch.optim.Optimizer
-        The recorded optimizer, over the model's parameters. Its state is copied; the numbers in its
-        groups (rates, betas) are read before every step, so that a scheduler works as ever.
+        The recorded optimizer, over the model's parameters; with update="own" any. Its state is
+        copied; the numbers in its groups (rates, betas) are read before every step, so that a
+        scheduler works as ever.
     process_group : torch.distributed.ProcessGroup, optional
         The ranks, one for each device that the plan uses, in the plan's order; by default all.
     devices : torch.device, str, or a sequence of them, optional
@@ -66,6 +71,9 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
     batch : "global" or "share"
         What each rank is given: the global batch, or the samples of it that it reads alone
         (`TrainStep.share`).
+    update : "recorded" or "own"
+        Who updates the parameters: the recorded ops, or the optimizer's own class on the rank's
+        pieces (its fused and foreach forms, too), which must work on each element by itself.
     compile : bool
         Whether this rank's part goes through torch.compile(fullgraph=True).
     clip : float, optional
@@ -73,6 +81,9 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
         torch.nn.utils.clip_grad_norm_ does it.
     loss : torch.nn.Module, optional
         The recorded loss, where it has parameters or buffers of its own.
+    timeout : float, optional
+        Seconds that a rank waits for another one that is alive and does not come to the step. By
+        default as long as the process group's own limit; one that died is noticed in any case.
 
     Returns
     -------
@@ -86,19 +97,36 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
     """
     if batch not in ("global", "share"):
         raise ApplyError("argument", f"it is {batch!r}", "batch", "Give \"global\" or \"share\".")
+    if update not in ("recorded", "own"):
+        raise ApplyError("argument", f"it is {update!r}", "update",
+                         "Give \"recorded\" or \"own\".")
     group = process_group
     if group is None and dist.is_available() and dist.is_initialized():
         group = dist.group.WORLD
+    watch = _NoWatch() if group is None or dist.get_world_size(group) == 1 else \
+        Watch(group, timeout)
+    with watch.inside():
+        return _applied(plan, model, optimizer, group, watch, devices, batch, update == "own",
+                        compile, clip, loss)
+
+
+class _NoWatch:
+    inside = contextlib.nullcontext
+
+
+def _applied(plan, model, optimizer, group, watch, devices, batch, own_update, compiled, clip,
+             loss):
     with tempfile.TemporaryDirectory() as folder:
-        prepared = _on_all(group, lambda: _Prepared(_path_of(plan, folder), model, optimizer, loss,
-                                                    group, devices, clip))
-    digests = _gathered(group, prepared.digest)
+        prepared = on_all(group, lambda: _Prepared(_path_of(plan, folder), model, optimizer, loss,
+                                                    group, devices, own_update, clip))
+    digests = gathered(group, prepared.digest)
     others = [rank for rank, one in enumerate(digests) if one != digests[0]]
     if others:
         raise ApplyError("plan-mismatch", f"rank {others[0]} has another plan, or other weights, "
                          "than rank 0", remedy="Give all ranks the same files and weights: "
                          "build the model behind torch.manual_seed(), or load a checkpoint.")
-    return _on_all(group, lambda: TrainStep(prepared, model, optimizer, group, batch, compile))
+    return on_all(group, lambda: TrainStep(prepared, model, optimizer, group, watch, batch,
+                                            compiled))
 
 
 def _path_of(plan, folder):
@@ -107,61 +135,32 @@ def _path_of(plan, folder):
     return plan
 
 
-def _gathered(group, value):
-    """The values of all ranks."""
-    if group is None or dist.get_world_size(group) == 1:
-        return [value]
-    found = [None] * dist.get_world_size(group)
-    with _current_gpu(group):
-        dist.all_gather_object(found, value, group=group)
-    return found
-
-
-def _current_gpu(group):
-    """NCCL takes the current GPU, which is the first one unless the program says more."""
-    local = os.environ.get("LOCAL_RANK")
-    if dist.get_backend(group) == "nccl" and local and torch.cuda.current_device() == 0:
-        return torch.cuda.device(int(local))
-    return contextlib.nullcontext()
-
-
-def _on_all(group, make):
-    """What `make` returns, where it does so on all ranks; else an error on each of them."""
-    made, error = None, None
-    try:
-        made = make()
-    except Exception as caught:  # the others must not wait for this rank
-        error = caught
-    known = error if error is None or isinstance(error, ApplyError) else \
-        ApplyError("failed", f"{type(error).__name__}: {error}")
-    for rank, other in enumerate(_gathered(group, known)):
-        if other is not None:
-            raise error or ApplyError(other.code, f"rank {rank} cannot apply the plan: {other}")
-    return made
-
-
 class _Prepared:
     """What a rank finds out by itself, before ranks talk to one another."""
 
-    def __init__(self, plan_path, model, optimizer, loss, group, devices, clip):
+    def __init__(self, plan_path, model, optimizer, loss, group, devices, own_update, clip):
         self.step = plan_files.read(plan_path)
+        checks.check_unscaled(self.step)
         self.devices = self._own_devices(group, devices)
         self.tensors = checks.named_tensors(model, loss)
         checks.check_model(self.step, self.tensors)
-        checks.check_optimizer(self.step, optimizer)
-        self.state = checks.OptimizerState(self.step, self.tensors, optimizer)
+        self.state = None
+        if not own_update:
+            checks.check_optimizer(self.step, optimizer)
+            self.state = checks.OptimizerState(self.step, self.tensors, optimizer)
         self.steps = checks.steps_behind(optimizer)
-        self.clip, self.ordered = clip, order(self.step, clip is not None)
+        self.ordered = order(self.step, clip is not None, own_update)
+        self.step, self.clip = self.ordered.step, clip
         self.wholes = {}
         for name, record in self.step.recorded.items():
-            if record["kind"] != "input":
+            if record["kind"] != "input" and not (own_update and record["kind"] == "opt_state"):
                 self.wholes[name] = self._whole(name, record, model)
         for one in self.step.inputs.values():
             if one.of == DRAWS_STEP:
                 self.wholes[one.of] = functools.partial(
                     torch.full, one.shape, self.steps, dtype=DTYPES[one.dtype])
         digest = hashlib.sha256(self.step.path.read_bytes())
-        digest.update(repr((self.steps, clip)).encode())
+        digest.update(repr((self.steps, own_update, clip)).encode())
         for name, tensor in self.tensors.items():
             digest.update(repr((name, _some_of(tensor))).encode())
         self.digest = digest.hexdigest()
@@ -179,7 +178,7 @@ class _Prepared:
 
     def _whole(self, name, record, model):
         """A function that gives the user's tensor, or what a training begins with."""
-        if name in self.state.slots:
+        if self.state is not None and name in self.state.slots:
             return lambda: self.state.value_of(name)
         tensor = self.tensors.get(name)
         if tensor is None:  # a buffer that nothing wrote, or a frozen parameter
@@ -204,12 +203,14 @@ def _some_of(tensor):
 class TrainStep:
     """This rank's part of a planned step. Call it with the global batch; it returns the loss."""
 
-    def __init__(self, prepared, model, optimizer, group, batch, compiled):
-        self._prepared, self._model, self._optimizer = prepared, model, optimizer
+    def __init__(self, prepared, model, optimizer, group, watch, batch, compiled):
+        self._watch = watch
+        self._prepared, self._optimizer = prepared, optimizer
         step, ordered = prepared.step, prepared.ordered
-        self._places = Places(step, _gathered(group, prepared.devices),
+        self._places = Places(step, gathered(group, prepared.devices),
                               0 if group is None else dist.get_rank(group))
         self._groups = Groups(group, self._places, [step.devices, *_member_sets(step)])
+        self._groups.functional = compiled and COMPILES_TRANSFERS
         self._rank_step = generate(step, ordered, self._groups, prepared.clip, compiled)
         self._compiled, self._function = compiled, self._rank_step.function
         if compiled:
@@ -218,6 +219,12 @@ class TrainStep:
         self._state = self._pieces.load(self._rank_step.state,
                                         lambda name: prepared.wholes[name]())
         self._numbers = Numbers(self._rank_step.formulas, optimizer, prepared.steps)
+        self._own_update = None
+        if prepared.state is None:
+            self._own_update = OwnUpdate(ordered.updated, self._pieces.own, prepared.tensors, step,
+                                         optimizer, self._groups, prepared.clip)
+        self._training = TrainingState(prepared, self._pieces, self._numbers, self._own_update,
+                                       model, optimizer, group)
         self._inputs = [name for name, r in step.recorded.items() if r["kind"] == "input"]
         self._shares = Shares(step, [name for name, _ in self._rank_step.batch], batch == "share")
         maker, k = References(step).resolve(step.loss)
@@ -263,10 +270,15 @@ class TrainStep:
         torch.Tensor
             The loss of the global batch, a scalar, on every rank.
         """
-        given = self._batch(batch, named)
+        with self._watch.inside():
+            return self._run(self._batch(batch, named))
+
+    def _run(self, given):
         pieces = [self._piece(name, device, given) for name, device in self._rank_step.batch]
         with torch.no_grad():
-            loss = self._function(self._state, pieces, self._values())
+            loss, gradients = self._function(self._state, pieces, self._values())
+            if self._own_update is not None:
+                self._own_update.run(gradients)
             if loss is None:
                 loss = torch.empty(self._loss["shape"], dtype=DTYPES[self._loss["dtype"]],
                                    device=self._places.first)
@@ -317,57 +329,29 @@ class TrainStep:
 
     def state_dict(self) -> collections.OrderedDict:
         """The model's state_dict, gathered: copies on every rank. All ranks must call it."""
-        return self._state_dict_of(self._model, "")
-
-    def _state_dict_of(self, module, prefix):
-        held, made = set(self._pieces.held()), {}
-        names = {id(tensor): name for name, tensor in self._prepared.tensors.items()}
-        result = collections.OrderedDict()
-        for key, value in module.state_dict(keep_vars=True).items():
-            if not isinstance(value, torch.Tensor):
-                result[key] = value
-                continue
-            name = names.get(id(value), "")
-            if id(value) not in made:
-                made[id(value)] = self._gathered(name, value) if name in held else \
-                    value.detach().clone()
-            result[key] = made[id(value)]
-        return result
-
-    def _gathered(self, name, like):
-        return self._pieces.gather(name, list(like.shape), like.dtype, like.device)
+        with self._watch.inside():
+            return self._training.of_model()
 
     def optimizer_state_dict(self) -> dict:
         """The optimizer's state_dict, gathered, numbered as its own. All ranks must call it."""
-        state = self._prepared.state
-        own = self._optimizer.state_dict()
-        slots = {}
-        for name, (parameter, slot) in state.slots.items():
-            slots.setdefault(id(parameter), {})[slot] = name
-        held, result, number = set(self._pieces.held()), {}, 0
-        for group in self._optimizer.param_groups:
-            for parameter in group["params"]:
-                found = self._slots_of(parameter, slots.get(id(parameter), {}), held)
-                if found:
-                    result[number] = found
-                number += 1
-        return {**own, "state": result}
+        with self._watch.inside():
+            return self._training.of_optimizer()
 
-    def _slots_of(self, parameter, recorded, held):
-        had = self._optimizer.state.get(parameter)
-        if not had and (not parameter.requires_grad or self._numbers.steps == 0):
-            return {}
-        result = {}
-        for slot, value in self._prepared.state.state_of(parameter).items():
-            if slot in recorded and recorded[slot] in held:
-                result[slot] = self._gathered(recorded[slot], parameter)
-            elif slot == "step":
-                steps = self._numbers.steps
-                result[slot] = torch.full_like(value, steps) \
-                    if isinstance(value, torch.Tensor) else type(value)(steps)
-            else:
-                result[slot] = value.clone() if isinstance(value, torch.Tensor) else value
-        return result
+    def save(self, folder: str | os.PathLike) -> None:
+        """Writes a checkpoint of torch.distributed.checkpoint; each rank writes its pieces, and
+        nothing is gathered. All ranks must call it, with one folder that all of them see.
+
+        Keys are those of torch.distributed.checkpoint.state_dict.get_state_dict(), under "model"
+        and "optimizer".
+        """
+        with self._watch.inside():
+            self._training.save(folder)
+
+    def load(self, folder: str | os.PathLike) -> None:
+        """Reads what `save` wrote, under this plan or another: each rank its pieces. The numbers in
+        the optimizer's groups become the checkpoint's. All ranks must call it."""
+        with self._watch.inside():
+            self._training.load(folder)
 
 
 def _member_sets(step):
@@ -376,9 +360,10 @@ def _member_sets(step):
 
 
 def _compiled(rank_step, step):
-    if rank_step.transfers:
-        raise ApplyError("not-supported", "the plan sends tensors from device to device, which is "
-                         "not compiled", str(step.path), "Apply it with compile=False.")
+    if rank_step.transfers and not COMPILES_TRANSFERS:
+        raise ApplyError("not-supported", "the plan sends tensors from rank to rank, which this "
+                         "PyTorch does not compile", str(step.path),
+                         "Apply it with compile=False.")
     return torch.compile(rank_step.function, fullgraph=True)
 
 

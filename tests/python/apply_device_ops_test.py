@@ -112,7 +112,7 @@ class DeviceOpsTest(unittest.TestCase):
                     self.assertLess(apart(found, wanted), 0.05)
 
     def test_no_kernel_for_the_device(self):
-        """An operator that a device has not is refused by its name; CPUs have what they recorded."""
+        """It is refused by its name; CPUs have what they recorded."""
         with self.assertRaisesRegex(ApplyError, "_cslt_compress.*cpu"):
             device_ops.operator_on("aten._cslt_compress.default", "cpu")
         for target in ("aten.convolution.default", "aten.native_batch_norm.default",

@@ -1,4 +1,4 @@
-"""Several of a plan's devices on one rank: the same as one rank a device, and the user's own loop."""
+"""Several of a plan's devices on one rank: five steps leave what the user's own loop leaves."""
 
 from support import VERSION  # noqa: F401  first
 

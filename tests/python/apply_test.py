@@ -18,6 +18,7 @@ if VERSION < (2, 6):
     sys.exit(SKIPPED)
 
 import apply_cases
+from placewright.applied.exchanges import COMPILES_TRANSFERS
 from placewright_export import export
 
 try:
@@ -160,8 +161,11 @@ class ApplyTest(unittest.TestCase):
         for results in self.compare(2, cases):
             self.assertEqual([result["graphs"] for result in results], [1, 1])  # not one a step
         placed = self.case(2, "perceptron", "adam", "--algo", "round-robin")
-        self.refuse(2, [{**placed, "refused": "not-supported", "names": "not compiled",
-                         "options": {"compile": True}}])
+        if COMPILES_TRANSFERS:
+            self.compare(2, [{**placed, "compile": True}])
+        else:
+            self.refuse(2, [{**placed, "refused": "not-supported", "names": "does not compile",
+                             "options": {"compile": True}}])
 
     def test_dropout(self):
         """Counted draws do not depend on the plan: 2 ranks and 4 draw the same."""

@@ -163,8 +163,8 @@ def products_backward(grad, query, key, value, output, logarithms, attn_mask, is
 # Norms on a GPU.
 
 def _in_type_of_weights(operator, weight_at, inputs_at):
-    """The operator with the arguments at `inputs_at` in the type of the weight, where it is another,
-    and its first result in the type that the first of them had."""
+    """The operator with the arguments at `inputs_at` in the type of the weight, where it is
+    another, and its first result in the type that the first of them had."""
     def norm(*given):
         weight, first = given[weight_at], given[inputs_at[0]]
         if weight is None or weight.dtype == first.dtype:

@@ -15,6 +15,8 @@ from .errors import ApplyError
 from .tensors import DTYPES, bytes_of, cut, elements, empty, join
 
 FUNCTIONAL = torch.ops._c10d_functional
+# Whether sends and receives have a form that torch.compile takes.
+COMPILES_TRANSFERS = hasattr(FUNCTIONAL, "isend") and hasattr(FUNCTIONAL, "irecv")
 
 
 @dataclasses.dataclass
@@ -40,6 +42,7 @@ class Groups:
         """`member_sets`: the sets of the plan's devices that have collectives. Every rank must
         call this."""
         self._group, self.places = group, places
+        self.functional = False  # whether transfers have the form that is compiled
         self._names = {}
         self._cuda = next((d for d in places.own.values() if d.type == "cuda"), None)
         if places.ranks == 1:
@@ -91,14 +94,19 @@ class Groups:
     def send(self, tensor, dtype, source, target, tag):
         """From one of the plan's devices to one of another rank; `dtype`: the receiver's."""
         row = bytes_of(tensor.detach().to(self._transport([source, target]), DTYPES[dtype]))
-        peer = self._world[self.places.rank_of[target]]
-        return dist.isend(row, peer, group=self._group, tag=tag), row
+        peer = self.places.rank_of[target]
+        if self.functional:
+            return None, FUNCTIONAL.isend(row, peer, tag, self._group.group_name)
+        return dist.isend(row, self._world[peer], group=self._group, tag=tag), row
 
     def receive(self, shape, dtype, source, target, tag):
-        tensor, row = empty(shape, DTYPES[dtype], self._transport([source, target]))
-        peer = self._world[self.places.rank_of[source]]
-        work = dist.irecv(row, peer, group=self._group, tag=tag)
-        return work, tensor, self.places.own[target]
+        row = empty(shape, DTYPES[dtype], self._transport([source, target]))[1]
+        peer = self.places.rank_of[source]
+        if self.functional:
+            work, row = None, FUNCTIONAL.irecv(row, peer, tag, self._group.group_name)
+        else:
+            work = dist.irecv(row, self._world[peer], group=self._group, tag=tag)
+        return work, row, shape, DTYPES[dtype], self.places.own[target]
 
     def broadcast(self, tensor, source):
         """From one of the plan's devices to every rank; `tensor`: there it, elsewhere room for it.
@@ -125,13 +133,19 @@ def _backends_of(group):
 
 
 def received(pending):
-    work, tensor, device = pending
-    work.wait()
-    return tensor.to(device)
+    work, row, shape, dtype, device = pending
+    return _waited(work, row).view(dtype).view(shape).to(device)
 
 
 def sent(pending):
-    pending[0].wait()
+    _waited(*pending)
+
+
+def _waited(work, row):
+    if work is None:
+        return FUNCTIONAL.wait_tensor(row)
+    work.wait()
+    return row
 
 
 def copied(tensor, device):

@@ -23,7 +23,7 @@ class Gradient:
 def find(step, references, storage_of):
     """The gradients of a step. An update's ops, joined by what they make and by state, must be of
     one parameter each."""
-    found = _Components(step, references, storage_of)
+    found = Components(step, references, storage_of)
     result, boxes = {}, {}
     for reference, device, one in found.read:
         parameter = found.parameter_of(one)
@@ -48,7 +48,9 @@ def _check_boxes(step, boxes):
                              f"clip: {of}", "Clip without, or take another plan.")
 
 
-class _Components:
+class Components:
+    """The update's ops, joined by what they make and by state."""
+
     def __init__(self, step, references, storage_of):
         self._step, self._references, self._storage_of = step, references, storage_of
         self._above = {}
@@ -84,6 +86,13 @@ class _Components:
             raise ApplyError("not-supported", "the update of a parameter is not apart from those "
                              "of others", "clip", "Record the step with clipping instead.")
         return found[0]
+
+    def has_parameter(self, op):
+        return self._top(self._storage_of[f"{op.name}:0"]) in self._parameters
+
+    def is_updated(self, name):
+        """Whether an update reads an input of the step."""
+        return name in self._above
 
     def shape_of(self, reference):
         op, k = self._references.resolve(reference)

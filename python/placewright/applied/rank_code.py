@@ -6,7 +6,7 @@
         n0, = numbers            # rates and counters of this step
         v0 = aten_t_default(s0)
         ...
-        return v17               # the loss, where this rank has it
+        return v17, []           # the loss, where this rank has it; gradients of an own update
 
 A collective or transfer begins in a line of its own and ends before its first reader. Tensors are
 forgotten behind their last reader.
@@ -78,6 +78,7 @@ class _Writer:
         self._uses = {}        # what self._variables has -> place of its last use in the order
         self._last = {}        # place -> what is used there for the last time
         self._formulas = []
+        self._results = []     # variables of gradients that are returned
         self._count = 0
         self._transfers = False
 
@@ -93,13 +94,13 @@ class _Writer:
         for variables in self._sends.values():
             for variable in variables:
                 self._lines.append(f"sent({variable})")
-        self._return_loss()
+        self._return()
         head = [f"{', '.join(names)}, = {what}" for what, names in (
             ("state", [self._variables[key] for key in state]),
             ("batch", [self._variables[key] for key in batch]),
             ("numbers", [f"n{i}" for i in range(len(self._formulas))])) if names]
         source = "def step(state, batch, numbers):\n" + "".join(
-            f"    {line}\n" for line in head + self._lines or ["pass"])
+            f"    {line}\n" for line in head + self._lines)
         return RankStep(self._compiled(source), source, state, batch, self._formulas,
                         self._transfers)
 
@@ -129,7 +130,7 @@ class _Writer:
     def _takes_part(self, node):
         if node.kind == "transfer":
             return node.source in self._own or node.target in self._own
-        return node.kind == "clip" or bool(self._own_members(node))
+        return node.kind in ("clip", "gradients") or bool(self._own_members(node))
 
     def _own_members(self, node):
         return [(op, device) for op, device in node.members if device in self._own]
@@ -140,7 +141,9 @@ class _Writer:
                 self._uses[node.reference, node.source] = place
             for (reference, device), transfer in node.reads.items():
                 if device in self._own:
-                    self._uses[self._key(reference, device, transfer)] = place
+                    last = len(self._ordered.nodes) if node.kind == "gradients" else place
+                    key = self._key(reference, device, transfer)
+                    self._uses[key] = max(last, self._uses.get(key, 0))
         self._uses[self._loss()] = len(self._ordered.nodes)
         for key, place in self._uses.items():
             self._last.setdefault(place, []).append(key)
@@ -352,8 +355,12 @@ class _Writer:
         shapes = [one.results[0]["shape"] for one, _ in self._own_members(node)]
         return ReduceScatter(members, dimension, outer, size, parts, shapes)
 
-    def _return_loss(self):
-        variable = self._variables.get(self._loss())
-        if variable is not None:
-            self._arrive(variable)
-            self._lines.append(f"return {variable}")
+    def _gradients(self, place, node):
+        """Of this rank's pieces, where their update is left out."""
+        self._results = [self._read(reference, device, node) for reference, device in node.reads
+                         if device in self._own]
+
+    def _return(self):
+        loss = self._variables.get(self._loss())
+        self._arrive(loss)
+        self._lines.append(f"return {loss}, [{', '.join(self._results)}]")
