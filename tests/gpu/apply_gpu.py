@@ -417,6 +417,8 @@ def check_several_devices(folder, device, report):
         elif case.endswith("-two") and not case.startswith("dropout"):
             report.case(f"one rank, the GPU twice, {case}",
                         lambda: compare(folder, case, device, [device, device]))
+    report.case("one rank, its own update", lambda: compare(
+        folder, "gpt2-data-parallel-two", device, [device, device], update="own"))
     report.case("counted draws", lambda: compare_draws(folder, "dropout-data-parallel-two", device))
 
 
@@ -479,17 +481,18 @@ def measure(folder, device, half, compiled, repeats, steps):
     case = f"large{'-bf16' if half else ''}-one"
     given = batch("large", 0, device)
 
-    def planned():
-        model, update = made("large", half)  # stays on the CPU
-        train = apply(folder / f"{case}.plan.json", model, update, devices=device,
-                      compile=compiled)
+    def planned(who):
+        model, optimizer = made("large", half)  # stays on the CPU
+        train = apply(folder / f"{case}.plan.json", model, optimizer, devices=device,
+                      compile=compiled, update=who)
         return lambda batch: train(*batch)
     steps_of, peaks = {}, {}
     for name, make_step in (
             ("own", lambda: own_step("large", half, device, compiled)),
             ("own without foreach", lambda: own_step("large", half, device, compiled, False)),
-            ("apply", planned)):
-        if compiled and name == "own without foreach":
+            ("apply", lambda: planned("recorded")),
+            ("apply with the own update", lambda: planned("own"))):
+        if compiled and name not in ("own", "apply"):  # which take a minute each to compile
             continue
         steps_of[name], peaks[name] = peak_of(make_step, given, device)
     times = {name: [] for name in steps_of}

@@ -7,9 +7,9 @@ that have some of it, under whatever plan. Nothing is gathered.
 import dataclasses
 import io
 import itertools
+import warnings
 
 import torch
-import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.default_planner import create_default_global_save_plan
 from torch.distributed.checkpoint.metadata import (
@@ -49,12 +49,10 @@ def stored(folder):
             for key, one in entries.items()}
 
 
-def whole(tensor, first=None):
-    """A tensor that every rank has and the first one writes; `first`: whether this rank is it."""
-    if first is None:
-        first = not dist.is_initialized() or dist.get_rank() == 0
+def whole(tensor, wanted=True):
+    """All of a tensor; `wanted`: whether this rank writes or reads it."""
     chunk = Chunk((0,) * tensor.dim(), tensor.detach())
-    return Chunks(tensor.shape, [chunk] if first else [])
+    return Chunks(tensor.shape, [chunk] if wanted else [])
 
 
 def chunks_of(shape, box, piece):
@@ -96,7 +94,9 @@ def load(folder, tensors, names, group):
 
 def _called(function, folder, planner, group):
     try:
-        function({}, checkpoint_id=folder, planner=planner, process_group=group)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "torch.distributed is disabled")  # one rank
+            function({}, checkpoint_id=folder, planner=planner, process_group=group)
     except dcp.CheckpointException as error:
         causes = [f"rank {rank}: {cause[0]}" for rank, cause in sorted(error.failures.items())]
         raise ApplyError("checkpoint", causes[0], str(folder)) from error

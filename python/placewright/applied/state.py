@@ -5,6 +5,7 @@ import collections
 import dataclasses
 
 import torch
+import torch.distributed as dist
 
 from . import checkpoints
 from .errors import ApplyError
@@ -19,8 +20,11 @@ class TrainingState:
         self._prepared, self._pieces, self._numbers = prepared, pieces, numbers
         self._own_update = own_update
         self._model, self._optimizer, self._group = model, optimizer, group
+        self._first = group is None or dist.get_rank(group) == 0
         self._held = set(pieces.held())
         self._names = {id(tensor): name for name, tensor in prepared.tensors.items()}
+        self._of_keys = {key: self._names.get(id(value), "") for key, value in
+                         model.state_dict(keep_vars=True).items()}
 
     # As the user's
 
@@ -30,10 +34,12 @@ class TrainingState:
             if not isinstance(value, torch.Tensor):
                 result[key] = value
                 continue
-            if id(value) not in made:
-                made[id(value)] = self._gathered(name, value) if name in self._held else \
-                    value.detach().clone()
-            result[key] = made[id(value)]
+            if name not in self._held:
+                result[key] = value.detach().clone()
+                continue
+            if name not in made:
+                made[name] = self._gathered(name, value)
+            result[key] = made[name]
         return result
 
     def of_optimizer(self):
@@ -73,7 +79,7 @@ class TrainingState:
     def _model_entries(self):
         """(key, value, recorded name or "") of the model's state_dict."""
         for key, value in self._model.state_dict(keep_vars=True).items():
-            name = self._names.get(id(value), "")
+            name = self._of_keys.get(key, "")
             if name in self._held:
                 self._check_unmoved(name, value)
             yield key, value, name
@@ -128,16 +134,24 @@ class TrainingState:
     def save(self, folder):
         tensors, objects = {}, {"apply.steps": self._numbers.steps}
         for key, value, name in self._model_entries():
-            _add(tensors, objects, f"model.{key}", value,
-                 self._pieces.to_save(name) if name in self._held else None)
+            self._add(tensors, objects, f"model.{key}", value,
+                      self._pieces.to_save(name) if name in self._held else None)
         kept = self._kept()
         for path, parameter in self._parameters():
             for slot, value, name in self._slots_of(parameter, True, kept):
                 own = self._own_pieces(slot) if kept is not None else None
-                _add(tensors, objects, f"optimizer.state.{path}.{slot}", value,
-                     self._pieces.to_save(name, own) if name else None)
+                self._add(tensors, objects, f"optimizer.state.{path}.{slot}", value,
+                          self._pieces.to_save(name, own) if name else None)
         objects["optimizer.param_groups"] = self._numbers_of_groups()
         checkpoints.save(folder, tensors, objects, self._group)
+
+    def _add(self, tensors, objects, key, value, chunks):
+        if chunks is not None:
+            tensors[key] = chunks
+        elif isinstance(value, torch.Tensor):
+            tensors[key] = checkpoints.whole(value, self._first)
+        else:
+            objects[key] = value
 
     def load(self, folder):
         tensors = {f"model.{key}": self._pieces.to_load(name)
@@ -183,7 +197,7 @@ class TrainingState:
                     tensors[key] = self._pieces.to_load(of, room)
                 else:
                     room = dict.fromkeys(own, torch.zeros(shape, dtype=dtype))
-                    tensors[key] = checkpoints.whole(room[own[0]], True)
+                    tensors[key] = checkpoints.whole(room[own[0]])
                 for one in own:
                     states[one][slot] = room[one]
         return states
@@ -208,12 +222,3 @@ class _Named:
 
 def _is_piece(value, parameter):
     return isinstance(value, torch.Tensor) and value.dim() > 0 and value.shape == parameter.shape
-
-
-def _add(tensors, objects, key, value, chunks):
-    if chunks is not None:
-        tensors[key] = chunks
-    elif isinstance(value, torch.Tensor):
-        tensors[key] = checkpoints.whole(value)
-    else:
-        objects[key] = value
