@@ -11,11 +11,13 @@ See docs/apply.md.
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import hashlib
 import os
 import pathlib
 import tempfile
+from collections.abc import Sequence, Sized
 
 import torch
 import torch.distributed as dist
@@ -23,21 +25,30 @@ import torch.distributed as dist
 from ._plan import Plan
 from .applied import checks, plan_files
 from .applied.errors import ApplyError
-from .applied.exchanges import Groups
+from .applied.exchanges import COMPILES_TRANSFERS, Groups
+from .applied.meeting import gathered, on_all
 from .applied.numbers import Numbers
-from .applied.order import order
+from .applied.order import References, order
+from .applied.own_update import OwnUpdate
 from .applied.pieces import DRAWS_STEP, Pieces
+from .applied.places import Places, own_devices
 from .applied.rank_code import generate
-from .applied.tensors import DTYPES, piece_of
+from .applied.shares import BatchSampler, Shares
+from .applied.state import TrainingState
+from .applied.tensors import DTYPES
+from .applied.watch import Watch
 
 SAMPLED = 64
+Device = torch.device | str
 __all__ = ["ApplyError", "TrainStep", "apply"]
 
 
 def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
           optimizer: torch.optim.Optimizer, *,
-          process_group: dist.ProcessGroup | None = None, compile: bool = False,
-          clip: float | None = None, loss: torch.nn.Module | None = None) -> TrainStep:
+          process_group: dist.ProcessGroup | None = None,
+          devices: Device | Sequence[Device] | None = None, batch: str = "global",
+          update: str = "recorded", compile: bool = False, clip: float | None = None,
+          loss: torch.nn.Module | None = None, timeout: float | None = None) -> TrainStep:
     """This rank's part of a planned step, as a function of the batch.
 
     Parameters
@@ -48,10 +59,21 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
     model : torch.nn.Module
         The recorded model, with the weights to begin with, equal on all ranks. It is left as it is.
     optimizer : torch.optim.Optimizer
-        The recorded optimizer, over the model's parameters. Its state is copied; the numbers in its
-        groups (rates, betas) are read before every step, so that a scheduler works as ever.
+        The recorded optimizer, over the model's parameters; with update="own" any. Its state is
+        copied; the numbers in its groups (rates, betas) are read before every step, so that a
+        scheduler works as ever.
     process_group : torch.distributed.ProcessGroup, optional
         The ranks, one for each device that the plan uses, in the plan's order; by default all.
+    devices : torch.device, str, or a sequence of them, optional
+        What the plan's devices of this rank are in PyTorch, in the plan's order: the first ranks
+        have the first devices. By default a rank has one, which is `cuda:LOCAL_RANK` where the plan
+        has a GPU and PyTorch sees one, else the CPU.
+    batch : "global" or "share"
+        What each rank is given: the global batch, or the samples of it that it reads alone
+        (`TrainStep.share`).
+    update : "recorded" or "own"
+        Who updates the parameters: the recorded ops, or the optimizer's own class on the rank's
+        pieces (its fused and foreach forms, too), which must work on each element by itself.
     compile : bool
         Whether this rank's part goes through torch.compile(fullgraph=True).
     clip : float, optional
@@ -59,6 +81,9 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
         torch.nn.utils.clip_grad_norm_ does it.
     loss : torch.nn.Module, optional
         The recorded loss, where it has parameters or buffers of its own.
+    timeout : float, optional
+        Seconds that a rank waits for another one that is alive and does not come to the step. By
+        default as long as the process group's own limit; one that died is noticed in any case.
 
     Returns
     -------
@@ -70,19 +95,38 @@ def apply(plan: Plan | str | os.PathLike, model: torch.nn.Module,
     ApplyError
         On every rank, with the cause on the first rank that has one.
     """
+    if batch not in ("global", "share"):
+        raise ApplyError("argument", f"it is {batch!r}", "batch", "Give \"global\" or \"share\".")
+    if update not in ("recorded", "own"):
+        raise ApplyError("argument", f"it is {update!r}", "update",
+                         "Give \"recorded\" or \"own\".")
     group = process_group
     if group is None and dist.is_available() and dist.is_initialized():
         group = dist.group.WORLD
+    watch = _NoWatch() if group is None or dist.get_world_size(group) == 1 else \
+        Watch(group, timeout)
+    with watch.inside():
+        return _applied(plan, model, optimizer, group, watch, devices, batch, update == "own",
+                        compile, clip, loss)
+
+
+class _NoWatch:
+    inside = contextlib.nullcontext
+
+
+def _applied(plan, model, optimizer, group, watch, devices, batch, own_update, compiled, clip,
+             loss):
     with tempfile.TemporaryDirectory() as folder:
-        prepared = _on_all(group, lambda: _Prepared(_path_of(plan, folder), model, optimizer, loss,
-                                                    group, clip))
-    digests = _gathered(group, prepared.digest)
+        prepared = on_all(group, lambda: _Prepared(_path_of(plan, folder), model, optimizer, loss,
+                                                    group, devices, own_update, clip))
+    digests = gathered(group, prepared.digest)
     others = [rank for rank, one in enumerate(digests) if one != digests[0]]
     if others:
         raise ApplyError("plan-mismatch", f"rank {others[0]} has another plan, or other weights, "
                          "than rank 0", remedy="Give all ranks the same files and weights: "
                          "build the model behind torch.manual_seed(), or load a checkpoint.")
-    return _on_all(group, lambda: TrainStep(prepared, model, optimizer, group, compile))
+    return on_all(group, lambda: TrainStep(prepared, model, optimizer, group, watch, batch,
+                                            compiled))
 
 
 def _path_of(plan, folder):
@@ -91,73 +135,50 @@ def _path_of(plan, folder):
     return plan
 
 
-def _gathered(group, value):
-    """The values of all ranks."""
-    if group is None or dist.get_world_size(group) == 1:
-        return [value]
-    found = [None] * dist.get_world_size(group)
-    dist.all_gather_object(found, value, group=group)
-    return found
-
-
-def _on_all(group, make):
-    """What `make` returns, where it does so on all ranks; else an error on each of them."""
-    made, error = None, None
-    try:
-        made = make()
-    except Exception as caught:  # the others must not wait for this rank
-        error = caught
-    known = error if error is None or isinstance(error, ApplyError) else \
-        ApplyError("failed", f"{type(error).__name__}: {error}")
-    for rank, other in enumerate(_gathered(group, known)):
-        if other is not None:
-            raise error or ApplyError(other.code, f"rank {rank} cannot apply the plan: {other}")
-    return made
-
-
 class _Prepared:
     """What a rank finds out by itself, before ranks talk to one another."""
 
-    def __init__(self, plan_path, model, optimizer, loss, group, clip):
+    def __init__(self, plan_path, model, optimizer, loss, group, devices, own_update, clip):
         self.step = plan_files.read(plan_path)
-        self._check_ranks(group)
+        checks.check_unscaled(self.step)
+        self.devices = self._own_devices(group, devices)
         self.tensors = checks.named_tensors(model, loss)
         checks.check_model(self.step, self.tensors)
-        checks.check_optimizer(self.step, optimizer)
-        self.state = checks.OptimizerState(self.step, self.tensors, optimizer)
+        self.state = None
+        if not own_update:
+            checks.check_optimizer(self.step, optimizer)
+            self.state = checks.OptimizerState(self.step, self.tensors, optimizer)
         self.steps = checks.steps_behind(optimizer)
-        self.clip, self.ordered = clip, order(self.step, clip is not None)
+        self.ordered = order(self.step, clip is not None, own_update)
+        self.step, self.clip = self.ordered.step, clip
         self.wholes = {}
         for name, record in self.step.recorded.items():
-            if record["kind"] != "input":
+            if record["kind"] != "input" and not (own_update and record["kind"] == "opt_state"):
                 self.wholes[name] = self._whole(name, record, model)
         for one in self.step.inputs.values():
             if one.of == DRAWS_STEP:
                 self.wholes[one.of] = functools.partial(
                     torch.full, one.shape, self.steps, dtype=DTYPES[one.dtype])
         digest = hashlib.sha256(self.step.path.read_bytes())
-        digest.update(repr((self.steps, clip)).encode())
+        digest.update(repr((self.steps, own_update, clip)).encode())
         for name, tensor in self.tensors.items():
             digest.update(repr((name, _some_of(tensor))).encode())
         self.digest = digest.hexdigest()
 
-    def _check_ranks(self, group):
-        devices = self.step.devices
-        world = 1 if group is None else dist.get_world_size(group)
-        if world == len(devices):
-            return
-        if group is None:
+    def _own_devices(self, group, wanted):
+        needed = len(self.step.devices)
+        if group is None and wanted is None and needed > 1:
             raise ApplyError(
-                "no-process-group", f"the plan uses {len(devices)} devices, and there is no "
-                "process group", str(self.step.path), "Start one process a device with torchrun, "
-                "and call torch.distributed.init_process_group().")
-        raise ApplyError(
-            "rank-count", f"the plan uses {len(devices)} devices ({', '.join(devices)}), and there "
-            f"are {world} ranks", str(self.step.path), f"Start {len(devices)} ranks.")
+                "no-process-group", f"the plan uses {needed} devices, and there is no process "
+                "group", str(self.step.path), "Start one process a device with torchrun, and call "
+                "torch.distributed.init_process_group().")
+        if group is None:
+            return own_devices(self.step, wanted, 0, 1)
+        return own_devices(self.step, wanted, dist.get_rank(group), dist.get_world_size(group))
 
     def _whole(self, name, record, model):
         """A function that gives the user's tensor, or what a training begins with."""
-        if name in self.state.slots:
+        if self.state is not None and name in self.state.slots:
             return lambda: self.state.value_of(name)
         tensor = self.tensors.get(name)
         if tensor is None:  # a buffer that nothing wrote, or a frozen parameter
@@ -182,30 +203,57 @@ def _some_of(tensor):
 class TrainStep:
     """This rank's part of a planned step. Call it with the global batch; it returns the loss."""
 
-    def __init__(self, prepared, model, optimizer, group, compiled):
-        self._prepared, self._model, self._optimizer = prepared, model, optimizer
+    def __init__(self, prepared, model, optimizer, group, watch, batch, compiled):
+        self._watch = watch
+        self._prepared, self._optimizer = prepared, optimizer
         step, ordered = prepared.step, prepared.ordered
-        rank = 0 if group is None else dist.get_rank(group)
-        self._device_name = step.devices[rank]
-        self._device = _device_of(model)
-        self._groups = Groups(group, step.devices, [step.devices, *_member_sets(step)]) \
-            if len(step.devices) > 1 else _Alone(step.devices)
-        self._rank_step = generate(step, ordered, self._groups, self._device_name, self._device,
-                                   prepared.clip, compiled)
+        self._places = Places(step, gathered(group, prepared.devices),
+                              0 if group is None else dist.get_rank(group))
+        self._groups = Groups(group, self._places, [step.devices, *_member_sets(step)])
+        self._groups.functional = compiled and COMPILES_TRANSFERS
+        self._rank_step = generate(step, ordered, self._groups, prepared.clip, compiled)
         self._compiled, self._function = compiled, self._rank_step.function
         if compiled:
             self._function = _compiled(self._rank_step, step)
-        self._pieces = Pieces(step, ordered, self._groups, self._device_name)
+        self._pieces = Pieces(step, ordered, self._groups)
         self._state = self._pieces.load(self._rank_step.state,
-                                        lambda name: prepared.wholes[name](), self._device)
+                                        lambda name: prepared.wholes[name]())
         self._numbers = Numbers(self._rank_step.formulas, optimizer, prepared.steps)
+        self._own_update = None
+        if prepared.state is None:
+            self._own_update = OwnUpdate(ordered.updated, self._pieces.own, prepared.tensors, step,
+                                         optimizer, self._groups, prepared.clip)
+        self._training = TrainingState(prepared, self._pieces, self._numbers, self._own_update,
+                                       model, optimizer, group)
         self._inputs = [name for name, r in step.recorded.items() if r["kind"] == "input"]
-        self._loss_from = _loss_from(step, ordered)
+        self._shares = Shares(step, [name for name, _ in self._rank_step.batch], batch == "share")
+        maker, k = References(step).resolve(step.loss)
+        self._loss = maker.results[k] if maker else step.recorded[step.inputs[step.loss].of]
 
     @property
     def source(self) -> str:
         """The Python source of this rank's step."""
         return self._rank_step.source
+
+    @property
+    def share(self) -> range:
+        """The samples of the global batch that this rank is given."""
+        return range(self._shares.begin, self._shares.end)
+
+    def sampler(self, dataset: Sized, *, shuffle: bool = True, seed: int = 0) -> BatchSampler:
+        """What this rank is given of a data set, for DataLoader(batch_sampler=).
+
+        Parameters
+        ----------
+        dataset : Sized
+            Its length counts alone.
+        shuffle : bool
+            Whether each epoch has an order of its own, the same on all ranks.
+        seed : int
+            Of the order, with what set_epoch() was given.
+        """
+        return BatchSampler(len(dataset), self._prepared.step.batch, self._shares.begin,
+                            self._shares.end, shuffle, seed)
 
     def __call__(self, *batch, **named) -> torch.Tensor:
         """One step of the training.
@@ -213,24 +261,28 @@ class TrainStep:
         Parameters
         ----------
         *batch, **named : torch.Tensor
-            The inputs of the model and then of the loss, of the global batch, in the order in which
-            they were recorded or by name; lists and mappings as they were recorded.
+            The inputs of the model and then of the loss, of the global batch or this rank's share
+            of it, in the order in which they were recorded or by name; lists and mappings as they
+            were recorded.
 
         Returns
         -------
         torch.Tensor
             The loss of the global batch, a scalar, on every rank.
         """
-        given = self._batch(batch, named)
-        pieces = [self._piece(name, given) for name in self._rank_step.batch]
+        with self._watch.inside():
+            return self._run(self._batch(batch, named))
+
+    def _run(self, given):
+        pieces = [self._piece(name, device, given) for name, device in self._rank_step.batch]
         with torch.no_grad():
-            loss = self._function(self._state, pieces, self._values())
-            if self._loss_from is not None:
-                record = self._loss_from
-                if loss is None:
-                    loss = torch.empty(record["shape"], dtype=DTYPES[record["dtype"]],
-                                       device=self._device)
-                loss = self._groups.broadcast(loss.clone(), record["device"])
+            loss, gradients = self._function(self._state, pieces, self._values())
+            if self._own_update is not None:
+                self._own_update.run(gradients)
+            if loss is None:
+                loss = torch.empty(self._loss["shape"], dtype=DTYPES[self._loss["dtype"]],
+                                   device=self._places.first)
+            loss = self._groups.broadcast(loss.clone(), self._prepared.ordered.loss_home)
         self._numbers.steps += 1
         self._optimizer._opt_called = True  # what schedulers look for, before they warn
         return loss.reshape(())
@@ -240,7 +292,7 @@ class TrainStep:
         values = self._numbers.values()
         if not self._compiled:
             return values
-        return torch.tensor(values, dtype=torch.float64, device=self._device).unbind()
+        return torch.tensor(values, dtype=torch.float64, device=self._places.first).unbind()
 
     def _batch(self, batch, named):
         """Recorded name -> tensor."""
@@ -261,88 +313,45 @@ class TrainStep:
         given.update(zip(free, tensors))
         for name in self._inputs:
             record, tensor = self._prepared.step.recorded[name], given[name.partition(":")[2]]
-            if list(tensor.shape) != record["shape"] or tensor.dtype != DTYPES[record["dtype"]]:
+            shape, dtype = self._shares.shape_of(name), DTYPES[record["dtype"]]
+            if list(tensor.shape) != shape or tensor.dtype != dtype:
                 raise ApplyError(
-                    "batch", f"it is {list(tensor.shape)} of {tensor.dtype}; the plan is for "
-                    f"{record['shape']} of {DTYPES[record['dtype']]}", name,
-                    "Give every rank the global batch, or plan with --batch.")
+                    "batch", f"it is {list(tensor.shape)} of {tensor.dtype}; this rank's is "
+                    f"{shape} of {dtype}", name, "Give every rank what `batch=` of apply says, or "
+                    "plan with --batch.")
         return given
 
-    def _piece(self, name, given):
-        one = self._prepared.step.inputs[name]
-        whole = given[one.of.partition(":")[2]].to(self._device)
-        return piece_of(whole, one.box)
+    def _piece(self, name, device, given):
+        of = self._prepared.step.inputs[name].of.partition(":")[2]
+        return self._shares.piece_of(name, given[of]).to(self._places.own[device])
 
     # State
 
     def state_dict(self) -> collections.OrderedDict:
         """The model's state_dict, gathered: copies on every rank. All ranks must call it."""
-        return self._state_dict_of(self._model, "")
-
-    def _state_dict_of(self, module, prefix):
-        held, made = set(self._pieces.held()), {}
-        names = {id(tensor): name for name, tensor in self._prepared.tensors.items()}
-        result = collections.OrderedDict()
-        for key, value in module.state_dict(keep_vars=True).items():
-            if not isinstance(value, torch.Tensor):
-                result[key] = value
-                continue
-            name = names.get(id(value), "")
-            if id(value) not in made:
-                made[id(value)] = self._gathered(name, value) if name in held else \
-                    value.detach().clone()
-            result[key] = made[id(value)]
-        return result
-
-    def _gathered(self, name, like):
-        return self._pieces.gather(name, list(like.shape), like.dtype, self._device)
+        with self._watch.inside():
+            return self._training.of_model()
 
     def optimizer_state_dict(self) -> dict:
         """The optimizer's state_dict, gathered, numbered as its own. All ranks must call it."""
-        state = self._prepared.state
-        own = self._optimizer.state_dict()
-        slots = {}
-        for name, (parameter, slot) in state.slots.items():
-            slots.setdefault(id(parameter), {})[slot] = name
-        held, result, number = set(self._pieces.held()), {}, 0
-        for group in self._optimizer.param_groups:
-            for parameter in group["params"]:
-                found = self._slots_of(parameter, slots.get(id(parameter), {}), held)
-                if found:
-                    result[number] = found
-                number += 1
-        return {**own, "state": result}
+        with self._watch.inside():
+            return self._training.of_optimizer()
 
-    def _slots_of(self, parameter, recorded, held):
-        had = self._optimizer.state.get(parameter)
-        if not had and (not parameter.requires_grad or self._numbers.steps == 0):
-            return {}
-        result = {}
-        for slot, value in self._prepared.state.state_of(parameter).items():
-            if slot in recorded and recorded[slot] in held:
-                result[slot] = self._gathered(recorded[slot], parameter)
-            elif slot == "step":
-                steps = self._numbers.steps
-                result[slot] = torch.full_like(value, steps) \
-                    if isinstance(value, torch.Tensor) else type(value)(steps)
-            else:
-                result[slot] = value.clone() if isinstance(value, torch.Tensor) else value
-        return result
+    def save(self, folder: str | os.PathLike) -> None:
+        """Writes a checkpoint of torch.distributed.checkpoint; each rank writes its pieces, and
+        nothing is gathered. All ranks must call it, with one folder that all of them see.
 
+        Keys are those of torch.distributed.checkpoint.state_dict.get_state_dict(), under "model"
+        and "optimizer".
+        """
+        with self._watch.inside():
+            self._training.save(folder)
 
-class _Alone:
-    """Groups of a plan with one device."""
-
-    def __init__(self, devices):
-        self._devices = devices
-
-    def rank_of(self, device):
-        return self._devices.index(device)
-
-
-def _device_of(model):
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    return torch.device("cuda", torch.cuda.current_device()) if device.type == "cuda" else device
+    def load(self, folder: str | os.PathLike) -> None:
+        """Reads what `save` wrote, under this plan or another: each rank its pieces. The numbers in
+        the optimizer's groups become the checkpoint's. All ranks must call it."""
+        with self._watch.inside():
+            self._training.load(folder)
 
 
 def _member_sets(step):
@@ -350,20 +359,11 @@ def _member_sets(step):
     return [[device_of[name] for name in members] for members in step.collectives]
 
 
-def _loss_from(step, ordered):
-    """The record of the loss, with the device that has it; None where one rank is all."""
-    if len(step.devices) == 1:
-        return None
-    from .applied.order import References
-    op, k = References(step).resolve(step.loss)
-    home = ordered.homes.get(ordered.storage_of[f"{op.name}:{k}"], op.device)
-    return {**op.results[k], "device": home}
-
-
 def _compiled(rank_step, step):
-    if rank_step.transfers:
-        raise ApplyError("not-supported", "the plan sends tensors from device to device, which is "
-                         "not compiled", str(step.path), "Apply it with compile=False.")
+    if rank_step.transfers and not COMPILES_TRANSFERS:
+        raise ApplyError("not-supported", "the plan sends tensors from rank to rank, which this "
+                         "PyTorch does not compile", str(step.path),
+                         "Apply it with compile=False.")
     return torch.compile(rank_step.function, fullgraph=True)
 
 

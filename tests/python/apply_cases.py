@@ -4,6 +4,7 @@ them."""
 import copy
 import faulthandler
 import functools
+import importlib
 import itertools
 import math
 import os
@@ -236,7 +237,7 @@ def compared(case):
     before = user.state()
     graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
     train = apply(case["plan"], user.model, user.optimizer, compile=case.get("compile", False),
-                  clip=case.get("clip"))
+                  clip=case.get("clip"), **case.get("options", {}))
     found = []
     for number in range(begun, until):
         found.append(train(*user.batch(number)).item())
@@ -286,6 +287,13 @@ def refused(case, rank=0):
                 "untouched": apart(dict(model.state_dict()), before)}
 
 
+def done(case, rank):
+    if "do" in case:  # "module.function"
+        module, function = case["do"].split(".")
+        return getattr(importlib.import_module(module), function)(case, rank)
+    return refused(case, rank) if case.get("refused") else compared(case)
+
+
 def rank_main(rank, ranks, port, tasks, results):
     """Lists of cases, one after the other, on one rank of a Gloo group, until None comes."""
     sys.path.insert(0, str(PYTHON))
@@ -296,8 +304,7 @@ def rank_main(rank, ranks, port, tasks, results):
     for cases in iter(tasks.get, None):
         faulthandler.dump_traceback_later(LIMIT, exit=True)
         try:
-            results.put((rank, [refused(case, rank) if case.get("refused") else compared(case)
-                                for case in cases]))
+            results.put((rank, [done(case, rank) for case in cases]))
         except BaseException:
             results.put((rank, traceback.format_exc()))
             raise

@@ -66,6 +66,14 @@ def check_model(step, tensors):
                              name.replace("param:", "the parameter "), REMEDY)
 
 
+def check_unscaled(step):
+    for op in step.ops:
+        if op.target.startswith("aten._amp_"):
+            raise ApplyError("not-supported", "the step scales its loss (GradScaler), which apply "
+                             "does not", op.target, "Record it without the scaler: bfloat16 needs "
+                             "none.")
+
+
 def check_optimizer(step, optimizer):
     own = type(optimizer).__name__
     if not step.optimizer:
@@ -103,23 +111,30 @@ def _numbers_of(name, value):
             yield from _numbers_of(f"{name}.{k}", item)
 
 
+def like(optimizer, members, state):
+    """An optimizer of the same class and numbers, whose groups have other parameters."""
+    made = copy.copy(optimizer)
+    for name, value in vars(made).items():
+        if name.endswith("_hooks") and isinstance(value, dict):
+            setattr(made, name, type(value)())
+    vars(made).pop("step", None)  # as schedulers wrap it
+    made.state = state
+    made.param_groups = [{**group, "params": own}
+                         for group, own in zip(optimizer.param_groups, members)]
+    return made
+
+
 def fresh_state(optimizer):
     """For each group of the optimizer the state that its class makes for a parameter of one element
     in a first step with a gradient of 0. The optimizer itself is left as it is."""
-    scratch = copy.copy(optimizer)
-    for name, value in vars(scratch).items():
-        if name.endswith("_hooks") and isinstance(value, dict):
-            setattr(scratch, name, type(value)())
-    vars(scratch).pop("step", None)  # as schedulers wrap it
-    scratch.state = collections.defaultdict(dict)
-    scratch.param_groups, made = [], []
+    made = []
     for group in optimizer.param_groups:
         dtype = next((parameter.dtype for parameter in group["params"]), torch.float32)
-        one = torch.nn.Parameter(torch.zeros(1, dtype=dtype))
-        one.grad = torch.zeros_like(one)
-        scratch.param_groups.append({**group, "params": [one], "foreach": False, "fused": False,
-                                     "capturable": False})
-        made.append(one)
+        made.append(torch.nn.Parameter(torch.zeros(1, dtype=dtype)))
+        made[-1].grad = torch.zeros_like(made[-1])
+    scratch = like(optimizer, [[one] for one in made], collections.defaultdict(dict))
+    for group in scratch.param_groups:
+        group.update(foreach=False, fused=False, capturable=False)
     type(optimizer).step(scratch)
     return [dict(scratch.state.get(one, {})) for one in made]
 

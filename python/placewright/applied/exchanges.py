@@ -1,151 +1,287 @@
-"""What crosses between ranks, by torch.distributed: collectives in functional form, which also
-torch.compile takes, and transfers as sends and receives.
+"""What crosses between devices, by torch.distributed where they are of several ranks: collectives
+in functional form, which also torch.compile takes, and transfers as sends and receives.
 
 All of them begin where the step's order has them and are waited for where their results are read.
+A rank takes part in a collective with all of its members: it first puts together what they have,
+and in the end gives each its own result.
 """
+
+import dataclasses
 
 import torch
 import torch.distributed as dist
 
+from .errors import ApplyError
 from .tensors import DTYPES, bytes_of, cut, elements, empty, join
 
 FUNCTIONAL = torch.ops._c10d_functional
+# Whether sends and receives have a form that torch.compile takes.
+COMPILES_TRANSFERS = hasattr(FUNCTIONAL, "isend") and hasattr(FUNCTIONAL, "irecv")
+
+
+@dataclasses.dataclass
+class Members:
+    """Of a collective, in the order of its ranks."""
+    group: str        # name of the process group of the ranks
+    of_rank: list     # for each rank the positions of its members
+    own: int          # this rank's number in the group
+    devices: list     # torch.devices of its members
+    transport: torch.device  # where a tensor lies that crosses
+
+    def give(self, made):
+        """For each own member a tensor of its own on its device, of one for each."""
+        if len(made) == 1:
+            return [made[0].to(self.devices[0])]
+        return [one.to(device, copy=True) for one, device in zip(made, self.devices)]
 
 
 class Groups:
-    """The process groups of a plan's devices; rank i of `group` has the i-th of `devices`."""
+    """The process groups of the ranks that have collectives."""
 
-    def __init__(self, group, devices, member_sets):
-        """`member_sets`: the sets of devices that have collectives. Every rank must call this."""
-        self._group, self._rank = group, {device: i for i, device in enumerate(devices)}
+    def __init__(self, group, places, member_sets):
+        """`member_sets`: the sets of the plan's devices that have collectives. Every rank must
+        call this."""
+        self._group, self.places = group, places
+        self.functional = False  # whether transfers have the form that is compiled
         self._names = {}
-        world = dist.get_process_group_ranks(group)
-        for members in sorted({tuple(self.ranks_of(m)) for m in member_sets}):
-            if len(members) == len(world):
-                self._names[members] = group.group_name
-                continue
-            # All ranks of the program make each group, unless others have no part in the plan.
-            if len(world) < dist.get_world_size() and dist.get_rank(group) not in members:
-                continue
-            made = dist.new_group([world[rank] for rank in members],
-                                  use_local_synchronization=len(world) < dist.get_world_size())
-            self._names[members] = getattr(made, "group_name", "")
-        self._world = world
+        self._cuda = next((d for d in places.own.values() if d.type == "cuda"), None)
+        if places.ranks == 1:
+            return
+        self._world = dist.get_process_group_ranks(group)
+        self._backends = _backends_of(group)
+        for ranks in sorted({tuple(self._ranks_of(devices)) for devices in member_sets}):
+            if len(ranks) > 1:
+                self._names[ranks] = self._name_of(ranks)
 
-    def ranks_of(self, devices):
-        return sorted(self._rank[device] for device in devices)
+    def _name_of(self, ranks):
+        if len(ranks) == len(self._world):
+            return self._group.group_name
+        # All ranks of the program make each group, unless others have no part in the plan.
+        partial = len(self._world) < dist.get_world_size()
+        if partial and dist.get_rank(self._group) not in ranks:
+            return ""
+        made = dist.new_group([self._world[rank] for rank in ranks],
+                              use_local_synchronization=partial)
+        return getattr(made, "group_name", "")
 
-    def rank_of(self, device):
-        return self._rank[device]
+    def _ranks_of(self, devices):
+        return sorted({self.places.rank_of[device] for device in devices})
 
-    def name_of(self, devices):
-        return self._names[tuple(self.ranks_of(devices))]
+    def members(self, devices):
+        """Of a collective with a member on each of the plan's devices, in this order."""
+        ranks = self._ranks_of(devices)
+        of_rank = [[i for i, d in enumerate(devices) if self.places.rank_of[d] == rank]
+                   for rank in ranks]
+        own = ranks.index(self.places.rank)
+        return Members(self._names.get(tuple(ranks), ""), of_rank, own,
+                       [self.places.own[devices[i]] for i in of_rank[own]],
+                       self._transport(devices))
 
-    def send(self, tensor, device, tag):
-        row = bytes_of(tensor.detach())
-        return dist.isend(row, self._world[self._rank[device]], group=self._group, tag=tag), row
+    def _transport(self, devices):
+        """Where what crosses between the plan's devices lies on this rank. Gloo is given tensors of
+        the CPU: it knows few collectives of others."""
+        own = [self.places.own[d] for d in devices if d in self.places.own]
+        if len(self._ranks_of(devices)) == 1:
+            return own[0]
+        kinds = {self.places.kind_of[device] for device in devices}
+        if "cpu" in self._backends and (kinds != {"cuda"} or self._backends.get("cuda") != "nccl"):
+            return torch.device("cpu")
+        if self._cuda is None:
+            raise ApplyError("device", "its process group is one of GPUs, and this rank has none",
+                             ", ".join(devices), "init_process_group(\"cpu:gloo,cuda:nccl\")")
+        return self._cuda
 
-    def receive(self, shape, dtype, device, own, tag):
-        tensor, row = empty(shape, DTYPES[dtype], own)
-        work = dist.irecv(row, self._world[self._rank[device]], group=self._group, tag=tag)
-        return work, tensor
+    def send(self, tensor, dtype, source, target, tag):
+        """From one of the plan's devices to one of another rank; `dtype`: the receiver's."""
+        row = bytes_of(tensor.detach().to(self._transport([source, target]), DTYPES[dtype]))
+        peer = self.places.rank_of[target]
+        if self.functional:
+            return None, FUNCTIONAL.isend(row, peer, tag, self._group.group_name)
+        return dist.isend(row, self._world[peer], group=self._group, tag=tag), row
 
-    def broadcast(self, tensor, device):
-        """In place, from the rank of a device to all."""
-        row = bytes_of(tensor)
-        dist.broadcast(row, self._world[self._rank[device]], group=self._group)
-        if row.data_ptr() != tensor.data_ptr():
-            tensor.copy_(row.view(tensor.dtype).view(tensor.shape))
-        return tensor
+    def receive(self, shape, dtype, source, target, tag):
+        row = empty(shape, DTYPES[dtype], self._transport([source, target]))[1]
+        peer = self.places.rank_of[source]
+        if self.functional:
+            work, row = None, FUNCTIONAL.irecv(row, peer, tag, self._group.group_name)
+        else:
+            work = dist.irecv(row, self._world[peer], group=self._group, tag=tag)
+        return work, row, shape, DTYPES[dtype], self.places.own[target]
+
+    def broadcast(self, tensor, source):
+        """From one of the plan's devices to every rank; `tensor`: there it, elsewhere room for it.
+        The result may be the argument."""
+        if self.places.ranks == 1:
+            return tensor
+        crossing = tensor.to(self._transport(list(self.places.rank_of)))
+        row = bytes_of(crossing)
+        dist.broadcast(row, self._world[self.places.rank_of[source]], group=self._group)
+        return row.view(tensor.dtype).view(tensor.shape).to(tensor.device)
+
+    def of_all(self):
+        """Members of a sum with one of each rank."""
+        first = {}
+        for device, rank in self.places.rank_of.items():
+            first.setdefault(rank, device)
+        return self.members(list(first.values()))
+
+
+def _backends_of(group):
+    """Type of a device -> the backend of its tensors."""
+    pairs = (part.split(":") for part in dist.get_backend_config(group).split(","))
+    return {pair[0]: pair[-1] for pair in pairs}
 
 
 def received(pending):
-    work, tensor = pending
-    work.wait()
-    return tensor
+    work, row, shape, dtype, device = pending
+    return _waited(work, row).view(dtype).view(shape).to(device)
 
 
 def sent(pending):
-    pending[0].wait()
+    _waited(*pending)
+
+
+def _waited(work, row):
+    if work is None:
+        return FUNCTIONAL.wait_tensor(row)
+    work.wait()
+    return row
+
+
+def copied(tensor, device):
+    """To another device of the same rank."""
+    return tensor.to(device, copy=True)
+
+
+def _sum(parts, transport):
+    total = parts[0].to(transport)
+    for part in parts[1:]:
+        total = total + part.to(transport)
+    return total
 
 
 class AllReduce:
     """The sum of what all members have."""
 
-    def __init__(self, group):
-        self._group = group
+    def __init__(self, members):
+        self._members = members
 
-    def begin(self, x):
-        return FUNCTIONAL.all_reduce(x.contiguous(), "sum", self._group)
+    def begin(self, *parts):
+        members = self._members
+        total = _sum(parts, members.transport)
+        if len(members.of_rank) == 1:
+            return total
+        return FUNCTIONAL.all_reduce(total.contiguous(), "sum", members.group)
 
     def end(self, pending):
-        return FUNCTIONAL.wait_tensor(pending)
+        members = self._members
+        if len(members.of_rank) > 1:
+            pending = FUNCTIONAL.wait_tensor(pending)
+        return members.give([pending] * len(members.devices))
 
 
 class Broadcast:
-    def __init__(self, group, root, shape, dtype, device):
-        """`root`: the rank within the group that has the tensor."""
-        self._group, self._root = group, root
-        self._shape, self._dtype, self._device = shape, DTYPES[dtype], device
+    def __init__(self, members, root, shape, dtype):
+        """`root`: the position of the member that has the tensor."""
+        self._members, self._shape, self._dtype = members, shape, DTYPES[dtype]
+        self._root = next(i for i, positions in enumerate(members.of_rank) if root in positions)
 
     def begin(self, *given):
-        row = bytes_of(given[0]) if given else empty(self._shape, self._dtype, self._device)[1]
-        return FUNCTIONAL.broadcast(row, self._root, self._group)
+        members = self._members
+        if given:
+            row = bytes_of(given[0].to(members.transport, self._dtype))
+        else:
+            row = empty(self._shape, self._dtype, members.transport)[1]
+        if len(members.of_rank) == 1:
+            return row
+        return FUNCTIONAL.broadcast(row, self._root, members.group)
 
     def end(self, pending):
-        return FUNCTIONAL.wait_tensor(pending).view(self._dtype).view(self._shape)
+        members = self._members
+        if len(members.of_rank) > 1:
+            pending = FUNCTIONAL.wait_tensor(pending)
+        made = pending.view(self._dtype).view(self._shape)
+        return members.give([made] * len(members.devices))
 
 
 class AllGather:
-    """Parts of any lengths, put together: each is sent with room for the longest."""
+    """Parts of any lengths, put together: each rank sends its members' with room for the
+    longest."""
 
-    def __init__(self, group, dimension, outer, parts, shape, dtype):
-        """`parts`: for each rank of the group (begin, end) in the dimension's middle factor;
-        `shape`: of the whole."""
-        self._group, self._dimension, self._outer = group, dimension, outer
+    def __init__(self, members, dimension, outer, parts, shape, dtype):
+        """`parts`: for each member (begin, end) in the dimension's middle factor; `shape`: of the
+        whole."""
+        self._members, self._dimension, self._outer = members, dimension, outer
         self._dtype = DTYPES[dtype]
         size = max(end for _, end in parts)
         whole = list(shape)
-        self._shapes = [whole[:dimension] + [whole[dimension] // size * (end - begin)] +
-                        whole[dimension + 1:] for begin, end in parts]
-        self._longest = max(elements(one) for one in self._shapes)
-        self._sorted = sorted(range(len(parts)), key=lambda rank: parts[rank])
+        shapes = [whole[:dimension] + [whole[dimension] // size * (end - begin)] +
+                  whole[dimension + 1:] for begin, end in parts]
+        self._longest = max(sum(elements(shapes[i]) for i in positions)
+                            for positions in members.of_rank)
+        places = []  # of each member: first in the dimension, rank, begin in its row, shape
+        for rank, positions in enumerate(members.of_rank):
+            at = 0
+            for i in positions:
+                places.append((parts[i][0], rank, at, shapes[i]))
+                at += elements(shapes[i])
+        self._places = [place[1:] for place in sorted(places, key=lambda place: place[0])]
 
-    def begin(self, x):
-        row = x.contiguous().view(-1)
+    def begin(self, *parts):
+        members = self._members
+        rows = [part.contiguous().view(-1).to(members.transport) for part in parts]
+        row = rows[0] if len(rows) == 1 else torch.cat(rows)
         if row.numel() < self._longest:
             row = torch.nn.functional.pad(row, (0, self._longest - row.numel()))
-        return FUNCTIONAL.all_gather_into_tensor(bytes_of(row), len(self._shapes), self._group)
+        if len(members.of_rank) == 1:
+            return row
+        return FUNCTIONAL.all_gather_into_tensor(bytes_of(row), len(members.of_rank),
+                                                 members.group)
 
     def end(self, pending):
-        rows = FUNCTIONAL.wait_tensor(pending).view(self._dtype).view(len(self._shapes), -1)
-        parts = [rows[rank][:elements(self._shapes[rank])].view(self._shapes[rank])
-                 for rank in self._sorted]
-        return join(parts, self._dimension, self._outer)
+        members = self._members
+        if len(members.of_rank) > 1:
+            pending = FUNCTIONAL.wait_tensor(pending).view(self._dtype)
+        rows = pending.view(len(members.of_rank), -1)
+        parts = [rows[rank][at:at + elements(shape)].view(shape)
+                 for rank, at, shape in self._places]
+        return members.give([join(parts, self._dimension, self._outer)] * len(members.devices))
 
 
 class ReduceScatter:
     """A part of the sum for each member. Parts of different lengths are sent to their members,
     which add them up."""
 
-    def __init__(self, group, own, dimension, outer, size, parts, shape):
-        """`own`: this member's rank in the group; `parts`: as for AllGather; `shape`: of the
-        part."""
-        self._group, self._own, self._shape = group, own, shape
-        self._axis, self._parts = (dimension, outer, size), parts
-        self._even = len({end - begin for begin, end in parts}) == 1
+    def __init__(self, members, dimension, outer, size, parts, shapes):
+        """`parts`: as for AllGather; `shapes`: of the own members' results."""
+        self._members, self._shapes = members, shapes
+        self._axis, self._size = (dimension, outer, size), size
+        self._parts = [parts[i] for positions in members.of_rank for i in positions]
+        self._lengths = [sum(parts[i][1] - parts[i][0] for i in positions)
+                         for positions in members.of_rank]
+        self._even = len(set(self._lengths)) == 1
 
-    def begin(self, x):
-        rows = [cut(x, *self._axis, begin, end).view(-1) for begin, end in self._parts]
-        row = torch.cat(rows)
+    def begin(self, *wholes):
+        members = self._members
+        whole = _sum(wholes, members.transport)
+        row = torch.cat([cut(whole, *self._axis, begin, end).view(-1)
+                         for begin, end in self._parts])
+        ranks = len(members.of_rank)
+        if ranks == 1:
+            return row
         if self._even:
-            return FUNCTIONAL.reduce_scatter_tensor(row, "sum", len(rows), self._group)
-        lengths = [one.numel() for one in rows]
-        return FUNCTIONAL.all_to_all_single(row, [lengths[self._own]] * len(rows), lengths,
-                                            self._group)
+            return FUNCTIONAL.reduce_scatter_tensor(row, "sum", ranks, members.group)
+        lengths = [whole.numel() // self._size * length for length in self._lengths]
+        return FUNCTIONAL.all_to_all_single(row, [lengths[members.own]] * ranks, lengths,
+                                            members.group)
 
     def end(self, pending):
-        row = FUNCTIONAL.wait_tensor(pending)
-        if not self._even:
-            row = row.view(len(self._parts), -1).sum(0)
-        return row.view(self._shape)
+        members = self._members
+        if len(members.of_rank) > 1:
+            pending = FUNCTIONAL.wait_tensor(pending)
+            if not self._even:
+                pending = pending.view(len(members.of_rank), -1).sum(0)
+        if len(self._shapes) == 1:
+            return members.give([pending.view(self._shapes[0])])
+        parts = pending.split([elements(shape) for shape in self._shapes])
+        return members.give([part.view(shape) for part, shape in zip(parts, self._shapes)])

@@ -10,7 +10,7 @@ import dataclasses
 import torch
 
 from .errors import ApplyError
-from .exchanges import FUNCTIONAL
+from .exchanges import AllReduce
 
 
 @dataclasses.dataclass
@@ -23,7 +23,7 @@ class Gradient:
 def find(step, references, storage_of):
     """The gradients of a step. An update's ops, joined by what they make and by state, must be of
     one parameter each."""
-    found = _Components(step, references, storage_of)
+    found = Components(step, references, storage_of)
     result, boxes = {}, {}
     for reference, device, one in found.read:
         parameter = found.parameter_of(one)
@@ -48,7 +48,9 @@ def _check_boxes(step, boxes):
                              f"clip: {of}", "Clip without, or take another plan.")
 
 
-class _Components:
+class Components:
+    """The update's ops, joined by what they make and by state."""
+
     def __init__(self, step, references, storage_of):
         self._step, self._references, self._storage_of = step, references, storage_of
         self._above = {}
@@ -85,6 +87,13 @@ class _Components:
                              "of others", "clip", "Record the step with clipping instead.")
         return found[0]
 
+    def has_parameter(self, op):
+        return self._top(self._storage_of[f"{op.name}:0"]) in self._parameters
+
+    def is_updated(self, name):
+        """Whether an update reads an input of the step."""
+        return name in self._above
+
     def shape_of(self, reference):
         op, k = self._references.resolve(reference)
         return op.results[k]["shape"] if op.results[k] else None
@@ -93,19 +102,18 @@ class _Components:
 class Clip:
     """As torch.nn.utils.clip_grad_norm_ scales gradients."""
 
-    def __init__(self, group, limit):
-        """`group`: of all ranks, or None of one."""
-        self._group, self._limit = group, limit
+    def __init__(self, members, limit):
+        """`members`: one of each rank."""
+        self._sum, self._limit = AllReduce(members), limit
 
     def factor(self, counted, device):
         """Of all gradients; `counted`: those of this rank that count towards the norm."""
         total = torch.zeros((), dtype=torch.float64, device=device)
         for gradient in counted:
-            total = total + torch.linalg.vector_norm(gradient).double().square()
-        if self._group is not None:
-            total = FUNCTIONAL.wait_tensor(FUNCTIONAL.all_reduce(total, "sum", self._group))
+            total = total + torch.linalg.vector_norm(gradient).double().square().to(device)
+        total, = self._sum.end(self._sum.begin(total))
         return (self._limit / (total.sqrt() + 1e-6)).clamp(max=1.0)
 
 
 def scaled(gradient, factor):
-    return gradient * factor.to(gradient.dtype)
+    return gradient * factor.to(gradient.device, gradient.dtype)

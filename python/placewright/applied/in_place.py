@@ -23,30 +23,30 @@ WRITING_OUT = {f"aten.{name}.default": (f"aten.{name}.grad_input", "grad_input")
 class InPlace:
     """Of the ops of one rank."""
 
-    def __init__(self, ordered, references, device_name, own, uses):
-        """`own`: this rank's (place, node) in their order; `uses`: reference -> place of its last
-        use, as rank_code has it."""
+    def __init__(self, ordered, references, devices, own, uses):
+        """`devices`: those of the plan that this rank has; `own`: its (place, node) in their order;
+        `uses`: (reference, device) -> place of its last use, as rank_code has it."""
         self._references, self._storage_of = references, ordered.storage_of
-        self._ends = {}      # storage -> place of the last use of anything that lies there
-        self._fresh = set()  # references of results of ops alone, which lie in memory of their own
-        self._crossing = set()  # storages that are sent, or given to a collective
-        for reference, place in uses.items():
-            if isinstance(reference, str):
-                storage = ordered.storage_of[reference]
-                self._ends[storage] = max(place, self._ends.get(storage, 0))
+        self._ends = {}  # (storage, device) -> place of the last use of anything that lies there
+        self._fresh = set()  # (reference, device): results alone in memory of their own
+        self._crossing = set()  # (storage, device): what is sent, or given to a collective
+        for key, place in uses.items():
+            if isinstance(key, tuple):
+                at = ordered.storage_of[key[0]], key[1]
+                self._ends[at] = max(place, self._ends.get(at, 0))
         for _, node in own:
             if node.kind == "transfer":
-                self._crossing.add(ordered.storage_of[node.reference])
+                self._crossing.add((ordered.storage_of[node.reference], node.source))
             for op, device in node.members:
-                if device != device_name:
+                if device not in devices:
                     continue
                 if node.kind == "collective":
-                    self._crossing.update(ordered.storage_of[references.canonical(r)]
+                    self._crossing.update((ordered.storage_of[references.canonical(r)], device)
                                           for r in op.inputs)
                 elif op.target.startswith("aten.") and op_schemas.aliased_input(op) is None:
-                    self._fresh.update(f"{op.name}:{k}" for k in range(op.outputs))
+                    self._fresh.update((f"{op.name}:{k}", device) for k in range(op.outputs))
 
-    def form_of(self, op, place):
+    def form_of(self, op, device, place):
         """(target, name of the argument to write or "") of the form that writes argument 0, or
         None where it may not be written."""
         target, out = WRITING_OUT.get(op.target, (WRITING.get(op.target), ""))
@@ -55,8 +55,9 @@ class InPlace:
             return None
         reference = self._references.canonical(op.inputs[int(first[1:])])
         maker, k = self._references.resolve(reference)
-        if reference not in self._fresh or reference in self._crossing or \
-                self._storage_of[reference] != reference or self._ends[reference] > place:
+        at = reference, device
+        if at not in self._fresh or at in self._crossing or \
+                self._storage_of[reference] != reference or self._ends[at] > place:
             return None
         others = {self._references.canonical(r) for r in op.inputs} - {reference}
         if reference in {self._storage_of[other] for other in others}:

@@ -16,11 +16,12 @@ import heapq
 from . import op_schemas
 from .errors import ApplyError
 from .gradients import find as find_gradients
+from .own_update import without_update
 
 
 @dataclasses.dataclass
 class Node:
-    kind: str                # "op", "collective", "transfer", "clip"
+    kind: str                # "op", "collective", "transfer", "clip", "gradients"
     place: int               # in the file's order
     members: list            # (op, device); of a transfer empty
     reference: str = ""      # transfers: what is sent
@@ -34,11 +35,13 @@ class Node:
 @dataclasses.dataclass
 class Ordered:
     nodes: list
-    homes: dict         # storage -> device
     storage_of: dict    # reference -> storage
     written: set        # storages that ops write
     held: dict          # input -> devices on which it lies, in the plan's order
     gradients: list     # that are clipped
+    loss_home: str      # the device that has the loss
+    step: object        # what is ordered: the PlannedStep, or what is left of it without its update
+    updated: list       # own_update.Updated: pieces of which the update is left out
 
 
 class References:
@@ -64,14 +67,18 @@ class References:
         return reference if op is None else f"{op.name}:{position}"
 
 
-def order(step, clips=False):
-    """`clips`: with a node that clips all gradients, before the update."""
-    return _Orderer(step, clips).run()
+def order(step, clips=False, own_update=False):
+    """`clips`: with a node that clips all gradients, before the update. `own_update`: without the
+    update of parameters; their gradients are results then."""
+    if not own_update:
+        return _Orderer(step, clips, []).run()
+    return _Orderer(*_Orderer(step, False, []).without_update()).run()
 
 
 class _Orderer:
-    def __init__(self, step, clips):
-        self._step, self._clips = step, clips
+    def __init__(self, step, clips, updated):
+        """`updated`: pieces that are updated behind the step."""
+        self._step, self._clips, self._updated = step, clips, updated
         self._references = References(step)
         self._storage = {}    # canonical reference -> storage (the canonical reference of its root)
         self._reads_of = {}   # op name -> canonical references
@@ -88,19 +95,31 @@ class _Orderer:
         self._made_of = {}    # op name -> its nodes
         self._last_random = {}
 
+    def without_update(self):
+        """What to order then."""
+        self._follow_memory()
+        self._find_homes()
+        step, updated = without_update(self._step, self._references, self._storage, self._homes)
+        return step, False, updated
+
     def run(self):
         self._follow_memory()
         self._find_homes()
         self._make_nodes()
         gradients = self._add_clip() if self._clips else []
+        self._add_gradients()
         held = {name: [d for d in self._step.devices if d in self._devices_of_input(name)]
                 for name in self._step.inputs}
-        return Ordered(self._sorted(), self._homes, self._storage, self._written, held,
-                       gradients)
+        loss = self._references.canonical(self._step.loss)
+        maker, _ = self._references.resolve(loss)
+        home = self._homes.get(self._storage[loss], maker.device if maker else held[loss][0])
+        return Ordered(self._sorted(), self._storage, self._written, held,
+                       gradients, home, self._step, self._updated)
 
     def _follow_memory(self):
         for name in self._step.inputs:
             self._storage[name] = name
+        self._written.update(one.name for one in self._updated)
         for op in self._step.ops:
             reads = [self._references.canonical(reference) for reference in op.inputs]
             self._reads_of[op.name] = reads
@@ -114,6 +133,7 @@ class _Orderer:
 
     def _find_homes(self):
         """A storage lies where it is made, or where the op is that writes it."""
+        self._homes = {one.name: one.device for one in self._updated}
         for op in self._step.ops:
             for k in range(op.outputs):
                 if self._storage[f"{op.name}:{k}"] == f"{op.name}:{k}":
@@ -184,6 +204,13 @@ class _Orderer:
                     self._wait_for_read(clip, *key)
                     node.before.add(id(clip))
         return self._add(clip) and gradients
+
+    def _add_gradients(self):
+        """Where pieces are updated behind the step, their gradients are brought to them."""
+        node = self._add(Node("gradients", len(self._step.ops), []))
+        for one in self._updated:
+            node.reads[one.gradient, one.device] = self._read(node, one.gradient, one.device,
+                                                              node.before)
 
     def _wait_for_read(self, clip, reference, device):
         transfer = clip.reads[reference, device]

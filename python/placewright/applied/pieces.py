@@ -5,6 +5,7 @@ Pieces are copies; they share no memory with the user's model or optimizer.
 
 import torch
 
+from .checkpoints import Chunks, chunks_of
 from .errors import ApplyError
 from .tensors import DTYPES, elements, piece_of, put
 
@@ -12,22 +13,22 @@ DRAWS_STEP = "buffer:placewright.step"  # how many steps have drawn random numbe
 
 
 class Pieces:
-    def __init__(self, step, ordered, groups, device_name):
+    def __init__(self, step, ordered, groups):
         self._step, self._ordered, self._groups = step, ordered, groups
-        self._name = device_name
-        self._own = {}  # name of an input -> this rank's piece
+        self.own = {}  # (name of an input, device of the plan) -> this rank's piece
         self._check_written()
 
-    def load(self, names, whole_of, device):
-        """Copies of this rank's pieces; `whole_of` gives a tensor by its recorded name."""
-        for name in names:
+    def load(self, wanted, whole_of):
+        """Copies of this rank's pieces, (name of an input, device of the plan) each; `whole_of`
+        gives a tensor by its recorded name."""
+        for name, device in wanted:
             one = self._step.inputs[name]
             piece = piece_of(whole_of(one.of), one.box)
-            self._own[name] = piece.to(device)
+            self.own[name, device] = piece.to(self._groups.places.own[device])
             if list(piece.shape) != one.shape or piece.dtype != DTYPES[one.dtype]:
                 raise ApplyError("plan-invalid", f"its piece is {list(piece.shape)} of "
                                  f"{piece.dtype}, the plan's {one.shape} of {one.dtype}", name)
-        return [self._own[name] for name in names]
+        return [self.own[key] for key in wanted]
 
     def _check_written(self):
         """A tensor that lies in several places is written in all of them, or a copy grows old."""
@@ -46,25 +47,50 @@ class Pieces:
         return list(dict.fromkeys(one.of for name, one in self._step.inputs.items()
                                   if one.kind != "input" and self._ordered.held[name]))
 
-    def gather(self, of, shape, dtype, device):
-        """The whole of a recorded tensor, on every rank; all ranks must ask for it."""
-        pieces = {}  # part -> (name of the input, device that has it)
+    def gather(self, of, shape, dtype, device, own=None):
+        """The whole of a recorded tensor, on every rank; all ranks must ask for it. `own`: what
+        lies in the place of its pieces, (name of an input, device of the plan) -> tensor."""
+        own = self.own if own is None else own
+        whole = torch.empty(shape, dtype=dtype, device=device)
+        for name, holder in self.parts(of):
+            one = self._step.inputs[name]
+            piece = own.get((name, holder))
+            if piece is None:
+                piece = torch.empty(one.shape, dtype=dtype, device=device)
+            put(whole, one.box, self._groups.broadcast(piece, holder))
+        return whole
+
+    def parts(self, of):
+        """Pieces that make up a recorded tensor: (name of the input, device that has it)."""
+        pieces = {}
         for name, one in self._step.inputs.items():
             if one.of == of and self._ordered.held[name]:
                 key = tuple(sorted(tuple(sorted(axis.items())) for axis in one.box))
                 pieces.setdefault(key, (name, self._ordered.held[name][0]))
-        if () in pieces:
-            pieces = {(): pieces[()]}
-        whole = torch.empty(shape, dtype=dtype, device=device)
-        found = 0
-        for name, holder in pieces.values():
-            one = self._step.inputs[name]
-            piece = self._own[name] if holder == self._name else \
-                torch.empty(one.shape, dtype=dtype, device=device)
-            if len(self._step.devices) > 1:
-                piece = self._groups.broadcast(piece.clone(), holder)
-            put(whole, one.box, piece)
-            found += elements(one.shape)
-        if found < whole.numel():
+        parts = [pieces[()]] if () in pieces else list(pieces.values())
+        found = sum(elements(self._step.inputs[name].shape) for name, _ in parts)
+        if found < elements(self._step.recorded[of]["shape"]):
             raise ApplyError("plan-invalid", "its pieces do not make a whole", of)
-        return whole
+        return parts
+
+    def to_save(self, of, own=None):
+        """Chunks of a recorded tensor, of those that make it up; `own`: as for gather."""
+        own = self.own if own is None else own
+        return self._chunks(of, {key: own[key] for key in self.parts(of) if key in own})
+
+    def to_load(self, of, own=None):
+        """Chunks of all that this rank has of a recorded tensor."""
+        own = self.own if own is None else own
+        return self._chunks(of, {key: piece for key, piece in own.items()
+                                 if self._step.inputs[key[0]].of == of})
+
+    def _chunks(self, of, own):
+        shape = self._step.recorded[of]["shape"]
+        return Chunks(shape, [chunk for (name, _), piece in own.items() for chunk in chunks_of(
+            shape, self._step.inputs[name].box, piece)])
+
+    def fill(self, of, value):
+        """All that this rank has of a recorded tensor."""
+        for (name, _), piece in self.own.items():
+            if self._step.inputs[name].of == of:
+                piece.fill_(value)

@@ -51,17 +51,21 @@ class PlannedStep:
     ops: list
     inputs: dict  # name -> Input
     collectives: list  # of lists of names of ops
-    devices: list  # names of those that have ops, in the plan's order: rank i has the i-th
+    devices: list  # names of those that have ops, in the plan's order
+    classes: dict  # name of a device -> "gpu", "cpu" or another
     loss: str  # a reference
     recorded: dict  # name -> record of the recorded step's inputs, without numbers
     numbers: dict  # name without "hyper:" -> value in the recorded step
+    batch: int  # samples of the global batch; 0: not known
     optimizer: str  # the class's name in small letters, or ""
     outputs: list
 
 
 def read(plan_path):
     """Reads the plan and what it names; every file must be the one that was planned."""
-    return _step_of(pathlib.Path(plan_path), *documents(plan_path))
+    plan, recorded, step = documents(plan_path)
+    batch = plan["graph"].get("batch_option") or recorded.get("batch") or 0
+    return _step_of(pathlib.Path(plan_path), plan, recorded, step, batch)
 
 
 def documents(plan_path):
@@ -76,7 +80,7 @@ def documents(plan_path):
         raise ApplyError("plan-infeasible", "the plan does not fit into the devices' memory",
                          str(path))
     recorded = _json_of(_checked(path, plan["graph"], "recorded step"))
-    batch = plan["graph"].get("batch_option") or 0
+    batch = plan["graph"].get("batch_option") or recorded.get("batch") or 0
     if batch and batch != recorded.get("batch"):
         recorded = _at_batch(recorded, batch)
     if "step" in plan:
@@ -129,7 +133,7 @@ def _at_batch(graph, to):
     return graph
 
 
-def _step_of(path, plan, recorded, step):
+def _step_of(path, plan, recorded, step, batch):
     placement = plan.get("placement", {})
     numbers_of = {op["name"]: op for op in recorded["ops"] if "numbers" in op}
     ops = []
@@ -145,9 +149,10 @@ def _step_of(path, plan, recorded, step):
     return PlannedStep(
         path, ops, {r["name"]: _input_of(r) for r in step["inputs"] if r["kind"] != "hyper"},
         [one["members"] for one in step.get("collectives", ())],
-        [d["name"] for d in plan["devices"] if d["name"] in used], step["outputs"][0], tensors,
+        [d["name"] for d in plan["devices"] if d["name"] in used],
+        {d["name"]: d.get("class", "") for d in plan["devices"]}, step["outputs"][0], tensors,
         {r["name"][len("hyper:"):]: r["value"] for r in recorded["inputs"] if r["kind"] == "hyper"},
-        recorded.get("optimizer", ""), step["outputs"])
+        batch, recorded.get("optimizer", ""), step["outputs"])
 
 
 def _input_of(record):

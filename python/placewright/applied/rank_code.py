@@ -1,12 +1,12 @@
 """The step of one rank as Python source: a function with one line an op.
 
     def step(state, batch, numbers):
-        s0, s1 = state           # tensors of this rank, which the update writes in place
+        s0, s1 = state           # pieces on this rank's devices, which the update writes in place
         b0, = batch              # its part of the batch
         n0, = numbers            # rates and counters of this step
         v0 = aten_t_default(s0)
         ...
-        return v17               # the loss, where this rank has it
+        return v17, []           # the loss, where this rank has it; gradients of an own update
 
 A collective or transfer begins in a line of its own and ends before its first reader. Tensors are
 forgotten behind their last reader.
@@ -18,8 +18,9 @@ import linecache
 import torch
 
 from . import op_schemas, own_ops
+from .device_ops import operator_on
 from .errors import ApplyError
-from .exchanges import AllGather, AllReduce, Broadcast, ReduceScatter, received, sent
+from .exchanges import AllGather, AllReduce, Broadcast, ReduceScatter, copied, received, sent
 from .gradients import Clip, scaled
 from .in_place import InPlace
 from .order import References
@@ -45,37 +46,40 @@ TENSOR_FORMS = {
 class RankStep:
     function: object
     source: str
-    state: list      # names of the step's inputs, in the order of `state`
+    state: list      # (name of an input of the step, device of the plan), in the order of `state`
     batch: list
     formulas: list   # of `numbers`
-    has_loss: bool   # whether the function returns it
     transfers: bool  # whether something is sent to or received from one other rank
 
 
-def generate(step, ordered, groups, device_name, device, clip=None, tensor_numbers=False):
-    """The step of the rank that has `device_name`, on the torch.device `device`. `clip`: the norm
-    to which gradients are clipped, where `ordered` has a place for it. `tensor_numbers`: whether
-    `numbers` are tensors without dimensions."""
-    writer = _Writer(step, ordered, groups, device_name, device, clip)
+def generate(step, ordered, groups, clip=None, tensor_numbers=False):
+    """The step of the rank that has the devices `groups.places.own`. `clip`: the norm to which
+    gradients are clipped, where `ordered` has a place for it. `tensor_numbers`: whether `numbers`
+    are tensors without dimensions."""
+    writer = _Writer(step, ordered, groups, clip)
     writer.tensor_numbers = tensor_numbers
     return writer.write()
 
 
 class _Writer:
-    def __init__(self, step, ordered, groups, device_name, device, clip):
+    def __init__(self, step, ordered, groups, clip):
         self._step, self._ordered, self._groups = step, ordered, groups
         self._limit, self.tensor_numbers = clip, False
-        self._name, self._device = device_name, device
+        self._own = groups.places.own
+        self._device_variables = {name: f"d{i}" for i, name in enumerate(self._own)}
         self._references = References(step)
-        self._known = {"torch": torch, "device": device, "received": received, "sent": sent,
+        self._known = {"torch": torch, "received": received, "sent": sent, "copied": copied,
                        "inf": float("inf"), "nan": float("nan")}
+        for name, variable in self._device_variables.items():
+            self._known[variable] = self._own[name]
         self._lines = []
-        self._variables = {}   # canonical reference (or (reference, transfer)) -> variable
+        self._variables = {}   # (canonical reference, device of the plan) or transfer -> variable
         self._pending = {}     # variable -> the line that ends what it waits for
         self._sends = {}       # storage -> variables of sends that are under way
-        self._uses = {}        # canonical reference -> place of its last use in the order
+        self._uses = {}        # what self._variables has -> place of its last use in the order
         self._last = {}        # place -> what is used there for the last time
         self._formulas = []
+        self._results = []     # variables of gradients that are returned
         self._count = 0
         self._transfers = False
         self._in_place = None
@@ -86,7 +90,7 @@ class _Writer:
                if self._takes_part(node)]
         self._find_last_uses(own)
         if not self.tensor_numbers:  # torch.compile decides by itself what it overwrites
-            self._in_place = InPlace(self._ordered, self._references, self._name, own, self._uses)
+            self._in_place = InPlace(self._ordered, self._references, self._own, own, self._uses)
         for place, node in own:
             self._finish_writers_sends(node)
             getattr(self, f"_{node.kind}")(place, node)
@@ -94,18 +98,18 @@ class _Writer:
         for variables in self._sends.values():
             for variable in variables:
                 self._lines.append(f"sent({variable})")
-        has_loss = self._return_loss()
+        self._return()
         head = [f"{', '.join(names)}, = {what}" for what, names in (
-            ("state", [self._variables[name] for name in state]),
-            ("batch", [self._variables[name] for name in batch]),
+            ("state", [self._variables[key] for key in state]),
+            ("batch", [self._variables[key] for key in batch]),
             ("numbers", [f"n{i}" for i in range(len(self._formulas))])) if names]
         source = "def step(state, batch, numbers):\n" + "".join(
             f"    {line}\n" for line in head + self._lines)
-        return RankStep(self._compiled(source), source, state, batch, self._formulas, has_loss,
+        return RankStep(self._compiled(source), source, state, batch, self._formulas,
                         self._transfers)
 
     def _compiled(self, source):
-        name = f"<step of {self._name} in {self._step.path.name}>"
+        name = f"<step of {', '.join(self._own)} in {self._step.path.name}>"
         # So that a traceback shows the line.
         linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
         exec(compile(source, name, "exec"), self._known)
@@ -116,11 +120,11 @@ class _Writer:
     def _inputs(self):
         state, batch = [], []
         for name, one in self._step.inputs.items():
-            if self._name not in self._ordered.held[name]:
-                continue
-            into, letter = (batch, "b") if one.kind == "input" else (state, "s")
-            self._variables[name] = f"{letter}{len(into)}"
-            into.append(name)
+            for device in self._ordered.held[name]:
+                if device in self._own:
+                    into, letter = (batch, "b") if one.kind == "input" else (state, "s")
+                    self._variables[name, device] = f"{letter}{len(into)}"
+                    into.append((name, device))
         return state, batch
 
     def _new(self, letter="v"):
@@ -129,45 +133,44 @@ class _Writer:
 
     def _takes_part(self, node):
         if node.kind == "transfer":
-            return self._name in (node.source, node.target)
-        if node.kind == "clip":
-            return True
-        return any(device == self._name for _, device in node.members)
+            return node.source in self._own or node.target in self._own
+        return node.kind in ("clip", "gradients") or bool(self._own_members(node))
 
-    def _own_member(self, node):
-        return next(op for op, device in node.members if device == self._name)
+    def _own_members(self, node):
+        return [(op, device) for op, device in node.members if device in self._own]
 
     def _find_last_uses(self, own):
         for place, node in own:
-            if node.kind == "transfer":
-                if node.source == self._name:
-                    self._uses[node.reference] = place
-                continue
+            if node.kind == "transfer" and node.source in self._own:
+                self._uses[node.reference, node.source] = place
             for (reference, device), transfer in node.reads.items():
-                if device == self._name:
-                    self._uses[self._key(reference, transfer)] = place
+                if device in self._own:
+                    last = len(self._ordered.nodes) if node.kind == "gradients" else place
+                    key = self._key(reference, device, transfer)
+                    self._uses[key] = max(last, self._uses.get(key, 0))
         self._uses[self._loss()] = len(self._ordered.nodes)
         for key, place in self._uses.items():
             self._last.setdefault(place, []).append(key)
 
     def _loss(self):
-        return self._references.canonical(self._step.loss)
+        return self._references.canonical(self._step.loss), self._ordered.loss_home
 
     @staticmethod
-    def _key(reference, transfer):
-        return reference if transfer is None else (reference, id(transfer))
+    def _key(reference, device, transfer):
+        return (reference, device) if transfer is None else id(transfer)
 
-    def _read(self, reference, node):
-        """The variable of what an op reads, once it has arrived."""
-        transfer = node.reads[reference, self._name]
-        variable = self._variables[self._key(reference, transfer)]
+    def _read(self, reference, device, node):
+        """The variable of what an op reads on a device, once it has arrived."""
+        transfer = node.reads[reference, device]
+        variable = self._variables[self._key(reference, device, transfer)]
         self._arrive(variable)
         return variable
 
     def _arrive(self, variable):
-        line = self._pending.pop(variable, None)
+        line = self._pending.get(variable)
         if line:
             self._lines.append(line)
+            self._pending = {v: other for v, other in self._pending.items() if other != line}
 
     def _forget(self, place):
         gone = [self._variables.get(key, "s") for key in self._last.get(place, ())]
@@ -186,12 +189,12 @@ class _Writer:
     # Ops
 
     def _op(self, place, node):
-        op = self._own_member(node)
-        call = self._call(op, node, place)
+        (op, device), = self._own_members(node)
+        call = self._call(op, device, node, place)
         names = {k: self._new() for k in range(op.outputs)
-                 if f"{op.name}:{k}" in self._uses}
+                 if (f"{op.name}:{k}", device) in self._uses}
         for k, name in names.items():
-            self._variables[f"{op.name}:{k}"] = name
+            self._variables[f"{op.name}:{k}", device] = name
         if not names:
             self._lines.append(call)
         elif not op_schemas.schema_of(op.target).listed:
@@ -203,9 +206,10 @@ class _Writer:
             targets = [names.get(k, "_") for k in range(max(names) + 1)]
             self._lines.append(f"{', '.join(targets)}, *_ = {call}")
 
-    def _call(self, op, node, place):
-        inputs = [self._read(self._references.canonical(r), node) for r in op.inputs]
+    def _call(self, op, device, node, place):
+        inputs = [self._read(self._references.canonical(r), device, node) for r in op.inputs]
         schema = op_schemas.schema_of(op.target)
+        self._device = self._device_variables[device]  # of this op
         numbers = {tuple(way): text for *way, text in op.numbers}
         given = [self._value(item, (i,), inputs, numbers, i in schema.devices)
                  for i, item in enumerate(op.args)]
@@ -216,16 +220,17 @@ class _Writer:
         named = {key: self._value(item, (key,), inputs, numbers, key in schema.devices)
                  for key, item in op.kwargs.items() if key != "pin_memory"}
         if "device" in schema.devices and not op.inputs and op.target.startswith("aten."):
-            named["device"] = "device"
+            named["device"] = self._device
         if self.tensor_numbers and numbers:
             form = self._tensor_form(op, [way[0] for way in numbers])
             if form:
                 return form.format(*given, **named)
-        target, out = self._in_place and self._in_place.form_of(op, place) or (op.target, "")
+        target, out = self._in_place and self._in_place.form_of(op, device, place) or \
+            (op.target, "")
         if out:
             named[out] = given[0]
         given += [f"{key}={value}" for key, value in named.items()]
-        return f"{self._function(target)}({', '.join(given)})"
+        return f"{self._function(target, self._own[device].type)}({', '.join(given)})"
 
     @staticmethod
     def _tensor_form(op, places):
@@ -238,16 +243,19 @@ class _Writer:
                          "as tensors", f"compile: {op.target}",
                          "Apply the plan with compile=False.")
 
-    def _function(self, target):
+    def _function(self, target, kind):
+        """The name of an operator for devices of a type ("cpu", "cuda")."""
         name = target.replace(".", "_")
-        if name not in self._known:
-            if target.startswith("placewright."):
-                own = target.split(".")[1]
-                if own not in own_ops.OPERATORS:
-                    raise ApplyError("operator", "apply has no such operator", target)
-                self._known[name] = own_ops.OPERATORS[own]
-            else:
-                self._known[name] = op_schemas.operator_of(target)
+        if not target.startswith("placewright."):
+            found = operator_on(target, kind)
+            if found is not op_schemas.operator_of(target):
+                name += f"_on_{kind}"
+            self._known[name] = found
+        else:
+            own = target.split(".")[1]
+            if own not in own_ops.OPERATORS:
+                raise ApplyError("operator", "apply has no such operator", target)
+            self._known[name] = own_ops.OPERATORS[own]
         return name
 
     def _value(self, item, way, inputs, numbers, is_device):
@@ -259,7 +267,7 @@ class _Writer:
             return f"[{', '.join(parts)}]"
         if isinstance(item, str):
             if is_device:
-                return "device"
+                return self._device
             if item[:1] == "%" and item[1:].isdigit():
                 return inputs[int(item[1:])]
             if item.startswith("torch.") and hasattr(torch, item[len("torch."):]):
@@ -278,79 +286,89 @@ class _Writer:
     # What crosses
 
     def _transfer(self, place, node):
+        if node.source in self._own and node.target in self._own:
+            variable = self._new()
+            given = self._variables[node.reference, node.source]
+            self._arrive(given)
+            self._lines.append(
+                f"{variable} = copied({given}, {self._device_variables[node.target]})")
+            self._variables[id(node)] = variable
+            return
         self._transfers = True
         op, k = self._references.resolve(node.reference)
         of = op.results[k] if op else self._step.inputs[node.reference]
         shape, dtype = (of["shape"], of["dtype"]) if op else (of.shape, of.dtype)
-        if node.source == self._name:
-            variable, under_way = self._variables[node.reference], self._new("w")
+        ends = f"{dtype!r}, {node.source!r}, {node.target!r}, {place}"
+        if node.source in self._own:
+            variable, under_way = self._variables[node.reference, node.source], self._new("w")
             self._arrive(variable)
             self._known["send"] = self._groups.send
-            self._lines.append(f"{under_way} = send({variable}, {node.target!r}, {place})")
+            self._lines.append(f"{under_way} = send({variable}, {ends})")
             self._sends.setdefault(self._ordered.storage_of[node.reference], []).append(under_way)
             return
         variable = self._new()
         self._known["receive"] = self._groups.receive
-        self._lines.append(
-            f"{variable} = receive({shape}, {dtype!r}, {node.source!r}, device, {place})")
+        self._lines.append(f"{variable} = receive({shape}, {ends})")
         self._pending[variable] = f"{variable} = received({variable})"
-        self._variables[node.reference, id(node)] = variable
+        self._variables[id(node)] = variable
 
     def _collective(self, place, node):
-        op = self._own_member(node)
-        exchange = self._exchange(op, node)
-        inputs = [self._read(self._references.canonical(r), node) for r in op.inputs]
-        name, variable = f"c{place}", self._new()
-        self._known[name] = exchange
-        self._lines.append(f"{variable} = {name}.begin({', '.join(inputs)})")
-        own = f"{op.name}:0"
-        self._variables[own] = variable
-        self._pending[variable] = f"{variable} = {name}.end({variable})"
-        if own not in self._uses:  # the root of a broadcast
-            self._uses[own] = place
-            self._last.setdefault(place, []).append(own)
+        members = self._own_members(node)
+        inputs = [self._read(self._references.canonical(r), device, node)
+                  for op, device in members for r in op.inputs]
+        name, pending = f"c{place}", self._new("p")
+        self._known[name] = self._exchange(node)
+        self._lines.append(f"{pending} = {name}.begin({', '.join(inputs)})")
+        results = []
+        for op, device in members:
+            own = f"{op.name}:0", device
+            self._variables[own] = self._new()
+            results.append(self._variables[own])
+            if own not in self._uses:  # the root of a broadcast
+                self._uses[own] = place
+                self._last.setdefault(place, []).append(own)
+        line = f"{', '.join(results)}, = {name}.end({pending}); del {pending}"
+        self._pending.update(dict.fromkeys(results, line))
 
     def _clip(self, place, node):
         """Gradients are scaled as new tensors: what they were made of may be read elsewhere."""
-        own = [one for one in self._ordered.gradients if one.device == self._name]
-        counted = [self._read(one.reference, node) for one in own if one.counts]
-        everyone = self._step.devices
-        group = self._groups.name_of(everyone) if len(everyone) > 1 else None
-        self._known["clip"], self._known["scaled"] = Clip(group, self._limit), scaled
-        factor = self._new("f")
-        self._lines.append(f"{factor} = clip.factor([{', '.join(counted)}], device)")
+        own = [one for one in self._ordered.gradients if one.device in self._own]
+        counted = [self._read(one.reference, one.device, node) for one in own if one.counts]
+        self._known["clip"] = Clip(self._groups.of_all(), self._limit)
+        self._known["scaled"], factor = scaled, self._new("f")
+        self._lines.append(f"{factor} = clip.factor([{', '.join(counted)}], d0)")
         for one in own:
-            variable = self._read(one.reference, node)
-            key = self._key(one.reference, node.reads[one.reference, self._name])
+            variable = self._read(one.reference, one.device, node)
+            key = self._key(one.reference, one.device, node.reads[one.reference, one.device])
             self._variables[key] = self._new()
             self._lines.append(f"{self._variables[key]} = scaled({variable}, {factor})")
 
-    def _exchange(self, op, node):
+    def _exchange(self, node):
+        op = node.members[0][0]
         kind = op.target.split(".")[1]
-        devices = [device for _, device in node.members]
-        ranks, group = self._groups.ranks_of(devices), self._groups.name_of(devices)
-        member_of = {self._groups.rank_of(device): member for member, device in node.members}
-        members = [member_of[rank] for rank in ranks]
+        members = self._groups.members([device for _, device in node.members])
         if kind == "all_reduce":
-            return AllReduce(group)
+            return AllReduce(members)
         if kind == "broadcast":
-            root = next(i for i, member in enumerate(members) if member.inputs)
-            made = next(member for member in members if not member.inputs).results[0]
-            return Broadcast(group, root, made["shape"], made["dtype"], self._device)
+            root = next(i for i, (one, _) in enumerate(node.members) if one.inputs)
+            made = next(one for one, _ in node.members if not one.inputs).results[0]
+            return Broadcast(members, root, made["shape"], made["dtype"])
         if kind not in ("all_gather", "reduce_scatter"):
             raise ApplyError("operator", "apply has no such collective", op.target)
         dimension, outer, size = op.args[1:4]
-        parts = [tuple(member.args[4:6]) for member in members]
-        result = op.results[0]
+        parts = [tuple(one.args[4:6]) for one, _ in node.members]
         if kind == "all_gather":
-            return AllGather(group, dimension, outer, parts, result["shape"], result["dtype"])
-        own = ranks.index(self._groups.rank_of(self._name))
-        return ReduceScatter(group, own, dimension, outer, size, parts, result["shape"])
+            result = op.results[0]
+            return AllGather(members, dimension, outer, parts, result["shape"], result["dtype"])
+        shapes = [one.results[0]["shape"] for one, _ in self._own_members(node)]
+        return ReduceScatter(members, dimension, outer, size, parts, shapes)
 
-    def _return_loss(self):
-        variable = self._variables.get(self._loss())
-        if variable is None:
-            return False
-        self._arrive(variable)
-        self._lines.append(f"return {variable}")
-        return True
+    def _gradients(self, place, node):
+        """Of this rank's pieces, where their update is left out."""
+        self._results = [self._read(reference, device, node) for reference, device in node.reads
+                         if device in self._own]
+
+    def _return(self):
+        loss = self._variables.get(self._loss())
+        self._arrive(loss)
+        self._lines.append(f"return {loss}, [{', '.join(self._results)}]")

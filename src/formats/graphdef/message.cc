@@ -14,7 +14,7 @@ namespace {
 
 enum Kind : int { kNumber = 1, kBytes, kInner };
 
-struct Row {
+struct FieldRow {
   Message holder;
   int number;
   std::string_view name;
@@ -24,39 +24,39 @@ struct Row {
 
 using enum Message;
 constexpr std::array kRows = {
-    Row{kGraph, kGraphNode, "node", kInner, kNode},
-    Row{kNode, kNodeName, "name", kBytes},
-    Row{kNode, kNodeOp, "op", kBytes},
-    Row{kNode, kNodeInput, "input", kBytes},
-    Row{kNode, kNodeDevice, "device", kBytes},
-    Row{kNode, kNodeAttr, "attr", kInner, kEntry},
-    Row{kEntry, kEntryKey, "key", kBytes},
-    Row{kEntry, kEntryValue, "value", kInner, kAttribute},
-    Row{kAttribute, kAttrList, "list", kInner, kList},
-    Row{kAttribute, kAttrS, "s", kBytes},
-    Row{kAttribute, kAttrI, "i", kNumber},
-    Row{kAttribute, kAttrB, "b", kNumber},
-    Row{kAttribute, kAttrType, "type", kNumber},
-    Row{kAttribute, kAttrShape, "shape", kInner, kShape},
-    Row{kAttribute, kAttrTensor, "tensor", kInner, kTensor},
-    Row{kList, kListS, "s", kBytes},
-    Row{kList, kListI, "i", kNumber},
-    Row{kList, kListB, "b", kNumber},
-    Row{kList, kListType, "type", kNumber},
-    Row{kList, kListShape, "shape", kInner, kShape},
-    Row{kShape, kShapeDim, "dim", kInner, kDim},
-    Row{kShape, kShapeUnknown, "unknown_rank", kNumber},
-    Row{kDim, kDimSize, "size", kNumber},
-    Row{kTensor, kTensorType, "dtype", kNumber},
-    Row{kTensor, kTensorShape, "tensor_shape", kInner, kShape},
-    Row{kTensor, kTensorContent, "tensor_content", kBytes},
-    Row{kTensor, kTensorInt, "int_val", kNumber},
-    Row{kTensor, kTensorInt64, "int64_val", kNumber},
+    FieldRow{kGraph, kGraphNode, "node", kInner, kNode},
+    FieldRow{kNode, kNodeName, "name", kBytes},
+    FieldRow{kNode, kNodeOp, "op", kBytes},
+    FieldRow{kNode, kNodeInput, "input", kBytes},
+    FieldRow{kNode, kNodeDevice, "device", kBytes},
+    FieldRow{kNode, kNodeAttr, "attr", kInner, kEntry},
+    FieldRow{kEntry, kEntryKey, "key", kBytes},
+    FieldRow{kEntry, kEntryValue, "value", kInner, kAttribute},
+    FieldRow{kAttribute, kAttrList, "list", kInner, kList},
+    FieldRow{kAttribute, kAttrS, "s", kBytes},
+    FieldRow{kAttribute, kAttrI, "i", kNumber},
+    FieldRow{kAttribute, kAttrB, "b", kNumber},
+    FieldRow{kAttribute, kAttrType, "type", kNumber},
+    FieldRow{kAttribute, kAttrShape, "shape", kInner, kShape},
+    FieldRow{kAttribute, kAttrTensor, "tensor", kInner, kTensor},
+    FieldRow{kList, kListS, "s", kBytes},
+    FieldRow{kList, kListI, "i", kNumber},
+    FieldRow{kList, kListB, "b", kNumber},
+    FieldRow{kList, kListType, "type", kNumber},
+    FieldRow{kList, kListShape, "shape", kInner, kShape},
+    FieldRow{kShape, kShapeDim, "dim", kInner, kDim},
+    FieldRow{kShape, kShapeUnknown, "unknown_rank", kNumber},
+    FieldRow{kDim, kDimSize, "size", kNumber},
+    FieldRow{kTensor, kTensorType, "dtype", kNumber},
+    FieldRow{kTensor, kTensorShape, "tensor_shape", kInner, kShape},
+    FieldRow{kTensor, kTensorContent, "tensor_content", kBytes},
+    FieldRow{kTensor, kTensorInt, "int_val", kNumber},
+    FieldRow{kTensor, kTensorInt64, "int64_val", kNumber},
 };
 
 template <class Matches>
-const Row* FindRow(Message holder, Matches matches) {
-  for (const Row& row : kRows) {
+const FieldRow* FindRow(Message holder, Matches matches) {
+  for (const FieldRow& row : kRows) {
     if (row.holder == holder && matches(row)) return &row;
   }
   return nullptr;
@@ -208,8 +208,8 @@ Result<bool> FieldCursor::NextBinary(Field* field) {
     }
     const Range content{at_, at_ + static_cast<size_t>(length)};
     at_ = content.end;
-    const Row* row = FindRow(
-        message_, [&](const Row& r) { return static_cast<uint64_t>(r.number) == tag >> 3; });
+    const FieldRow* row = FindRow(
+        message_, [&](const FieldRow& r) { return static_cast<uint64_t>(r.number) == tag >> 3; });
     const bool bytes = (tag & 7) == 2;
     // A number may also come packed; anything else of another kind is a field we do not know.
     if (row == nullptr || (!bytes && ((tag & 7) != 0 || row->kind != kNumber))) continue;
@@ -358,7 +358,7 @@ Result<bool> FieldCursor::NextText(Field* field) {
       return Damaged(fmt::format("\"{}\" where the name of a field is expected",
                                  Printable(file_.substr(at_, 1))));
     }
-    const Row* row = FindRow(message_, [&](const Row& r) { return r.name == name; });
+    const FieldRow* row = FindRow(message_, [&](const FieldRow& r) { return r.name == name; });
     SkipBlanks();
     const bool colon = at_ < end_ && file_[at_] == ':';
     if (colon) ++at_;
