@@ -82,8 +82,9 @@ class EnginesTest(unittest.TestCase):
         recorded = json.loads(gzip.decompress(self.recorded(name).read_bytes()))
         updates = {op["name"] for op in recorded["ops"] if op["phase"] == "opt"}
         for op in self.inspected(name)["ops"]:
-            if op["name"] in updates:
-                layouts.setdefault(op["group"], op["rule"]["axes"][0]["named"][0])
+            axes = (op["rule"] or {"axes": []})["axes"]
+            if op["name"] in updates and axes and axes[0]["named"]:
+                layouts.setdefault(op["group"], axes[0]["named"][0])
         return self.by_hand(name, {"groups": "*", "axis": "batch", "devices": GPUS},
                             *({"groups": group, "axis": axis, "devices": GPUS}
                               for group, axis in layouts.items()))
