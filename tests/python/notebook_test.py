@@ -21,7 +21,7 @@ except ImportError as missing:
     print(f"SKIPPED: {sys.executable} has not all of nbclient, ipykernel and PyTorch: {missing}")
     sys.exit(SKIPPED)
 
-import package_support  # noqa: F401  (ends the test where the package's core is not built)
+import package_support  # noqa: E402, F401  (ends the test where the package's core is not built)
 
 
 def executed():

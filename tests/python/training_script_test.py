@@ -17,7 +17,7 @@ if VERSION < (2, 6):
     print(f"SKIPPED: PyTorch {torch.__version__} is older than 2.6, which apply needs")
     sys.exit(SKIPPED)
 
-import package_support  # noqa: F401  (ends the test where the package's core is not built)
+import package_support  # noqa: E402, F401  (ends the test where the package's core is not built)
 
 sys.path.insert(0, str(SOURCE / "tests" / "docs"))
 import markdown  # noqa: E402
