@@ -311,8 +311,11 @@ const std::vector<Corruption>& Corruptions() {
        DropUpdate,
        {"stale-parameter", "missing-sample", "missing-op", "wrong-input", "lost-sum"}},
       {"dropped collective", DropCollective, {"missing-collective"}},
-      // Two broadcasts may be of tensors of the same sizes.
-      {"swapped members", SwapMembers, {"reordered-collective", "wrong-input", "wrong-part"}},
+      // Two broadcasts may be of tensors of the same sizes; two sub-groups of a sum, or of a norm, of other parts.
+      {"swapped members",
+       SwapMembers,
+       {"reordered-collective", "wrong-input", "wrong-part", "doubled-sum", "lost-sum",
+        "missing-sample", "wrong-statistics"}},
       {"shifted part of a sum", ShiftScattered, {"wrong-part"}},
       {"lost member of a reduce-scatter",
        LoseScattered,
