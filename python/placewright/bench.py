@@ -151,10 +151,11 @@ class _Bench:
     def _measured(self, plan: dict[str, Any], function: Callable[..., Any],
                   group: Any) -> dict[str, Any]:
         from . import _measuring as measuring
+        from .applied import meeting
         applying: Any = importlib.import_module("placewright._apply")
         options, dist = self._options, self._torch.distributed
         rank = 0 if group is None else dist.get_rank(group)
-        own = applying._on_all(group, lambda: self._user_step(function))
+        own = meeting.on_all(group, lambda: self._user_step(function))
         train = applying.apply(
             options.plan, own.model, own.optimizer, process_group=group, compile=options.compile,
             clip=options.clip,
@@ -169,7 +170,8 @@ class _Bench:
         peaks = {name: measuring.peak_of_tensors(
             step, users[name].held() if name in users else train._state)
             for name, step in kinds.items()}
-        all_ranks = applying._gathered(group, (train._device_name, times["apply"], peaks["apply"]))
+        all_ranks = meeting.gathered(
+            group, (", ".join(train._places.own), times["apply"], peaks["apply"]))
         if rank != 0:
             return {}
         return _report(options, plan, self._torch, all_ranks, times, losses["apply"], peaks)

@@ -174,7 +174,14 @@ TensorId InstanceMaker::FetchInput(size_t input, size_t share) {
   const int32_t version = op_.input_versions[input];
   const DeviceId device = layout_.shares[share].device;
   if (partial_[input] != 0) return fetcher_.state(id).On(device)->tensor;
-  const TensorId part = fetcher_.Part(id, version, split_.InputBox(input, share), device);
+  TensorId part = fetcher_.Part(id, version, split_.InputBox(input, share), device);
+  // A view is where its storage is, and what is written is the device's own: under uneven boxes another device's piece
+  // may be just what this one needs.
+  const DeviceId home = emitter_.device_of(part);
+  const bool own = op_.is_view || IsWritten(input);
+  if (own && home.valid() && home != device && devices_.size() > 1) {
+    part = EmitCopy(emitter_, part, device);
+  }
   if (split_.EntersIn(input, share)) return part;
   return emitter_.AddLike("aten.zeros_like.default", {part}, References(1), emitter_.shape(part),
                           part, device);

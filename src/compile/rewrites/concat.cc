@@ -21,4 +21,10 @@ TensorId EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, const Ax
                          std::move(shape), like, device);
 }
 
+TensorId EmitCopy(Emitter& emitter, TensorId tensor, DeviceId device) {
+  std::vector<Value> args = {Value(References(1)), Value(int64_t{0}), Value(int64_t{1})};
+  return emitter.AddLike("placewright.concat.default", {tensor}, std::move(args),
+                         emitter.shape(tensor), tensor, device);
+}
+
 }  // namespace placewright

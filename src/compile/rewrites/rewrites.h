@@ -17,6 +17,8 @@ TensorId EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box, Devi
 // piece is it.
 TensorId EmitConcat(Emitter& emitter, const std::vector<Piece>& pieces, const AxisPlace& place,
                     DeviceId device);
+// The same tensor in memory of its own on that device.
+TensorId EmitCopy(Emitter& emitter, TensorId tensor, DeviceId device);
 // add_n.cc: the sum of all pieces.
 TensorId EmitAddN(Emitter& emitter, const std::vector<Piece>& pieces, DeviceId device);
 // all_reduce.cc: the sum of all pieces on every device that has one, by a collective.
