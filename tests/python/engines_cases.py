@@ -9,7 +9,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from apply_cases import LIMIT, PYTHON, SAMPLES, STEPS, Perceptron, Ranks, apart, llama
+from apply_cases import LIMIT, PYTHON, STEPS, Ranks, apart
+from apply_models import SAMPLES, Perceptron, llama
 
 WORDS, PLACES, WIDTH = 64, 12, 32
 
