@@ -20,6 +20,7 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
       id_(op),
       op_(graph.op(op)),
       layout_(layout),
+      writes_unsplit_(layout.IsSplit() && by.size() < layout.shares.front().box.size()),
       emitter_(emitter),
       fetcher_(fetcher),
       split_(axes, op, op_, layout),
@@ -85,6 +86,7 @@ bool InstanceMaker::MayWriteParts(size_t input, const OpSplit::By& by) const {
 // sum of the part that it needs: under layouts of several axes.
 void InstanceMaker::ChoosePartialInputs() {
   if (layout_.shares.size() < 2 || axes_.rule(id_) == nullptr || rule().linear.empty()) return;
+  if (writes_unsplit_) return;  // what is written in place there is written into a complete sum
   if (split_.any() && layout_.axis().valid()) return;
   const auto is_partial = [&](int32_t input) {
     const size_t i = static_cast<size_t>(input);

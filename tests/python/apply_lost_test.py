@@ -1,7 +1,7 @@
 """A rank that is killed, stopped, late or given a wrong batch: the others end, each with an error
 that names it."""
 
-from support import VERSION  # noqa: F401  first
+import newer_torch  # noqa: F401  first
 
 import os
 import pathlib

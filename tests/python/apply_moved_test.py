@@ -1,6 +1,6 @@
 """A model that moved to another type or device, before a plan is applied and since."""
 
-from support import VERSION  # noqa: F401  first
+import newer_torch  # noqa: F401  first
 
 import unittest
 

@@ -1,6 +1,6 @@
 """The optimizer's own class on the pieces of one process, which has all of a plan's devices."""
 
-from support import VERSION  # noqa: F401  first
+import newer_torch  # noqa: F401  first
 
 import copy
 import unittest
