@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "ApplyError", "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse", "PlacewrightError",
-    "Plan", "Progress", "Step", "TrainStep", "apply", "check", "compare", "detect", "errors", "explain", "plan", "read",
-    "record", "simulate",
+    "ApplyError", "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse",
+    "PlacewrightError", "Plan", "Progress", "Step", "TrainStep", "apply", "check", "compare",
+    "detect", "errors", "explain", "plan", "read", "record", "simulate",
 ]
 
 

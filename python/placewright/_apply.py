@@ -310,7 +310,7 @@ class TrainStep:
                 f"{', among them ' + ', '.join(unknown) if unknown else ''}; the step reads "
                 f"{', '.join(names)}", "the batch",
                 "Give what was recorded; a tensor that stood for two inputs is one.")
-        given.update(zip(free, tensors))
+        given.update(zip(free, tensors, strict=True))
         for name in self._inputs:
             record, tensor = self._prepared.step.recorded[name], given[name.partition(":")[2]]
             shape, dtype = self._shares.shape_of(name), DTYPES[record["dtype"]]

@@ -76,6 +76,11 @@ class CheckpointTest(PlannedTest):
                       optimizer)
         with self.assertRaisesRegex(ApplyError, "model.first.weight.*none of this name"):
             train.load(case["folder"])
+        model, optimizer, _ = apply_support.made("images", "adamw")
+        train = apply(one["plan"], model, optimizer)
+        optimizer.add_param_group({"params": [torch.nn.Parameter(torch.zeros(1))]})
+        with self.assertRaisesRegex(ApplyError, "has 1 groups of parameters, this one 2"):
+            train.load(case["folder"])
         with self.assertRaisesRegex(ApplyError, "nowhere"):
             train.load(self.folder / "nowhere")
 

@@ -180,7 +180,8 @@ class _Load(LoadPlanner):
         index = read_item.dest_index
         tensor = self._tensors[index.fqn].chunks[index.index].tensor
         for dimension, (begin, length) in enumerate(zip(read_item.dest_offsets,
-                                                        read_item.lengths)):
+                                                        read_item.lengths,
+                                                        strict=True)):
             tensor = tensor.narrow(dimension, begin, length)
         return tensor
 

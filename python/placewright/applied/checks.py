@@ -120,7 +120,7 @@ def like(optimizer, members, state):
     vars(made).pop("step", None)  # as schedulers wrap it
     made.state = state
     made.param_groups = [{**group, "params": own}
-                         for group, own in zip(optimizer.param_groups, members)]
+                         for group, own in zip(optimizer.param_groups, members, strict=True)]
     return made
 
 
@@ -186,7 +186,7 @@ class OptimizerState:
         recorded = {}
         for parameter, slot in self.slots.values():
             recorded.setdefault(id(parameter), set()).add(slot)
-        for name, (parameter, slot) in self.slots.items():
+        for name, (parameter, _) in self.slots.items():
             state = self.state_of(parameter)
             own = {key for key, value in state.items()
                    if isinstance(value, torch.Tensor) and value.dim() > 0}

@@ -32,7 +32,8 @@ class Members:
         """For each own member a tensor of its own on its device, of one for each."""
         if len(made) == 1:
             return [made[0].to(self.devices[0])]
-        return [one.to(device, copy=True) for one, device in zip(made, self.devices)]
+        return [one.to(device, copy=True)
+                for one, device in zip(made, self.devices, strict=True)]
 
 
 class Groups:
@@ -284,4 +285,5 @@ class ReduceScatter:
         if len(self._shapes) == 1:
             return members.give([pending.view(self._shapes[0])])
         parts = pending.split([elements(shape) for shape in self._shapes])
-        return members.give([part.view(shape) for part, shape in zip(parts, self._shapes)])
+        return members.give([part.view(shape)
+                             for part, shape in zip(parts, self._shapes, strict=True)])

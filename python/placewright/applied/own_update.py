@@ -33,7 +33,7 @@ def without_update(step, references, storage_of, homes):
     plan's device that has it."""
     found = Components(step, references, storage_of)
     updated, boxes = {}, set()
-    for reference, device, component in found.read:
+    for reference, _, component in found.read:
         piece = found.parameter_of(component)
         if found.shape_of(reference) != piece.shape:
             continue
@@ -93,12 +93,13 @@ class OwnUpdate:
     def run(self, gradients):
         """`gradients`: in the order of `self._updated`."""
         if self._clip is not None:
-            counted = [g for g, one in zip(gradients, self._updated) if one.counts]
+            counted = [g for g, one in zip(gradients, self._updated, strict=True) if one.counts]
             factor = self._clip.factor(counted, self._first)
             gradients = [scaled(gradient, factor) for gradient in gradients]
-        for group, user in zip(self._optimizer.param_groups, self._user.param_groups):
+        for group, user in zip(self._optimizer.param_groups, self._user.param_groups,
+                               strict=True):
             group.update({key: value for key, value in user.items() if key != "params"})
-        for one, gradient in zip(self._updated, gradients):
+        for one, gradient in zip(self._updated, gradients, strict=True):
             self.parameters[one.name, one.device].grad = gradient
         with torch.enable_grad():
             type(self._user).step(self._optimizer)

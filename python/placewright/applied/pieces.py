@@ -36,7 +36,7 @@ class Pieces:
         for name, one in self._step.inputs.items():
             if one.kind != "input" and self._ordered.held[name]:
                 places.setdefault(one.of, []).append(name)
-        for of, names in places.items():
+        for names in places.values():
             written = [name in self._ordered.written for name in names]
             if any(written) and not all(written):
                 raise ApplyError("plan-invalid", "one piece of it is updated, another is not",

@@ -20,9 +20,10 @@ class Places:
                 str(step.path), f"Start {len(step.devices)} ranks, or say by devices= which a rank "
                 "has.")
         flat = [(number, device) for number, devices in enumerate(given) for device in devices]
-        self.rank_of = {name: number for name, (number, _) in zip(step.devices, flat)}
-        self.kind_of = {name: device.type for name, (_, device) in zip(step.devices, flat)}
-        self.own = {name: device for name, (number, device) in zip(step.devices, flat)
+        self.rank_of = {name: number for name, (number, _) in zip(step.devices, flat, strict=True)}
+        self.kind_of = {name: device.type
+                        for name, (_, device) in zip(step.devices, flat, strict=True)}
+        self.own = {name: device for name, (number, device) in zip(step.devices, flat, strict=True)
                     if number == rank}
         self.ranks, self.rank = len(counts), rank
 

@@ -154,9 +154,10 @@ class TrainingState:
             objects[key] = value
 
     def load(self, folder):
+        groups = self._stored_groups(folder)
         tensors = {f"model.{key}": self._pieces.to_load(name)
                    for key, _, name in self._model_entries() if name in self._held}
-        names = ["apply.steps", "optimizer.param_groups"]
+        names = ["apply.steps"]
         states = {}
         if self._own_update is None:
             for path, parameter in self._parameters():
@@ -172,8 +173,18 @@ class TrainingState:
                 for slot, value in state.items()})
         self._numbers.steps = found["apply.steps"]
         self._pieces.fill(DRAWS_STEP, found["apply.steps"])
-        for group, loaded in zip(self._optimizer.param_groups, found["optimizer.param_groups"]):
+        for group, loaded in zip(self._optimizer.param_groups, groups, strict=True):
             group.update({key: value for key, value in loaded.items() if key != "params"})
+
+    def _stored_groups(self, folder):
+        """Before anything is read into: what does not fit leaves the training as it is."""
+        key, own = "optimizer.param_groups", self._optimizer.param_groups
+        groups = checkpoints.load(folder, {}, [key], self._group)[key]
+        if len(groups) != len(own):
+            raise ApplyError("plan-mismatch", f"the checkpoint's optimizer has {len(groups)} "
+                             f"groups of parameters, this one {len(own)}", key,
+                             "Load what train.save() wrote for this model and optimizer.")
+        return groups
 
     def _rooms(self, stored, tensors, names):
         """Room for what an own update keeps, (name of an input, device) -> {slot: tensor or the

@@ -128,7 +128,8 @@ class Watch:
         keys = [str(rank) for rank in range(self._ranks)]
         if not self._store.check(keys):  # one has not begun
             keys = [key for key in keys if self._store.check([key])]
-        return {int(key): json.loads(row) for key, row in zip(keys, self._store.multi_get(keys))}
+        return {int(key): json.loads(row)
+                for key, row in zip(keys, self._store.multi_get(keys), strict=True)}
 
     def _found(self, said, now):
         """What is wrong with another rank, or ""."""
