@@ -33,6 +33,7 @@ except ImportError:
 CLUSTER = "hosts:\n  - {gpus: 2 x H100}\nname: two\n"
 GPUS = ["host0/gpu0", "host0/gpu1"]
 SINGLE = 1e-5  # of the magnitude, in float32
+FULLY_SHARD = hasattr(torch.cpu.Stream, "record_event")  # runs on CPUs
 CALLS = {"ddp": "to_ddp", "fsdp2": "to_fsdp2", "tp": "to_parallelize_module"}
 
 
@@ -136,6 +137,7 @@ class EnginesTest(unittest.TestCase):
             for result in results:
                 self.assertEqual(result["elements"], result["all"])
 
+    @unittest.skipUnless(FULLY_SHARD, "fully_shard of this PyTorch does not run on CPUs")
     def test_fsdp2(self):
         names = ["perceptron", "gpt", *(["llama", "gpt2", "vit"] if TRANSFORMERS else [])]
         for results in self.trained("fsdp2", *names):
@@ -148,6 +150,13 @@ class EnginesTest(unittest.TestCase):
             for result in results:
                 self.assertLess(result["elements"], result["all"])
 
+    @unittest.skipIf(FULLY_SHARD, "fully_shard of this PyTorch runs on CPUs")
+    def test_fsdp2_on_old_cpus(self):
+        recipe = engines.to_fsdp2(self.in_parts("perceptron"))
+        with self.assertRaisesRegex(InputError, "does not run on CPUs"):
+            recipe.check(engines_cases.made("perceptron")[0])
+
+    @unittest.skipUnless(FULLY_SHARD, "fully_shard of this PyTorch does not run on CPUs")
     def test_all_in_parts(self):
         """Of models whose first axes can all be halved."""
         names = ["perceptron", "gpt", *(["llama"] if TRANSFORMERS else [])]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import TYPE_CHECKING
 
 from .distributed_step import DistributedStep, Parameter, refused
 from .recipe import BatchRecipe, owners, submodule
+
+if TYPE_CHECKING:
+    import torch
 
 _MIB = 1 << 20
 _NO_LIMIT = 1 << 60  # bytes of a bucket: all gradients in one
@@ -72,6 +76,15 @@ class Fsdp2(BatchRecipe):
             raise refused("every parameter is whole on every rank", "the model itself",
                           "Take to_ddp(), or plan with for_engine='fsdp2' (--for fsdp2).")
         self.units = _units(step.parameters)
+
+    def check(self, model: torch.nn.Module) -> None:
+        super().check(model)
+        import torch
+        if not hasattr(torch.cpu.Stream, "record_event") and any(
+                parameter.device.type == "cpu" for parameter in model.parameters()):
+            raise refused(f"fully_shard of PyTorch {torch.__version__} does not run on CPUs",
+                          "the model's device",
+                          "Install PyTorch 2.7 or later, or move the model to GPUs.")
 
     def _imports(self) -> list[str]:
         shard = ["from torch.distributed.tensor import Shard"] if self._other_dimensions() else []
