@@ -17,6 +17,8 @@ void OpSplit::Set(const SmallVector<By>& by) {
   by_ = by;
   if (by_.size() > 1) KeepOneWithOperator();
   if (!IsSynchronised() || TogetherSynchronised()) return;
+  // No groups have each part of the statistics once: split by these axes they would count samples twice or leave some
+  // out, so that every instance does all of them.
   std::vector<By> others;
   for (const By& one : by_) {
     if (!IsSynchronised(one)) others.push_back(one);
@@ -24,6 +26,7 @@ void OpSplit::Set(const SmallVector<By>& by) {
   by_ = {others.begin(), others.end()};
 }
 
+// An operator for a part replaces the op: it knows of one axis.
 void OpSplit::KeepOneWithOperator() {
   std::vector<By> kept;
   RuleAxisId with_operator;

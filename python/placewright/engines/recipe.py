@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ _REDUCTIONS = {
 }
 
 
-class Recipe:
+class Recipe(abc.ABC):
     """What a plan is in PyTorch's own words.
 
     ``print(recipe)`` prints the code that a person would write; `apply` runs this very code.
@@ -117,11 +118,13 @@ class Recipe:
     def __repr__(self) -> str:
         return f"<placewright {type(self).__name__} for {self.ranks} ranks>"
 
+    @abc.abstractmethod
     def _imports(self) -> list[str]:
-        raise NotImplementedError
+        """Lines before the function."""
 
+    @abc.abstractmethod
     def _body(self) -> list[str]:
-        raise NotImplementedError
+        """Lines of the function, which returns what to train with."""
 
 
 class BatchRecipe(Recipe):
