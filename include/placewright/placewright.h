@@ -49,6 +49,10 @@ struct ReadGraphOptions {
   // Find out how an ONNX model's sizes follow its batch, which plans that split ops need; recorded steps
   // state it.
   bool prove_batch = false;
+  // Of a recorded step: the batch in so many parts, one after the other, whose gradients are added up; and globs over
+  // modules, or one word for a set of them, whose activations the backward pass computes again (docs/transforms.md).
+  int64_t micro_batches = 1;
+  std::vector<std::string> recompute{};
 };
 // The graph of a recorded step or a model, in any readable format, recognised by its content; plain
 // or gzip. Errors name the file: kFileUnreadable, kFormatUnknown, those of the format's reader;
@@ -96,7 +100,7 @@ struct PlanRequest {
   std::optional<PlanSpace> space{};
   bool local_batch_norm =
       false;  // of split batch norms: each part by the statistics of its own samples
-  SfbMode sfb = SfbMode::kNone;   // of plans that split ops: gradients recomputed from factors
+  SfbMode sfb = SfbMode::kNone;  // of plans that split ops: gradients recomputed from factors
   // Layouts by hand, in the place of an algorithm's (ReadLayouts).
   std::optional<DistributionSpec> layouts{};
   // A cost store (docs/formats/cost-store.md): times of ops and collectives and figures of links that were measured

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "compile/op_copy.h"
+#include "transforms/op_copy.h"
 
 namespace placewright {
 namespace {

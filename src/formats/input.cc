@@ -10,6 +10,7 @@
 #include "cluster/catalogue.h"
 #include "cluster/machine_presets.h"
 #include "cluster/random_topology.h"
+#include "formats/aten/format.h"
 #include "formats/cluster/cluster_reader.h"
 #include "formats/costs/costgraph_reader.h"
 #include "formats/graph_format.h"
@@ -18,6 +19,7 @@
 #include "formats/text/json.h"
 #include "formats/text/yaml.h"
 #include "formats/torch_archive/archive.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -130,7 +132,26 @@ Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& 
   PW_ASSIGN(loaded.format, SniffGraph(bytes).InFile(path));
   PW_RETURN_IF_ERROR(CheckTakes(*loaded.format, options).InFile(path));
   PW_RETURN_IF_ERROR(loaded.format->read(bytes, options, &loaded).InFile(path));
+  PW_RETURN_IF_ERROR(TransformLoaded(options.transforms, loaded).InFile(path));
   return loaded;
+}
+
+Status TransformLoaded(const Transforms& transforms, LoadedGraph& loaded) {
+  PW_ASSIGN(const std::unique_ptr<Graph> made, ApplyTransforms(loaded.graph, transforms));
+  if (made == nullptr) return Ok();
+  if (const AtenDetails* const of_file = loaded.Details<AtenDetails>()) {
+    AtenDetails details = *of_file;
+    details.module_stated = {};
+    for (const OpId op : made->ops()) {
+      const OpId before = loaded.graph.FindOp(made->op(op).name);
+      const bool stated =
+          !before.valid() || of_file->module_stated.empty() || of_file->module_stated[before];
+      details.module_stated.push_back(stated);
+    }
+    loaded.details = std::move(details);
+  }
+  loaded.graph = std::move(*made);
+  return Ok();
 }
 
 Result<LoadedCluster> LoadCluster(const std::string& path_or_preset,

@@ -16,6 +16,7 @@
 #include "cluster/cluster.h"
 #include "cost/cost_table.h"
 #include "graph/graph.h"
+#include "graph/transform.h"
 #include "plan/placement.h"
 #include "plan/sequence.h"
 
@@ -35,6 +36,7 @@ struct GraphInputOptions {
   std::map<std::string, int64_t> dimensions{};  // --dim: ONNX and GraphDef only (their options)
   bool assume_dimensions = false;               // open ones become 1 (OnnxOptions)
   bool prove_batch = false;                     // ONNX: how sizes follow the batch (OnnxOptions)
+  Transforms transforms{};  // the graph is what these make of the file's (transforms/transforms.h)
 };
 
 struct LoadedGraph {
@@ -65,8 +67,11 @@ struct LoadedGraph {
 };
 
 // Errors name the file: those of the readers, kFileUnreadable, kFormatUnknown, kUsage (a batch
-// or dimensions that the format cannot take), kPlanMismatch.
+// or dimensions that the format cannot take), kPlanMismatch, those of ApplyTransforms.
 Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& options = {});
+
+// Its graph becomes what the transforms make of it, and what lies beside it follows. Errors: those of ApplyTransforms.
+Status TransformLoaded(const Transforms& transforms, LoadedGraph& loaded);
 
 struct LoadedCluster {
   std::string path;  // as given; "preset:4xP100" for a preset

@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace placewright {
 namespace {
@@ -39,6 +40,11 @@ Csr<GroupId, OpId> RowsByGroup(const IdVector<OpId, GroupId>& group_of, size_t g
     rows.items[static_cast<size_t>(next[group_of[op].index()]++)] = op;
   }
   return rows;
+}
+
+Graph WithTransforms(Graph graph, Transforms transforms) {
+  graph.data_.transforms = std::move(transforms);
+  return graph;
 }
 
 }  // namespace placewright

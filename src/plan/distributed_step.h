@@ -13,7 +13,7 @@
 
 namespace placewright {
 
-// Counts the steps where random draws count (compile/counter_draws.h).
+// Counts the steps where random draws count (transforms/counter_draws.h).
 inline constexpr std::string_view kStepCounter = "buffer:placewright.step";
 
 struct DistributedStep {

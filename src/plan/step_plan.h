@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/transform.h"
 #include "plan/layout.h"
 #include "plan/placement.h"
 #include "plan/step_switches.h"
-#include "plan/transform.h"
 
 namespace placewright {
 
@@ -32,7 +32,7 @@ std::vector<DeviceId> DevicesOf(const StepPlan& plan);
 // Precondition: the placement covers every op of the graph and keeps colocation groups together.
 StepPlan PlanOf(const Graph& graph, const Placement& placement);
 // None where the plan splits or copies ops. It may have more groups than the graph: those of what compiling adds to it
-// (compile/counter_draws.h).
+// (transforms/counter_draws.h).
 std::optional<Placement> PlacementIfPlaced(const Graph& graph, const StepPlan& plan);
 // Precondition: the plan is placed.
 Placement PlacementOf(const Graph& graph, const StepPlan& plan);

@@ -6,13 +6,17 @@
 
 #include "formats/input.h"
 #include "formats/plan/plan_json.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 
 Result<StepFile> ReadStepFile(const std::string& path, const ReadGraphOptions& options) {
-  PW_ASSIGN(LoadedGraph loaded, LoadGraph(path, {.batch = options.batch,
-                                                 .dimensions = options.dimensions,
-                                                 .prove_batch = options.prove_batch}));
+  PW_ASSIGN(
+      LoadedGraph loaded,
+      LoadGraph(path, {.batch = options.batch,
+                       .dimensions = options.dimensions,
+                       .prove_batch = options.prove_batch,
+                       .transforms = TransformsFor(options.micro_batches, options.recompute)}));
   if (loaded.cluster || loaded.costs || loaded.times) {
     Error error = MakeError(
         ErrorCode::kUsage, "the file holds times of its own, which are no part of a graph", "",

@@ -132,6 +132,7 @@ StepOfPlan StepOfWholeOps(const Graph& graph, const CostTable& costs, const SimG
   step.costs = &costs;
   step.sim_graph = sim_graph;
   step.placement = std::move(placement);
+  step.distribution.transforms = StatedTransforms(graph);
   for (const OpId op : graph.ops()) step.origin.push_back(op);
   return step;
 }

@@ -51,7 +51,7 @@ struct StepOfPlan {
   Placement placement;
   const Graph* original = nullptr;         // whose ops they are instances of,
   IdVector<OpId, OpId> origin;             // as in DistributedStep
-  DistributionSpec distribution{};         // layouts in words, of a compiled step
+  DistributionSpec distribution{};         // in words: transforms, layouts of a compiled step
   const Bound* bound = nullptr;            // of plans of its space; nullptr: nothing is known
   std::unique_ptr<CompiledStep> compiled;  // what it points to of a step that was compiled for it
 };

@@ -19,10 +19,14 @@ Result<StepPlan> ResolvePlan(const LayoutProblem& problem, const DistributionSpe
   return StepPlan{std::move(resolved.layouts), spec.switches, spec.transforms};
 }
 
+std::optional<Transforms> StatedTransforms(const Graph& step) {
+  return step.transforms().empty() ? std::nullopt : std::optional(step.transforms());
+}
+
 DistributionSpec StatePlan(const LayoutProblem& problem, const StepPlan& plan) {
   DistributionSpec spec{StateLayouts(problem.graph, problem.axes, problem.cluster, plan.layouts),
                         plan.switches};
-  if (!problem.transforms.empty()) spec.transforms = problem.transforms;
+  spec.transforms = StatedTransforms(problem.graph);
   return spec;
 }
 
@@ -33,7 +37,7 @@ DistributionSpec Restate(const LayoutProblem& problem, const StepPlan& plan,
       [](const LayoutSpec& spec) { return spec.option == LayoutOption::kModelParallel; });
   if (open) return StatePlan(problem, plan);
   resolved.layouts = ExpandSpecs(problem.axes, problem.cluster, std::move(resolved.layouts));
-  if (!problem.transforms.empty()) resolved.transforms = problem.transforms;
+  resolved.transforms = StatedTransforms(problem.graph);
   return resolved;
 }
 

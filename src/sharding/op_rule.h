@@ -98,7 +98,7 @@ struct OpRule {
   int32_t reduction_argument = -1;
   int64_t divisor = 1;        // of kMean: by how much result 0 of a part is divided
   bool draws_random = false;  // from a generator: parts would draw other numbers than the whole
-  // The argument that says which part of the whole an op draws that counts (compile/counter_draws.h): a list,
+  // The argument that says which part of the whole an op draws that counts (transforms/counter_draws.h): a list,
   // empty for the whole, else [dimension, outer, size, from, to] as an axis lies in the outputs; or -1.
   int32_t place_argument = -1;
   std::vector<AxisPartOp> axis_parts;

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "compile/compiler.h"
-#include "compile/counter_draws.h"
 #include "compile/test_draws.h"
-#include "compile/transforms.h"
 #include "compiled_step.h"
 #include "formats/aten/writer.h"
+#include "transforms/counter_draws.h"
+#include "transforms/transforms.h"
 
 namespace placewright::tests {
 namespace {

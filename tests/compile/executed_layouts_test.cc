@@ -23,7 +23,6 @@
 #include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
-#include "compile/counter_draws.h"
 #include "compile/drawn_layouts.h"
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
@@ -34,6 +33,7 @@
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/mesh_strategies.h"
 #include "search/sfb/embedding_rows.h"
+#include "transforms/counter_draws.h"
 
 namespace placewright {
 namespace {

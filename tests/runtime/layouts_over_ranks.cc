@@ -13,13 +13,13 @@
 #include "capture/step/model_step.h"
 #include "capture/step/tiny_models.h"
 #include "compile/compiler.h"
-#include "compile/counter_draws.h"
 #include "compile/drawn_layouts.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/made_step.h"
 #include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
 #include "simulated_devices.h"
+#include "transforms/counter_draws.h"
 
 namespace placewright {
 namespace {

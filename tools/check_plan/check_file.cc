@@ -10,6 +10,12 @@
 namespace placewright::check {
 namespace {
 
+// Draws that count alone are made by the checker itself.
+Transforms RewritesOf(const Plan& plan) {
+  Transforms stated = plan.distribution.transforms.value_or(Transforms());
+  return RewriteAlike(stated, {}) ? Transforms() : stated;
+}
+
 // The graph that the plan's step was compiled from.
 Result<LoadedGraph> LoadOriginal(const Plan& plan, const std::string& plan_path,
                                  const PlanInputOptions& options) {
@@ -17,6 +23,7 @@ Result<LoadedGraph> LoadOriginal(const Plan& plan, const std::string& plan_path,
   if (plan.batch_option > 0) graph_options.batch = plan.batch_option;
   graph_options.dimensions = plan.dimensions;
   graph_options.sha256 = plan.graph.sha256;
+  graph_options.transforms = RewritesOf(plan);
   return LoadGraph(options.graph.value_or(FilesOf(plan, plan_path).front()), graph_options);
 }
 

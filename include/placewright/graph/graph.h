@@ -12,6 +12,14 @@
 #ifndef PLACEWRIGHT_GRAPH_GRAPH_H_
 #define PLACEWRIGHT_GRAPH_GRAPH_H_
 
+#include <placewright/base/ids.h>
+#include <placewright/base/result.h>
+#include <placewright/base/units.h>
+#include <placewright/graph/batch/batch_scaling.h>
+#include <placewright/graph/csr.h>
+#include <placewright/graph/transform.h>
+#include <placewright/graph/value.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,13 +27,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <placewright/base/ids.h>
-#include <placewright/base/result.h>
-#include <placewright/base/units.h>
-#include <placewright/graph/batch/batch_scaling.h>
-#include <placewright/graph/csr.h>
-#include <placewright/graph/value.h>
 
 namespace placewright {
 
@@ -140,6 +141,7 @@ struct GraphData {
   std::string name, format;
   int64_t batch = 0;
   std::optional<BatchScaling> batch_scaling;
+  Transforms transforms;
   IdVector<OpId, Op> ops;
   IdVector<TensorId, Tensor> tensors;
   IdVector<StorageId, Storage> storages;
@@ -168,6 +170,9 @@ class Graph {
   const BatchScaling* batch_scaling() const {
     return data_.batch_scaling ? &*data_.batch_scaling : nullptr;
   }
+
+  // What it was rewritten by since it was recorded, in this order.
+  const Transforms& transforms() const { return data_.transforms; }
 
   size_t op_count() const { return data_.ops.size(); }
   size_t tensor_count() const { return data_.tensors.size(); }
@@ -229,9 +234,13 @@ class Graph {
   friend class GraphBuilder;
   friend Result<Graph> WithBatchScaling(Graph graph, BatchScaling laws);
   friend Graph WithInputLimits(Graph graph, const IdVector<TensorId, int64_t>& below);
+  friend Graph WithTransforms(Graph graph, Transforms transforms);
   friend struct GraphTestPeer;  // tests corrupt graphs through it
   GraphData data_;
 };
+
+// The graph as what these made of a recorded step.
+Graph WithTransforms(Graph graph, Transforms transforms);
 
 }  // namespace placewright
 

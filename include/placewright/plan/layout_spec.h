@@ -4,8 +4,8 @@
 #define PLACEWRIGHT_PLAN_LAYOUT_SPEC_H_
 
 #include <placewright/base/ids.h>
+#include <placewright/graph/transform.h>
 #include <placewright/plan/step_switches.h>
-#include <placewright/plan/transform.h>
 
 #include <array>
 #include <cstdint>
@@ -55,7 +55,7 @@ struct LayoutSpec {
   LayoutOption option = LayoutOption::kPlace;
   // Their boxes as a mesh, the outermost first; none: as the devices say.
   struct MeshAxis {
-    std::string axis;   // into as many equal parts as there are; "": replicas
+    std::string axis;  // into as many equal parts as there are; "": replicas
     MeshOver over = MeshOver::kParts;
     int64_t parts = 0;  // of kParts
     friend bool operator==(const MeshAxis&, const MeshAxis&) = default;

@@ -15,6 +15,7 @@
 #include "graph/analysis/traversal.h"
 #include "report/graph_summary.h"
 #include "sim/one_device.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -81,6 +82,7 @@ class InspectCommand : public Command {
         .TypeName("N")
         .Check(IntegerWithin(1, (uint64_t{1} << 31) - 1))
         .Group("Input");
+    AddTransformOptions(app, &micro_batches_, &recompute_);
     AddDimensionOption(app, &dimensions_);
     app.AddFlag("--modules", modules_, "A table of modules instead: ops, arithmetic, memory")
         .Group("Output");
@@ -133,7 +135,8 @@ class InspectCommand : public Command {
     }
     // The structure does not depend on sizes, so that open dimensions are no error here.
     PW_ASSIGN(const LoadedGraph loaded,
-              LoadGraphOrModel(graph_, {batch_, "", dimensions, true, axes_}));
+              LoadGraphOrModel(graph_, {batch_, "", dimensions, true, axes_,
+                                        TransformsFor(micro_batches_, recompute_)}));
     const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
     if (modules_ || order_ || groups || axes_ ||
         context.console.json) {  // results that have no room for notes
@@ -254,6 +257,8 @@ class InspectCommand : public Command {
 
   std::string graph_;
   std::optional<int64_t> batch_;
+  int64_t micro_batches_ = 1;
+  std::vector<std::string> recompute_;
   std::vector<std::string> dimensions_;
   // Times are of the cluster's first GPU, or of its first device where it has none.
   Result<int> ShowAxes(const Graph& graph, Console& console) const {

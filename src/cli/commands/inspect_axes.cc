@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/text.h"
-#include "compile/transforms.h"
 #include "compile/whole_on_batch.h"
 #include "report/table.h"
 #include "search/problem/layout_problem.h"
 #include "sharding/named_axes.h"
 #include "sharding/unsplit_writes.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -254,9 +254,9 @@ Status PrintAxes(const Graph& graph, const DeviceKind* kind, Console& console) {
   const NamedAxes axes(graph);
   PW_ASSIGN(const WholeOnBatch whole, FindWholeOnBatch(graph, axes, kind));
   if (console.json) {
-    const Result<TransformedStep> made = ApplyTransforms(graph, kUsualTransforms);
-    const bool differs = made.ok() && made.value().graph != nullptr;
-    console.PrintJson(ToJson(graph, differs ? *made.value().graph : graph, axes, whole));
+    const auto made = ApplyTransforms(graph, kUsualTransforms);
+    const bool differs = made.ok() && made.value() != nullptr;
+    console.PrintJson(ToJson(graph, differs ? *made.value() : graph, axes, whole));
     return Ok();
   }
   const Style& style = console.style();

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/text.h"
-#include "compile/transforms.h"
 #include "formats/aten/reader.h"
 #include "formats/aten/writer.h"
 #include "formats/text/file.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -232,10 +232,9 @@ Result<std::optional<OriginalStep>> LoadOriginal(const PlanInputs& loaded,
   graph_options.sha256 = plan.graph.sha256;
   OriginalStep original;
   PW_ASSIGN(original.graph, LoadGraph(options.graph.value_or(files.front()), graph_options));
-  PW_ASSIGN(TransformedStep transformed,
+  PW_ASSIGN(original.transformed,
             ApplyTransforms(original.graph.graph,
                             plan.distribution.transforms.value_or(kUsualTransforms)));
-  original.transformed = std::move(transformed.graph);
   PW_ASSIGN(const std::string text, ReadFile(files.back()));
   PW_ASSIGN(DistributedStep step,
             ReadAtenStep(text, original.step(), loaded.cluster.cluster).InFile(files.back()));

@@ -53,6 +53,7 @@ Result<PlanInputs> WholeStep(const PlanInputs& plan, const std::string& plan_pat
   whole.cluster = plan.cluster;
   GraphInputOptions of_graph;
   if (plan.plan.batch_option > 0) of_graph.batch = plan.plan.batch_option;
+  of_graph.transforms = plan.plan.distribution.transforms.value_or(Transforms());
   of_graph.dimensions = plan.plan.dimensions;
   of_graph.sha256 = plan.plan.graph.sha256;
   PW_ASSIGN(whole.graph,

@@ -105,6 +105,7 @@ Result<LoadedGraph> LoadConfiguration(const std::string& graph, const GraphInput
     loaded.sha256 = Sha256(recorded.bytes);
     loaded.format = &kAtenFormat;
     PW_RETURN_IF_ERROR(kAtenFormat.read(recorded.bytes, as_recorded, &loaded).InFile(graph));
+    PW_RETURN_IF_ERROR(TransformLoaded(options.transforms, loaded).InFile(graph));
   } else {
     PW_RETURN_IF_ERROR(Store(graph, recorded.bytes, store));
     PW_ASSIGN(loaded, LoadGraph(store.path, as_recorded));
@@ -239,6 +240,7 @@ Result<LoadedGraph> LoadGraphOrModel(const std::string& graph, const GraphInputO
   loaded.format = &kAtenFormat;
   loaded.graph = std::move(model.capture.graph);
   loaded.details = AtenDetails{std::move(model.capture.module_stated), false};
+  PW_RETURN_IF_ERROR(TransformLoaded(options.transforms, loaded).InFile(graph));
   return loaded;
 }
 

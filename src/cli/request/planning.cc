@@ -73,6 +73,10 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
   if (plan.batch_option != input.batch.value_or(0) || plan.dimensions != inputs.dimensions) {
     differs.emplace_back("sizes");
   }
+  if (!RewriteAlike(plan.distribution.transforms.value_or(Transforms()),
+                    inputs.graph.graph.transforms())) {
+    differs.emplace_back("micro-batches or recomputation");
+  }
   if (plan.cluster.sha256 != inputs.cluster.sha256) differs.emplace_back("cluster");
   const Cluster& cluster = inputs.cluster.cluster;
   // A reserve is an option, no part of the cluster's file.

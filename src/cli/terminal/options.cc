@@ -76,7 +76,23 @@ void AddInputOptions(CommandLine app, InputOptions* options) {
         return size.ok() ? "" : size.error().message;
       })
       .Group("Input");
+  AddTransformOptions(app, &options->micro_batches, &options->recompute);
   AddCostOptions(app, options);
+}
+
+void AddTransformOptions(CommandLine app, int64_t* micro_batches,
+                         std::vector<std::string>* recompute) {
+  app.AddOption("--micro-batches", *micro_batches,
+                "Of a recorded step: the batch in so many parts, one after the other, whose "
+                "gradients are added up")
+      .TypeName("N")
+      .Check(IntegerWithin(1, INT32_MAX))
+      .Group("Input");
+  AddRepeated(app, "--recompute", *recompute, "MODULES",
+              "Of a recorded step: full, selective, megatron, or a glob over module paths, whose "
+              "activations the "
+              "backward pass computes again; may be repeated",
+              "Input");
 }
 
 void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
@@ -86,6 +102,7 @@ void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
       .TypeName("N")
       .Check(IntegerWithin(1, INT32_MAX))
       .Group("Input");
+  AddTransformOptions(app, &options->micro_batches, &options->recompute);
   AddCostOptions(app, options);
 }
 

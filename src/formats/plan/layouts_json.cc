@@ -69,9 +69,9 @@ Result<LayoutSpec::Device> ReadShare(const Json& json, const std::string& place)
 Result<LayoutOption> ReadOption(const Json& json, const std::string& place,
                                 const LayoutSpec& spec) {
   if (!json.contains("option")) {
-    const bool shares = !spec.mesh.empty() ||
-                        std::any_of(spec.devices.begin(), spec.devices.end(),
-                                    [](const auto& device) { return !device.box.empty(); });
+    const bool shares =
+        !spec.mesh.empty() || std::any_of(spec.devices.begin(), spec.devices.end(),
+                                          [](const auto& device) { return !device.box.empty(); });
     if (!spec.axis.empty() || shares) return LayoutOption::kAllReduce;
     // A glob may name several.
     const bool one = spec.devices.size() == 1 &&
@@ -99,8 +99,8 @@ Result<LayoutSpec::MeshAxis> ReadMeshAxis(const Json& json, const std::string& p
     PW_ASSIGN(of.axis, GetString(json, "axis", place));
   }
   if (json.contains("over") == json.contains("parts")) {
-    return MakeError(ErrorCode::kField, "an axis of a mesh goes over something, or has parts", place,
-                     R"(Give "over": "hosts" or "gpus of a host", or "parts": a number.)");
+    return MakeError(ErrorCode::kField, "an axis of a mesh goes over something, or has parts",
+                     place, R"(Give "over": "hosts" or "gpus of a host", or "parts": a number.)");
   }
   if (json.contains("parts")) {
     PW_ASSIGN(of.parts, GetInt(json, "parts", place, 1, kMaxQuantity));
@@ -157,27 +157,6 @@ Result<LayoutSpec> ReadSpec(const Json& json, const std::string& place) {
   return spec;
 }
 
-Result<Transforms> ReadTransforms(const Json& document) {
-  PW_ASSIGN(const Json* list, GetArray(document, "transforms", ""));
-  Transforms transforms;
-  for (const Json& json : *list) {
-    const auto known =
-        std::find_if(kTransformKinds.begin(), kTransformKinds.end(), [&](Transform::Kind kind) {
-          return json.is_string() && json.get<std::string>() == ToString(kind);
-        });
-    if (known == kTransformKinds.end()) {
-      std::vector<std::string_view> names;
-      for (const Transform::Kind kind : kTransformKinds) names.push_back(ToString(kind));
-      return MakeError(ErrorCode::kField,
-                       fmt::format("there is no transform {}", Printable(json.dump(), 60)),
-                       fmt::format("transforms[{}]", transforms.size()),
-                       fmt::format("The transforms are {}.", fmt::join(names, ", ")));
-    }
-    transforms.push_back({*known});
-  }
-  return transforms;
-}
-
 constexpr std::string_view kSynchronised = "synchronised", kLocal = "local";
 
 Json LayoutSpecsToJson(const LayoutSpecs& specs) {
@@ -210,7 +189,69 @@ Json LayoutSpecsToJson(const LayoutSpecs& specs) {
   return list;
 }
 
+// Its name alone, or under its name what it takes.
+Result<Transform> ReadTransform(const Json& json, const std::string& place) {
+  Transform transform;
+  const bool takes = json.is_object() && json.size() == 1;
+  const std::string name = takes              ? json.begin().key()
+                           : json.is_string() ? json.get<std::string>()
+                                              : std::string();
+  const auto known = std::find_if(kTransformKinds.begin(), kTransformKinds.end(),
+                                  [&](Transform::Kind kind) { return name == ToString(kind); });
+  if (known == kTransformKinds.end()) {
+    std::vector<std::string_view> names;
+    for (const Transform::Kind kind : kTransformKinds) names.push_back(ToString(kind));
+    return MakeError(ErrorCode::kField,
+                     fmt::format("there is no transform {}", Printable(json.dump(), 60)), place,
+                     fmt::format("The transforms are {}.", fmt::join(names, ", ")));
+  }
+  transform.kind = *known;
+  if (takes == (transform.kind == Transform::kCountedDraws)) {
+    return MakeError(
+        ErrorCode::kField, fmt::format("{} is not stated so", name), place,
+        "Give \"counted-draws\", {\"accumulate\": 4}, {\"recompute\": [\"layers.*\"]}.");
+  }
+  if (transform.kind == Transform::kAccumulate) {
+    PW_ASSIGN(transform.micro_batches, GetInt(json, name, place, 2, INT32_MAX));
+  }
+  if (transform.kind == Transform::kRecompute) {
+    PW_ASSIGN(const Json* list, GetArray(json, name, place));
+    for (const Json& module : *list) {
+      if (!module.is_string()) {
+        return MakeError(ErrorCode::kField, "modules are named by globs", place + "." + name,
+                         "Give {\"recompute\": [\"layers.*\"]}.");
+      }
+      transform.modules.push_back(module.get<std::string>());
+    }
+  }
+  return transform;
+}
+
 }  // namespace
+
+Json TransformsToJson(const Transforms& transforms) {
+  Json list = Json::array();
+  for (const Transform& transform : transforms) {
+    const std::string name(ToString(transform.kind));
+    switch (transform.kind) {
+      case Transform::kCountedDraws: list.push_back(name); break;
+      case Transform::kAccumulate: list.push_back({{name, transform.micro_batches}}); break;
+      case Transform::kRecompute: list.push_back({{name, transform.modules}}); break;
+    }
+  }
+  return list;
+}
+
+Result<Transforms> TransformsFromJson(const Json& document) {
+  PW_ASSIGN(const Json* list, GetArray(document, "transforms", ""));
+  Transforms transforms;
+  for (const Json& json : *list) {
+    PW_ASSIGN(Transform transform,
+              ReadTransform(json, fmt::format("transforms[{}]", transforms.size())));
+    transforms.push_back(std::move(transform));
+  }
+  return transforms;
+}
 
 void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
   (*object)["layouts"] = LayoutSpecsToJson(spec.layouts);
@@ -220,12 +261,7 @@ void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
   if (spec.switches.gradients_apart) {
     (*object)["gradients_apart"] = *spec.switches.gradients_apart;
   }
-  if (spec.transforms) {
-    (*object)["transforms"] = Json::array();
-    for (const Transform& transform : *spec.transforms) {
-      (*object)["transforms"].push_back(ToString(transform.kind));
-    }
-  }
+  if (spec.transforms) (*object)["transforms"] = TransformsToJson(*spec.transforms);
 }
 
 Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
@@ -254,7 +290,7 @@ Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
     PW_ASSIGN(spec.switches.gradients_apart, GetBool(document, "gradients_apart", ""));
   }
   if (document.contains("transforms")) {
-    PW_ASSIGN(spec.transforms, ReadTransforms(document));
+    PW_ASSIGN(spec.transforms, TransformsFromJson(document));
   }
   return spec;
 }

@@ -20,6 +20,10 @@ Result<DistributionSpec> DistributionSpecFromJson(const Json& document);
 // A file of such an object, or a plan of which they are taken. Errors name the file.
 Result<DistributionSpec> ReadDistributionSpec(const std::string& path);
 
+// A list: "counted-draws", {"accumulate": 4}, {"recompute": ["layers.*"]}. Errors: kField.
+Json TransformsToJson(const Transforms& transforms);
+Result<Transforms> TransformsFromJson(const Json& document);  // its field `transforms`
+
 // [{kind, algorithm, bytes, time_ns, count}]
 Json CommunicationToJson(const std::vector<CommunicationUse>& uses);
 Result<std::vector<CommunicationUse>> CommunicationFromJson(const Json& document);

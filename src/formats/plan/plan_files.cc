@@ -78,6 +78,7 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
   if (inputs.plan.batch_option > 0) graph_options.batch = inputs.plan.batch_option;
   graph_options.dimensions = inputs.plan.dimensions;
   graph_options.sha256 = inputs.plan.graph.sha256;
+  graph_options.transforms = inputs.plan.distribution.transforms.value_or(Transforms());
   const std::string path = OpenPath(inputs.plan.graph.path, plan_path);
   Result<LoadedGraph> graph = LoadGraph(options.graph.value_or(path), graph_options);
   if (!graph.ok() &&

@@ -474,6 +474,9 @@ Json PlanToJson(const Plan& plan) {
     json["samples_per_second"] = plan.SamplesPerSecond();
   } else {
     json["placement"] = PlacementToJson(plan.placement);
+    if (plan.distribution.transforms) {
+      json["transforms"] = TransformsToJson(*plan.distribution.transforms);
+    }
   }
   json["digest"] = PlanDigest(json);
   return json;
@@ -492,6 +495,9 @@ Result<Plan> PlanFromJson(const Json& document) {
   } else {
     PW_RETURN_IF_ERROR(GetObject(document, "placement", ""));
     PW_ASSIGN(plan.placement, PlacementFromJson(document));
+    if (document.contains("transforms")) {
+      PW_ASSIGN(plan.distribution.transforms, TransformsFromJson(document));
+    }
   }
   PW_RETURN_IF_ERROR(GetString(document, "digest", ""));
   return plan;

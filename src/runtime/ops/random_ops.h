@@ -1,4 +1,4 @@
-// Random draws by counting (src/compile/counter_draws.h), for LibTorch: library "placewright".
+// Random draws by counting (src/transforms/counter_draws.h), for LibTorch: library "placewright".
 //
 //   counter_bernoulli_(self, step, seed, draw, p, place)  1 with probability p, else 0, in place
 //   counter_bernoulli_of(p, step, seed, draw, place)      the same, of the probability of each element

@@ -1,21 +1,18 @@
 #include "search/problem/layout_problem.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace placewright {
 
-LayoutProblem::LayoutProblem(const Graph& step, TransformedStep transformed,
+LayoutProblem::LayoutProblem(const Graph& step, std::unique_ptr<const Graph> transformed,
                              const Cluster& machines, CostTable whole, CostOptions options,
                              SchedulingPolicy order)
-    : transformed_(std::move(transformed.graph)),
+    : transformed_(std::move(transformed)),
       graph(transformed_ ? *transformed_ : step),
-      transforms(std::move(transformed.applied)),
       cluster(machines),
       costs(std::move(whole)),
       cost_options(std::move(options)),
@@ -27,8 +24,8 @@ Result<std::unique_ptr<LayoutProblem>> LayoutProblem::Make(const Graph& step,
                                                            const Cluster& cluster,
                                                            CostOptions cost_options,
                                                            SchedulingPolicy policy) {
-  PW_ASSIGN(TransformedStep made, ApplyTransforms(step, kUsualTransforms));
-  PW_ASSIGN(CostTable costs, ModelCosts(made.graph ? *made.graph : step, cluster, cost_options));
+  PW_ASSIGN(std::unique_ptr<const Graph> made, ApplyTransforms(step, kUsualTransforms));
+  PW_ASSIGN(CostTable costs, ModelCosts(made ? *made : step, cluster, cost_options));
   return std::unique_ptr<LayoutProblem>(new LayoutProblem(
       step, std::move(made), cluster, std::move(costs), std::move(cost_options), policy));
 }
@@ -41,14 +38,13 @@ bool LayoutProblem::HasBatchNorms() const {
 }
 
 Status CheckTransforms(const LayoutProblem& problem, const std::optional<Transforms>& stated) {
-  if (!stated || *stated == problem.transforms) return Ok();
-  std::vector<std::string_view> names;
-  for (const Transform& transform : problem.transforms) names.push_back(ToString(transform.kind));
+  const Transforms& made_by = problem.graph.transforms();
+  if (!stated || *stated == made_by) return Ok();
   return MakeError(
       ErrorCode::kField,
-      names.empty() ? std::string("no transform changes this step")
-                    : fmt::format("this step is rewritten by others: {}", fmt::join(names, ", ")),
-      "transforms", "Leave the field out: they follow from the step.");
+      made_by.empty() ? std::string("no transform changes this step")
+                      : fmt::format("this step is rewritten by others: {}", Describe(made_by)),
+      "transforms", "Leave the field out: they follow from --micro-batches and --recompute.");
 }
 
 StepSwitches AsStart(const LayoutProblem& problem, StepSwitches switches) {

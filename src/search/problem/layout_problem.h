@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "base/result.h"
-#include "compile/transforms.h"
 #include "cost/communication.h"
 #include "cost/cost_model.h"
 #include "graph/partition/tag_groups.h"
 #include "plan/schedule.h"
 #include "plan/step_plan.h"
 #include "sharding/named_axes.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 
-// The step after its transforms (compile/transforms.h), so that `graph` may have more ops than what it was made of.
+// The step after its transforms (transforms/transforms.h), so that `graph` may have more ops than what it was made of.
 struct LayoutProblem {
   // `step` and `cluster` must outlive it. Errors: those of ApplyTransforms and ModelCosts.
   static Result<std::unique_ptr<LayoutProblem>> Make(const Graph& step, const Cluster& cluster,
@@ -33,7 +33,6 @@ struct LayoutProblem {
 
  public:
   const Graph& graph;
-  const Transforms transforms;  // that made it
   const Cluster& cluster;
   const CostTable costs;  // of ops that are not split
   const CostOptions cost_options;
@@ -45,11 +44,12 @@ struct LayoutProblem {
   int units = kTagParts;  // that a search moves as one, at most
 
  private:
-  LayoutProblem(const Graph& step, TransformedStep transformed, const Cluster& machines,
-                CostTable whole, CostOptions options, SchedulingPolicy order);
+  LayoutProblem(const Graph& step, std::unique_ptr<const Graph> transformed,
+                const Cluster& machines, CostTable whole, CostOptions options,
+                SchedulingPolicy order);
 };
 
-// Whether a plan that states transforms is of this problem's step: they are those that changed it. Errors: kField.
+// Whether a plan that states transforms is of this problem's step: they are those that made it. Errors: kField.
 Status CheckTransforms(const LayoutProblem& problem, const std::optional<Transforms>& stated);
 
 // Of a plan that a search starts from: batch norms as the problem has them, and what was decided of gradients open

@@ -1,4 +1,4 @@
-#include "compile/counter_draws.h"
+#include "transforms/counter_draws.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

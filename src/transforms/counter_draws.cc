@@ -1,4 +1,4 @@
-#include "compile/counter_draws.h"
+#include "transforms/counter_draws.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "compile/op_copy.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 #include "plan/distributed_step.h"
+#include "transforms/op_copy.h"
 
 namespace placewright {
 namespace {
@@ -300,10 +300,10 @@ bool Draws(const Graph& graph) {
 
 }  // namespace
 
-Result<std::unique_ptr<const Graph>> WithCountedDraws(const Graph& graph, uint64_t seed) {
-  if (!Draws(graph)) return std::unique_ptr<const Graph>();
+Result<std::unique_ptr<Graph>> WithCountedDraws(const Graph& graph, uint64_t seed) {
+  if (!Draws(graph)) return std::unique_ptr<Graph>();
   PW_ASSIGN(Graph counted, DrawRewriter(graph, seed).Rewrite());
-  return std::make_unique<const Graph>(std::move(counted));
+  return std::make_unique<Graph>(std::move(counted));
 }
 
 Result<Graph> UseCounterBasedDraws(Graph graph, uint64_t seed) {

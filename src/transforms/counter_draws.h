@@ -16,8 +16,8 @@
 // file. Draws are no longer ordered among one another. Other ops that draw stay as they are, and one device of
 // their layout draws for all (compiler.h): permutations, samples without replacement, distributions of which
 // the parameters are tensors, complex numbers, integers without bounds, what a kernel draws inside.
-#ifndef PLACEWRIGHT_COMPILE_COUNTER_DRAWS_H_
-#define PLACEWRIGHT_COMPILE_COUNTER_DRAWS_H_
+#ifndef PLACEWRIGHT_TRANSFORMS_COUNTER_DRAWS_H_
+#define PLACEWRIGHT_TRANSFORMS_COUNTER_DRAWS_H_
 
 #include <cstdint>
 #include <memory>
@@ -32,8 +32,8 @@ namespace placewright {
 // draws comes back as it is. Errors: kDuplicateName where a tensor or op has one of the new names.
 Result<Graph> UseCounterBasedDraws(Graph graph, uint64_t seed);
 // The same of a graph that stays; nullptr where it has no such draws.
-Result<std::unique_ptr<const Graph>> WithCountedDraws(const Graph& graph, uint64_t seed);
+Result<std::unique_ptr<Graph>> WithCountedDraws(const Graph& graph, uint64_t seed);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_COMPILE_COUNTER_DRAWS_H_
+#endif  // PLACEWRIGHT_TRANSFORMS_COUNTER_DRAWS_H_

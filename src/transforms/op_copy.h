@@ -1,6 +1,6 @@
 // Copying a graph op by op into another, for rewrites of whole graphs (internal to the module).
-#ifndef PLACEWRIGHT_COMPILE_OP_COPY_H_
-#define PLACEWRIGHT_COMPILE_OP_COPY_H_
+#ifndef PLACEWRIGHT_TRANSFORMS_OP_COPY_H_
+#define PLACEWRIGHT_TRANSFORMS_OP_COPY_H_
 
 #include "graph/graph.h"
 #include "graph/graph_builder.h"
@@ -19,4 +19,4 @@ OpSpec CopyOfOp(const Graph& graph, OpId op, const IdVector<TensorId, TensorId>&
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_COMPILE_OP_COPY_H_
+#endif  // PLACEWRIGHT_TRANSFORMS_OP_COPY_H_

@@ -1,4 +1,4 @@
-#include "compile/op_copy.h"
+#include "transforms/op_copy.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,0 +1,38 @@
+// How a step itself is rewritten before it is laid out: of a graph a graph (src/transforms/).
+#ifndef PLACEWRIGHT_GRAPH_TRANSFORM_H_
+#define PLACEWRIGHT_GRAPH_TRANSFORM_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace placewright {
+
+struct Transform {
+  enum Kind : uint8_t {
+    kCountedDraws,  // random draws count, so that a part of them is drawn where it is needed (docs/sharding.md)
+    kAccumulate,  // the batch in micro-batches, one after the other, whose gradients are added up
+    kRecompute    // activations of these modules are computed again in the backward pass
+  };
+  Kind kind = kCountedDraws;
+  int64_t micro_batches = 0;  // of kAccumulate: at least 2
+  std::vector<std::string>
+      modules{};  // of kRecompute: globs over module paths, or one word for a set
+  friend bool operator==(const Transform&, const Transform&) = default;
+};
+// One after the other.
+using Transforms = std::vector<Transform>;
+
+inline constexpr std::array<Transform::Kind, 3> kTransformKinds = {
+    Transform::kCountedDraws, Transform::kAccumulate, Transform::kRecompute};
+std::string_view ToString(Transform::Kind kind);  // "counted-draws", "accumulate", "recompute"
+// But for draws: every step whose ops may be split has those that count.
+bool RewriteAlike(Transforms a, Transforms b);
+std::string Describe(
+    const Transforms& transforms);  // "counted-draws, accumulate 4, recompute layers.*"
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_GRAPH_TRANSFORM_H_

@@ -1,0 +1,39 @@
+#include "graph/transform.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace placewright {
+
+std::string_view ToString(Transform::Kind kind) {
+  switch (kind) {
+    case Transform::kCountedDraws: return "counted-draws";
+    case Transform::kAccumulate: return "accumulate";
+    case Transform::kRecompute: return "recompute";
+  }
+  return "?";
+}
+
+bool RewriteAlike(Transforms a, Transforms b) {
+  const auto counts = [](const Transform& one) { return one.kind == Transform::kCountedDraws; };
+  std::erase_if(a, counts);
+  std::erase_if(b, counts);
+  return a == b;
+}
+
+std::string Describe(const Transforms& transforms) {
+  std::string text;
+  for (const Transform& transform : transforms) {
+    if (!text.empty()) text += ", ";
+    text += ToString(transform.kind);
+    if (transform.kind == Transform::kAccumulate) {
+      text += fmt::format(" {}", transform.micro_batches);
+    }
+    if (transform.kind == Transform::kRecompute) {
+      text += fmt::format(" {}", fmt::join(transform.modules, " "));
+    }
+  }
+  return text;
+}
+
+}  // namespace placewright

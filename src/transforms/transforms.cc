@@ -1,0 +1,62 @@
+#include "transforms/transforms.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/text.h"
+#include "transforms/accumulate.h"
+#include "transforms/counter_draws.h"
+#include "transforms/recompute.h"
+
+namespace placewright {
+namespace {
+
+Status CheckRecorded(const Graph& step, const Transform& transform) {
+  if (transform.kind == Transform::kCountedDraws || step.format() == "aten") return Ok();
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{} rewrites recorded steps, and {} is none: its format is {}",
+                               ToString(transform.kind), Printable(step.name(), 80), step.format()),
+                   "transforms", "Record the model from PyTorch (docs/formats/pytorch.md).");
+}
+
+Result<std::unique_ptr<Graph>> Apply(const Graph& step, const Transform& transform) {
+  PW_RETURN_IF_ERROR(CheckRecorded(step, transform));
+  switch (transform.kind) {
+    case Transform::kCountedDraws: return WithCountedDraws(step, kDrawSeed);
+    case Transform::kAccumulate: return WithAccumulation(step, transform.micro_batches);
+    case Transform::kRecompute: return WithRecomputation(step, transform.modules);
+  }
+  return std::unique_ptr<Graph>();
+}
+
+}  // namespace
+
+Transforms TransformsFor(int64_t micro_batches, std::vector<std::string> recomputed) {
+  Transforms transforms;
+  if (micro_batches > 1) {
+    transforms.push_back({.kind = Transform::kAccumulate, .micro_batches = micro_batches});
+  }
+  if (!recomputed.empty()) {
+    transforms.push_back({.kind = Transform::kRecompute, .modules = std::move(recomputed)});
+  }
+  if (!transforms.empty()) {
+    transforms.insert(transforms.begin(), Transform{Transform::kCountedDraws});
+  }
+  return transforms;
+}
+
+Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms) {
+  std::unique_ptr<Graph> made;
+  Transforms applied = step.transforms();
+  for (const Transform& transform : transforms) {
+    PW_ASSIGN(std::unique_ptr<Graph> after, Apply(made ? *made : step, transform));
+    if (after == nullptr) continue;
+    made = std::move(after);
+    applied.push_back(transform);
+  }
+  if (made != nullptr) *made = WithTransforms(std::move(*made), std::move(applied));
+  return made;
+}
+
+}  // namespace placewright

@@ -1,0 +1,33 @@
+// A step rewritten by a list of transforms, in its order: of a graph a graph. What lays out, replays, runs or checks a
+// plan takes the step after them.
+#ifndef PLACEWRIGHT_TRANSFORMS_TRANSFORMS_H_
+#define PLACEWRIGHT_TRANSFORMS_TRANSFORMS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+#include "graph/transform.h"
+
+namespace placewright {
+
+// Of random draws, in every plan.
+inline constexpr uint64_t kDrawSeed = 0;
+// Of every step whose ops may be split.
+inline const Transforms kUsualTransforms = {Transform{Transform::kCountedDraws}};
+
+// What a user asks for, in the order that makes it right: draws count before they are copied, and what a micro-batch
+// recomputes is its own. One micro-batch and no modules: no transforms.
+Transforms TransformsFor(int64_t micro_batches, std::vector<std::string> recomputed);
+
+// The graph lists what changed something (Graph::transforms), behind what it was made by before. nullptr: nothing did.
+// Ops keep their names. Errors: kUsage for a graph that no recorded step is (draws are counted in others, too), those of
+// WithCountedDraws, WithAccumulation and WithRecomputation.
+Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_TRANSFORMS_TRANSFORMS_H_
