@@ -35,6 +35,9 @@ std::string_view WordOf(DType dtype) {
     case DType::kF64: return "torch.float64";
     case DType::kF16: return "torch.float16";
     case DType::kBF16: return "torch.bfloat16";
+    case DType::kI64: return "torch.int64";
+    case DType::kI32: return "torch.int32";
+    case DType::kBool: return "torch.bool";
     default: return "torch.float32";
   }
 }
@@ -126,11 +129,11 @@ class AccumulationWriter {
     spec.inputs = std::move(inputs);
     spec.args = std::move(args);
     spec.outputs = {{.name = spec.name, .dtype = dtype, .shape = std::move(shape)}};
-    if (spec.type == "aten.slice.Tensor") {
+    if (spec.type == "aten.slice.Tensor" || spec.type == "aten.view.default") {
       spec.outputs[0].alias = AliasKind::kView;
       spec.outputs[0].alias_of = 0;
     }
-    if (spec.type == "aten.sum.default") {
+    if (spec.type == "aten.sum.default" || spec.type == "aten.zeros.default") {
       spec.attributes = {{"dtype", Value(std::string(WordOf(dtype)))}};
     }
     PW_ASSIGN(const std::vector<TensorId> made, Add(std::move(spec), {origin}, OpId()));
@@ -180,10 +183,10 @@ class AccumulationWriter {
     OpSpec spec = CopyOfOp(step_, id, whole_);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const TensorId tensor = op.inputs[i];
-      if (!whole_[tensor].valid()) {
-        spec.inputs[i] = now_[tensor];  // only its type counts
-      } else {
+      if (whole_[tensor].valid()) {
         PW_RETURN_IF_ERROR(CheckContent(id, i));
+      } else {
+        PW_ASSIGN(spec.inputs[i], AlikeOf(id, tensor));
       }
     }
     PW_RETURN_IF_ERROR(SetAfter(id, spec));
@@ -193,6 +196,17 @@ class AccumulationWriter {
     NoteWrites(id);
     KeepAddedInGroup(id, first);
     return Ok();
+  }
+
+  // Of what is not known yet the type alone is read: what a micro-batch has, or as much of nothing.
+  Result<TensorId> AlikeOf(OpId id, TensorId tensor) {
+    if (now_[tensor].valid()) return now_[tensor];
+    const Tensor& like = step_.tensor(tensor);
+    Value::List sizes;
+    for (const int64_t size : like.shape) sizes.push_back(Value(size));
+    const std::string name = fmt::format("{}.{}", like.name, step_.op(id).name);
+    return AddBeside(id, name, "aten.zeros.default", {}, {Value(std::move(sizes))}, tensor,
+                     like.dtype, like.shape);
   }
 
   // A copy waits for the copy of the same micro-batch.
@@ -295,7 +309,7 @@ class AccumulationWriter {
   Result<TensorId> InputOf(OpId id, size_t input) {
     const TensorId tensor = step_.op(id).inputs[input];
     const RuleAxisId split = roles_.split[id];
-    if (roles_.tensors[tensor] == TensorTurn::kAfter) return whole_[tensor];
+    if (roles_.tensors[tensor] == TensorTurn::kAfter) return AlikeOf(id, tensor);
     if (roles_.tensors[tensor] != TensorTurn::kBefore) return now_[tensor];
     const OpRule* const rule = axes_.rule(id);
     if (rule == nullptr || !IsUnread(*rule, input)) PW_RETURN_IF_ERROR(CheckContent(id, input));
@@ -317,32 +331,66 @@ class AccumulationWriter {
                      {whole_[tensor]}, {Reference(0)}, tensor, like.dtype, like.shape);
   }
 
-  // The samples of what there is of the whole batch. One that lies in pieces is copied, as its parts would be given.
+  // The samples of what there is of the whole batch. Where they do not lie one behind the other they are copied, as a
+  // micro-batch would be given.
   Result<TensorId> Slice(OpId reader, TensorId tensor, const AxisPlace& place) {
     Sliced& last = parts_[tensor];
     if (last.batch == batch_) return last.tensor;
     const Tensor& whole = step_.tensor(tensor);
-    const auto dimension = static_cast<size_t>(place.dimension);
     const Interval samples = Samples();
     const std::vector<int64_t> shape = ShapeOf(whole.shape, {{place, samples}});
-    const bool scattered = std::any_of(whole.shape.begin(), whole.shape.begin() + place.dimension,
-                                       [](int64_t size) { return size > 1; });
-    const std::string name = NameInCopy(whole.name, whole.name, Copy());
-    PW_ASSIGN(
-        TensorId made,
-        AddBeside(reader, scattered ? name + ".view" : name, "aten.slice.Tensor", {whole_[tensor]},
-                  {Reference(0), Value(int64_t{place.dimension}), Value(samples.from * place.inner),
-                   Value(samples.to * place.inner)},
-                  tensor, whole.dtype, shape));
-    const auto rate = shape[dimension] / of_one_;
-    if (batch_ > 0) origins_.numbers.push_back({LastOp(), {1, batch_ * rate}});
-    origins_.numbers.push_back({LastOp(), {2, (batch_ + 1) * rate}});
+    const std::string name = whole.name + Copy();
+    TensorId made = whole_[tensor];
+    // Of a dimension of [outer, samples, inner] the outer ones become a dimension of their own.
+    std::vector<int64_t> apart = whole.shape;
+    auto dimension = static_cast<size_t>(place.dimension);
+    if (place.outer > 1) {
+      apart[dimension] /= place.outer;
+      apart.insert(apart.begin() + place.dimension, place.outer);
+      ++dimension;
+      PW_ASSIGN(made,
+                AddView(reader, name + ".apart", made, apart, dimension, batches_ * place.inner));
+    }
+    apart[dimension] = samples.length() * place.inner;
+    const bool scattered =
+        std::any_of(apart.begin(), apart.begin() + static_cast<ptrdiff_t>(dimension),
+                    [](int64_t size) { return size > 1; });
+    PW_ASSIGN(made,
+              AddBeside(reader, scattered ? name + ".view" : name, "aten.slice.Tensor", {made},
+                        {Reference(0), Value(static_cast<int64_t>(dimension)),
+                         Value(samples.from * place.inner), Value(samples.to * place.inner)},
+                        TensorId(), whole.dtype, apart));
+    NoteDimension(made, dimension, place.inner);
+    if (batch_ > 0) origins_.numbers.push_back({LastOp(), {1, batch_ * place.inner}});
+    origins_.numbers.push_back({LastOp(), {2, (batch_ + 1) * place.inner}});
     if (scattered) {
-      PW_ASSIGN(made, AddBeside(reader, name, "aten.clone.default", {made}, {Reference(0)}, tensor,
-                                whole.dtype, shape));
+      const bool joined = place.outer > 1;
+      PW_ASSIGN(made, AddBeside(reader, joined ? name + ".copy" : name, "aten.clone.default",
+                                {made}, {Reference(0)}, TensorId(), whole.dtype, apart));
+      NoteDimension(made, dimension, place.inner);
+      if (joined) {
+        PW_ASSIGN(made,
+                  AddView(reader, name, made, shape, dimension - 1, place.outer * place.inner));
+      }
     }
     last = {batch_, made};
     return made;
+  }
+
+  // In another shape, of which a dimension grows so much with a sample.
+  Result<TensorId> AddView(OpId reader, std::string name, TensorId of,
+                           const std::vector<int64_t>& shape, size_t dimension, int64_t rate) {
+    Value::List sizes;
+    for (const int64_t size : shape) sizes.push_back(Value(size));
+    PW_ASSIGN(const TensorId made, AddBeside(reader, std::move(name), "aten.view.default", {of},
+                                             {Reference(0), Value(std::move(sizes))}, TensorId(),
+                                             Made(of).dtype, shape));
+    NoteDimension(made, dimension, rate);
+    origins_.numbers.push_back({LastOp(), {static_cast<int32_t>(dimension), rate}});
+    return made;
+  }
+  void NoteDimension(TensorId made, size_t dimension, int64_t rate) {
+    origins_.dimensions.push_back({made, {static_cast<int32_t>(dimension), rate}});
   }
 
   // Of the targets of the whole batch: how many are not ignored, or how much their classes weigh.

@@ -30,7 +30,16 @@ class LawFinder {
     };
     std::map<OpId, std::vector<ArgumentLaw>> others;
     for (const auto& [op, law] : origins_.numbers) others[op].push_back(law);
-    for (const TensorId id : made_.tensors()) add(found.dimensions, DimensionsOf(id));
+    std::map<TensorId, DimensionLaw> dimensions(origins_.dimensions.begin(),
+                                                origins_.dimensions.end());
+    for (const TensorId id : made_.tensors()) {
+      const auto stated = dimensions.find(id);
+      if (stated == dimensions.end()) {
+        add(found.dimensions, DimensionsOf(id));
+      } else {
+        add(found.dimensions, std::vector{stated->second});
+      }
+    }
     for (const OpId id : made_.ops()) {
       std::vector<ArgumentLaw> laws = NumbersOf(id);
       if (const auto more = others.find(id); more != others.end()) {

@@ -15,7 +15,8 @@ struct MicroBatchOrigins {
   IdVector<TensorId, TensorId>
       tensors;  // of each new tensor: the one whose interval it is, or which it is; or none
   IdVector<OpId, OpId> ops;  // of each new op: the one that it is; or none
-  // Numbers of new ops beside those: which, and how many a sample it grows by.
+  // Beside those: dimensions and numbers, and how much each grows with a sample.
+  std::vector<std::pair<TensorId, DimensionLaw>> dimensions;
   std::vector<std::pair<OpId, ArgumentLaw>> numbers;
 };
 

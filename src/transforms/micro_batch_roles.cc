@@ -140,7 +140,7 @@ class RoleFinder {
                                   Printable(step_.tensor(tensor).name, 80)),
                       "Take one micro-batch, or record the step without what couples its samples.");
       case TensorTurn::kBefore:
-        return holds ? CheckCut(id, tensor, place) : CheckWritten(id, split, input);
+        return holds ? CheckCut(id, tensor) : CheckWritten(id, split, input);
       case TensorTurn::kOwn:
       case TensorTurn::kAlike: break;
     }
@@ -148,12 +148,8 @@ class RoleFinder {
   }
 
   // An interval of what there is before the micro-batches.
-  Status CheckCut(OpId id, TensorId tensor, const AxisPlace& place) const {
+  Status CheckCut(OpId id, TensorId tensor) const {
     const std::string name = Printable(step_.tensor(tensor).name, 80);
-    if (place.outer != 1) {
-      return Refuse(id, fmt::format("the samples of \"{}\" do not lie one behind the other", name),
-                    "Give the step an input whose dimension of samples is its own.");
-    }
     if (!IsWritten(step_.op(id), tensor)) return Ok();
     return Refuse(id, fmt::format("it writes \"{}\" in place, which the step is given", name),
                   "Record the step with an op that makes a new tensor.");
@@ -221,9 +217,9 @@ class RoleFinder {
     size_t read = 0;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const TensorTurn turn = TurnOf(op.inputs[i]);
-      after = after || turn == TensorTurn::kAfter;
       if (IsUnread(id, i)) continue;
       ++read;
+      after = after || turn == TensorTurn::kAfter;
       own = own || turn == TensorTurn::kOwn;
       sums = sums || turn == TensorTurn::kSums;
       const bool samples =
