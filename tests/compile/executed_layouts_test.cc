@@ -33,6 +33,7 @@
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/mesh_strategies.h"
 #include "search/sfb/embedding_rows.h"
+#include "transforms/accumulate.h"
 #include "transforms/counter_draws.h"
 
 namespace placewright {
@@ -72,9 +73,9 @@ struct WholeStep {
 };
 
 // The step of the model; `wide`: with every float of 64 bits.
-WholeStep& WholeStepOf(const TinyModel& model, bool wide) {
+WholeStep& WholeStepOf(const TinyModel& model, int64_t batch, bool wide) {
   static std::map<std::string, WholeStep> of_models;
-  return of_models[NameOf(model) + (wide ? " in float64" : "")];
+  return of_models[NameOf(model) + " of " + std::to_string(batch) + (wide ? " in float64" : "")];
 }
 
 class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
@@ -87,7 +88,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     usual_ = c10::get_default_dtype();
     if (wide) c10::set_default_dtype(caffe2::TypeMeta::Make<double>());
     tolerance_ = wide ? kTolerance : kFloatTolerance;
-    WholeStep& whole = WholeStepOf(GetParam(), wide);
+    WholeStep& whole = WholeStepOf(GetParam(), batch_, wide);
     if (!whole.loss.defined()) Record(wide, whole);
     if (HasFatalFailure()) return;
     graph_ = whole.graph.get();
@@ -101,7 +102,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
 
   void Record(bool wide, WholeStep& whole) {
     CaptureRequest request = GetParam().Request();
-    request.values["batch"] = 5;
+    request.values["batch"] = static_cast<double>(batch_);
     // Enough places in an image that the statistics of a batch norm are well conditioned.
     if (request.values.contains("width")) {
       request.values["size"] = std::max(request.values["size"], 128.0);
@@ -286,6 +287,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     }
   }
 
+  int64_t batch_ = 5;
   int steps_ = kSteps;
   double tolerance_ = kTolerance;
   double largest_gradient_ = 1;
@@ -521,6 +523,120 @@ TEST_P(ExecutedLayouts, SoDoWhatExpertsDoByHand) {
   }
 }
 
+// The step in micro-batches is the step, on one device and by layouts.
+class ExecutedMicroBatches : public ExecutedLayouts {
+ protected:
+  void SetUp() override {
+    batch_ = 12;
+    Prepare(true);
+  }
+
+  // From here on the step is the one in micro-batches; what is expected stays what the whole batch gives.
+  void CutBatch(int64_t micro_batches) {
+    Result<std::unique_ptr<Graph>> made = WithAccumulation(original(), micro_batches);
+    ASSERT_TRUE(made.ok()) << made.error().ToString();
+    cut_ = made.Take();
+    cut_axes_ = std::make_unique<NamedAxes>(*cut_);
+    ASSERT_EQ(cut_axes_->axis(cut_axes_->batch()).size, batch_ / micro_batches);
+    graph_ = cut_.get();
+    axes_ = cut_axes_.get();
+    inputs_ = InputsOf(*cut_);
+  }
+  const Graph& original() const { return *WholeStepOf(GetParam(), batch_, true).graph; }
+
+  // What the original step is given.
+  std::vector<std::pair<TensorId, at::Tensor>> InputsOf(const Graph& step) const {
+    std::vector<std::pair<TensorId, at::Tensor>> inputs =
+        WholeStepOf(GetParam(), batch_, true).inputs;
+    for (auto& [id, tensor] : inputs) id = step.FindTensor(original().tensor(id).name);
+    return inputs;
+  }
+
+  std::unique_ptr<Graph> cut_;
+  std::unique_ptr<NamedAxes> cut_axes_;
+};
+
+TEST_P(ExecutedMicroBatches, GiveTheStep) {
+  for (const int64_t micro_batches : {2, 3, 4}) {
+    SCOPED_TRACE(testing::Message() << micro_batches << " micro-batches");
+    CutBatch(micro_batches);
+    if (HasFatalFailure()) return;
+    const auto after = StepFrom(inputs_);
+    ASSERT_TRUE(after.has_value());
+    ExpectEqual(after->second, loss_, "the loss");
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      ExpectEqual(after->first[i], after_[i], graph().tensor(inputs_[i].first).name);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_P(ExecutedMicroBatches, SoDoTheirParts) {
+  Random random(7);
+  for (const int64_t micro_batches : {2, 3, 4}) {
+    SCOPED_TRACE(testing::Message() << micro_batches << " micro-batches");
+    CutBatch(micro_batches);
+    if (HasFatalFailure()) return;
+    RunLayouts(DataParallel({batch_ / micro_batches - 1, 1}), 2, {}, /*through_file=*/true);
+    for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+      const size_t devices = 2 + random.Below(4);
+      SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
+      RunLayouts(RandomBoxLayouts(random, graph(), *axes_, devices), devices);
+    }
+  }
+}
+
+// A batch norm sees one micro-batch at a time, as in so many forward and backward passes before one update: plain
+// gradient descent makes of them the mean of what it makes of each, and running statistics follow them in order.
+class ExecutedMicroBatchNorms : public ExecutedMicroBatches {};
+
+TEST_P(ExecutedMicroBatchNorms, AreThoseOfSeparatePasses) {
+  batch_ /= 2;
+  Prepare(true);
+  const Graph& half_step = graph();
+  batch_ *= 2;
+  Prepare(true);
+  if (HasFatalFailure()) return;
+  steps_ = 1;
+  CutBatch(2);
+  if (HasFatalFailure()) return;
+  const auto together = StepFrom(inputs_);
+  ASSERT_TRUE(together.has_value());
+  const auto of_batch = [&](TensorId id, const at::Tensor& tensor, int64_t half) {
+    const Tensor& input = original().tensor(id);
+    if (input.kind != TensorKind::kInput) return tensor;
+    return tensor.narrow(0, half * (batch_ / 2), batch_ / 2);
+  };
+  // The same step of half of the batch, twice: the second begins with the buffers that the first has left.
+  const auto inputs = WholeStepOf(GetParam(), batch_, true).inputs;
+  std::vector<std::vector<at::Tensor>> after;
+  std::vector<at::Tensor> losses;
+  graph_ = &half_step;
+  for (int64_t half = 0; half < 2; ++half) {
+    std::vector<std::pair<TensorId, at::Tensor>> given;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto& [id, tensor] = inputs[i];
+      const Tensor& input = original().tensor(id);
+      const bool follows = half > 0 && input.kind == TensorKind::kBuffer;
+      given.emplace_back(half_step.FindTensor(input.name),
+                         follows ? after[0][i] : of_batch(id, tensor, half));
+    }
+    const auto one = StepFrom(given);
+    ASSERT_TRUE(one.has_value());
+    after.push_back(one->first);
+    losses.push_back(one->second);
+  }
+  ExpectEqual(together->second, (losses[0] + losses[1]) / 2, "the loss");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& input = original().tensor(inputs[i].first);
+    if (input.kind == TensorKind::kInput) continue;
+    const bool last = input.kind == TensorKind::kBuffer;
+    ExpectEqual(together->first[i], last ? after[1][i] : (after[0][i] + after[1][i]) / 2,
+                input.name);
+    if (HasFatalFailure()) return;
+  }
+}
+
 // In float32, of plain gradient descent: what a step does to the parameters, and momenta, which are the
 // gradients after one step.
 class ExecutedLayoutsInFloat : public ExecutedLayouts {
@@ -562,6 +678,26 @@ std::vector<TinyModel> ModelsOfSgd() {
   return models;
 }
 
+// Batch norms are those of micro-batches; a loss of how tokens are spread over experts couples all samples.
+std::vector<TinyModel> ModelsOfMicroBatches() {
+  std::vector<TinyModel> models = Models();
+  std::erase_if(models, [](const TinyModel& model) {
+    return std::string(model.model) == "resnet-50" || std::string(model.model) == "moe-transformer";
+  });
+  return models;
+}
+
+std::vector<TinyModel> BatchNormsOfSgd() {
+  std::vector<TinyModel> models = ModelsOfSgd();
+  std::erase_if(models,
+                [](const TinyModel& model) { return std::string(model.model) != "resnet-50"; });
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedMicroBatches, ::testing::ValuesIn(ModelsOfMicroBatches()),
+                         [](const auto& test) { return NameOf(test.param); });
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedMicroBatchNorms, ::testing::ValuesIn(BatchNormsOfSgd()),
+                         [](const auto& test) { return NameOf(test.param); });
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedLayoutsInFloat, ::testing::ValuesIn(ModelsOfSgd()),
                          [](const auto& test) { return NameOf(test.param); });
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedLayouts, ::testing::ValuesIn(Models()),
