@@ -75,8 +75,9 @@ std::vector<int64_t> WorkByLayer(const Graph& step, const IdVector<OpId, int32_t
   for (const OpId op : step.ops()) {
     if (step.op(op).is_view) continue;
     const Work one = WorkOf(step, op);
-    work[static_cast<size_t>(layer_of[op])] += static_cast<int64_t>(one.flops / kFlopsPerByte) +
-                                               one.bytes_read.count + one.bytes_written.count;
+    work[static_cast<size_t>(layer_of[op])] +=
+        static_cast<int64_t>(one.flops / FlopsPerByte(ComputeDType(step, op))) +
+        one.bytes_read.count + one.bytes_written.count;
   }
   return work;
 }

@@ -96,7 +96,8 @@ Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view s
   }
   const auto chunk_by_group = ChunkByGroup(graph, chunk_of);
   for (size_t i = 0; i < graph.group_count(); ++i) {
-    plan.layouts.of_group.push_back(LayoutId(chunk_by_group[GroupId(i)] % stages));
+    plan.layouts.of_group.push_back(
+        LayoutId(static_cast<size_t>(chunk_by_group[GroupId(i)] % stages)));
   }
   return plan;
 }
