@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "errors.h"
 
@@ -17,11 +18,12 @@ namespace placewright::python {
 namespace {
 
 StepHandle ReadStep(const std::string& path, std::optional<int64_t> batch,
-                    const std::map<std::string, int64_t>& dimensions, bool prove_batch) {
+                    const std::map<std::string, int64_t>& dimensions, bool prove_batch,
+                    int64_t micro_batches, const std::vector<std::string>& recompute) {
   std::optional<Result<StepFile>> read;
   {
     nb::gil_scoped_release released;
-    read = ReadStepFile(path, {batch, dimensions, prove_batch});
+    read = ReadStepFile(path, {batch, dimensions, prove_batch, micro_batches, recompute});
   }
   return {std::make_shared<const StepFile>(ValueOf(std::move(*read)))};
 }
@@ -83,7 +85,8 @@ nb::list DevicesOf(const ClusterHandle& handle) {
 void BindInputs(nb::module_& module) {
   nb::class_<StepHandle>(module, "Step")
       .def_static("read", &ReadStep, nb::arg("path"), nb::arg("batch").none(),
-                  nb::arg("dimensions"), nb::arg("prove_batch"))
+                  nb::arg("dimensions"), nb::arg("prove_batch"), nb::arg("micro_batches"),
+                  nb::arg("recompute"))
       .def_prop_ro("name", [](const StepHandle& s) { return s.step->graph.name(); })
       .def_prop_ro("format",
                    [](const StepHandle& s) { return std::string(s.step->graph.format()); })

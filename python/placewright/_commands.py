@@ -124,6 +124,10 @@ def compare(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.Pat
     batch = planned._options["batch"]
     if batch is not None:
         chosen += ["--batch", str(batch)]
+    if planned._options["micro_batches"] > 1:
+        chosen += ["--micro-batches", str(planned._options["micro_batches"])]
+    for modules in planned._options["recompute"]:
+        chosen += ["--recompute", modules]
     for name, size in planned._options["dimensions"].items():
         chosen += ["--dim", f"{name}={size}"]
     described = machines.preset or str(machines._source)

@@ -6,7 +6,7 @@ import functools
 import importlib
 import os
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _arguments as arguments
@@ -87,8 +87,29 @@ class Step:
         InputError
             Where it is not proven how the step follows its batch (`why_one_batch`).
         """
-        batch = arguments.integer("batch", batch, 1, arguments.MAX_COUNT)
-        options = {**self._options, "batch": batch}
+        return self._read_with({"batch": arguments.integer("batch", batch, 1, arguments.MAX_COUNT)})
+
+    def rewritten(self, *, micro_batches: int = 1,
+                  recompute: str | Iterable[str] | None = None) -> Step:
+        """The recorded step, rewritten before it is laid out (docs/transforms.md).
+
+        Parameters
+        ----------
+        micro_batches : int
+            The batch in so many parts, one after the other, whose gradients are added up; 1: whole.
+        recompute : str or list of str, optional
+            Modules whose activations the backward pass computes again: globs, or "full" (every
+            layer), "selective" or "megatron". None: nothing.
+
+        Raises
+        ------
+        InputError, UsageError
+            Where the step is not a recorded one, or an operation cannot be rewritten so.
+        """
+        return self._read_with(_rewriting(micro_batches, recompute))
+
+    def _read_with(self, changed: dict[str, Any]) -> Step:
+        options = {**self._options, **changed}
         files.check_unchanged(self._source, self._held.sha256, "step")
         held = core().Step.read(str(self._source), **options)
         other = Step(held, self._source, options, [], self._temporary)
@@ -134,7 +155,8 @@ class Step:
 
 
 def read(path: str | os.PathLike[str], *, batch: int | None = None,
-         dimensions: Mapping[str, int] | None = None, prove_batch: bool = True) -> Step:
+         dimensions: Mapping[str, int] | None = None, prove_batch: bool = True,
+         micro_batches: int = 1, recompute: str | Iterable[str] | None = None) -> Step:
     """Reads a recorded step, an ONNX model or a graph of another format (docs/formats).
 
     Parameters
@@ -148,6 +170,8 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
     prove_batch : bool
         Find out how an ONNX model's sizes follow its batch, which plans that split ops need;
         recorded steps state it.
+    micro_batches, recompute
+        As of `Step.rewritten`.
 
     Returns
     -------
@@ -165,6 +189,7 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
         "batch": arguments.optional_integer("batch", batch, 1, arguments.MAX_COUNT),
         "dimensions": arguments.integers("dimensions", dimensions),
         "prove_batch": arguments.flag("prove_batch", prove_batch),
+        **_rewriting(micro_batches, recompute),
     }
     held = core().Step.read(name, **options)
     return Step(held, pathlib.Path(name).absolute(), options, [])
@@ -240,7 +265,8 @@ def record(model: Any, inputs: Any, *, optimizer: Any = None,
             frozen_weights=frozen_weights)
     except exporter.ExportError as error:
         raise _of_export(error) from error
-    options: dict[str, Any] = {"batch": None, "dimensions": {}, "prove_batch": False}
+    options: dict[str, Any] = {"batch": None, "dimensions": {}, "prove_batch": False,
+                               **_rewriting(1, None)}
     return Step(reader.read(str(path), **options), path, options, list(said["notes"]), folder)
 
 
@@ -254,6 +280,13 @@ def _of_export(error: Exception) -> PlacewrightError:
         return UsageError("usage", str(error))
     return InputError("not-recordable", str(error), place=errors.user_line(error),
                       remedy="Change the model or the arguments as the message says.")
+
+
+def _rewriting(micro_batches: Any, recompute: Any) -> dict[str, Any]:
+    return {
+        "micro_batches": arguments.integer("micro_batches", micro_batches, 1, arguments.MAX_COUNT),
+        "recompute": arguments.texts("recompute", recompute),
+    }
 
 
 def step_of(value: Any) -> Step:

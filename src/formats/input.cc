@@ -150,6 +150,11 @@ Status TransformLoaded(const Transforms& transforms, LoadedGraph& loaded) {
     }
     loaded.details = std::move(details);
   }
+  if (!RewriteAlike(transforms, {})) {
+    loaded.notes.push_back(fmt::format("the step is rewritten ({}): {} ops became {}",
+                                       Describe(made->transforms()), loaded.graph.op_count(),
+                                       made->op_count()));
+  }
   loaded.graph = std::move(*made);
   return Ok();
 }

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "compile/test_draws.h"
+#include "transforms/test_draws.h"
 #include "planning/plan_session.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_clusters.h"

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "compile/test_draws.h"
 #include "graph/test_graphs.h"
 #include "plan/distributed_step.h"
+#include "transforms/test_draws.h"
 
 namespace placewright {
 namespace {

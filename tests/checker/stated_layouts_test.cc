@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compile/compiler.h"
-#include "compile/test_draws.h"
+#include "transforms/test_draws.h"
 #include "compiled_step.h"
 #include "formats/aten/writer.h"
 #include "transforms/counter_draws.h"

@@ -85,6 +85,12 @@ def documents(plan_path):
         recorded = _at_batch(recorded, batch)
     if "step" in plan:
         return plan, recorded, _json_of(_checked(path, plan["step"], "compiled step"))
+    rewritten = [str(how) for how in plan.get("transforms", []) if how != "counted-draws"]
+    if rewritten:
+        raise ApplyError("plan-rewritten", "the plan places whole ops of a step that is rewritten "
+                         f"({', '.join(rewritten)}), which only plans that split ops carry",
+                         str(path), "Plan with space=\"replicated\", or without "
+                         "micro_batches and recompute.")
     return plan, recorded, recorded
 
 

@@ -1,5 +1,6 @@
 #include "formats/plan/layouts_json.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,10 +40,28 @@ TEST(LayoutsJson, WhatIsWrittenReadsBack) {
   EXPECT_EQ(DistributionSpecFromJson(object).Take(), Sample());
 }
 
+TEST(LayoutsJson, TransformsKeepWhatTheyTake) {
+  DistributionSpec spec = Sample();
+  spec.transforms = Transforms{{},
+                               {.kind = Transform::kAccumulate, .micro_batches = 4},
+                               {.kind = Transform::kRecompute, .modules = {"layers.*", "head"}}};
+  Json object = Json::object();
+  AddDistributionSpec(spec, &object);
+  EXPECT_EQ(object["transforms"], Json::parse(R"(["counted-draws", {"accumulate": 4},
+                                                 {"recompute": ["layers.*", "head"]}])"));
+  EXPECT_EQ(DistributionSpecFromJson(object).Take(), spec);
+  for (const char* wrong :
+       {R"(["accumulate"])", R"([{"counted-draws": 1}])", R"([{"accumulate": 1}])",
+        R"([{"recompute": [1]}])", R"([{"accumulate": 2, "recompute": []}])"}) {
+    const Error error = Read(fmt::format(R"({{"layouts": [], "transforms": {}}})", wrong)).error();
+    EXPECT_THAT(error.place, HasSubstr("transforms[0]")) << wrong;
+  }
+}
+
 TEST(LayoutsJson, UnknownTransformsAreRefused) {
   const Error error = Read(R"({"layouts": [], "transforms": ["counted-draws", "fused"]})").error();
   EXPECT_EQ(error.place, "transforms[1]");
-  EXPECT_EQ(error.remedy, "The transforms are counted-draws.");
+  EXPECT_EQ(error.remedy, "The transforms are counted-draws, accumulate, recompute.");
 }
 
 // Of several axes a share is an object of them.

@@ -56,15 +56,13 @@ class Mesh {
     std::map<int32_t, int64_t> hosts, counts;
     for (const DeviceId id : devices_) {
       const int32_t host = cluster_.device(id).host;
-      const int64_t number =
-          hosts.emplace(host, static_cast<int64_t>(hosts.size())).first->second;
+      const int64_t number = hosts.emplace(host, static_cast<int64_t>(hosts.size())).first->second;
       seats_.push_back({number, counts[host]++});
     }
     hosts_ = static_cast<int64_t>(hosts.size());
     of_host_ = counts.empty() ? 0 : counts.begin()->second;
-    over_hosts_ = std::any_of(spec_.mesh.begin(), spec_.mesh.end(), [](const auto& of) {
-      return of.over != MeshOver::kParts;
-    });
+    over_hosts_ = std::any_of(spec_.mesh.begin(), spec_.mesh.end(),
+                              [](const auto& of) { return of.over != MeshOver::kParts; });
     for (const auto& [host, count] : counts) {
       if (!over_hosts_ || count == of_host_) continue;
       return MakeError(ErrorCode::kField,
@@ -88,10 +86,11 @@ class Mesh {
       if (places <= kMaxQuantity / std::max<int64_t>(1, DegreeOf(of))) places *= DegreeOf(of);
     }
     if (places == static_cast<int64_t>(devices_.size())) return Ok();
-    return MakeError(ErrorCode::kField,
-                     fmt::format("the mesh has {} places for {} devices", places, devices_.size()),
-                     place_ + ".mesh",
-                     R"(Let its axes cover the devices; {"parts": 2} without an axis is for replicas.)");
+    return MakeError(
+        ErrorCode::kField,
+        fmt::format("the mesh has {} places for {} devices", places, devices_.size()),
+        place_ + ".mesh",
+        R"(Let its axes cover the devices; {"parts": 2} without an axis is for replicas.)");
   }
 
   // Of the device: where it is along each axis of the mesh.

@@ -18,8 +18,7 @@ namespace {
 
 class Resolver {
  public:
-  Resolver(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
-           LayoutSpecs specs)
+  Resolver(const Graph& graph, const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs)
       : graph_(graph),
         axes_(axes),
         cluster_(cluster),
@@ -365,10 +364,11 @@ LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpe
         if (GlobMatch(named.name, name)) devices.push_back({name, named.box});
       }
     }
-    const bool boxes = mesh || std::any_of(devices.begin(), devices.end(), [](const auto& device) {
-      return device.box.size() > 1 ||
-             (!device.box.empty() && !device.box[0].axis.empty() && device.box[0].axis != "batch");
-    });
+    const bool boxes =
+        mesh || std::any_of(devices.begin(), devices.end(), [](const auto& device) {
+          return device.box.size() > 1 || (!device.box.empty() && !device.box[0].axis.empty() &&
+                                           device.box[0].axis != "batch");
+        });
     spec.devices = std::move(devices);
     if (boxes && spec.axis.empty()) continue;
     if (splits && spec.axis.empty()) spec.axis = "batch";

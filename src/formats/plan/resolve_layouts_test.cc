@@ -166,8 +166,9 @@ TEST(LayoutSpecs, AMeshThatCannotBeIsAnError) {
   EXPECT_THAT(step.ErrorOf({step.Mesh({{"rows", MeshOver::kParts, 4}})}),
               HasSubstr("layouts[0].mesh[0].axis: no axis is called \"rows\""));
   three.mesh = {{kRows, MeshOver::kParts, 3}};
-  EXPECT_THAT(step.ErrorOf({three}),
-              HasSubstr("layouts[0].mesh[0].axis: \"input:x[0]\" has 8, which 3 parts do not divide"));
+  EXPECT_THAT(
+      step.ErrorOf({three}),
+      HasSubstr("layouts[0].mesh[0].axis: \"input:x[0]\" has 8, which 3 parts do not divide"));
   LayoutSpec beside = step.Mesh({rows, {kColumns, MeshOver::kParts, 2}});
   beside.axis = kRows;
   EXPECT_THAT(step.ErrorOf({beside}), HasSubstr("shares are stated beside a mesh"));
@@ -187,7 +188,8 @@ TEST(LayoutSpecs, BoxesMayBeUneven) {
   EXPECT_EQ(layout.shares[0].Along(step.axes->Find(kColumns)), (Interval{0, 4}));
   EXPECT_EQ(layout.shares[1].Along(step.axes->Find(kColumns)), (Interval{0, 3}));
   EXPECT_FALSE(layout.axis().valid());
-  EXPECT_THAT(step.ErrorOf({boxes(2)}), HasSubstr("layouts[0].devices: its shares cover 27 of the 32"));
+  EXPECT_THAT(step.ErrorOf({boxes(2)}),
+              HasSubstr("layouts[0].devices: its shares cover 27 of the 32"));
   EXPECT_THAT(step.ErrorOf({boxes(4)}), HasSubstr("have some of"));
 }
 

@@ -9,10 +9,10 @@
 
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
-#include "compile/test_draws.h"
 #include "cost/cost_model.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
+#include "transforms/test_draws.h"
 
 namespace placewright {
 namespace {

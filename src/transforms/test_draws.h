@@ -1,6 +1,6 @@
 // For tests: a step that draws random numbers.
-#ifndef PLACEWRIGHT_COMPILE_TEST_DRAWS_H_
-#define PLACEWRIGHT_COMPILE_TEST_DRAWS_H_
+#ifndef PLACEWRIGHT_TRANSFORMS_TEST_DRAWS_H_
+#define PLACEWRIGHT_TRANSFORMS_TEST_DRAWS_H_
 
 #include <utility>
 
@@ -45,4 +45,4 @@ inline Graph DrawingStep(double p = 0.8) {
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_COMPILE_TEST_DRAWS_H_
+#endif  // PLACEWRIGHT_TRANSFORMS_TEST_DRAWS_H_
