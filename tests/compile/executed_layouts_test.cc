@@ -20,6 +20,7 @@
 #include "capture/step/model_step.h"
 #include "capture/step/tiny_models.h"
 #include "check_plan/distributed/interpreter.h"
+#include "check_plan/transforms/congruence.h"
 #include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
@@ -568,6 +569,8 @@ class ExecutedRecomputation : public ExecutedLayouts {
     EXPECT_TRUE(made.ok()) << made.error().ToString();
     if (!made.ok() || made.value() == nullptr) return false;
     rewritten_ = made.Take();
+    const check::MaybeViolation violation = check::CheckCongruence(recorded(), *rewritten_);
+    EXPECT_FALSE(violation) << violation->place << ": " << violation->message;
     rewritten_axes_ = std::make_unique<NamedAxes>(*rewritten_);
     graph_ = rewritten_.get();
     axes_ = rewritten_axes_.get();
