@@ -236,7 +236,7 @@ TEST(Recomputation, RefusesWhatItCannotRepeat) {
     EXPECT_EQ(made.error().place, "recompute");
     EXPECT_FALSE(made.error().remedy.empty());
   };
-  expect(Drawing(), ErrorCode::kTransform, "drop",
+  expect(Drawing(), ErrorCode::kUsage, "drop",
          "mask (aten.bernoulli_.float) draws from a generator");
   expect(TwoBlocks(), ErrorCode::kUnknownName, "layer", "\"layer\" matches no module");
   expect(TwoBlocks(), ErrorCode::kUnknownName, "megatron", "no attention");
@@ -259,9 +259,9 @@ TEST(Recomputation, RefusesWhatItCannotRepeat) {
     step.In(Phase::kBackward, "m").Op("da", "tanh_backward.default", {"g", "a"});
     return step.Build({"loss"});
   };
-  expect(overwriting(false), ErrorCode::kTransform, "m",
+  expect(overwriting(false), ErrorCode::kUsage, "m",
          "a reads buffer:b, which write overwrites before the backward pass");
-  expect(overwriting(true), ErrorCode::kTransform, "m", "a (aten.observe.default) writes buffer:b");
+  expect(overwriting(true), ErrorCode::kUsage, "m", "a (aten.observe.default) writes buffer:b");
 }
 
 TEST(Recomputation, OfAForwardPassChangesNothing) {
