@@ -49,10 +49,7 @@ struct ReadGraphOptions {
   // Find out how an ONNX model's sizes follow its batch, which plans that split ops need; recorded steps
   // state it.
   bool prove_batch = false;
-  // Of a recorded step: the batch in so many parts, one after the other, whose gradients are added up; and globs over
-  // modules, or one word for a set of them, whose activations the backward pass computes again (docs/transforms.md).
-  int64_t micro_batches = 1;
-  std::vector<std::string> recompute{};
+  Rewriting rewriting{};  // of a recorded step (docs/transforms.md)
 };
 // The graph of a recorded step or a model, in any readable format, recognised by its content; plain
 // or gzip. Errors name the file: kFileUnreadable, kFormatUnknown, those of the format's reader;

@@ -10,6 +10,7 @@ std::string_view ToString(Transform::Kind kind) {
     case Transform::kCountedDraws: return "counted-draws";
     case Transform::kAccumulate: return "accumulate";
     case Transform::kRecompute: return "recompute";
+    case Transform::kPipeline: return "pipeline";
   }
   return "?";
 }
@@ -31,6 +32,10 @@ std::string Describe(const Transforms& transforms) {
     }
     if (transform.kind == Transform::kRecompute) {
       text += fmt::format(" {}", fmt::join(transform.modules, " "));
+    }
+    if (transform.kind == Transform::kPipeline) {
+      text += fmt::format(" {} {}", transform.schedule, transform.stages);
+      if (transform.chunks > 1) text += fmt::format(" x {}", transform.chunks);
     }
   }
   return text;

@@ -9,8 +9,7 @@
 // they are not ready before in any order.
 //
 //   {"layers.*", ...}  every call of a module that a glob matches, of nested ones the outermost
-//   {"full"}           the layers: modules of a list, one of them with modules of its own ("layers.0", "layers.1");
-//                      of nested lists the outermost; where there are none, modules that numbers tell apart
+//   {"full"}           the layers (layers.h)
 //   {"selective"}      of the layers all but products (of those of matrices every second one), convolutions,
 //                      attention in one operator, what collectives return: torchtitan's selective recomputation
 //   {"megatron"}       the core of attention: from the product of queries and keys to that with the values, or the
@@ -33,7 +32,7 @@ namespace placewright {
 
 // Ops keep names, groups and order; ids move where copies stand between. nullptr where nothing is computed again: no
 // backward op reads what the regions make. O(ops + edges + versions).
-// Errors: kUnknownName (a glob without a forward op, a step without layers or attention), kUsage (what would be
+// Errors: kUnknownName (a glob without a forward op), kUsage (a step without layers or attention; what would be
 // computed again writes what is not its own, draws from a generator in sequence, or reads what is overwritten before
 // the backward pass), kDuplicateName.
 Result<std::unique_ptr<Graph>> WithRecomputation(const Graph& step,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +11,7 @@
 
 #include "base/text.h"
 #include "graph/module_globs.h"
+#include "transforms/layers.h"
 
 namespace placewright {
 namespace {
@@ -44,29 +44,6 @@ bool IsProduct(const Op& op) {
          IsOneOf(OperatorOf(op), {"convolution", "_scaled_mm", "_grouped_mm"});
 }
 
-// The path up to a component that `numbers` it among its siblings.
-template <class Numbers>
-std::optional<std::string_view> BlockOf(std::string_view path, const Numbers& numbers) {
-  for (size_t from = 0; from <= path.size();) {
-    const size_t end = std::min(path.find_first_of("./", from), path.size());
-    if (numbers(path.substr(from, end - from))) return path.substr(0, end);
-    from = end + 1;
-  }
-  return std::nullopt;
-}
-
-bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-bool IsNumber(std::string_view component) {
-  return !component.empty() && std::all_of(component.begin(), component.end(), IsDigit);
-}
-bool EndsInNumber(std::string_view component) {
-  return !component.empty() && IsDigit(component.back());
-}
-std::string_view WithoutNumber(std::string_view path) {
-  while (!path.empty() && IsDigit(path.back())) path.remove_suffix(1);
-  return path;
-}
-
 class RegionFinder {
  public:
   explicit RegionFinder(const Graph& step) : step_(step) {
@@ -94,16 +71,15 @@ class RegionFinder {
 
  private:
   bool IsForward(OpId op) const { return step_.op(op).phase == Phase::kForward; }
-  std::string_view PathOf(OpId op) const { return step_.module_path(step_.op(op).module); }
 
-  // A region for every call of what `module_of` [path] names: a call ends where another module computes.
+  // A region for every call of what `module_of` [op] names: a call ends where another module computes.
   template <class ModuleOf>
   void AddCalls(const ModuleOf& module_of) {
     std::map<std::string_view, int32_t> modules;
     std::string_view open;
     for (const OpId op : step_.ops()) {
       if (!IsForward(op)) continue;
-      const std::optional<std::string_view> module = module_of(PathOf(op));
+      const std::optional<std::string_view> module = module_of(op);
       if (!module) {
         if (!step_.op(op).is_view) open = {};
         continue;
@@ -120,10 +96,11 @@ class RegionFinder {
 
   Status FindModules(const std::vector<std::string>& globs) {
     std::vector<bool> used(globs.size(), false);
-    AddCalls([&](std::string_view path) {
+    AddCalls([&](OpId op) {
       std::optional<std::string_view> outermost;
       for (size_t i = 0; i < globs.size(); ++i) {
-        const std::optional<std::string_view> match = OutermostMatch(globs[i], path);
+        const std::optional<std::string_view> match =
+            OutermostMatch(globs[i], step_.module_path(step_.op(op).module));
         if (!match) continue;
         used[i] = true;
         if (!outermost || match->size() < outermost->size()) outermost = match;
@@ -142,45 +119,19 @@ class RegionFinder {
   }
 
   Status FindLayers(std::string_view word) {
-    std::set<std::string_view> blocks = RepeatedBlocks(IsNumber);
-    const bool in_lists = !blocks.empty();
-    if (!in_lists) blocks = RepeatedBlocks(EndsInNumber);
-    if (blocks.empty()) {
+    const StepLayers layers = LayersOf(step_);
+    if (layers.names.empty()) {
       return MakeError(
-          ErrorCode::kUnknownName,
+          ErrorCode::kUsage,
           fmt::format("\"{}\" finds no layers: no list of modules has modules within", word),
           "recompute", "Name the modules by globs: `inspect --modules` lists them.");
     }
-    AddCalls([&](std::string_view path) {
-      const auto block = in_lists ? BlockOf(path, IsNumber) : BlockOf(path, EndsInNumber);
-      return block && blocks.contains(*block) ? block : std::nullopt;
+    AddCalls([&](OpId op) -> std::optional<std::string_view> {
+      const int32_t layer = layers.of_module[step_.op(op).module];
+      if (layer < 0) return std::nullopt;
+      return layers.names[static_cast<size_t>(layer)];
     });
     return Ok();
-  }
-
-  // Those with a twin, of lists of which one has modules within.
-  template <class Numbers>
-  std::set<std::string_view> RepeatedBlocks(const Numbers& numbers) const {
-    struct List {
-      std::set<std::string_view> blocks;
-      bool has_modules = false;
-    };
-    std::map<std::string_view, List> lists;
-    for (const OpId op : step_.ops()) {
-      if (!IsForward(op)) continue;
-      const auto block = BlockOf(PathOf(op), numbers);
-      if (!block) continue;
-      List& list = lists[WithoutNumber(*block)];
-      list.blocks.insert(*block);
-      list.has_modules |= PathOf(op).size() > block->size();
-    }
-    std::set<std::string_view> repeated;
-    for (const auto& [prefix, list] : lists) {
-      if (list.blocks.size() > 1 && list.has_modules) {
-        repeated.insert(list.blocks.begin(), list.blocks.end());
-      }
-    }
-    return repeated;
   }
 
   // torchtitan/distributed/activation_checkpoint.py: compute-intensive operators, what communicates, the maximum
@@ -209,10 +160,9 @@ class RegionFinder {
       }
     }
     if (!found_.regions.empty()) return Ok();
-    return MakeError(ErrorCode::kUnknownName,
-                     fmt::format("\"{}\" finds no attention in the forward pass", kMegatron),
-                     "recompute",
-                     "Name modules by globs: `placewright inspect --modules` lists them.");
+    return MakeError(
+        ErrorCode::kUsage, fmt::format("\"{}\" finds no attention in the forward pass", kMegatron),
+        "recompute", "Name modules by globs: `placewright inspect --modules` lists them.");
   }
 
   void AddRegion(std::vector<OpId> ops) {

@@ -239,8 +239,8 @@ TEST(Recomputation, RefusesWhatItCannotRepeat) {
   expect(Drawing(), ErrorCode::kUsage, "drop",
          "mask (aten.bernoulli_.float) draws from a generator");
   expect(TwoBlocks(), ErrorCode::kUnknownName, "layer", "\"layer\" matches no module");
-  expect(TwoBlocks(), ErrorCode::kUnknownName, "megatron", "no attention");
-  expect(Drawing(), ErrorCode::kUnknownName, "full", "no layers");
+  expect(TwoBlocks(), ErrorCode::kUsage, "megatron", "no attention");
+  expect(Drawing(), ErrorCode::kUsage, "full", "no layers");
 
   // `x` is overwritten behind the module that has read it.
   const auto overwriting = [](bool by_module) {

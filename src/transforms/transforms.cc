@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "transforms/accumulate.h"
 #include "transforms/counter_draws.h"
+#include "transforms/pipeline.h"
 #include "transforms/recompute.h"
 
 namespace placewright {
@@ -26,19 +27,26 @@ Result<std::unique_ptr<Graph>> Apply(const Graph& step, const Transform& transfo
     case Transform::kCountedDraws: return WithCountedDraws(step, kDrawSeed);
     case Transform::kAccumulate: return WithAccumulation(step, transform.micro_batches);
     case Transform::kRecompute: return WithRecomputation(step, transform.modules);
+    case Transform::kPipeline: return WithPipeline(step, transform);
   }
   return std::unique_ptr<Graph>();
 }
 
 }  // namespace
 
-Transforms TransformsFor(int64_t micro_batches, std::vector<std::string> recomputed) {
+Transforms TransformsFor(const Rewriting& asked) {
   Transforms transforms;
-  if (micro_batches > 1) {
-    transforms.push_back({.kind = Transform::kAccumulate, .micro_batches = micro_batches});
+  if (asked.micro_batches > 1) {
+    transforms.push_back({.kind = Transform::kAccumulate, .micro_batches = asked.micro_batches});
   }
-  if (!recomputed.empty()) {
-    transforms.push_back({.kind = Transform::kRecompute, .modules = std::move(recomputed)});
+  if (!asked.recompute.empty()) {
+    transforms.push_back({.kind = Transform::kRecompute, .modules = asked.recompute});
+  }
+  if (!asked.schedule.empty()) {
+    transforms.push_back({.kind = Transform::kPipeline,
+                          .schedule = asked.schedule,
+                          .stages = asked.stages,
+                          .chunks = asked.chunks});
   }
   if (!transforms.empty()) {
     transforms.insert(transforms.begin(), Transform{Transform::kCountedDraws});
@@ -54,8 +62,8 @@ Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transfor
     if (after == nullptr) continue;
     made = std::move(after);
     applied.push_back(transform);
+    *made = WithTransforms(std::move(*made), applied);
   }
-  if (made != nullptr) *made = WithTransforms(std::move(*made), std::move(applied));
   return made;
 }
 

@@ -31,14 +31,14 @@ TEST(Transforms, CountDrawsOnce) {
 }
 
 TEST(Transforms, AreInTheOrderThatMakesThemRight) {
-  EXPECT_TRUE(TransformsFor(1, {}).empty());
-  EXPECT_EQ(Describe(TransformsFor(4, {"layers.*", "head"})),
+  EXPECT_TRUE(TransformsFor({}).empty());
+  EXPECT_EQ(Describe(TransformsFor({.micro_batches = 4, .recompute = {"layers.*", "head"}})),
             "counted-draws, accumulate 4, recompute layers.* head");
 }
 
 TEST(Transforms, OfNoRecordedStepAreRefused) {
   const Graph step = GraphBuilder("model", "onnx").Build().Take();
-  const Error error = ApplyTransforms(step, TransformsFor(2, {})).error();
+  const Error error = ApplyTransforms(step, TransformsFor({.micro_batches = 2})).error();
   EXPECT_EQ(error.code, ErrorCode::kUsage);
   EXPECT_EQ(error.place, "transforms");
 }

@@ -14,24 +14,35 @@ struct Transform {
   enum Kind : uint8_t {
     kCountedDraws,  // random draws count, so that a part of them is drawn where it is needed (docs/sharding.md)
     kAccumulate,  // the batch in micro-batches, one after the other, whose gradients are added up
-    kRecompute    // activations of these modules are computed again in the backward pass
+    kRecompute,   // activations of these modules are computed again in the backward pass
+    kPipeline     // micro-batches in the order of a pipeline's stages
   };
   Kind kind = kCountedDraws;
   int64_t micro_batches = 0;  // of kAccumulate: at least 2
   std::vector<std::string>
-      modules{};  // of kRecompute: globs over module paths, or one word for a set
+      modules{};                   // of kRecompute: globs over module paths, or one word for a set
+  std::string schedule{};          // of kPipeline: "gpipe", "1f1b", "interleaved", "zb-h1";
+  int64_t stages = 0, chunks = 1;  // its stages, and the chunks of the model on each
   friend bool operator==(const Transform&, const Transform&) = default;
 };
 // One after the other.
 using Transforms = std::vector<Transform>;
 
-inline constexpr std::array<Transform::Kind, 3> kTransformKinds = {
-    Transform::kCountedDraws, Transform::kAccumulate, Transform::kRecompute};
-std::string_view ToString(Transform::Kind kind);  // "counted-draws", "accumulate", "recompute"
-// But for draws: every step whose ops may be split has those that count.
-bool RewriteAlike(Transforms a, Transforms b);
+inline constexpr std::array<Transform::Kind, 4> kTransformKinds = {
+    Transform::kCountedDraws, Transform::kAccumulate, Transform::kRecompute, Transform::kPipeline};
+std::string_view ToString(Transform::Kind kind);  // "counted-draws", ..., "pipeline"
 std::string Describe(
     const Transforms& transforms);  // "counted-draws, accumulate 4, recompute layers.*"
+// But for draws: every step whose ops may be split has those that count.
+bool RewriteAlike(Transforms a, Transforms b);
+
+// What a user asks for of a recorded step (docs/transforms.md).
+struct Rewriting {
+  int64_t micro_batches = 1;
+  std::vector<std::string> recompute{};  // globs over modules, or one word for a set; none: nothing
+  std::string schedule{};                // of a pipeline; "": there is none
+  int64_t stages = 0, chunks = 1;
+};
 
 }  // namespace placewright
 

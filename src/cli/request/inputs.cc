@@ -143,8 +143,9 @@ Status RejectOptionsOfPlan(const InputOptions& options) {
   };
   if (options.batch || !options.batch_text.empty()) return refuse("--batch", "sizes");
   if (!options.dimensions.empty()) return refuse("--dim", "sizes");
-  if (options.micro_batches > 1) return refuse("--micro-batches", "transforms");
-  if (!options.recompute.empty()) return refuse("--recompute", "transforms");
+  if (options.rewriting.micro_batches > 1) return refuse("--micro-batches", "transforms");
+  if (!options.rewriting.recompute.empty()) return refuse("--recompute", "transforms");
+  if (!options.rewriting.schedule.empty()) return refuse("--pipeline", "transforms");
   if (!options.memory_reserve.empty()) return refuse("--memory-reserve", "reserve");
   return Ok();
 }
@@ -168,7 +169,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   }
   GraphInputOptions graph_options{options.batch, "", dimensions};
   graph_options.prove_batch = options.prove_batch;
-  graph_options.transforms = TransformsFor(options.micro_batches, options.recompute);
+  graph_options.transforms = TransformsFor(options.rewriting);
   PW_ASSIGN(LoadedGraph graph,
             LoadGraphOrModel(options.graph, graph_options, {options.store, options.store_kept},
                              options.interrupted, options.say));

@@ -76,23 +76,29 @@ void AddInputOptions(CommandLine app, InputOptions* options) {
         return size.ok() ? "" : size.error().message;
       })
       .Group("Input");
-  AddTransformOptions(app, &options->micro_batches, &options->recompute);
+  AddTransformOptions(app, &options->rewriting);
   AddCostOptions(app, options);
 }
 
-void AddTransformOptions(CommandLine app, int64_t* micro_batches,
-                         std::vector<std::string>* recompute) {
-  app.AddOption("--micro-batches", *micro_batches,
-                "Of a recorded step: the batch in so many parts, one after the other, whose "
-                "gradients are added up")
-      .TypeName("N")
-      .Check(IntegerWithin(1, INT32_MAX))
-      .Group("Input");
-  AddRepeated(app, "--recompute", *recompute, "MODULES",
-              "Of a recorded step: full, selective, megatron, or a glob over module paths, whose "
-              "activations the "
-              "backward pass computes again; may be repeated",
-              "Input");
+void AddTransformOptions(CommandLine app, Rewriting* rewriting) {
+  const auto count = [&](const char* name, int64_t& value, const char* help) {
+    app.AddOption(name, value, help)
+        .TypeName("N")
+        .Check(IntegerWithin(1, INT32_MAX))
+        .Group("Rewriting of a recorded step");
+  };
+  count("--micro-batches", rewriting->micro_batches,
+        "The batch in so many parts, one after the other, whose gradients are added up");
+  AddRepeated(app, "--recompute", rewriting->recompute, "MODULES",
+              "full (every layer), selective, megatron, or a glob over modules: what the backward "
+              "pass computes again; may be repeated",
+              "Rewriting of a recorded step");
+  app.AddOption("--pipeline", rewriting->schedule,
+                "Micro-batches in the order of a pipeline: gpipe, 1f1b, interleaved or zb-h1")
+      .TypeName("SCHEDULE")
+      .Group("Rewriting of a recorded step");
+  count("--stages", rewriting->stages, "Stages of the pipeline");
+  count("--chunks", rewriting->chunks, "Chunks of the model on each stage (interleaved)");
 }
 
 void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
@@ -102,7 +108,7 @@ void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
       .TypeName("N")
       .Check(IntegerWithin(1, INT32_MAX))
       .Group("Input");
-  AddTransformOptions(app, &options->micro_batches, &options->recompute);
+  AddTransformOptions(app, &options->rewriting);
   AddCostOptions(app, options);
 }
 

@@ -44,11 +44,10 @@ struct InputOptions {
   // --batch, as given, where it may be for every GPU of the cluster ("32/gpu"): ResolveBatch (inputs.h) makes
   // `batch` of it.
   std::string batch_text;
-  int64_t micro_batches = 1;             // --micro-batches
-  std::vector<std::string> recompute{};  // --recompute, as given
+  Rewriting rewriting{};  // --micro-batches, --recompute, --pipeline, --stages, --chunks
 };
-// -c, --memory-reserve, --batch, --micro-batches, --recompute, --dim, --costs, --cost-profile, --order. The positional argument
-// is the command's own.
+// -c, --memory-reserve, --batch, --dim, those of AddTransformOptions, --costs, --cost-profile, --order. The positional
+// argument is the command's own.
 void AddInputOptions(CommandLine app, InputOptions* options);
 // What --batch states: samples of a step, over all devices or for every GPU.
 struct BatchSize {
@@ -57,9 +56,8 @@ struct BatchSize {
 };
 // "256" or "32/gpu". Errors: kUsage.
 Result<BatchSize> ParseBatchSize(std::string_view text);
-// --micro-batches and --recompute alone.
-void AddTransformOptions(CommandLine app, int64_t* micro_batches,
-                         std::vector<std::string>* recompute);
+// --micro-batches, --recompute, --pipeline, --stages and --chunks alone.
+void AddTransformOptions(CommandLine app, Rewriting* rewriting);
 // The same without -c, for a command that takes several clusters.
 void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options);
 

@@ -207,9 +207,9 @@ Result<Transform> ReadTransform(const Json& json, const std::string& place) {
   }
   transform.kind = *known;
   if (takes == (transform.kind == Transform::kCountedDraws)) {
-    return MakeError(
-        ErrorCode::kField, fmt::format("{} is not stated so", name), place,
-        "Give \"counted-draws\", {\"accumulate\": 4}, {\"recompute\": [\"layers.*\"]}.");
+    return MakeError(ErrorCode::kField, fmt::format("{} is not stated so", name), place,
+                     R"(Give "counted-draws", {"accumulate": 4}, {"recompute": ["layers.*"]}, )"
+                     R"({"pipeline": {"schedule": "1f1b", "stages": 4}}.)");
   }
   if (transform.kind == Transform::kAccumulate) {
     PW_ASSIGN(transform.micro_batches, GetInt(json, name, place, 2, INT32_MAX));
@@ -219,9 +219,18 @@ Result<Transform> ReadTransform(const Json& json, const std::string& place) {
     for (const Json& module : *list) {
       if (!module.is_string()) {
         return MakeError(ErrorCode::kField, "modules are named by globs", place + "." + name,
-                         "Give {\"recompute\": [\"layers.*\"]}.");
+                         R"(Give {"recompute": ["layers.*"]}.)");
       }
       transform.modules.push_back(module.get<std::string>());
+    }
+  }
+  if (transform.kind == Transform::kPipeline) {
+    PW_ASSIGN(const Json* object, GetObject(json, name, place));
+    const std::string inside = place + "." + name;
+    PW_ASSIGN(transform.schedule, GetString(*object, "schedule", inside));
+    PW_ASSIGN(transform.stages, GetInt(*object, "stages", inside, 1, INT32_MAX));
+    if (object->contains("chunks")) {
+      PW_ASSIGN(transform.chunks, GetInt(*object, "chunks", inside, 1, INT32_MAX));
     }
   }
   return transform;
@@ -237,6 +246,12 @@ Json TransformsToJson(const Transforms& transforms) {
       case Transform::kCountedDraws: list.push_back(name); break;
       case Transform::kAccumulate: list.push_back({{name, transform.micro_batches}}); break;
       case Transform::kRecompute: list.push_back({{name, transform.modules}}); break;
+      case Transform::kPipeline:
+        list.push_back({{name,
+                         {{"schedule", transform.schedule},
+                          {"stages", transform.stages},
+                          {"chunks", transform.chunks}}}});
+        break;
     }
   }
   return list;

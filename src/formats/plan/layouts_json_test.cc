@@ -44,11 +44,14 @@ TEST(LayoutsJson, TransformsKeepWhatTheyTake) {
   DistributionSpec spec = Sample();
   spec.transforms = Transforms{{},
                                {.kind = Transform::kAccumulate, .micro_batches = 4},
-                               {.kind = Transform::kRecompute, .modules = {"layers.*", "head"}}};
+                               {.kind = Transform::kRecompute, .modules = {"layers.*", "head"}},
+                               {.kind = Transform::kPipeline, .schedule = "1f1b", .stages = 4}};
   Json object = Json::object();
   AddDistributionSpec(spec, &object);
   EXPECT_EQ(object["transforms"], Json::parse(R"(["counted-draws", {"accumulate": 4},
-                                                 {"recompute": ["layers.*", "head"]}])"));
+                                                 {"recompute": ["layers.*", "head"]},
+                                                 {"pipeline": {"schedule": "1f1b", "stages": 4,
+                                                               "chunks": 1}}])"));
   EXPECT_EQ(DistributionSpecFromJson(object).Take(), spec);
   for (const char* wrong :
        {R"(["accumulate"])", R"([{"counted-draws": 1}])", R"([{"accumulate": 1}])",
@@ -61,7 +64,7 @@ TEST(LayoutsJson, TransformsKeepWhatTheyTake) {
 TEST(LayoutsJson, UnknownTransformsAreRefused) {
   const Error error = Read(R"({"layouts": [], "transforms": ["counted-draws", "fused"]})").error();
   EXPECT_EQ(error.place, "transforms[1]");
-  EXPECT_EQ(error.remedy, "The transforms are counted-draws, accumulate, recompute.");
+  EXPECT_EQ(error.remedy, "The transforms are counted-draws, accumulate, recompute, pipeline.");
 }
 
 // Of several axes a share is an object of them.

@@ -1,0 +1,32 @@
+// The transform `pipeline`: the micro-batches of a step (accumulate.h) in the order of a pipeline's schedule. Ops stay as
+// they are; only their order changes, which is that of each device under `--order program` (docs/simulator.md, rule 17).
+// Which devices a stage has is the layouts' to say.
+//
+// A model is a chain of its layers, cut into chunks of about equal work, each at least a layer; what stands before the
+// first layer belongs to the first chunk, behind the last one to the last, between two to the one before. Work is
+// arithmetic / 200 + bytes moved (about where the rooflines of today's GPUs bend), with the
+// backward pass and what is recomputed. Backward ops follow their modules.
+#ifndef PLACEWRIGHT_TRANSFORMS_PIPELINE_H_
+#define PLACEWRIGHT_TRANSFORMS_PIPELINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "graph/graph.h"
+#include "graph/transform.h"
+
+namespace placewright {
+
+// The chunk of every op, from 0: of all that `pipeline` (kPipeline) cuts the step into. The same before and behind the
+// transform. Errors: kTransform (fewer layers than chunks).
+Result<IdVector<OpId, int32_t>> PipelineChunks(const Graph& step, const Transform& pipeline);
+
+// Errors: kTransform (no micro-batches, those of PipelineSequences and PipelineChunks).
+// Complexity: O((ops + edges) log ops + layers^2 chunks).
+Result<std::unique_ptr<Graph>> WithPipeline(const Graph& step, const Transform& pipeline);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_TRANSFORMS_PIPELINE_H_
