@@ -20,6 +20,7 @@
 #include "capture/step/model_step.h"
 #include "capture/step/tiny_models.h"
 #include "check_plan/distributed/interpreter.h"
+#include "check_plan/transforms/congruence.h"
 #include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
@@ -35,6 +36,7 @@
 #include "search/sfb/embedding_rows.h"
 #include "transforms/accumulate.h"
 #include "transforms/counter_draws.h"
+#include "transforms/recompute.h"
 
 namespace placewright {
 namespace {
@@ -656,6 +658,112 @@ TEST_P(ExecutedLayoutsInFloat, LayoutsGiveTheStep) {
     RunLayouts(RandomLayouts(random, graph(), *axes_, devices), devices);
   }
 }
+
+// Steps that compute activations again: on one device the bits of the step, over several by random boxes the step.
+class ExecutedRecomputation : public ExecutedLayouts {
+ protected:
+  // Up to three modules, at any depth.
+  static std::vector<std::string> RandomSet(Random& random, const Graph& step) {
+    std::set<std::string> computing;
+    for (const OpId op : step.ops()) {
+      const std::string& path = step.module_path(step.op(op).module);
+      if (step.op(op).phase != Phase::kForward) continue;
+      for (size_t end = path.find('.'); !path.empty(); end = path.find('.', end + 1)) {
+        computing.insert(path.substr(0, end));
+        if (end == std::string::npos) break;
+      }
+    }
+    const std::vector<std::string> paths(computing.begin(), computing.end());
+    std::vector<std::string> set;
+    for (size_t i = 0; i <= random.Below(3); ++i) set.push_back(paths[random.Below(paths.size())]);
+    return set;
+  }
+
+  // Goes on with the step so rewritten; false where it stays as it is.
+  bool Recompute(const std::vector<std::string>& set) {
+    Result<std::unique_ptr<Graph>> made = WithRecomputation(recorded(), set);
+    EXPECT_TRUE(made.ok()) << made.error().ToString();
+    if (!made.ok() || made.value() == nullptr) return false;
+    rewritten_ = made.Take();
+    const check::MaybeViolation violation = check::CheckCongruence(recorded(), *rewritten_);
+    EXPECT_FALSE(violation) << violation->place << ": " << violation->message;
+    rewritten_axes_ = std::make_unique<NamedAxes>(*rewritten_);
+    graph_ = rewritten_.get();
+    axes_ = rewritten_axes_.get();
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const TensorId id = WholeStepOf(GetParam(), true).inputs[i].first;
+      inputs_[i].first = graph().FindTensor(recorded().tensor(id).name);
+    }
+    return true;
+  }
+  const Graph& recorded() const { return *WholeStepOf(GetParam(), true).graph; }
+
+  void ExpectTheSameBits() {
+    const auto found = StepFrom(inputs_);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_TRUE(found->second.equal(loss_));
+    for (size_t i = 0; i < after_.size(); ++i) {
+      if (!after_[i].defined()) continue;
+      EXPECT_TRUE(found->first[i].equal(after_[i])) << graph().tensor(inputs_[i].first).name;
+    }
+  }
+
+ private:
+  std::unique_ptr<Graph> rewritten_;
+  std::unique_ptr<NamedAxes> rewritten_axes_;
+};
+
+TEST_P(ExecutedRecomputation, OfRandomModulesGivesTheBits) {
+  Random random(7);
+  size_t rewritten = 0;
+  for (int i = 0; i < 4 * LayoutsOfEach() && !HasFailure(); ++i) {
+    const std::vector<std::string> set = RandomSet(random, recorded());
+    SCOPED_TRACE(testing::PrintToString(set));
+    if (!Recompute(set)) continue;
+    ++rewritten;
+    ExpectTheSameBits();
+  }
+  EXPECT_GT(rewritten, 0u);
+}
+
+TEST_P(ExecutedRecomputation, OfRandomModulesOverRandomBoxesGivesTheStep) {
+  Random random(8);
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    const std::vector<std::string> set = RandomSet(random, recorded());
+    const size_t devices = 2 + random.Below(4);
+    SCOPED_TRACE(testing::PrintToString(set) + " over " + std::to_string(devices));
+    if (Recompute(set)) RunLayouts(RandomBoxLayouts(random, graph(), *axes_, devices), devices);
+  }
+}
+
+// The sets that have a word, of models that have what it means.
+TEST_P(ExecutedRecomputation, OfNamedSetsGivesTheBits) {
+  const std::string model = GetParam().model;
+  for (const char* word : {"full", "selective", "megatron"}) {
+    const Result<std::unique_ptr<Graph>> made = WithRecomputation(recorded(), {word});
+    const bool has_layers = model != "mlp";
+    const bool has_it = word == std::string("megatron")
+                            ? has_layers && model != "resnet-50" && !model.starts_with("gnmt")
+                            : has_layers;
+    SCOPED_TRACE(word);
+    ASSERT_EQ(made.ok(), has_it) << (made.ok() ? "" : made.error().ToString());
+    if (has_it && Recompute({word})) ExpectTheSameBits();
+  }
+}
+
+std::vector<TinyModel> RecomputedModels() {
+  const std::set<std::string> names = {"bert-base", "gpt-2",     "llama-3-8b", "mixtral-8x7b",
+                                       "mlp",       "resnet-50", "vit-b-16"};
+  std::vector<TinyModel> models = TinyModels();
+  std::erase_if(models, [&](const TinyModel& model) {
+    return model.precision != CapturePrecision::kAsIs || model.training == Training::kNone ||
+           !names.contains(model.model);
+  });
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedRecomputation, ::testing::ValuesIn(RecomputedModels()),
+                         [](const auto& test) { return NameOf(test.param); });
 
 // Products, convolutions with batch norms, LSTMs, attention, experts; both optimizers.
 std::vector<TinyModel> Models() {
