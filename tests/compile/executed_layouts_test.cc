@@ -427,6 +427,28 @@ TEST_P(ExecutedLayouts, SoDoRandomLayouts) {
   }
 }
 
+// Parameters in parts, whole where samples are: fetched anew for the backward pass, so many units ahead. Networks of
+// batch norms take one step, as with updates in parts.
+TEST_P(ExecutedLayouts, SoDoFetchesOfTwoEpochs) {
+  if (steps_ == kNormSteps) {
+    steps_ = 1;
+    RunWhole();
+  }
+  Random random(4);
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    const size_t devices = 2 + random.Below(2);
+    SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
+    CompileOptions options;
+    options.collectives = i % 5 > 0;
+    options.switches.regather = {"*"};
+    if (i % 3 > 0) options.switches.prefetch = i % 3 - 1;
+    const auto lengths = RandomLengths(random, devices, 5);
+    const Layouts layouts = i % 2 == 0 ? ForParameters(lengths, /*in_parts=*/true)
+                                       : RandomLayouts(random, graph(), *axes_, devices);
+    RunLayouts(layouts, devices, options, /*through_file=*/true);
+  }
+}
+
 // A mesh of samples and each of some other axes, by all that have them; on the wider one replicas, too.
 TEST_P(ExecutedLayouts, SoDoesAMesh) {
   std::vector<AxisId> axes;
@@ -490,14 +512,17 @@ TEST_P(ExecutedLayouts, SoDoStrategiesOnMeshes) {
   const Cluster cluster = TwoHosts();
   const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kFifo).Take();
   for (const MeshStrategy strategy :
-       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2}) {
+       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2, MeshStrategy::kFsdp,
+        MeshStrategy::kHsdp}) {
     SCOPED_TRACE(MeshStrategyPlanner(strategy).name());
     const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy);
     const std::string& model = GetParam().model;
     const bool heads = model != "mlp" && model != "resnet-50" && !model.starts_with("gnmt") &&
                        !model.starts_with("rnnlm") && !model.starts_with("moe");
     ASSERT_EQ(plan.ok(), heads || strategy != MeshStrategy::kTwoD) << plan.error().ToString();
-    if (plan.ok()) RunLayouts(plan.value().layouts, 4, {}, /*through_file=*/true);
+    if (!plan.ok()) continue;
+    const CompileOptions options{.switches = plan.value().switches};
+    RunLayouts(plan.value().layouts, 4, options, /*through_file=*/true);
     if (HasFatalFailure()) return;
   }
 }
