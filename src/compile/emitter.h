@@ -100,6 +100,7 @@ class Emitter {
   DeviceId device(OpId id) const { return arrays_.ops[id].device; }
   OpId last() const { return last_; }  // the op that was added last
   const Cluster& cluster() const { return prices_.cluster(); }
+  const Communication& communication() const { return prices_.communication(); }
   // What an input is of the original's.
   struct Input {
     TensorId original;

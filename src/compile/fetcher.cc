@@ -57,11 +57,12 @@ void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>&
   if (state.pieces.size() != devices.size()) return;
   if (gathers_parameters_ && PrepareAsView(id, version, devices, boxes)) return;
   Needs needs;
+  bool of_another = false;
   for (size_t i = 0; i < state.pieces.size(); ++i) {
     const auto at = std::find(devices.begin(), devices.end(), state.pieces[i].device);
     if (at == devices.end()) return;
     needs.push_back(boxes[static_cast<size_t>(at - devices.begin())]);
-    if (IsOfAnotherAxis(state, needs.back())) return;
+    of_another = of_another || IsOfAnotherAxis(state, needs.back());
   }
   TensorState ready = state;
   bool changed = false;
@@ -80,7 +81,9 @@ void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>&
     if (!scattered && !take(EmitCompleted(emitter_, axes_, ready))) return;
     if (scattered) return store_.SetCompleted(id, version, std::move(ready));
   }
-  if (ready.IsSplit()) take(EmitGathered(emitter_, ready, needs));
+  const bool exchanged = ready.IsSplit() && take(EmitExchanged(emitter_, ready, needs));
+  if (of_another && !exchanged) return;
+  if (ready.IsSplit() && !exchanged) take(EmitGathered(emitter_, ready, needs));
   if (changed) store_.SetCompleted(id, version, std::move(ready));
 }
 

@@ -252,6 +252,9 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
     DistributedStep step = compiled.Take();
+    for (const OpId op : step.graph.ops()) {
+      all_to_alls_ += step.graph.op(op).type == "placewright.all_to_all.default" ? 1 : 0;
+    }
     const check::Findings proof = check::Interpret(graph(), step);
     ASSERT_FALSE(proof.violation) << proof.violation->place << ": " << proof.violation->message;
     ASSERT_TRUE(proof.not_proven.empty()) << proof.not_proven.front().message;
@@ -290,6 +293,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
   }
 
   int64_t batch_ = 5;
+  int64_t all_to_alls_ = 0;  // members in the steps that were run
   int steps_ = kSteps;
   double tolerance_ = kTolerance;
   double largest_gradient_ = 1;
@@ -483,6 +487,31 @@ TEST_P(ExecutedLayouts, SoDoRandomBoxes) {
     options.collectives = i % 4 < 3;
     RunLayouts(RandomBoxLayouts(random, graph(), *axes_, devices), devices, options);
   }
+}
+
+// Splits that move from one axis to another and back: groups have one of two axes each, over the same devices.
+TEST_P(ExecutedLayouts, SoDoSplitsThatMove) {
+  std::vector<AxisId> axes;
+  for (const AxisId axis : axes_->axes()) {
+    if (axes_->axis(axis).size >= 3) axes.push_back(axis);
+  }
+  Random random(7);
+  for (int i = 0; i < std::max(20, LayoutsOfEach()) && !HasFailure(); ++i) {
+    const size_t devices = 2 + random.Below(2);
+    SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
+    std::vector<DeviceId> all;
+    for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
+    Layouts layouts;
+    for (const AxisId axis : {axes_->batch(), axes[random.Below(axes.size())]}) {
+      layouts.layouts.push_back(
+          SplitOver(axis, all, RandomLengths(random, devices, axes_->axis(axis).size)));
+    }
+    for (size_t group = 0; group < graph().group_count(); ++group) {
+      layouts.of_group.push_back(LayoutId(random.Below(2)));
+    }
+    RunLayouts(layouts, devices, {}, /*through_file=*/i % 4 == 0);
+  }
+  EXPECT_GT(all_to_alls_, 0);
 }
 
 // Two hosts with two devices each.
