@@ -127,5 +127,51 @@ TEST(CachingAllocator, WhollyFreeSegmentsGoBackWhereTheLimitIsMet) {
   EXPECT_EQ(allocator.max_reserved().count, 60 * kMiB);
 }
 
+// What PyTorch 2.6's own allocator reserves after every 500th operation of the same sequence
+// (bench/memory/pytorch_allocator.cc), and how often it gives segments back under a limit.
+struct Sequence {
+  std::vector<int64_t> reserved;
+  int64_t max = 0, retries = 0;
+};
+Sequence Follow(uint64_t state, int count, CachingAllocator allocator) {
+  const auto next = [&] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return state >> 33;
+  };
+  Sequence sequence;
+  std::vector<Block> live;
+  for (int i = 1; i <= count; ++i) {
+    const bool frees = live.size() > 40 || (!live.empty() && next() % 5 < 2);
+    if (frees) {
+      const size_t at = next() % live.size();
+      allocator.Free(live[at]);
+      live[at] = live.back();
+      live.pop_back();
+    } else {
+      const uint64_t scale = uint64_t{1} << (9 + next() % 17);  // 512 B to 32 MiB
+      live.push_back(Allocate(allocator, static_cast<int64_t>(scale + next() % scale)));
+    }
+    if (i % 500 == 0) sequence.reserved.push_back(allocator.reserved().count);
+  }
+  sequence.max = allocator.max_reserved().count;
+  sequence.retries = allocator.retries();
+  return sequence;
+}
+
+TEST(CachingAllocator, ReservesWhatPyTorchReserves) {
+  const Sequence one = Follow(1, 5000, CachingAllocator());
+  EXPECT_EQ(one.reserved,
+            (std::vector<int64_t>{486539264, 618659840, 618659840, 618659840, 618659840, 679477248,
+                                  788529152, 788529152, 788529152, 788529152}));
+  EXPECT_EQ(one.max, 788529152);
+  EXPECT_EQ(one.retries, 0);
+  const Sequence tight = Follow(1, 5000, CachingAllocator(Bytes(680000000)));
+  EXPECT_EQ(tight.max, 679477248);
+  EXPECT_EQ(tight.retries, 2);
+  EXPECT_EQ(Follow(7, 4000, CachingAllocator()).reserved,
+            (std::vector<int64_t>{553648128, 557842432, 620756992, 620756992, 687865856, 687865856,
+                                  687865856, 687865856}));
+}
+
 }  // namespace
 }  // namespace placewright
