@@ -19,7 +19,11 @@ namespace placewright {
 namespace {
 
 constexpr int32_t kNone = -1;
-constexpr double kFlopsPerByte = 200;
+
+// Where the rooflines of today's GPUs bend: products of 16 bits, and others.
+double FlopsPerByte(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? 160 : 15;
+}
 
 // Layers, and for every op the layer that it goes with.
 class LayerFinder {
