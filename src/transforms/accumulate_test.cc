@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "base/text.h"
-#include "compile/test_draws.h"
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
 #include "sharding/named_axes.h"
 #include "sharding/part_call.h"
 #include "transforms/counter_draws.h"
+#include "transforms/test_draws.h"
 
 namespace placewright {
 namespace {

@@ -745,12 +745,12 @@ class ExecutedRecomputation : public ExecutedLayouts {
     graph_ = rewritten_.get();
     axes_ = rewritten_axes_.get();
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      const TensorId id = WholeStepOf(GetParam(), true).inputs[i].first;
+      const TensorId id = WholeStepOf(GetParam(), batch_, true).inputs[i].first;
       inputs_[i].first = graph().FindTensor(recorded().tensor(id).name);
     }
     return true;
   }
-  const Graph& recorded() const { return *WholeStepOf(GetParam(), true).graph; }
+  const Graph& recorded() const { return *WholeStepOf(GetParam(), batch_, true).graph; }
 
   void ExpectTheSameBits() {
     const auto found = StepFrom(inputs_);
