@@ -164,7 +164,7 @@ class AccumulationWriter {
     const bool sum = roles_.tensors[op.inputs[input]] == TensorTurn::kSums;
     if ((sum ? sums_ : content_)[tensor.storage] == op.input_versions[input]) return Ok();
     return MakeError(
-        ErrorCode::kBatchScaling,
+        ErrorCode::kTransform,
         fmt::format("it reads \"{}\" as it is before the last micro-batch, behind which it is "
                     "written",
                     Printable(tensor.name, 80)),
@@ -216,7 +216,7 @@ class AccumulationWriter {
     for (const OpId earlier : step_.op(id).after) {
       const bool each = roles_.ops[earlier] == OpTurn::kEach;
       if (roles_.ops[earlier] == OpTurn::kAfter && roles_.ops[id] != OpTurn::kAfter) {
-        return MakeError(ErrorCode::kBatchScaling,
+        return MakeError(ErrorCode::kTransform,
                          fmt::format("it comes after {}, which comes behind all micro-batches",
                                      Printable(step_.op(earlier).name, 80)),
                          "op " + Printable(step_.op(id).name, 80));
@@ -544,7 +544,7 @@ class AccumulationWriter {
 
 Error DoesNotDivide(const Graph& step, int64_t micro_batches) {
   return MakeError(
-      ErrorCode::kBatchScaling,
+      ErrorCode::kTransform,
       fmt::format("{} micro-batches do not divide the batch of {}", micro_batches, step.batch()),
       "accumulate", "Give a number that divides it, or another --batch.");
 }

@@ -29,7 +29,7 @@
 
 namespace placewright {
 
-// nullptr for one micro-batch: the step stays. Errors: kBatchScaling for a number that does not divide the batch, and
+// nullptr for one micro-batch: the step stays. Errors: kTransform for a number that does not divide the batch, and
 // for ops that cannot be computed in micro-batches (micro_batch_roles.h); kBatchScaling for a step that does not prove
 // how it follows its batch.
 // Complexity: O(K (ops + edges)).

@@ -58,7 +58,7 @@ class RoleFinder {
   TensorTurn& TurnOf(TensorId id) { return roles_.tensors[id]; }
 
   Error Refuse(OpId op, std::string why, std::string remedy) const {
-    return MakeError(ErrorCode::kBatchScaling, std::move(why),
+    return MakeError(ErrorCode::kTransform, std::move(why),
                      fmt::format("op {} ({})", Printable(step_.op(op).name, 80),
                                  Printable(step_.op(op).type, 80)),
                      std::move(remedy));

@@ -40,7 +40,7 @@ struct MicroBatchRoles {
   bool IsAddedInto(const Graph& graph, const NamedAxes& axes, OpId op, size_t input) const;
 };
 
-// `axes`, which have a batch, are the step's. Errors: kBatchScaling, by op, for an op that has the batch without a rule
+// `axes`, which have a batch, are the step's. Errors: kTransform, by op, for an op that has the batch without a rule
 // that cuts it, one that draws from a sequential generator, one that needs a sum over the whole batch before
 // the last micro-batch, and one that writes into what others of the batch have.
 // Complexity: O(ops + edges), once for each loss whose targets the step makes itself.
