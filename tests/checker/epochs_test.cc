@@ -34,6 +34,7 @@ RecordedStep ReadBehindUpdate() {
   const TensorId da = graph.Add("da", "aten.mm.default", {xt, y}, {kIn, kOut});
   graph.set_phase(Phase::kOptimizer);
   graph.Add("a1", "aten.sub_.Tensor", {a, da}, {kIn, kOut}, {}, AliasKind::kInPlace);
+  graph.set_phase(Phase::kForward);
   const TensorId z = graph.Add("z", "aten.mm.default", {x, a}, {kBatch, kOut});
   RecordedStep step{"read-behind-update", std::make_unique<Graph>(std::move(graph).Build({z, dx})),
                     nullptr};
@@ -77,7 +78,7 @@ class Epochs : public ::testing::Test {
 TEST_F(Epochs, Hold) {
   std::string message;
   EXPECT_EQ(Verdict(step_, &message), "holds") << message;
-  EXPECT_EQ(step_.graph.collective_count(), 4u);  // three gathers and the gradient's sum
+  EXPECT_EQ(step_.graph.collective_count(), 4u);  // three gathers, and the sum of the gradient
   EXPECT_NE(ReadOfParameter("y"), ReadOfParameter("z"));
 }
 
