@@ -15,9 +15,8 @@ constexpr int kRandomBoxes = 40;
 void ExpectHolds(const RecordedStep& step, const StatedLayouts& stated, size_t devices,
                  bool collectives) {
   const Cluster cluster = DevicesAlike(devices);
-  const auto compiled =
-      Compile(*step.graph, *step.axes, stated.layouts, cluster,
-              {.collectives = collectives, .switches = stated.spec.switches});
+  const auto compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster,
+                                {.collectives = collectives, .switches = stated.spec.switches});
   // A write through a view that the layout does not split is refused.
   if (!compiled.ok()) {
     EXPECT_EQ(compiled.error().code, ErrorCode::kField) << compiled.error().ToString();

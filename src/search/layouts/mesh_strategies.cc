@@ -251,8 +251,7 @@ std::string_view MeshStrategyPlanner::description() const {
       return "attention by heads and perceptrons by width within hosts, samples across";
     case MeshStrategy::kZero2:
       return "all GPUs, equal shares of the batch, parameters with their state in shards";
-    case MeshStrategy::kHybridZero2:
-      return "the same with shards over the GPUs of each host";
+    case MeshStrategy::kHybridZero2: return "the same with shards over the GPUs of each host";
     case MeshStrategy::kFsdp:
       return "as zero-2, layers fetched anew for the backward pass (ZeRO-3)";
     case MeshStrategy::kHsdp: return "as fsdp, with shards over the GPUs of each host";
