@@ -16,6 +16,7 @@
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/model_structure.h"
 #include "sharding/axis_places.h"
+#include "transforms/accumulate.h"
 
 namespace placewright {
 namespace {
@@ -179,6 +180,7 @@ class MeshLayouts {
       return std::vector<AxisInterval>{{batch, EqualPart(i, count(), samples)}};
     }));
     std::vector<DeviceId> all = devices_;
+    IdVector<GroupId, bool> sharded(graph_.group_count(), false);
     const LayoutId everywhere = Add(CopiesOn(all));
     for (const StorageId id : graph_.storages()) {
       const TensorId parameter = graph_.storage(id).first;
@@ -197,6 +199,16 @@ class MeshLayouts {
         const Interval part = EqualPart(i % shards, shards, {0, axes_.axis(axis).size});
         return std::vector<AxisInterval>{{axis, part}};
       }));
+      sharded[group] = true;
+    }
+    // Sums over micro-batches lie as the parameters that they update: each micro-batch's gradients are scattered.
+    for (const OpId op : graph_.ops()) {
+      if (!IsMicroBatchSum(graph_.op(op))) continue;
+      for (const OpId reader : graph_.consumers(op)) {
+        const GroupId group = graph_.group(reader);
+        if (!sharded[group]) continue;
+        plan_.layouts.of_group[graph_.group(op)] = plan_.layouts.of_group[group];
+      }
     }
     return Ok();
   }
@@ -251,8 +263,7 @@ std::string_view MeshStrategyPlanner::description() const {
       return "attention by heads and perceptrons by width within hosts, samples across";
     case MeshStrategy::kZero2:
       return "all GPUs, equal shares of the batch, parameters with their state in shards";
-    case MeshStrategy::kHybridZero2:
-      return "the same with shards over the GPUs of each host";
+    case MeshStrategy::kHybridZero2: return "the same with shards over the GPUs of each host";
     case MeshStrategy::kFsdp:
       return "as zero-2, layers fetched anew for the backward pass (ZeRO-3)";
     case MeshStrategy::kHsdp: return "as fsdp, with shards over the GPUs of each host";
