@@ -19,23 +19,25 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kBatch = 8, kIn = 6, kOut = 4;
+constexpr int64_t kBatch = 8, kInputs = 6, kOutputs = 4;
 
 // y = x a;  dx = y a';  a is updated by x' y, and read again: z = x a.
 RecordedStep ReadBehindUpdate() {
   GraphByHand graph;
-  const TensorId x = graph.Input("input:x", TensorKind::kInput, {kBatch, kIn});
-  const TensorId a = graph.Input("param:a", TensorKind::kParameter, {kIn, kOut});
-  const TensorId y = graph.Add("y", "aten.mm.default", {x, a}, {kBatch, kOut});
+  const TensorId x = graph.Input("input:x", TensorKind::kInput, {kBatch, kInputs});
+  const TensorId a = graph.Input("param:a", TensorKind::kParameter, {kInputs, kOutputs});
+  const TensorId y = graph.Add("y", "aten.mm.default", {x, a}, {kBatch, kOutputs});
   graph.set_phase(Phase::kBackward);
-  const TensorId at = graph.Add("at", "aten.t.default", {a}, {kOut, kIn}, {}, AliasKind::kView);
-  const TensorId dx = graph.Add("dx", "aten.mm.default", {y, at}, {kBatch, kIn});
-  const TensorId xt = graph.Add("xt", "aten.t.default", {x}, {kIn, kBatch}, {}, AliasKind::kView);
-  const TensorId da = graph.Add("da", "aten.mm.default", {xt, y}, {kIn, kOut});
+  const TensorId at =
+      graph.Add("at", "aten.t.default", {a}, {kOutputs, kInputs}, {}, AliasKind::kView);
+  const TensorId dx = graph.Add("dx", "aten.mm.default", {y, at}, {kBatch, kInputs});
+  const TensorId xt =
+      graph.Add("xt", "aten.t.default", {x}, {kInputs, kBatch}, {}, AliasKind::kView);
+  const TensorId da = graph.Add("da", "aten.mm.default", {xt, y}, {kInputs, kOutputs});
   graph.set_phase(Phase::kOptimizer);
-  graph.Add("a1", "aten.sub_.Tensor", {a, da}, {kIn, kOut}, {}, AliasKind::kInPlace);
+  graph.Add("a1", "aten.sub_.Tensor", {a, da}, {kInputs, kOutputs}, {}, AliasKind::kInPlace);
   graph.set_phase(Phase::kForward);
-  const TensorId z = graph.Add("z", "aten.mm.default", {x, a}, {kBatch, kOut});
+  const TensorId z = graph.Add("z", "aten.mm.default", {x, a}, {kBatch, kOutputs});
   RecordedStep step{"read-behind-update", std::make_unique<Graph>(std::move(graph).Build({z, dx})),
                     nullptr};
   step.axes = std::make_unique<NamedAxes>(*step.graph);
