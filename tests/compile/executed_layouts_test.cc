@@ -21,6 +21,7 @@
 #include "capture/step/tiny_models.h"
 #include "check_plan/distributed/interpreter.h"
 #include "check_plan/transforms/congruence.h"
+#include "check_plan/transforms/micro_batches.h"
 #include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
@@ -592,6 +593,8 @@ class ExecutedMicroBatches : public ExecutedLayouts {
     Result<std::unique_ptr<Graph>> made = WithAccumulation(original(), micro_batches);
     ASSERT_TRUE(made.ok()) << made.error().ToString();
     cut_ = made.Take();
+    const check::MaybeViolation wrong = check::CheckMicroBatches(original(), *cut_, micro_batches);
+    ASSERT_FALSE(wrong) << wrong->place << ": " << wrong->message;
     cut_axes_ = std::make_unique<NamedAxes>(*cut_);
     ASSERT_EQ(cut_axes_->axis(cut_axes_->batch()).size, batch_ / micro_batches);
     graph_ = cut_.get();
