@@ -21,6 +21,7 @@
 #include "capture/step/tiny_models.h"
 #include "check_plan/distributed/interpreter.h"
 #include "check_plan/transforms/congruence.h"
+#include "check_plan/transforms/micro_batches.h"
 #include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
@@ -600,6 +601,8 @@ class ExecutedMicroBatches : public ExecutedLayouts {
     Result<std::unique_ptr<Graph>> made = ApplyTransforms(original(), TransformsFor(rewriting));
     ASSERT_TRUE(made.ok()) << made.error().ToString();
     cut_ = made.Take();
+    const check::MaybeViolation wrong = check::CheckMicroBatches(original(), *cut_, micro_batches);
+    ASSERT_FALSE(wrong) << wrong->place << ": " << wrong->message;
     cut_axes_ = std::make_unique<NamedAxes>(*cut_);
     graph_ = cut_.get();
     axes_ = cut_axes_.get();
