@@ -66,7 +66,8 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   // In `auto` what compiles one plan comes before what tries many.
   table.push_back(std::make_unique<ExpertHybridPlanner>());
   for (const MeshStrategy strategy :
-       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2}) {
+       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2,
+        MeshStrategy::kUlysses, MeshStrategy::kContext}) {
     table.push_back(std::make_unique<MeshStrategyPlanner>(strategy));
   }
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
