@@ -57,25 +57,28 @@ std::vector<MemoryLine> LinesOf(const DeviceMemory& memory) {
   return parts;
 }
 
-std::string RenderOne(const std::string& names, const DeviceMemory& memory, const Style& style) {
+std::string RenderOne(const std::string& names, const DeviceMemory& memory, bool gpu,
+                      const Style& style) {
   Table table({{names},
                {"peak", Table::Align::kRight},
                {fmt::format("of {}", FormatBytes(memory.offered))},
                {"", Table::Align::kLeft, true}});
   const auto add = [&](const std::string& name, const MemoryLine& line, Tone tone) {
-    table.AddRow(
-        {name,
-         FormatBytesLike(line.bytes, memory.offered),
-         {Bar(ShareOf(line.bytes.count, memory.offered.count), kMemoryBarWidth, style), tone},
-         {line.note, Tone::kFaint}});
+    const double share = ShareOf(line.bytes.count, memory.offered.count);
+    table.AddRow({name,
+                  FormatBytesLike(line.bytes, memory.Device()),
+                  {Bar(share, kMemoryBarWidth, style), tone},
+                  {line.note, Tone::kFaint}});
   };
   const Tone tone = memory.fits ? Tone::kGood : Tone::kBad;
-  add("device", {"", memory.Device(), "reserved, context and NCCL's buffers"}, tone);
-  add("reserved", {"", memory.reserved, "held by PyTorch's caching allocator"}, tone);
-  add("allocated",
-      {"", memory.allocated,
-       fmt::format("tensors and workspace, at {}", FormatNanos(memory.peak_time))},
+  const std::string tensors =
+      fmt::format("tensors and workspace, at {}", FormatNanos(memory.peak_time));
+  add("device", {"", memory.Device(), gpu ? "reserved, context and NCCL's buffers" : tensors},
       tone);
+  if (gpu) {
+    add("reserved", {"", memory.reserved, "held by PyTorch's caching allocator"}, tone);
+    add("allocated", {"", memory.allocated, tensors}, tone);
+  }
   for (const MemoryLine& part : LinesOf(memory)) add("  " + part.name, part, Tone::kPlain);
   return table.Render(style);
 }
@@ -108,7 +111,8 @@ std::string RenderMemory(const IdVector<DeviceId, DeviceMemory>& memories, const
   for (const AlikeMemory& alike : FoldMemory(memories, cluster)) {
     const DeviceMemory& memory = memories[alike.fullest];
     if (!text.empty()) text += "\n";
-    text += RenderOne(NamesOf(alike, cluster), memory, style);
+    const bool gpu = cluster.kind(alike.fullest).device_class == DeviceClass::kGpu;
+    text += RenderOne(NamesOf(alike, cluster), memory, gpu, style);
     const Bytes over = memory.Device() - memory.offered;
     if (!memory.fits) {
       text +=
