@@ -25,9 +25,9 @@ class Norm(torch.nn.Module):
 
 
 class Block(torch.nn.Module):
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, width: int, heads: int, attention: str) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads, self.attention = heads, attention
         self.norm1 = Norm(width)
         self.query = Linear(width, width)
         self.key = Linear(width, width)
@@ -37,6 +37,13 @@ class Block(torch.nn.Module):
         self.up = Linear(width, 4 * width)
         self.down = Linear(4 * width, width)
 
+    def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        if self.attention == "flash":
+            return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        # Two products around one kernel that scales, masks and normalises the scores.
+        scores = torch.matmul(q, k.transpose(2, 3))
+        return torch.matmul(torch.softmax(scores, dim=-1), v)
+
     def forward(self, x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
         (n1, m1, q, bq, k, bk, v, bv, o, bo, n2, m2, u, bu, d, bd) = weights
         batch, length, width = x.shape
@@ -45,11 +52,10 @@ class Block(torch.nn.Module):
             return y.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
 
         y = functional.layer_norm(x, (width,), n1, m1)
-        attended = functional.scaled_dot_product_attention(
+        attended = self.attend(
             split(functional.linear(y, q, bq)),
             split(functional.linear(y, k, bk)),
             split(functional.linear(y, v, bv)),
-            is_causal=True,
         )
         x = x + functional.linear(attended.transpose(1, 2).reshape(batch, length, width), o, bo)
         y = functional.layer_norm(x, (width,), n2, m2)
@@ -66,12 +72,13 @@ class Gpt(torch.nn.Module):
         vocabulary: int,
         half: torch.dtype,
         recompute: bool,
+        attention: str,
     ) -> None:
         super().__init__()
         self.half, self.recompute = half, recompute
         self.words = torch.nn.Embedding(vocabulary, width)
         self.positions = torch.nn.Embedding(length, width)
-        self.blocks = torch.nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.blocks = torch.nn.ModuleList(Block(width, heads, attention) for _ in range(layers))
         self.norm = Norm(width)
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
@@ -121,10 +128,18 @@ def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def build(
-    layers=12, width=512, heads=8, length=1024, vocabulary=50304, batch=32, half="bf16", recompute=0
+    layers=12,
+    width=512,
+    heads=8,
+    length=1024,
+    vocabulary=50304,
+    batch=32,
+    half="bf16",
+    recompute=0,
+    attention="core",
 ):
     kind = {"bf16": torch.bfloat16, "f16": torch.float16}[half]
-    model = Gpt(layers, width, heads, length, vocabulary, kind, bool(recompute))
+    model = Gpt(layers, width, heads, length, vocabulary, kind, bool(recompute), attention)
     words = torch.zeros(batch, length, dtype=torch.int64)
     optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
     return {

@@ -33,7 +33,6 @@ class Row:
     source: str
     published: dict[str, float]  # "ms" of a step; "allocated", "reserved" in GiB
     model: dict[str, object] = field(default_factory=dict)  # of gpt.py:build
-    export: list[str] = field(default_factory=list)
     plan: list[str] = field(default_factory=list)  # of `memory`
     cause: str = ""  # of what is beyond the limit
     missing: str = ""  # why no plan says it
@@ -58,7 +57,7 @@ GPT_512 = {
     "batch": 32,
     "half": "bf16",
 }
-V100 = ["-c", "8xV100", "--batch", "16"]
+V100 = ["-c", "8xV100-16GB", "--batch", "16"]
 
 ROWS = [
     Row(
@@ -66,15 +65,13 @@ ROWS = [
         DLPERF,
         {"ms": 464.12},
         GPT_1536,
-        ["--attention", "math"],
-        ["-c", "V100", "--batch", "2", "--algo", "single"],
+        ["-c", "1xV100-16GB", "--batch", "2", "--algo", "single"],
     ),
     Row(
         "8x1x1_16_1536x16",
         DLPERF,
         {"ms": 480.96},
         GPT_1536,
-        ["--attention", "math"],
         [*V100, "--algo", "data-parallel"],
     ),
     Row(
@@ -82,7 +79,6 @@ ROWS = [
         DLPERF,
         {"ms": 692.44},
         GPT_1536,
-        ["--attention", "math"],
         [*V100, "--algo", "2d"],
     ),
     Row("2x4x1_16_1536x16", DLPERF, {"ms": 576.48}, missing="2d with a degree of its own"),
@@ -98,7 +94,6 @@ ROWS = [
         MEGATRON,
         {"allocated": 4.4},
         {**GPT_512, "recompute": 0},
-        [],
         ["-c", "8xH100", "--algo", "data-parallel"],
     ),
     Row(
@@ -106,7 +101,6 @@ ROWS = [
         MEGATRON,
         {"allocated": 2.4},
         {**GPT_512, "recompute": 1},
-        [],
         ["-c", "8xH100", "--algo", "data-parallel"],
     ),
     Row(
@@ -121,16 +115,9 @@ ROWS = [
 
 def record(row: Row, work: pathlib.Path) -> pathlib.Path:
     settings = [f"{name}={value}" for name, value in row.model.items()]
-    path = work / ("gpt-" + "-".join(settings + row.export).replace("/", "_") + ".json.gz")
+    path = work / ("gpt-" + "-".join(settings) + ".json.gz")
     if not path.exists():
-        command = [
-            sys.executable,
-            str(EXPORT),
-            f"{HERE / 'gpt.py'}:build",
-            *row.export,
-            "-o",
-            str(path),
-        ]
+        command = [sys.executable, str(EXPORT), f"{HERE / 'gpt.py'}:build", "-o", str(path)]
         for setting in settings:
             command += ["--set", setting]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
