@@ -31,7 +31,7 @@ DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class) 
       std::string(row.architecture),
       {tera.f64 * kTera, tera.f32 * kTera, tera.f16 * kTera, tera.bf16 * kTera, tera.i8 * kTera},
       BytesPerSecond(static_cast<int64_t>(row.gb_per_second * 1e9)),
-      Bytes(row.gib << 30),
+      Bytes((row.gib << 30) - (row.kept_mib << 20)),
       kLaunch,
       Bytes(ContextMib(row.architecture) << 20),
       std::string(row.source)};

@@ -48,7 +48,8 @@ class MeshStrategyPlanner : public Planner {
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool iterative() const override { return false; }
   bool finds_what_fits() const override {
-    return strategy_ == MeshStrategy::kZero2 || strategy_ == MeshStrategy::kHybridZero2;
+    return strategy_ != MeshStrategy::kTwoD && strategy_ != MeshStrategy::kUlysses &&
+           strategy_ != MeshStrategy::kContext;
   }
   // Errors: those of CheckMaySplit, LayOutOnMesh and CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
