@@ -96,7 +96,7 @@ double SecondsAtPeak(const std::map<Product, double>& products, const RatedStep&
 
 StepWork WorkOfStep(const Graph& graph) {
   StepWork work;
-  work.samples = graph.batch();
+  work.samples = graph.samples();
   for (const OpId id : graph.ops()) {
     const Op& op = graph.op(id);
     if (work.samples == 0 || !IsLookup(op.type)) continue;

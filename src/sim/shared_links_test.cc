@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kCapacity = int64_t{1} << 40;
 
-SimResult RunIn(const TinyProblem& problem, SchedulingPolicy policy = SchedulingPolicy::kFifo) {
+SimResult RunStep(const TinyProblem& problem, SchedulingPolicy policy = SchedulingPolicy::kFifo) {
   Simulator simulator(problem.sim_graph);
   SimOptions options;
   options.policy = policy;
@@ -54,7 +54,7 @@ TEST(SharedLinks, CollectivesOverOneLinkHaveHalfOfItEach) {
   Collectives made;
   made.Add("a", {0, 1}, {0}, 100);
   made.Add("b", {1, 2}, {0}, 40);
-  const SimResult result = RunIn(made.Build());
+  const SimResult result = RunStep(made.Build());
   EXPECT_EQ(EndOf(result, 1), 80);
   EXPECT_EQ(EndOf(result, 0), 140);
   EXPECT_EQ(result.step_time.count, 140);
@@ -64,7 +64,7 @@ TEST(SharedLinks, OverOthersTheyAreAlone) {
   Collectives made;
   made.Add("a", {0, 1}, {0}, 100);
   made.Add("b", {1, 2}, {1}, 40);
-  const SimResult result = RunIn(made.Build());
+  const SimResult result = RunStep(made.Build());
   EXPECT_EQ(EndOf(result, 0), 100);
   EXPECT_EQ(EndOf(result, 1), 40);
 }
@@ -75,7 +75,7 @@ TEST(SharedLinks, OneThatComesLaterSlowsDownWhatRuns) {
   made.Op("late", 2, 50);
   made.Add("a", {0, 1}, {0, 1}, 100);
   made.Add("b", {1, 2}, {1, 2}, 40, {"late"});
-  const SimResult result = RunIn(made.Build());
+  const SimResult result = RunStep(made.Build());
   EXPECT_EQ(EndOf(result, 1), 130);
   EXPECT_EQ(EndOf(result, 0), 140);
 }
@@ -86,7 +86,7 @@ TEST(SharedLinks, ThreeHaveAThird) {
   made.Add("a", {0, 1}, {0}, 60);
   made.Add("b", {1, 2}, {0}, 50);
   made.Add("c", {0, 2}, {0}, 30);
-  const SimResult result = RunIn(made.Build());
+  const SimResult result = RunStep(made.Build());
   EXPECT_EQ(EndOf(result, 2), 90);
   EXPECT_EQ(EndOf(result, 1), 130);
   EXPECT_EQ(EndOf(result, 0), 140);
@@ -97,7 +97,7 @@ TEST(SharedLinks, OneCommunicatorDoesOneAfterAnother) {
     Collectives made;
     made.Add("a", {0, 1}, {0}, 100);
     made.Add("b", {1, 0}, {1}, 40);
-    const SimResult result = RunIn(made.Build(), policy);
+    const SimResult result = RunStep(made.Build(), policy);
     EXPECT_EQ(EndOf(result, 0), 100);
     EXPECT_EQ(EndOf(result, 1), 140);
   }
@@ -114,7 +114,7 @@ TEST(SharedLinks, OpsBesideACollectiveTakeLonger) {
   made.Op("s", 2, 112);
   made.Op("t", 2, 112);
   const TinyProblem problem = made.Build();
-  const SimResult result = RunIn(problem);
+  const SimResult result = RunStep(problem);
   const auto end = [&](std::string_view name) {
     return result.schedule->ops[problem.op(name)].end.count;
   };
@@ -131,7 +131,7 @@ TEST(SharedLinks, WhatIsSlowedDownIsRoundedUp) {
   made.Op("p", 0, 10);
   made.Op("q", 0, 1);
   const TinyProblem problem = made.Build();
-  EXPECT_EQ(RunIn(problem).schedule->ops[problem.op("q")].end.count, 12);
+  EXPECT_EQ(RunStep(problem).schedule->ops[problem.op("q")].end.count, 12);
 }
 
 // The transfer of 100 bytes from d0 to d1 takes the link that the collective runs over, 5-115.
@@ -141,7 +141,7 @@ TEST(SharedLinks, TransfersAndCollectivesDoNotWaitForEachOther) {
   const TensorId x = made.step().Op("x", 0, 5, {}, {100})[0];
   made.step().Op("y", 1, 112, {x}, {8});
   const TinyProblem problem = made.Build();
-  const SimResult result = RunIn(problem);
+  const SimResult result = RunStep(problem);
   EXPECT_EQ(result.schedule->transfers.front().start.count, 5);
   EXPECT_EQ(result.schedule->ops[problem.op("y")].start.count, 115);
   EXPECT_EQ(result.schedule->ops[problem.op("y")].end.count, 247);

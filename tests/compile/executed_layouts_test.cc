@@ -607,13 +607,13 @@ class ExecutedMicroBatches : public ExecutedLayouts {
     Rewrite({.micro_batches = micro_batches});
     if (HasFatalFailure()) return;
     ASSERT_EQ(cut_axes_->axis(cut_axes_->batch()).size, batch_ / micro_batches);
+    const check::MaybeViolation wrong = check::CheckMicroBatches(original(), *cut_, micro_batches);
+    ASSERT_FALSE(wrong) << wrong->place << ": " << wrong->message;
   }
   void Rewrite(const Rewriting& rewriting) {
     Result<std::unique_ptr<Graph>> made = ApplyTransforms(original(), TransformsFor(rewriting));
     ASSERT_TRUE(made.ok()) << made.error().ToString();
     cut_ = made.Take();
-    const check::MaybeViolation wrong = check::CheckMicroBatches(original(), *cut_, micro_batches);
-    ASSERT_FALSE(wrong) << wrong->place << ": " << wrong->message;
     cut_axes_ = std::make_unique<NamedAxes>(*cut_);
     graph_ = cut_.get();
     axes_ = cut_axes_.get();
