@@ -81,15 +81,20 @@ class MemoryCommand : public Command {
     input_.interrupted = &interrupted;
     input_.say = [&context](std::string_view text) { context.console.Note(text); };
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_, space_));
-    PW_ASSIGN(const PlannerResult result, FindPlan(*planning, context, interrupted));
-    for (const std::string& note : result.notes) context.console.Note(note);
+    PW_ASSIGN(PlannerResult result, FindPlan(*planning, context, interrupted));
     PW_ASSIGN(const StepInputs of, StepOf(*planning, result, input_.graph));
     PW_ASSIGN(const SimResult replay, Replay(*planning, of, result));
     const StepOfPlan& step = of.step;
-    const Measured measured{
-        of, result, replay,
-        MeasureMemory({*step.sim_graph, *step.graph, of.inputs->cluster.cluster, step.placement,
-                       *replay.schedule, result.algorithm == "ddp"})};
+    Measured measured{of, result, replay,
+                      MeasureMemory({*step.sim_graph, *step.graph, of.inputs->cluster.cluster,
+                                     step.placement, *replay.schedule, result.algorithm == "ddp"})};
+    if (measured.fits() != replay.feasible) {
+      result.notes.push_back(fmt::format(
+          "`plan` says that it {}: in the place of what is counted here it keeps the memory "
+          "reserve free",
+          replay.feasible ? "fits" : "does not fit"));
+    }
+    for (const std::string& note : result.notes) context.console.Note(note);
     if (context.console.json) {
       PrintMemoryJson(measured, context.console);
     } else {
