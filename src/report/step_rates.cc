@@ -103,7 +103,7 @@ StepWork WorkOfStep(const Graph& graph) {
     for (const TensorId input : op.inputs) {
       const Tensor& tensor = graph.tensor(input);
       if (!IsInteger(tensor.dtype) || tensor.shape.size() != 2) continue;
-      if (tensor.shape[0] != work.samples || tensor.shape[1] < 2) continue;
+      if (tensor.shape[0] != graph.batch() || tensor.shape[1] < 2) continue;
       if (graph.storage(tensor.storage).kind != TensorKind::kInput) continue;
       work.sequence = std::max(work.sequence, tensor.shape[1]);
     }
