@@ -273,10 +273,16 @@ void Emitter::SetOrder() {
   SetAfter();
 }
 
-// What states an order: the first op of each of its instances waits for all of those that it states.
+// What states an order: the first op of each of its instances waits for all of those that it states. One that is
+// computed again waits for those on its own device, where there are some: else devices that share nothing would wait
+// for one another.
 void Emitter::SetAfter() {
+  using ByDevice = std::vector<std::vector<OpId>>;
+  const auto device_of = [&](const std::vector<OpId>& row) {
+    return arrays_.ops[row.front()].device;
+  };
   const auto instances_of = [&](OpId op) {
-    std::vector<std::vector<OpId>> by_device;
+    ByDevice by_device;
     std::map<DeviceId, size_t> rows;
     for (const OpId id : blocks_[original_.tensor_count() + 1 + op.index()].ops) {
       const ArrayOp& instance = arrays_.ops[id];
@@ -287,15 +293,20 @@ void Emitter::SetAfter() {
     }
     return by_device;
   };
-  for (const OpId op : ordered_) {
-    std::vector<OpId> earlier;
-    for (const OpId stated : original_.op(op).after) {
-      for (const std::vector<OpId>& on_device : instances_of(stated)) {
-        earlier.insert(earlier.end(), on_device.begin(), on_device.end());
-      }
-    }
+  for (const auto& [op, recomputed] : ordered_) {
+    std::vector<ByDevice> earlier;
+    for (const OpId stated : original_.op(op).after) earlier.push_back(instances_of(stated));
     for (const std::vector<OpId>& later : instances_of(op)) {
-      for (const OpId one : earlier) arrays_.after.emplace_back(one, later.front());
+      const auto is_beside = [&](const std::vector<OpId>& row) {
+        return device_of(row) == device_of(later);
+      };
+      for (const ByDevice& stated : earlier) {
+        const bool own = recomputed && std::any_of(stated.begin(), stated.end(), is_beside);
+        for (const std::vector<OpId>& row : stated) {
+          if (own && !is_beside(row)) continue;
+          for (const OpId one : row) arrays_.after.emplace_back(one, later.front());
+        }
+      }
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "cost/communication.h"
+#include "transforms/recompute.h"
 
 namespace placewright {
 namespace {
@@ -30,7 +31,8 @@ Emitter::Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, Pa
   // Before the ops, between, and behind: the places of array_writer.h.
   blocks_.reserve(original.tensor_count() + original.op_count() + 3);
   for (const OpId op : original.ops()) {
-    if (!original.op(op).after.empty()) ordered_.push_back(op);
+    if (original.op(op).after.empty()) continue;
+    ordered_.push_back({op, RecomputedOp(original, op).valid()});
   }
 }
 

@@ -186,7 +186,12 @@ class Emitter {
   void SetTails(const std::vector<StorageId>& storages, std::vector<ArrayVersionId>& tails) const;
 
   const Graph& original_;
-  std::vector<OpId> ordered_;  // of its ops: what states an order beside its edges
+  struct OrderedOp {
+    OpId op;
+    bool
+        recomputed;  // a copy: it is to be there no earlier than it is wanted, wherever the others are
+  };
+  std::vector<OrderedOp> ordered_;  // of its ops: what states an order beside its edges
   const IdVector<OpId, int32_t>& kinds_;
   const bool keeps_inputs_;
   PartPrices& prices_;

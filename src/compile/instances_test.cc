@@ -375,5 +375,24 @@ TEST(Instances, AreOfTheirOp) {
   expect("w1@b", "w1", Phase::kOptimizer);
 }
 
+// A copy that is computed again is there no earlier than what reads it on its device wants it: other devices do not
+// count. z is on none of y's devices.
+TEST(Instances, OfRecomputedOpsWaitOnTheirOwnDevice) {
+  const TestStep step(R"(
+    input x batch:8 width:6
+    y = relu x
+    z = neg x
+    z@recompute = neg x after y
+    -> y z z@recompute)");
+  EXPECT_EQ(step.Compiled("y: batch a:3 b:5; z: b; z@recompute: b c"), R"(
+a: y@a [3 6] = relu(x[0:0-3])
+b: y@b [5 6] = relu(x[0:3-8])
+b: z [8 6] = neg(x)
+b: z@recompute@b [8 6] = neg(x) after y@b
+c: z@recompute@c [8 6] = neg(x@c) after y@a y@b
+-> y@a y@b z z@recompute@b z@recompute@c
+)");
+}
+
 }  // namespace
 }  // namespace placewright

@@ -16,7 +16,7 @@ struct StepLayers {
 };
 
 // Modules of a list, one of which has modules of its own ("layers.0", "layers.1"); of nested lists the outermost. Where
-// there are none, modules that numbers at their ends tell apart. O(ops log modules).
+// there are none, modules that numbers at their ends distinguish. O(ops log modules).
 StepLayers LayersOf(const Graph& step);
 
 }  // namespace placewright

@@ -112,7 +112,7 @@ class ReaderFinder {
     }
   }
 
-  // What leaves its region is saved by whoever reads it there: the region's own backward ops alone read it again. Of
+  // What leaves its region is saved where it is read: the region's own backward ops alone read it again. Of
   // two calls of a module, ops that read nothing else of either belong to the one whose backward pass is going on.
   bool IsOf(OpId op, int32_t region, StorageId storage,
             const std::map<int32_t, int32_t>& current) const {

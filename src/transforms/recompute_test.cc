@@ -138,7 +138,7 @@ b da = db a@recompute
 )"));
 }
 
-// A buffer is written in place twice: whoever reads the second content needs both writes, in their order.
+// A buffer is written in place twice: what reads the second content needs both writes, in their order.
 TEST(Recomputation, OfContentsThatAreOverwritten) {
   RecordedStep step;
   step.Input("input:x", TensorKind::kInput);

@@ -34,10 +34,13 @@
 #include "runtime/inputs/seeded_inputs.h"
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/mesh_strategies.h"
+#include "search/layouts/pipelines.h"
 #include "search/sfb/embedding_rows.h"
-#include "transforms/accumulate.h"
 #include "transforms/counter_draws.h"
+#include "transforms/layers.h"
+#include "transforms/pipeline_schedule.h"
 #include "transforms/recompute.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -490,27 +493,35 @@ TEST_P(ExecutedLayouts, SoDoRandomBoxes) {
   }
 }
 
-// Splits that move from one axis to another and back: groups have one of two axes each, over the same devices.
+// Splits that move from one axis to another and back: groups have one of two axes each, over the same devices; of a mesh
+// over those of the same samples. Drawn until some have moved.
 TEST_P(ExecutedLayouts, SoDoSplitsThatMove) {
   std::vector<AxisId> axes;
   for (const AxisId axis : axes_->axes()) {
-    if (axes_->axis(axis).size >= 3) axes.push_back(axis);
+    if (axis != axes_->batch() && axes_->axis(axis).size >= 2) axes.push_back(axis);
   }
   Random random(7);
-  for (int i = 0; i < std::max(20, LayoutsOfEach()) && !HasFailure(); ++i) {
-    const size_t devices = 2 + random.Below(2);
-    SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
-    std::vector<DeviceId> all;
-    for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
+  const auto goes_on = [&](int i) { return i < LayoutsOfEach() || (all_to_alls_ == 0 && i < 40); };
+  for (int i = 0; goes_on(i) && !HasFailure(); ++i) {
+    SCOPED_TRACE(testing::Message() << "layouts " << i);
+    const bool mesh = i % 2 == 1;
+    const AxisId one = mesh ? axes[random.Below(axes.size())] : axes_->batch();
     Layouts layouts;
-    for (const AxisId axis : {axes_->batch(), axes[random.Below(axes.size())]}) {
-      layouts.layouts.push_back(
-          SplitOver(axis, all, RandomLengths(random, devices, axes_->axis(axis).size)));
+    for (const AxisId axis : {one, axes[random.Below(axes.size())]}) {
+      const int64_t size = axes_->axis(axis).size, first = RandomLengths(random, 2, size)[0];
+      Layout& layout = layouts.layouts.emplace_back();
+      for (size_t d = 0; d < (mesh ? 4 : 2); ++d) {
+        std::vector<AxisInterval> box = {
+            {axis, d % 2 == 0 ? Interval{0, first} : Interval{first, size}}};
+        if (mesh) box.push_back({axes_->batch(), d < 2 ? Interval{0, 2} : Interval{2, 5}});
+        std::sort(box.begin(), box.end());
+        layout.shares.push_back({DeviceId(d), {box.begin(), box.end()}});
+      }
     }
     for (size_t group = 0; group < graph().group_count(); ++group) {
       layouts.of_group.push_back(LayoutId(random.Below(2)));
     }
-    RunLayouts(layouts, devices, {}, /*through_file=*/i % 4 == 0);
+    RunLayouts(layouts, mesh ? 4 : 2, {}, /*through_file=*/true);
   }
   EXPECT_GT(all_to_alls_, 0);
 }
@@ -543,13 +554,16 @@ TEST_P(ExecutedLayouts, SoDoStrategiesOnMeshes) {
   const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kFifo).Take();
   for (const MeshStrategy strategy :
        {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2, MeshStrategy::kFsdp,
-        MeshStrategy::kHsdp}) {
+        MeshStrategy::kHsdp, MeshStrategy::kUlysses, MeshStrategy::kContext}) {
     SCOPED_TRACE(MeshStrategyPlanner(strategy).name());
     const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy);
     const std::string& model = GetParam().model;
     const bool heads = model != "mlp" && model != "resnet-50" && !model.starts_with("gnmt") &&
                        !model.starts_with("rnnlm") && !model.starts_with("moe");
-    ASSERT_EQ(plan.ok(), heads || strategy != MeshStrategy::kTwoD) << plan.error().ToString();
+    // These models attend by products and a softmax.
+    const bool of_tokens = strategy == MeshStrategy::kUlysses || strategy == MeshStrategy::kContext;
+    ASSERT_EQ(plan.ok(), !of_tokens && (heads || strategy != MeshStrategy::kTwoD))
+        << plan.error().ToString();
     if (!plan.ok()) continue;
     const CompileOptions options{.switches = plan.value().switches};
     RunLayouts(plan.value().layouts, 4, options, /*through_file=*/true);
@@ -590,13 +604,17 @@ class ExecutedMicroBatches : public ExecutedLayouts {
 
   // From here on the step is the one in micro-batches; what is expected stays what the whole batch gives.
   void CutBatch(int64_t micro_batches) {
-    Result<std::unique_ptr<Graph>> made = WithAccumulation(original(), micro_batches);
+    Rewrite({.micro_batches = micro_batches});
+    if (HasFatalFailure()) return;
+    ASSERT_EQ(cut_axes_->axis(cut_axes_->batch()).size, batch_ / micro_batches);
+  }
+  void Rewrite(const Rewriting& rewriting) {
+    Result<std::unique_ptr<Graph>> made = ApplyTransforms(original(), TransformsFor(rewriting));
     ASSERT_TRUE(made.ok()) << made.error().ToString();
     cut_ = made.Take();
     const check::MaybeViolation wrong = check::CheckMicroBatches(original(), *cut_, micro_batches);
     ASSERT_FALSE(wrong) << wrong->place << ": " << wrong->message;
     cut_axes_ = std::make_unique<NamedAxes>(*cut_);
-    ASSERT_EQ(cut_axes_->axis(cut_axes_->batch()).size, batch_ / micro_batches);
     graph_ = cut_.get();
     axes_ = cut_axes_.get();
     inputs_ = InputsOf(*cut_);
@@ -693,6 +711,58 @@ TEST_P(ExecutedMicroBatchNorms, AreThoseOfSeparatePasses) {
     ExpectEqual(together->first[i], last ? after[1][i] : (after[0][i] + after[1][i]) / 2,
                 input.name);
     if (HasFatalFailure()) return;
+  }
+}
+
+// Stages of a pipeline on one or two devices each, under every schedule, are the step: whatever the micro-batches, what is
+// computed again, and weights that two stages read.
+class ExecutedPipelines : public ExecutedMicroBatches {
+ protected:
+  static Cluster EqualDevices(int64_t count) {
+    ClusterBuilder builder("equal");
+    DeviceKind model{.name = "K", .memory = Bytes(int64_t{1} << 40)};
+    model.peak.f32 = model.peak.f64 = 1e12;
+    model.memory_bandwidth = BytesPerSecond(int64_t{1} << 36);
+    const int32_t kind = builder.AddKind(model).Take();
+    for (int64_t i = 0; i < count; ++i) {
+      (void)builder
+          .AddDevice(
+              {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
+          .Take();
+    }
+    return std::move(builder).Build().Take();
+  }
+};
+
+TEST_P(ExecutedPipelines, GiveTheStep) {
+  const auto layers = static_cast<int64_t>(LayersOf(original()).names.size());
+  if (layers < 2) GTEST_SKIP() << "a model without two layers";
+  Random random(11);
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    const std::string schedule(kPipelineSchedules[static_cast<size_t>(i) % 4]);
+    const bool interleaved = schedule == "interleaved";
+    Rewriting asked{.schedule = schedule, .chunks = interleaved ? 2 : 1};
+    if (interleaved && layers < 4) asked.schedule = "1f1b", asked.chunks = 1;
+    asked.stages =
+        2 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(layers / asked.chunks) - 1));
+    asked.stages = std::min<int64_t>(asked.stages, 4);
+    const std::vector<int64_t> numbers = {1, 2, 3, 4, 6};
+    asked.micro_batches = asked.chunks > 1 ? (asked.stages == 2 ? 4 : asked.stages)
+                                           : numbers[random.Below(numbers.size())];
+    if (random.Below(3) == 0) asked.recompute = {"full"};
+    const int64_t of_stage = 1 + static_cast<int64_t>(random.Below(2));
+    SCOPED_TRACE(testing::Message()
+                 << asked.schedule << ", " << asked.stages << " stages of " << of_stage
+                 << " devices, " << asked.micro_batches << " micro-batches"
+                 << (asked.recompute.empty() ? "" : ", recomputed"));
+    Rewrite(asked);
+    if (HasFatalFailure()) return;
+    const Cluster cluster = EqualDevices(asked.stages * of_stage);
+    const auto problem =
+        LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kProgram).Take();
+    const Result<StepPlan> plan = LayOutPipeline(*problem, asked.schedule);
+    ASSERT_TRUE(plan.ok()) << plan.error().ToString();
+    RunLayouts(plan.value().layouts, cluster.device_count(), {}, /*through_file=*/i % 2 == 0);
   }
 }
 
@@ -860,6 +930,8 @@ std::vector<TinyModel> BatchNormsOfSgd() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedMicroBatches, ::testing::ValuesIn(ModelsOfMicroBatches()),
+                         [](const auto& test) { return NameOf(test.param); });
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedPipelines, ::testing::ValuesIn(ModelsOfMicroBatches()),
                          [](const auto& test) { return NameOf(test.param); });
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedMicroBatchNorms, ::testing::ValuesIn(BatchNormsOfSgd()),
                          [](const auto& test) { return NameOf(test.param); });

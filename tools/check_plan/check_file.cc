@@ -4,27 +4,44 @@
 #include "check_plan/checker.h"
 #include "check_plan/distributed/counted_draws.h"
 #include "check_plan/distributed/distribution_check.h"
+#include "check_plan/transforms/congruence.h"
 #include "formats/aten/reader.h"
 #include "formats/text/file.h"
 
 namespace placewright::check {
 namespace {
 
-// Draws that count alone are made by the checker itself.
-Transforms RewritesOf(const Plan& plan) {
-  Transforms stated = plan.distribution.transforms.value_or(Transforms());
-  return RewriteAlike(stated, {}) ? Transforms() : stated;
+Transforms StatedBy(const Plan& plan) {
+  return plan.distribution.transforms.value_or(Transforms());
 }
 
-// The graph that the plan's step was compiled from.
+// The graph of the plan's file, rewritten by these. Draws that count alone are made by the checker itself.
 Result<LoadedGraph> LoadOriginal(const Plan& plan, const std::string& plan_path,
-                                 const PlanInputOptions& options) {
+                                 const PlanInputOptions& options, Transforms transforms) {
   GraphInputOptions graph_options;
   if (plan.batch_option > 0) graph_options.batch = plan.batch_option;
   graph_options.dimensions = plan.dimensions;
   graph_options.sha256 = plan.graph.sha256;
-  graph_options.transforms = RewritesOf(plan);
+  if (!RewriteAlike(transforms, {})) graph_options.transforms = std::move(transforms);
   return LoadGraph(options.graph.value_or(FilesOf(plan, plan_path).front()), graph_options);
+}
+
+Result<LoadedGraph> WithDrawsOf(const Graph& step, LoadedGraph original) {
+  if (!CountsDraws(step) || CountsDraws(original.graph)) return original;
+  PW_ASSIGN(original.graph, WithDrawsThatCount(original.graph, step));
+  return original;
+}
+
+// Where the plan's step computes something again, it is compared with the step that does not.
+Result<MaybeViolation> CheckRecomputation(const Plan& plan, const std::string& plan_path,
+                                          const PlanInputOptions& options) {
+  Transforms others = StatedBy(plan);
+  const auto recomputes = [](const Transform& one) { return one.kind == Transform::kRecompute; };
+  if (std::erase_if(others, recomputes) == 0) return MaybeViolation();
+  PW_ASSIGN(const LoadedGraph step, LoadOriginal(plan, plan_path, options, StatedBy(plan)));
+  PW_ASSIGN(LoadedGraph without, LoadOriginal(plan, plan_path, options, std::move(others)));
+  PW_ASSIGN(without, WithDrawsOf(step.graph, std::move(without)));
+  return CheckCongruence(without.graph, step.graph);
 }
 
 Result<Findings> CheckStepOf(const PlanInputs& inputs, const std::string& plan_path,
@@ -32,10 +49,8 @@ Result<Findings> CheckStepOf(const PlanInputs& inputs, const std::string& plan_p
   const Plan& plan = inputs.plan;
   const Cluster& cluster = inputs.cluster.cluster;
   const std::string step_path = FilesOf(plan, plan_path).back();
-  PW_ASSIGN(LoadedGraph original, LoadOriginal(plan, plan_path, options));
-  if (CountsDraws(inputs.graph.graph) && !CountsDraws(original.graph)) {
-    PW_ASSIGN(original.graph, WithDrawsThatCount(original.graph, inputs.graph.graph));
-  }
+  PW_ASSIGN(LoadedGraph original, LoadOriginal(plan, plan_path, options, StatedBy(plan)));
+  PW_ASSIGN(original, WithDrawsOf(inputs.graph.graph, std::move(original)));
   PW_ASSIGN(const std::string text, ReadFile(step_path));
   PW_ASSIGN(const DistributedStep step,
             ReadAtenStep(text, original.graph, cluster).InFile(step_path));
@@ -49,6 +64,8 @@ Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path,
   CheckedPlan checked;
   PW_ASSIGN(checked.inputs, LoadPlanInputs(plan_path, options));
   checked.violation = CheckPlan(checked.inputs);
+  if (checked.violation) return checked;
+  PW_ASSIGN(checked.violation, CheckRecomputation(checked.inputs.plan, plan_path, options));
   if (checked.violation || checked.inputs.plan.space == PlanSpace::kPlaced) return checked;
   PW_ASSIGN(Findings findings, CheckStepOf(checked.inputs, plan_path, options));
   checked.violation = std::move(findings.violation);

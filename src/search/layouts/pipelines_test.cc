@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 struct Times {
   int64_t forward, backward, weights;
 };
-constexpr int64_t kSaved = 1000;  // bytes that a forward op keeps for its backward op
+constexpr int64_t kSaved = 1024;  // bytes that a forward op keeps for its backward op
 
 // Layers "layers.C", one after the other, of a step in micro-batches. What crosses between layers has no bytes.
 class LayeredStep {
@@ -97,11 +97,11 @@ class LayeredStep {
     }
     for (int32_t c = layers_ - 1; c >= 0; --c) {
       const auto at = static_cast<size_t>(c);
-      const auto made = Add(fmt::format("b{}@{}", c, k), c, Phase::kBackward, {x, saved[at]}, {0},
-                            times_of_.backward);
-      const auto weights = Add(fmt::format("w{}@{}", c, k), c, Phase::kBackward,
-                               {made[0], saved[at]}, {0}, times_of_.weights);
-      x = made[0];
+      // A product's gradients: that of its weight first, so that the stage before waits for both.
+      const auto weights = Add(fmt::format("w{}@{}", c, k), c, Phase::kBackward, {x, saved[at]},
+                               {0}, times_of_.weights);
+      x = Add(fmt::format("b{}@{}", c, k), c, Phase::kBackward, {x, saved[at]}, {0},
+              times_of_.backward)[0];
       if (k == 1) {
         sums_.insert(sums_.begin(), weights[0]);
         continue;
@@ -148,16 +148,16 @@ TEST(Pipelines, OneForwardOneBackwardIsThisOrder) {
   const Graph step = LayeredStep(2, 2, {1, 1, 1}).Build(2);
   const auto made = WithPipeline(step, Of("1f1b", 2)).Take();
   EXPECT_THAT(NamesOf(*made),
-              ElementsAre("f0@1", "f0@2", "f1@1", "b1@1", "w1@1", "b0@1", "w0@1", "f1@2", "b1@2",
-                          "w1@2", "w1.sum@2", "b0@2", "w0@2", "w0.sum@2", "u0", "u1"));
+              ElementsAre("f0@1", "f0@2", "f1@1", "w1@1", "b1@1", "w0@1", "b0@1", "f1@2", "w1@2",
+                          "b1@2", "w1.sum@2", "w0@2", "b0@2", "w0.sum@2", "u0", "u1"));
 }
 
 TEST(Pipelines, WeightGradientsOfTheLastStageWait) {
   const Graph step = LayeredStep(2, 2, {1, 1, 1}).Build(2);
   const auto made = WithPipeline(step, Of("zb-h1", 2)).Take();
   EXPECT_THAT(NamesOf(*made),
-              ElementsAre("f0@1", "f0@2", "f1@1", "b1@1", "b0@1", "f1@2", "w0@1", "b1@2", "w1@1",
-                          "b0@2", "w0@2", "w0.sum@2", "w1@2", "w1.sum@2", "u0", "u1"));
+              ElementsAre("f0@1", "f0@2", "f1@1", "b1@1", "b0@1", "f1@2", "w0@1", "b1@2", "b0@2",
+                          "w1@1", "w0@2", "w0.sum@2", "w1@2", "w1.sum@2", "u0", "u1"));
 }
 
 TEST(Pipelines, TheSimulatorSeesTheirClosedForms) {

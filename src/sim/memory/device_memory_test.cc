@@ -61,7 +61,7 @@ TEST(DeviceMemory, OtherDevicesHoldWhatIsAllocated) {
 }
 
 TEST(DeviceMemory, WorkspaceAndContextAreAdded) {
-  TinyProblem problem = TrainingStep(DeviceClass::kGpu);
+  TinyProblem problem = TrainingStep(DeviceKind{.device_class = DeviceClass::kGpu});
   problem.sim_graph.workspace[ExecOpId(1)] = 3 * kMiB;
   problem.sim_graph.runtime_context[DeviceId(0)] = 7 * kMiB;
   const DeviceMemory memory = Measure(problem)[DeviceId(0)];
@@ -77,7 +77,7 @@ TEST(DeviceMemory, WorkspaceAndContextAreAdded) {
 // are only 60. Then y's serves x in the second step.
 TEST(DeviceMemory, CachedSegmentsGoBackBeforeAStepDoesNotFit) {
   const auto measure = [](int64_t capacity) {
-    TinyStep step(1, capacity, DeviceClass::kGpu);
+    TinyStep step(1, capacity, DeviceKind{.device_class = DeviceClass::kGpu});
     const TensorId x = step.Op("a", 0, 10, {}, {30 * kMiB})[0];
     step.Op("b", 0, 10, {x}, {});
     step.Op("c", 0, 10, {}, {40 * kMiB}, {.after = {"b"}});
@@ -101,7 +101,7 @@ TEST(DeviceMemory, CachedSegmentsGoBackBeforeAStepDoesNotFit) {
 // it can go back.
 TEST(DeviceMemory, FragmentsMayBeWhyAStepDoesNotFit) {
   const auto measure = [](int64_t capacity) {
-    TinyStep step(1, capacity, DeviceClass::kGpu);
+    TinyStep step(1, capacity, DeviceKind{.device_class = DeviceClass::kGpu});
     step.Op("whole", 0, 10, {}, {36 * kMiB});
     const TensorId x = step.Op("x", 0, 10, {}, {12 * kMiB}, {.after = {"whole"}})[0];
     const TensorId y = step.Op("y", 0, 10, {x}, {12 * kMiB})[0];
@@ -119,7 +119,7 @@ TEST(DeviceMemory, FragmentsMayBeWhyAStepDoesNotFit) {
 
 // The default reserve is 5% of 100 MiB, for what is counted; another one is kept free.
 TEST(DeviceMemory, OnlyAReserveOfOnesOwnIsKept) {
-  TinyProblem problem = TrainingStep(DeviceClass::kGpu);
+  TinyProblem problem = TrainingStep(DeviceKind{.device_class = DeviceClass::kGpu});
   ASSERT_TRUE(problem.cluster.SetReserve(DeviceId(0), Bytes(5 * kMiB)).ok());
   EXPECT_EQ(Measure(problem)[DeviceId(0)].offered.count, 100 * kMiB);
   ASSERT_TRUE(problem.cluster.SetReserve(DeviceId(0), Bytes(6 * kMiB)).ok());
@@ -167,7 +167,7 @@ TEST(DeviceMemory, WhatStoragesAreUsedFor) {
 // that the update reads. As the step has it, two of the three lie there at a time; with buckets that
 // stay, g or the sum lies beside the 4 MiB for ever.
 TEST(DeviceMemory, LastingBucketsTakeThePlaceOfTheStepsOwn) {
-  TinyStep step(2, 100 * kMiB, DeviceClass::kGpu);
+  TinyStep step(2, 100 * kMiB, DeviceKind{.device_class = DeviceClass::kGpu});
   step.ConnectAll();
   std::vector<OpId> members;
   for (int32_t d = 0; d < 2; ++d) {
@@ -197,7 +197,7 @@ TEST(DeviceMemory, LastingBucketsTakeThePlaceOfTheStepsOwn) {
 // Routes of 1 GB/s have the fewest channels, 2. Three devices that sum: a ring and two of a tree, 6
 // connections of 10 MiB. Two that gather: a ring, 2 more. One transfer from d0 to d2: 2.
 TEST(DeviceMemory, TheLibraryHasBuffersByCommunicatorAndSender) {
-  TinyStep step(3, 100 * kMiB, DeviceClass::kGpu);
+  TinyStep step(3, 100 * kMiB, DeviceKind{.device_class = DeviceClass::kGpu});
   step.ConnectAll();
   const auto member = [&](const char* type, const std::string& name, int32_t device) {
     TinyOpOptions options;
