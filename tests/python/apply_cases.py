@@ -57,6 +57,14 @@ STRATEGIES = {
     "any layouts": (),  # random_layouts()
 }
 SEVERAL = [strategy for strategy in STRATEGIES if strategy != "single"]
+# Steps that are rewritten before they are laid out.
+REWRITTEN = {
+    "micro-batches": ("--algo", "data-parallel", "--micro-batches", "2"),
+    "recomputed": ("--algo", "zero-2", "--recompute", "full", "--micro-batches", "4"),
+    "fsdp in parts": ("--algo", "fsdp", "--micro-batches", "2", "--recompute", "selective"),
+    "1f1b": ("--algo", "1f1b", "--stages", "2", "--micro-batches", "4"),
+    "zb-h1": ("--algo", "zb-h1", "--stages", "2", "--micro-batches", "2", "--recompute", "full"),
+}
 # Layouts by hand: the samples in uneven shares, and then (groups, what of them). A number stands
 # for the device that they lie on.
 BY_HAND = {

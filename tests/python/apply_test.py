@@ -91,7 +91,7 @@ class ApplyTest(unittest.TestCase):
             for tried in range(10):
                 yield *apply_cases.STRATEGIES[strategy], "--seed", tried
         else:
-            yield apply_cases.STRATEGIES[strategy]
+            yield (apply_cases.STRATEGIES | apply_cases.REWRITTEN)[strategy]
 
     def layouts(self, content):
         path = self.folder / f"layouts{len(list(self.folder.glob('layouts*')))}.json"
@@ -190,6 +190,15 @@ class ApplyTest(unittest.TestCase):
         """Masks are the counted ones, whatever the plan is."""
         self.compare([self.case("dropout", "adam", strategy, ranks, begun=begun)
                       for strategy, ranks, begun in (("data-parallel", 2, 0), ("by hand", 4, 2))])
+
+    def test_rewritten(self):
+        """Micro-batches, activations computed again, stages of a pipeline; masks are those of the
+        whole batch."""
+        cases = [self.case("dropout", "adam", "micro-batches", begun=2)]
+        cases += [self.case("llama", "adamw", strategy, ranks, clip=0.1)
+                  for strategy, ranks in (("recomputed", 2), ("fsdp in parts", 2), ("1f1b", 2),
+                                          ("zb-h1", 2), ("1f1b", 4)) if there("llama")]
+        self.compare(cases)
 
     def test_resumed_under_another_plan(self):
         """Three steps under one plan, two under another on more ranks: the five of the own loop."""
