@@ -218,7 +218,9 @@ Result<IdVector<OpId, int32_t>> PipelineChunks(const Graph& step, const Transfor
         fmt::format("{} stages of {} need as many layers, and {} has {}", pipeline.stages,
                     pipeline.chunks == 1 ? "one chunk" : fmt::format("{} chunks", pipeline.chunks),
                     Printable(step.name(), 80), finder.count()),
-        "pipeline", "Take fewer stages (--stages), or 1f1b in the place of interleaved.");
+        "pipeline",
+        pipeline.chunks == 1 ? "Take fewer stages (--stages)."
+                             : "Take fewer stages (--stages) or chunks (--chunks), or 1f1b.");
   }
   IdVector<OpId, int32_t> chunk_of = finder.Find();
   const std::vector<int32_t> first = Cut(WorkByLayer(step, chunk_of, finder.count()), chunks);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "transforms/layers.h"
+
 namespace placewright {
 namespace {
 
@@ -28,9 +30,13 @@ Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rew
   }
   const auto machines = static_cast<int64_t>(hosts.size());
   if (gpus == 0) gpus = static_cast<int64_t>(cluster.device_count());
-  if (asked.stages == 0) asked.stages = machines > 1 ? machines : gpus;
   const bool interleaved = asked.schedule == "interleaved";
   if (asked.chunks == 0) asked.chunks = interleaved ? 2 : 1;
+  if (asked.stages == 0) {
+    const auto layers = static_cast<int64_t>(LayersOf(step).names.size());
+    const int64_t most = std::max<int64_t>(1, layers / asked.chunks);
+    asked.stages = std::min(machines > 1 ? machines : gpus, most);
+  }
   if (asked.micro_batches > 0) return asked;
   const int64_t batch = step.batch();
   const int64_t of_stage = (gpus + asked.stages - 1) / asked.stages;

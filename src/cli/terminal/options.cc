@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "formats/cluster/kind_fields.h"
 #include "planning/search_budget.h"
+#include "transforms/pipeline_schedule.h"
 
 namespace placewright {
 namespace {
@@ -96,6 +97,11 @@ void AddTransformOptions(CommandLine app, Rewriting* rewriting) {
   app.AddOption("--pipeline", rewriting->schedule,
                 "Micro-batches in the order of a pipeline: gpipe, 1f1b, interleaved or zb-h1")
       .TypeName("SCHEDULE")
+      .Check([](const std::string& text) {
+        const bool known = std::find(kPipelineSchedules.begin(), kPipelineSchedules.end(), text) !=
+                           kPipelineSchedules.end();
+        return known ? "" : fmt::format("there is no schedule \"{}\"", Printable(text, 40));
+      })
       .Group("Rewriting of a recorded step");
   count("--stages", rewriting->stages, "Stages of the pipeline");
   count("--chunks", rewriting->chunks, "Chunks of the model on each stage (interleaved)");
