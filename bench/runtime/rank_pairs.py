@@ -143,7 +143,7 @@ class Bench:
     def time_in_ops(path):
         with open(path, encoding="utf-8") as file:
             schedule = json.load(file)
-        collectives = ("all_reduce@", "all_gather@", "reduce_scatter@", "broadcast@")
+        collectives = ("all_reduce@", "all_gather@", "reduce_scatter@", "all_to_all@", "broadcast@")
         return sum(op["end_ns"] - op["start_ns"] for op in schedule["ops"]
                    if not any(name in op["name"] for name in collectives))
 

@@ -93,7 +93,7 @@ void BindInputs(nb::module_& module) {
       .def_prop_ro("name", [](const StepHandle& s) { return s.step->graph.name(); })
       .def_prop_ro("format",
                    [](const StepHandle& s) { return std::string(s.step->graph.format()); })
-      .def_prop_ro("batch", [](const StepHandle& s) { return s.step->graph.batch(); })
+      .def_prop_ro("batch", [](const StepHandle& s) { return s.step->graph.samples(); })
       .def_prop_ro("why_one_batch", &WhyOneBatch)
       .def_prop_ro("ops_by_phase", &OpsByPhase)
       .def_prop_ro("persistent_bytes", &PersistentBytes)

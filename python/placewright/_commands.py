@@ -128,6 +128,10 @@ def compare(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.Pat
         chosen += ["--micro-batches", str(planned._options["micro_batches"])]
     for modules in planned._options["recompute"]:
         chosen += ["--recompute", modules]
+    if planned._options["schedule"]:
+        chosen += ["--pipeline", planned._options["schedule"],
+                   "--stages", str(planned._options["stages"]),
+                   "--chunks", str(planned._options["chunks"])]
     for name, size in planned._options["dimensions"].items():
         chosen += ["--dim", f"{name}={size}"]
     described = machines.preset or str(machines._source)

@@ -33,8 +33,7 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
          precision: str = "pytorch", cost_profile: str = "default",
          cost_store: str | os.PathLike[str] | None = None,
          local_batch_norm: bool = False, sfb: str = "none",
-         for_engine: str | None = None, micro_batches: int | None = None,
-         recompute: str | Iterable[str] | None = None) -> Plan:
+         for_engine: str | None = None) -> Plan:
     """Searches where every operation of a step runs.
 
     Ctrl-C in the main thread ends the search with the best plan so far (`Plan.interrupted`); a
@@ -87,8 +86,6 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
     for_engine : {"ddp", "fsdp2", "tp"}, optional
         Only plans that DistributedDataParallel, fully_shard or parallelize_module can say, in the
         place of an algorithm: `Plan.to_ddp`, `Plan.to_fsdp2`, `Plan.to_parallelize_module`.
-    micro_batches, recompute : optional
-        As of `Step.rewritten`; None: as the step is.
 
     Returns
     -------
@@ -129,9 +126,6 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
     }
     hear, end = hearer(progress)
     planned_step, machines = step_of(step), cluster_of(cluster)
-    if micro_batches is not None or recompute is not None:
-        planned_step = planned_step.rewritten(
-            micro_batches=1 if micro_batches is None else micro_batches, recompute=recompute)
     try:
         made = core().plan(planned_step._held, machines._held, options, hear, _takes_interrupts())
     finally:

@@ -90,7 +90,8 @@ class Step:
         return self._read_with({"batch": arguments.integer("batch", batch, 1, arguments.MAX_COUNT)})
 
     def rewritten(self, *, micro_batches: int = 1,
-                  recompute: str | Iterable[str] | None = None) -> Step:
+                  recompute: str | Iterable[str] | None = None, pipeline: str | None = None,
+                  stages: int | None = None, chunks: int = 1) -> Step:
         """The recorded step, rewritten before it is laid out (docs/transforms.md).
 
         Parameters
@@ -100,13 +101,18 @@ class Step:
         recompute : str or list of str, optional
             Modules whose activations the backward pass computes again: globs, or "full" (every
             layer), "selective" or "megatron". None: nothing.
+        pipeline : {"gpipe", "1f1b", "interleaved", "zb-h1"}, optional
+            Micro-batches in the order of this schedule; the algorithm of that name lays it out.
+        stages, chunks : int
+            Of a pipeline: its stages, and the chunks of the model on each ("interleaved": 2 or
+            more).
 
         Raises
         ------
         InputError, UsageError
             Where the step is not a recorded one, or an operation cannot be rewritten so.
         """
-        return self._read_with(_rewriting(micro_batches, recompute))
+        return self._read_with(_rewriting(micro_batches, recompute, pipeline, stages, chunks))
 
     def _read_with(self, changed: dict[str, Any]) -> Step:
         options = {**self._options, **changed}
@@ -156,7 +162,8 @@ class Step:
 
 def read(path: str | os.PathLike[str], *, batch: int | None = None,
          dimensions: Mapping[str, int] | None = None, prove_batch: bool = True,
-         micro_batches: int = 1, recompute: str | Iterable[str] | None = None) -> Step:
+         micro_batches: int = 1, recompute: str | Iterable[str] | None = None,
+         pipeline: str | None = None, stages: int | None = None, chunks: int = 1) -> Step:
     """Reads a recorded step, an ONNX model or a graph of another format (docs/formats).
 
     Parameters
@@ -170,7 +177,7 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
     prove_batch : bool
         Find out how an ONNX model's sizes follow its batch, which plans that split ops need;
         recorded steps state it.
-    micro_batches, recompute
+    micro_batches, recompute, pipeline, stages, chunks
         As of `Step.rewritten`.
 
     Returns
@@ -189,7 +196,7 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
         "batch": arguments.optional_integer("batch", batch, 1, arguments.MAX_COUNT),
         "dimensions": arguments.integers("dimensions", dimensions),
         "prove_batch": arguments.flag("prove_batch", prove_batch),
-        **_rewriting(micro_batches, recompute),
+        **_rewriting(micro_batches, recompute, pipeline, stages, chunks),
     }
     held = core().Step.read(name, **options)
     return Step(held, pathlib.Path(name).absolute(), options, [])
@@ -266,7 +273,7 @@ def record(model: Any, inputs: Any, *, optimizer: Any = None,
     except exporter.ExportError as error:
         raise _of_export(error) from error
     options: dict[str, Any] = {"batch": None, "dimensions": {}, "prove_batch": False,
-                               **_rewriting(1, None)}
+                               **_rewriting()}
     return Step(reader.read(str(path), **options), path, options, list(said["notes"]), folder)
 
 
@@ -282,10 +289,18 @@ def _of_export(error: Exception) -> PlacewrightError:
                       remedy="Change the model or the arguments as the message says.")
 
 
-def _rewriting(micro_batches: Any, recompute: Any) -> dict[str, Any]:
+def _rewriting(micro_batches: Any = 1, recompute: Any = None, pipeline: Any = None,
+               stages: Any = None, chunks: Any = 1) -> dict[str, Any]:
+    """How a step is rewritten, checked; as the core's `Step.read` takes it."""
+    schedule = arguments.optional_text("pipeline", pipeline)
+    if (schedule is None) != (stages is None):
+        raise arguments.refuse("stages", stages, "an integer with `pipeline`, and none without")
     return {
         "micro_batches": arguments.integer("micro_batches", micro_batches, 1, arguments.MAX_COUNT),
         "recompute": arguments.texts("recompute", recompute),
+        "schedule": schedule or "",
+        "stages": arguments.optional_integer("stages", stages, 1, arguments.MAX_COUNT) or 0,
+        "chunks": arguments.integer("chunks", chunks, 1, arguments.MAX_COUNT),
     }
 
 

@@ -150,6 +150,56 @@ d: r@d [4 4] = relu(z@d)
 )");
 }
 
+// From the width to the batch within each half of the samples; c and d are replicas of a and b in the other axis.
+TEST(Boxes, MoveFromOneAxisToAnotherInSubGroups) {
+  EXPECT_EQ(Products().Compiled("y: batch width a:0-4,0-3 b:0-4,3-6 c:4-8,0-3 d:4-8,3-6; "
+                                "z r: batch a:0-1 b:1-4 c:4-6 d:6-8"),
+            R"(
+a: y@a [4 3] = mm(x[0:0-4], v[1:0-3])
+b: y@b [4 3] = mm(x[0:0-4]#1, v[1:3-6])
+c: y@c [4 3] = mm(x[0:4-8], v[1:0-3]#1)
+d: y@d [4 3] = mm(x[0:4-8]#1, v[1:3-6]#1)
+a: y.all_to_all@a [1 6] = all_to_all#0(y@a)[0:0-1/4] of [1:0-3/6]
+b: y.all_to_all@b [3 6] = all_to_all#0(y@b)[0:1-4/4] of [1:3-6/6]
+c: y.all_to_all@c [2 6] = all_to_all#1(y@c)[0:0-2/4] of [1:0-3/6]
+d: y.all_to_all@d [2 6] = all_to_all#1(y@d)[0:2-4/4] of [1:3-6/6]
+a: z@a [1 4] = mm(y.all_to_all@a, w)
+b: z@b [3 4] = mm(y.all_to_all@b, w@b)
+c: z@c [2 4] = mm(y.all_to_all@c, w@c)
+d: z@d [2 4] = mm(y.all_to_all@d, w@d)
+a: r@a [1 4] = relu(z@a)
+b: r@b [3 4] = relu(z@b)
+c: r@c [2 4] = relu(z@c)
+d: r@d [2 4] = relu(z@d)
+-> r@a r@b r@c r@d
+)");
+}
+
+// Of replicas each is in a group of its own.
+TEST(Boxes, OfReplicasMoveApart) {
+  EXPECT_EQ(
+      Products().Compiled("y: width a:0-2 b:2-6 c:0-2 d:2-6; z r: batch a:0-5 b:5-8 c:0-5 d:5-8"),
+      R"(
+a: y@a [8 2] = mm(x, v[1:0-2])
+b: y@b [8 4] = mm(x@b, v[1:2-6])
+c: y@c [8 2] = mm(x@c, v[1:0-2]#1)
+d: y@d [8 4] = mm(x@d, v[1:2-6]#1)
+a: y.all_to_all@a [5 6] = all_to_all#0(y@a)[0:0-5/8] of [1:0-2/6]
+b: y.all_to_all@b [3 6] = all_to_all#0(y@b)[0:5-8/8] of [1:2-6/6]
+c: y.all_to_all@c [5 6] = all_to_all#1(y@c)[0:0-5/8] of [1:0-2/6]
+d: y.all_to_all@d [3 6] = all_to_all#1(y@d)[0:5-8/8] of [1:2-6/6]
+a: z@a [5 4] = mm(y.all_to_all@a, w)
+b: z@b [3 4] = mm(y.all_to_all@b, w@b)
+c: z@c [5 4] = mm(y.all_to_all@c, w@c)
+d: z@d [3 4] = mm(y.all_to_all@d, w@d)
+a: r@a [5 4] = relu(z@a)
+b: r@b [3 4] = relu(z@b)
+c: r@c [5 4] = relu(z@c)
+d: r@d [3 4] = relu(z@d)
+-> r@a r@b r@c r@d
+)");
+}
+
 TEST(Boxes, GiveTheSameStepAsArrays) {
   const TestStep& step = Update();
   BothForms forms(step);

@@ -5,6 +5,7 @@
 #include "compile/graph_printer.h"
 #include "compile/part_prices.h"
 #include "compile/rewrites/fuse_all_reduces.h"
+#include "compile/rewrites/prefetch.h"
 #include "compile/rewrites/separate_gradients.h"
 #include "sharding/layout_check.h"
 
@@ -22,6 +23,9 @@ Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const
   if (options.switches.gradients_apart.value_or(true)) SeparateGradients(parts, writer, changes);
   if (options.switches.fusion > Bytes(0)) {
     FuseAllReduces(options.switches.fusion, parts, writer, changes);
+  }
+  if (options.switches.prefetch) {
+    DelayFetches(*options.switches.prefetch, graph, writer, changes);
   }
   return std::move(printer).Print();
 }

@@ -183,6 +183,27 @@ TensorId Emitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
   return made;
 }
 
+TensorId Emitter::AddWholeView(OpId origin, PartCall call, TensorId like, TensorId base,
+                               DeviceId device) {
+  key_ = {kInstanceKey, kinds_[origin], 0};
+  const auto types = TakeInputs({&base, 1});
+  const PricedPartId part = prices_.Find(key_, types, [&] {
+    const Tensor& viewed = original_.tensor(original_.op(origin).outputs.front());
+    OpSpec spec;
+    spec.type = std::move(call.type);
+    spec.args = std::move(call.args);
+    spec.attributes = std::move(call.attributes);
+    spec.outputs = {{.dtype = viewed.dtype, .shape = viewed.shape}};
+    spec.outputs[0].output_index = viewed.output_index;
+    spec.outputs[0].alias = AliasKind::kView;
+    spec.outputs[0].alias_of = 0;
+    return spec;
+  });
+  const TensorId made = AddOne(part, {&base, 1}, device, origin, original_.op(origin).phase);
+  Name(ArrayName::kView, like);
+  return made;
+}
+
 TensorId Emitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
   std::vector<TensorId> inputs = {written};
   if (value.valid()) inputs.push_back(value);

@@ -17,6 +17,7 @@
 #include "graph/graph_builder.h"
 #include "plan/distributed_step.h"
 #include "sharding/named_axes.h"
+#include "sharding/part_call.h"
 
 namespace placewright {
 
@@ -76,6 +77,9 @@ class Emitter {
                  DeviceId device);
   // The view `view` of what is equal to its base, on another device: an instance of the same op.
   TensorId AddViewOf(TensorId view, TensorId base, DeviceId device);
+  // The view that `origin` makes of all of its input, where the op that made `like` makes that of a part; `call`: of
+  // what is whole.
+  TensorId AddWholeView(OpId origin, PartCall call, TensorId like, TensorId base, DeviceId device);
   // Writes `value` over `tensor`, which lies on the device, or zeros; what `tensor` then is.
   TensorId Overwrite(TensorId tensor, TensorId value, DeviceId device);
   // A part of an original input, or all of it; of a device alone, or of none.
@@ -96,6 +100,7 @@ class Emitter {
   DeviceId device(OpId id) const { return arrays_.ops[id].device; }
   OpId last() const { return last_; }  // the op that was added last
   const Cluster& cluster() const { return prices_.cluster(); }
+  const Communication& communication() const { return prices_.communication(); }
   // What an input is of the original's.
   struct Input {
     TensorId original;

@@ -86,8 +86,9 @@ void FetchStore::Look(TensorId id) {
 const TensorState& FetchStore::StateAt(TensorId id, int32_t version) {
   Look(id);
   const CompletedState* newest = nullptr;
+  const int32_t epoch = EpochOf(id);
   for (const CompletedState& one : known_[id].completed) {
-    if (one.version != version || one.maker > place_) continue;
+    if (one.version != version || one.maker > place_ || one.epoch != epoch) continue;
     if (newest == nullptr || newest->maker <= one.maker) newest = &one;
   }
   return newest != nullptr ? newest->state : states_[id];
@@ -100,16 +101,17 @@ void FetchStore::SetCompleted(TensorId id, int32_t version, TensorState state) {
     one.state = std::move(state);
     return;
   }
-  known_[id].completed.push_back({version, std::move(state), place_});
+  known_[id].completed.push_back({version, std::move(state), place_, EpochOf(id)});
 }
 
 TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
                                  const TensorBox& box) {
   Look(id);
   const FetchedPart* earliest = nullptr;
+  const int32_t epoch = EpochOf(id);
   for (const FetchedPart& one : known_[id].fetched) {
     const bool same = one.version == version && one.device == device && one.box == box;
-    if (!same || one.maker > place_) continue;
+    if (!same || one.maker > place_ || one.epoch != epoch) continue;
     if (earliest == nullptr || one.maker < earliest->maker) earliest = &one;
   }
   return earliest != nullptr ? earliest->made : TensorId();
@@ -118,6 +120,7 @@ TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
 void FetchStore::AddFetched(TensorId id, FetchedPart part) {
   NoteMade(id);
   part.maker = place_;
+  part.epoch = EpochOf(id);
   known_[id].fetched.push_back(std::move(part));
 }
 

@@ -23,6 +23,7 @@ struct FetchedPart {
   TensorId made;
   int32_t maker =
       -1;  // place of the op that fetched it; -1: it is part of an input, there from the beginning
+  int32_t epoch = 0;
   friend bool operator==(const FetchedPart&, const FetchedPart&) = default;
 };
 
@@ -31,6 +32,7 @@ struct CompletedState {
   int32_t version;
   TensorState state;
   int32_t maker = -1;
+  int32_t epoch = 0;
   friend bool operator==(const CompletedState&, const CompletedState&) = default;
 };
 
@@ -39,6 +41,11 @@ class FetchStore {
   // `keeps_users`: who looked at a tensor is kept, for steps that are written again in part.
   FetchStore(size_t tensors, bool keeps_users)
       : keeps_users_(keeps_users), states_(tensors), known_(tensors) {}
+
+  // What is fetched of these tensors in one epoch is not used in another; `regathered`: by tensor, or none of them.
+  void SetRegathered(IdVector<TensorId, char> regathered) { regathered_ = std::move(regathered); }
+  // Of what follows.
+  void SetEpoch(int32_t epoch) { epoch_ = epoch; }
 
   // What follows is done for the op at this place of the step. What it fetched before is taken back.
   void Begin(int32_t place);
@@ -90,12 +97,16 @@ class FetchStore {
     int32_t place;
     std::vector<Taken> taken;
   };
+  int32_t EpochOf(TensorId id) const {
+    return regathered_.empty() || regathered_[id] == 0 ? 0 : epoch_;
+  }
   void TakeBack(int32_t place);
   void NoteMade(TensorId id);
   Taken EntriesOf(TensorId id, int32_t maker) const;
 
   const bool keeps_users_;
-  int32_t place_ = 0;
+  IdVector<TensorId, char> regathered_;
+  int32_t place_ = 0, epoch_ = 0;
   IdVector<TensorId, TensorState> states_;
   IdVector<TensorId, Known> known_;
   std::vector<std::vector<TensorId>>

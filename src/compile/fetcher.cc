@@ -55,12 +55,14 @@ void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>&
   const TensorState& state = store_.StateAt(id, version);
   if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return;
   if (state.pieces.size() != devices.size()) return;
+  if (gathers_parameters_ && PrepareAsView(id, version, devices, boxes)) return;
   Needs needs;
+  bool of_another = false;
   for (size_t i = 0; i < state.pieces.size(); ++i) {
     const auto at = std::find(devices.begin(), devices.end(), state.pieces[i].device);
     if (at == devices.end()) return;
     needs.push_back(boxes[static_cast<size_t>(at - devices.begin())]);
-    if (IsOfAnotherAxis(state, needs.back())) return;
+    of_another = of_another || IsOfAnotherAxis(state, needs.back());
   }
   TensorState ready = state;
   bool changed = false;
@@ -79,8 +81,39 @@ void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>&
     if (!scattered && !take(EmitCompleted(emitter_, axes_, ready))) return;
     if (scattered) return store_.SetCompleted(id, version, std::move(ready));
   }
-  if (ready.IsSplit()) take(EmitGathered(emitter_, ready, needs));
+  const bool exchanged = ready.IsSplit() && take(EmitExchanged(emitter_, ready, needs));
+  if (of_another && !exchanged) return;
+  if (ready.IsSplit() && !exchanged) take(EmitGathered(emitter_, ready, needs));
   if (changed) store_.SetCompleted(id, version, std::move(ready));
+}
+
+// All of a view of all of a parameter is a view of what is gathered of that: once, whatever is looked at.
+bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
+                            const std::vector<TensorBox>& boxes) {
+  const Tensor& tensor = graph_.tensor(id);
+  if (graph_.storage(tensor.storage).kind != TensorKind::kParameter) return false;
+  if (!tensor.producer.valid()) return false;
+  const Op& op = graph_.op(tensor.producer);
+  const bool simple = op.is_view && op.inputs.size() == 1 && op.outputs.size() == 1 &&
+                      op.input_versions.front() == version;
+  if (!simple || graph_.tensor(op.inputs.front()).bytes > tensor.bytes) return false;
+  if (std::any_of(boxes.begin(), boxes.end(), [](const TensorBox& box) { return !box.empty(); })) {
+    return false;
+  }
+  const TensorId base = op.inputs.front();
+  Prepare(base, version, devices, boxes);
+  const TensorState gathered = store_.StateAt(base, version);
+  if (!gathered.IsWhole()) return false;
+  TensorState views;
+  const TensorId like = store_.state(id).pieces.front().tensor;
+  for (const Piece& piece : gathered.pieces) {
+    const TensorId view =
+        emitter_.AddWholeView(tensor.producer, CallOnWhole(op, axes_.rule(tensor.producer)), like,
+                              piece.tensor, piece.device);
+    views.pieces.push_back({piece.device, view});
+  }
+  store_.SetCompleted(id, version, std::move(views));
+  return true;
 }
 
 // Those of the devices that have nothing of it yet.

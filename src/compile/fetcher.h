@@ -9,6 +9,7 @@
 #include "compile/emitter.h"
 #include "compile/fetch_store.h"
 #include "compile/tensor_state.h"
+#include "plan/step_switches.h"
 #include "sharding/named_axes.h"
 
 namespace placewright {
@@ -17,13 +18,14 @@ class Fetcher {
  public:
   // `graph` is the original.
   Fetcher(const Graph& graph, const NamedAxes& axes, Emitter& emitter, FetchStore& store,
-          bool collectives, bool broadcasts)
+          bool collectives, const StepSwitches& switches)
       : graph_(graph),
         axes_(axes),
         emitter_(emitter),
         store_(store),
         collectives_(collectives),
-        broadcasts_(collectives && broadcasts) {}
+        broadcasts_(collectives && switches.broadcasts),
+        gathers_parameters_(!switches.regather.empty() || switches.prefetch) {}
 
   bool collectives() const { return collectives_; }
   TensorState& state(TensorId id) { return store_.state(id); }
@@ -50,6 +52,8 @@ class Fetcher {
   bool IsOfInput(TensorId id) const;
   std::vector<DeviceId> WithoutCopies(TensorId id, int32_t version,
                                       const std::vector<DeviceId>& devices);
+  bool PrepareAsView(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
+                     const std::vector<TensorBox>& boxes);
   TensorId ViewedBy(TensorId id, int32_t version);
   void AddViews(TensorId id, int32_t version, TensorId base);
   TensorId WholeInput(TensorId id, DeviceId device);
@@ -66,6 +70,7 @@ class Fetcher {
   Emitter& emitter_;
   FetchStore& store_;
   const bool collectives_, broadcasts_;
+  const bool gathers_parameters_;  // themselves, not each view of them
 };
 
 }  // namespace placewright

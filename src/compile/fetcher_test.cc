@@ -103,6 +103,30 @@ c: z [8 6] = neg(y@b)
 )");
 }
 
+// Of the batch to the width: each cuts what the others need, and joins what it gets.
+TEST(Fetcher, MovesASplitToAnotherAxis) {
+  EXPECT_EQ(PairStep().Compiled("y: batch a:3 b:5; z: width b:4 a:2"), R"(
+a: y@a [3 6] = relu(x[0:0-3])
+b: y@b [5 6] = relu(x[0:3-8])
+a: y.all_to_all@a [8 2] = all_to_all#0(y@a)[1:4-6/6] of [0:0-3/8]
+b: y.all_to_all@b [8 4] = all_to_all#0(y@b)[1:0-4/6] of [0:3-8/8]
+b: z@b [8 4] = neg(y.all_to_all@b)
+a: z@a [8 2] = neg(y.all_to_all@a)
+-> z@b z@a
+)");
+}
+
+// Without collectives, or where others than the devices that have its pieces need parts: all of it is cut.
+TEST(Fetcher, CutsWhatNoCollectiveBrings) {
+  CompileOptions options;
+  options.collectives = false;
+  const std::string alone = PairStep().Compiled("y: batch a:3 b:5; z: width a:2 b:4", options);
+  EXPECT_EQ(alone.find("all_to_all"), std::string::npos) << alone;
+  const std::string others = PairStep().Compiled("y: batch a:3 b:5; z: width a:2 c:4");
+  EXPECT_EQ(others.find("all_to_all"), std::string::npos) << others;
+  EXPECT_NE(others.find("c: z@c [8 4] = neg("), std::string::npos) << others;
+}
+
 // One device joins them where it is; those that have the parts themselves exchange them.
 TEST(Fetcher, PutsPartsTogether) {
   EXPECT_EQ(PairStep().Compiled("y: batch a:3 b:5; z: c"), R"(

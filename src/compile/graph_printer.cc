@@ -144,7 +144,7 @@ void GraphPrinter::NameOp(OpId id) {
 }
 
 Result<DistributedStep> GraphPrinter::Print() && {
-  builder_.set_batch(original_.batch());
+  builder_.set_batch(original_.samples());
   printed_ = IdVector<TensorId, TensorId>(arrays_.tensors.size());
   printed_op_ = IdVector<OpId, OpId>(arrays_.ops.size());
   for (const auto& [earlier, later] : arrays_.after) after_.emplace(later, earlier);

@@ -157,7 +157,9 @@ PartCall OpSplit::CallOf(size_t share) const {
   PartCall call = CallOnPart(op_, rule(), {split.begin(), split.end()}, sizes);
   for (const By& one : parts) {
     const PlaceArgument at = PlaceArgumentOf(rule(), one.of);
-    if (at.there()) at.Set(StatedIn(at, share), call);
+    if (!at.there()) continue;
+    at.Set(StatedIn(at, share), call);
+    if (!at.axis.valid()) break;  // it states the part of all axes
   }
   return call;
 }

@@ -66,7 +66,8 @@ PartPrices::PartPrices(const Cluster& cluster, const CostOptions& options, int64
       measured_(options.measured, cluster),
       by_arguments_(by_arguments || !options.measured.empty()),
       batch_(batch),
-      kinds_(cluster.kinds().size()) {
+      kinds_(cluster.kinds().size()),
+      communication_(cluster) {
   options_.profile = options.profile;
   options_.precision = options.precision;
 }

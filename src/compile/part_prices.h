@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "cluster/cluster.h"
+#include "cost/communication.h"
 #include "cost/cost_model.h"
 #include "graph/graph_builder.h"
 
@@ -82,6 +83,7 @@ class PartPrices {
              bool by_arguments = false);
 
   const Cluster& cluster() const { return cluster_; }
+  const Communication& communication() const { return communication_; }
 
   // Modelled costs follow from the sizes of what an op reads and makes. What was measured is looked up by all
   // arguments, so that keys have to have them.
@@ -147,6 +149,7 @@ class PartPrices {
   std::vector<PartPrice> prices_;  // rows of `kinds_`, of the parts that have been priced
   std::vector<PartFlops> flops_;   // of the same
   Key scratch_;
+  const Communication communication_;  // by models of the cluster alone
 };
 
 }  // namespace placewright

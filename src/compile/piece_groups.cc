@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compile/exchange_times.h"
 #include "compile/rewrites/rewrites.h"
 #include "compile/sum_parts.h"
 
@@ -10,6 +11,7 @@ namespace placewright {
 namespace {
 
 using Members = std::vector<size_t>;  // pieces, by their places in the state
+using AxisParts = std::vector<AxisPart>;  // by member
 
 std::vector<Piece> PiecesOf(const TensorState& state, const Members& members) {
   std::vector<Piece> pieces;
@@ -73,6 +75,20 @@ TensorState Tidied(TensorState state) {
   if (all_empty(state.boxes)) state.boxes.clear();
   if (all_empty(state.summed)) state.summed.clear();
   return state;
+}
+
+// Ascending by what they have.
+TensorState SortedByBox(const TensorState& state) {
+  Members order = All(state);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return state.BoxAt(a) < state.BoxAt(b); });
+  TensorState sorted = state;
+  for (size_t i = 0; i < order.size(); ++i) {
+    sorted.pieces[i] = state.pieces[order[i]];
+    if (state.IsSplit()) sorted.boxes[i] = state.boxes[order[i]];
+    if (state.IsPartial()) sorted.summed[i] = state.summed[order[i]];
+  }
+  return sorted;
 }
 
 // Interval by interval, what one of them stops at the next begins with.
@@ -214,18 +230,7 @@ std::optional<TensorState> EmitScattered(Emitter& emitter, const NamedAxes& axes
       scattered.summed[one.members[i]] = one.summed;
     }
   }
-  scattered = Tidied(std::move(scattered));
-  // Ascending by what they have.
-  Members order = All(scattered);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return scattered.BoxAt(a) < scattered.BoxAt(b);
-  });
-  TensorState sorted = scattered;
-  for (size_t i = 0; i < order.size(); ++i) {
-    sorted.pieces[i] = scattered.pieces[order[i]];
-    if (scattered.IsSplit()) sorted.boxes[i] = scattered.boxes[order[i]];
-    if (scattered.IsPartial()) sorted.summed[i] = scattered.summed[order[i]];
-  }
+  const TensorState sorted = SortedByBox(Tidied(std::move(scattered)));
   if (!sorted.IsPartial()) return sorted;
   const auto completed = EmitCompleted(emitter, axes, sorted);
   return completed ? *completed : sorted;
@@ -336,6 +341,89 @@ std::optional<TensorState> EmitGathered(Emitter& emitter, const TensorState& sta
     gathered.boxes = std::move(step.after);
   }
   return Tidied(std::move(gathered));
+}
+
+namespace {
+
+// Along which axis devices need more than they have, and along which less; nothing where it is not one and one.
+struct AxisMove {
+  AxisPlace more, less;
+};
+std::optional<AxisMove> MoveOf(const TensorState& state, const Needs& needs) {
+  AxisMove move;
+  const auto note = [](AxisPlace& known, const AxisPlace& place) {
+    if (known.dimension < 0) known = place;
+    return known == place;
+  };
+  for (size_t i = 0; i < needs.size(); ++i) {
+    const TensorBox& has = state.BoxAt(i);
+    for (const auto& [place, interval] : has) {
+      const Interval needed = AlongPlace(needs[i], place);
+      if (needed == interval) continue;
+      const bool more = needed.from <= interval.from && interval.to <= needed.to;
+      const bool less = interval.from <= needed.from && needed.to <= interval.to;
+      if (!more && !less) return std::nullopt;
+      if (!note(more ? move.more : move.less, place)) return std::nullopt;
+    }
+    for (const auto& [place, interval] : needs[i]) {
+      if (AlongPlace(has, place) != Interval{0, place.size}) continue;
+      if (!note(move.less, place)) return std::nullopt;
+    }
+  }
+  if (move.more.dimension < 0 || move.less.dimension < 0) return std::nullopt;
+  return move;
+}
+
+AxisPart PartAlong(const TensorBox& box, const AxisPlace& place, const Interval& interval) {
+  const Interval held = AlongPlace(box, place);
+  return {PlaceWithin(box, place), {interval.from - held.from, interval.to - held.from}};
+}
+
+}  // namespace
+
+std::optional<TensorState> EmitExchanged(Emitter& emitter, const TensorState& state,
+                                         const Needs& needs) {
+  const std::optional<AxisMove> move = MoveOf(state, needs);
+  if (!move) return std::nullopt;
+  const auto& [more, less] = *move;
+  const auto along = [&](size_t piece) { return AlongPlace(state.BoxAt(piece), more); };
+  const auto together = [&](size_t piece) {
+    return WithInterval(needs[piece], less, AlongPlace(state.BoxAt(piece), less));
+  };
+  std::vector<Members> groups;
+  for (const Members& members : ByKey<TensorBox>(All(state), together)) {
+    const auto layers = WithOneOfEach<Interval>(members, along);
+    if (!layers) return std::nullopt;
+    for (Members layer : *layers) {
+      std::stable_sort(layer.begin(), layer.end(),
+                       [&](size_t a, size_t b) { return along(a) < along(b); });
+      std::vector<Interval> intervals;
+      for (const size_t piece : layer) intervals.push_back(along(piece));
+      if (!Follow(intervals, AlongPlace(needs[layer.front()], more))) return std::nullopt;
+      if (layer.size() > 1) groups.push_back(std::move(layer));
+    }
+  }
+  std::vector<AxisParts> given, taken;  // by group
+  for (const Members& members : groups) {
+    AxisParts& gives = given.emplace_back();
+    AxisParts& takes = taken.emplace_back();
+    for (const size_t piece : members) {
+      gives.push_back(PartAlong(needs[piece], more, along(piece)));
+      takes.push_back(PartAlong(state.BoxAt(piece), less, AlongPlace(needs[piece], less)));
+    }
+    if (!ExchangePays(emitter, PiecesOf(state, members), takes)) return std::nullopt;
+  }
+  TensorState exchanged = state;
+  for (size_t group = 0; group < groups.size(); ++group) {
+    const Members& members = groups[group];
+    const std::vector<Piece> made =
+        EmitAllToAll(emitter, PiecesOf(state, members), given[group], taken[group]);
+    for (size_t i = 0; i < made.size(); ++i) {
+      exchanged.pieces[members[i]] = made[i];
+      exchanged.boxes[members[i]] = needs[members[i]];
+    }
+  }
+  return SortedByBox(Tidied(std::move(exchanged)));
 }
 
 }  // namespace placewright

@@ -30,6 +30,11 @@ std::optional<TensorState> EmitCompleted(Emitter& emitter, const NamedAxes& axes
 // of the sum (shards within each host), what they made is added up behind it.
 std::optional<TensorState> EmitScattered(Emitter& emitter, const NamedAxes& axes,
                                          const TensorState& state, const Needs& needs);
+// Of complete pieces: every piece is what its device needs, where that is more than it has along one axis and less along
+// another. Groups are of devices whose pieces have all of the first axis between them, and equal parts of the second.
+// Nothing, too, where it is estimated to take longer than to gather what is needed and to cut it.
+std::optional<TensorState> EmitExchanged(Emitter& emitter, const TensorState& state,
+                                         const Needs& needs);
 // Of complete pieces: every box holds what its device needs of the axes by which they are split, an axis after the other.
 std::optional<TensorState> EmitGathered(Emitter& emitter, const TensorState& state,
                                         const Needs& needs);

@@ -102,5 +102,22 @@ TEST(StepForms, AreTheSameForDrawnLayouts) {
   EXPECT_GE(apart, 10);
 }
 
+// Parameters that are fetched anew, some of them, and a unit ahead.
+TEST(StepForms, AreTheSameWithFetchesOfTwoEpochs) {
+  const TestStep step(kAllKinds);
+  CompileOptions options;
+  options.switches.regather = {"w1", "k1"};
+  options.switches.prefetch = 1;
+  BothForms forms(step, options);
+  Random random(11);
+  int waits = 0;
+  for (int draw = 0; draw < 60 && !HasFailure(); ++draw) {
+    const Layouts layouts = DrawTwoLayouts(random, step.graph(), step.axes());
+    const std::string made = forms.ExpectSame(layouts, Passes(false, draw % 2 == 0 ? 0 : 200));
+    waits += made.find(" after ") != std::string::npos;
+  }
+  EXPECT_GE(waits, 10);
+}
+
 }  // namespace
 }  // namespace placewright

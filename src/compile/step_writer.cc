@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "compile/instances.h"
 #include "compile/rewrites/batch_norm.h"
+#include "graph/module_globs.h"
 #include "sharding/axis_places.h"
 #include "sharding/unsplit_writes.h"
 
@@ -21,7 +22,7 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
       options_(options),
       emitter_(emitter),
       store_(store),
-      fetcher_(graph, axes, emitter, store, options.collectives, options.switches.broadcasts) {
+      fetcher_(graph, axes, emitter, store, options.collectives, options.switches) {
   for (const OpId op : graph.ops()) {
     const OpRule* const rule = axes.rule(op);
     if (rule != nullptr && rule->draws_random) draws_.push_back(op);
@@ -29,10 +30,27 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
       AddOlderRead(graph.op(op).inputs[i], graph.op(op).input_versions[i]);
     }
   }
+  FindRegathered();
   for (const TensorId id : graph.outputs()) {
     const size_t versions = graph.storage(graph.tensor(id).storage).versions.size();
     AddOlderRead(id, static_cast<int32_t>(versions) - 1);
   }
+}
+
+void StepWriter::FindRegathered() {
+  if (options_.switches.regather.empty()) return;
+  IdVector<GroupId, char> named(graph_.group_count(), 0);
+  for (const std::string& glob : options_.switches.regather) {
+    for (const GroupId group : GroupsNamed(graph_, glob)) named[group] = 1;
+  }
+  IdVector<TensorId, char> regathered(graph_.tensor_count(), 0);
+  for (const TensorId id : graph_.tensors()) {
+    const StorageId storage = graph_.tensor(id).storage;
+    const OpId home = graph_.home_op(storage);
+    const bool parameter = graph_.storage(storage).kind == TensorKind::kParameter;
+    regathered[id] = parameter && home.valid() && named[graph_.group(home)] != 0;
+  }
+  store_.SetRegathered(std::move(regathered));
 }
 
 void StepWriter::AddOlderRead(TensorId id, int32_t read) {
@@ -80,6 +98,7 @@ SmallVector<AxisId> StepWriter::SplitBy(GroupId group) const {
 
 Status StepWriter::WriteOp(OpId op) {
   const GroupId group = graph_.group(op);
+  store_.SetEpoch(graph_.op(op).phase == Phase::kForward ? 0 : 1);
   InstanceMaker maker(graph_, axes_, op, LayoutOf(group), SplitBy(group), emitter_, fetcher_,
                       memory_);
   if (options_.switches.local_batch_norm && MayBeLocal(op)) maker.UseOwnStatistics();

@@ -37,6 +37,7 @@ class StepWriter {
   }
 
  private:
+  void FindRegathered();
   void AddOlderRead(TensorId id, int32_t read);
   void FindSingle();
   // Of the layout's axes those that split what is written in place in the group (unsplit_writes.h).

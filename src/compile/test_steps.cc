@@ -227,9 +227,13 @@ std::string PartText(const Op& op) {
   const auto times = [](int64_t outer) { return outer == 1 ? "" : fmt::format("x{}", outer); };
   if (word == "unpack") return fmt::format(" from {}", number(1));
   if (word == "concat") return fmt::format(" along {}{}", number(1), times(number(2)));
+  const auto part = [&](size_t i) {
+    return fmt::format("[{}:{}-{}/{}{}]", number(i), number(i + 3), number(i + 4), number(i + 2),
+                       times(number(i + 1)));
+  };
+  if (word == "all_to_all") return fmt::format("{} of {}", part(6), part(1));
   if (word != "split" && word != "all_gather" && word != "reduce_scatter") return "";
-  return fmt::format("[{}:{}-{}/{}{}]", number(1), number(4), number(5), number(3),
-                     times(number(2)));
+  return part(1);
 }
 
 }  // namespace

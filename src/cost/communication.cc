@@ -119,7 +119,10 @@ Result<CollectiveEstimate> Communication::Estimate(const CollectiveRequest& requ
     estimate.source = fit->SourceOf(bytes);
   } else if (stated) {
     estimate.algorithm = CollectiveAlgorithm::kStated;
-    estimate.time = cluster_.collectives().TimeOf(set->plan.EvenBytes(request), set->slowest);
+    // Of an all-to-all a device sends no more than what it has.
+    const bool exchanged = request.kind == CollectiveKind::kAllToAll;
+    const Bytes bytes = exchanged ? request.largest_piece : set->plan.EvenBytes(request);
+    estimate.time = cluster_.collectives().TimeOf(bytes, set->slowest);
     estimate.source = CostSource::kGiven;
   } else {
     estimate.time = Nanos(SaturatingAdd(choice.time.count, set->launch.count));
@@ -169,6 +172,10 @@ CollectiveRequest RequestOfMembers(CollectiveKind kind, Bytes inputs, Bytes outp
   switch (kind) {
     case CollectiveKind::kAllGather: return CollectiveRequest{kind, outputs, inputs};
     case CollectiveKind::kReduceScatter: return CollectiveRequest{kind, inputs, outputs};
+    case CollectiveKind::kAllToAll: {
+      const Bytes piece = std::max(inputs, outputs);
+      return CollectiveRequest{kind, piece, piece};
+    }
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kBroadcast: break;
   }

@@ -252,6 +252,54 @@ TEST(Communication, BroadcastsHoldTheDirectionsFromTheirRoot) {
 
 // nccl-tests on a DGX-1 with eight V100 report bus bandwidths of about 130 GB/s; six lanes of 23.95
 // GB/s make 143.7, less the latencies of fourteen steps.
+// Four devices on a switch, 100 ns, a byte a nanosecond, each with 4000 bytes: three transfers of 1000 share each link.
+TEST(Communication, AllToAllsByHand) {
+  const Cluster cluster = SwitchedDevices(4, 1'000'000'000, 100);
+  const Communication communication(cluster);
+  const std::vector<DeviceId> devices = AllDevicesOf(cluster);
+  const auto request = [](int64_t before, int64_t behind) {
+    return RequestOfMembers(kAllToAll, Bytes(before), Bytes(behind), DeviceId());
+  };
+  const CollectiveEstimate even = communication.Estimate(request(4000, 4000), devices).Take();
+  EXPECT_EQ(even.time, Nanos(3100));
+  EXPECT_EQ(even.algorithm, CollectiveAlgorithm::kDirect);
+  EXPECT_EQ(even.links.size(), 8u);
+  EXPECT_EQ(communication.Estimate(request(4000, 6000), devices).Take().time, Nanos(4600));
+  EXPECT_EQ(communication.Estimate(request(0, 0), devices).Take().time, Nanos(0));
+  const DeviceSetPlan& plan = *communication.PlanOf(devices).Take();
+  EXPECT_EQ(plan.NanosOf(CollectiveAlgorithm::kRing, request(4000, 4000)),
+            std::numeric_limits<double>::infinity());
+}
+
+// Four devices in pairs behind NICs of a byte a nanosecond: s = (3/4) / ((1/2) (1 - 0.44 / 2)) = 1.923 times the bytes of
+// four pairs of devices each way. Each sends 1000 bytes to each other one: 4 * 1923.08 over a NIC, 200 ns away.
+TEST(Communication, AllToAllsAcrossMachinesLoseSome) {
+  TestDevices made(4, 2);
+  for (const char* const forwarder : {"s0", "s1"}) made.Forwarder(forwarder);
+  for (int32_t d = 0; d < 4; ++d) {
+    made.Join("d" + std::to_string(d), d < 2 ? "s0" : "s1", 1'000'000'000'000, 50);
+  }
+  made.Join("s0", "s1", 1'000'000'000, 100);
+  const Cluster cluster = made.Build();
+  const Communication communication(cluster);
+  const std::vector<DeviceId> devices = AllDevicesOf(cluster);
+  const CollectiveRequest request{kAllToAll, Bytes(4000), Bytes(4000)};
+  EXPECT_EQ(communication.Estimate(request, devices).Take().time, Nanos(200 + 7693));
+}
+
+// Per GPU of 8 H100 on NVSwitch, of a gigabyte each: 380 GB/s are published. A send and a receive for each peer.
+TEST(Communication, AllToAllsOfEightH100) {
+  const Cluster cluster = GpuMachines("H100", {8}, Interconnect::kNvswitch);
+  const Communication communication(cluster);
+  const std::vector<DeviceId> gpus = GpusOf(cluster);
+  const auto time = [&](int64_t bytes) {
+    return communication.Estimate({kAllToAll, Bytes(bytes), Bytes(bytes)}, gpus).Take().time;
+  };
+  EXPECT_NEAR(GigabytesPerSecond(1e9 * 7 / 8, time(1'000 * kMB)), 375, 10);
+  EXPECT_GT(time(8), Nanos(37'000));
+  EXPECT_LT(time(8), Nanos(50'000));
+}
+
 TEST(Communication, EightV100AreNearTheirLanes) {
   const Cluster cluster = GpuMachines("V100-16GB", {8}, Interconnect::kNvlink);
   const Communication communication(cluster);
@@ -316,6 +364,7 @@ TEST(Communication, TimesGrowAndStayAboveTheBound) {
         const double received = static_cast<double>(bytes) * (n - 1) / n;
         double bound = (kind == kAllReduce ? 2 : 1) * received / incoming;
         if (kind == kBroadcast) bound = static_cast<double>(bytes) / incoming;
+        if (kind == kAllToAll) bound = received / n / incoming;
         EXPECT_GE(static_cast<double>(time.count), bound) << ToString(kind);
       }
     }

@@ -17,6 +17,14 @@ IdType FindByName(const std::vector<IdType>& sorted, const Items& items, std::st
 
 }  // namespace
 
+int64_t Graph::samples() const {
+  int64_t samples = batch();
+  for (const Transform& transform : transforms()) {
+    if (transform.kind == Transform::kAccumulate) samples *= transform.micro_batches;
+  }
+  return samples;
+}
+
 OpId Graph::FindOp(std::string_view name) const {
   return FindByName(data_.ops_by_name, data_.ops, name);
 }

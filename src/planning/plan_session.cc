@@ -198,7 +198,7 @@ Plan PlanSession::MakePlan(const StepOfPlan& step, const PlannerResult& result,
   Plan plan;
   plan.graph_name = step.graph->name();
   plan.cluster_name = cluster.name();
-  plan.samples = step.graph->batch();
+  plan.samples = step.graph->samples();
   plan.policy = OrderOf(result);
   plan.algorithm = result.algorithm;
   plan.space = plan.bound_space = step.space;

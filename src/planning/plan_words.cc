@@ -1,15 +1,35 @@
 #include "planning/plan_words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "formats/plan/layout_words.h"
+#include "graph/module_globs.h"
 #include "search/partition/model_parallel.h"
 
 namespace placewright {
 
+namespace {
+
+Status CheckRegather(const Graph& graph, const std::vector<std::string>& globs) {
+  for (size_t i = 0; i < globs.size(); ++i) {
+    if (!GroupsNamed(graph, globs[i]).empty()) continue;
+    return MakeError(ErrorCode::kField,
+                     fmt::format("\"{}\" matches no module{}", Printable(globs[i], 80),
+                                 DidYouMean(globs[i], ModulePaths(graph))),
+                     fmt::format("regather[{}]", i), "`placewright inspect --modules` lists them.");
+  }
+  return Ok();
+}
+
+}  // namespace
+
 Result<StepPlan> ResolvePlan(const LayoutProblem& problem, const DistributionSpec& spec) {
   PW_RETURN_IF_ERROR(CheckTransforms(problem, spec.transforms));
+  PW_RETURN_IF_ERROR(CheckRegather(problem.graph, spec.switches.regather));
   PW_ASSIGN(ResolvedLayouts resolved,
             ResolveLayouts(problem.graph, problem.axes, problem.cluster, spec.layouts));
   for (const ResolvedLayouts::Open& open : resolved.open) {

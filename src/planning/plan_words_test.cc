@@ -51,6 +51,20 @@ TEST(PlanWords, StatedWordsAreKept) {
   EXPECT_FALSE(words.transforms.has_value());  // nothing is drawn
 }
 
+TEST(PlanWords, FetchingNamesModules) {
+  const LayeredProblem tiny(3, {}, 4);
+  DistributionSpec stated = EvenSplit();
+  stated.switches.regather = {"*"};
+  stated.switches.prefetch = 1;
+  const StepPlan plan = ResolvePlan(*tiny.layouts, stated).Take();
+  EXPECT_EQ(plan.switches, stated.switches);
+  EXPECT_EQ(StatePlan(*tiny.layouts, plan).switches, stated.switches);
+  stated.switches.regather.push_back("decoder");
+  const Error error = ResolvePlan(*tiny.layouts, stated).error();
+  EXPECT_EQ(error.place, "regather[1]");
+  EXPECT_THAT(error.message, HasSubstr("\"decoder\" matches no module"));
+}
+
 class DrawingPlans : public ::testing::Test {
  protected:
   DrawingPlans()

@@ -1,7 +1,6 @@
 // How full each device is over a simulated step, read off its schedule.
-//
-// Worked out from the rules (docs/simulator.md, memory) rather than taken from the event loop, so
-// that the picture's highest point is a second opinion on the simulator's peak.
+// The residents (sim/memory/residents.h) of each device, summed: the picture's highest point is a
+// second opinion on the simulator's peak.
 #ifndef PLACEWRIGHT_REPORT_MEMORY_CURVE_H_
 #define PLACEWRIGHT_REPORT_MEMORY_CURVE_H_
 

@@ -13,12 +13,14 @@
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/layout_search.h"
 #include "search/layouts/mesh_strategies.h"
+#include "search/layouts/pipelines.h"
 #include "search/local/descent.h"
 #include "search/local/local_search.h"
 #include "search/local/plain_chains.h"
 #include "search/partition/model_parallel.h"
 #include "search/partition/partition_placers.h"
 #include "search/tag/mcts_planner.h"
+#include "transforms/pipeline_schedule.h"
 
 namespace placewright {
 
@@ -66,8 +68,12 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   // In `auto` what compiles one plan comes before what tries many.
   table.push_back(std::make_unique<ExpertHybridPlanner>());
   for (const MeshStrategy strategy :
-       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2}) {
+       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2, MeshStrategy::kFsdp,
+        MeshStrategy::kHsdp}) {
     table.push_back(std::make_unique<MeshStrategyPlanner>(strategy));
+  }
+  for (const std::string_view schedule : kPipelineSchedules) {
+    table.push_back(std::make_unique<PipelinePlanner>(schedule));
   }
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
   table.push_back(std::make_unique<LayoutSearchPlanner>(settings.agent));

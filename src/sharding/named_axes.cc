@@ -32,7 +32,7 @@ class AxisFinder {
         for (const TensorId output : graph_.op(op).outputs) SeedBatch(output, true);
       }
     }
-    SeedInputs(/*flattened=*/true);
+    if (batch_ >= 0) SeedInputs(/*flattened=*/true);
     NameAxes();
     axes_.rules_ = std::move(memo_).TakeRules();
   }
@@ -89,11 +89,26 @@ class AxisFinder {
     SeedInputs(/*flattened=*/false);
   }
 
-  // Flattened ones behind the ops, which may say where in the dimension the batch is: "[b s]" or "[s b]".
+  // Flattened ones behind the ops, which may say where in the dimension the batch is: "[b s]" or "[s b]". Slices into
+  // micro-batches come first: what they are of has the batch as the inner factor.
   void SeedInputs(bool flattened) {
+    for (const OpId op : graph_.ops()) {
+      if (CutsMicroBatch(graph_.op(op))) SeedBatch(graph_.op(op).outputs[0], flattened);
+    }
     for (const TensorId id : graph_.tensors()) {
       if (!graph_.tensor(id).producer.valid()) SeedBatch(id, flattened);
     }
+  }
+
+  // A slice of a dimension that grows faster with the batch than the slice does.
+  bool CutsMicroBatch(const Op& op) const {
+    if (op.type != "aten.slice.Tensor" || op.inputs.size() != 1 || op.outputs.size() != 1) {
+      return false;
+    }
+    const auto of = graph_.batch_scaling()->dimensions[op.inputs[0]];
+    const auto slice = graph_.batch_scaling()->dimensions[op.outputs[0]];
+    return of.size() == 1 && slice.size() == 1 && of[0].dimension == slice[0].dimension &&
+           slice[0].slope > 0 && of[0].slope > slice[0].slope;
   }
 
   // Of an op whose outputs have an axis to split that no input has: what it makes from nothing, or repeats.

@@ -85,12 +85,57 @@ PartCall CallOnWhole(const Op& op, const OpRule* rule) {
   return call;
 }
 
+namespace {
+
+// The part that an op states of itself: none of all of a tensor.
+std::vector<AxisPart> StatedBy(const Value& place) {
+  std::vector<AxisPart> parts;
+  const Value::List* const list = place.AsList();
+  for (size_t i = 0; list != nullptr && i + 5 <= list->size(); i += 5) {
+    const auto number = [&](size_t k) {
+      const int64_t* const one = (*list)[i + k].AsInt();
+      return one == nullptr ? int64_t{0} : *one;
+    };
+    AxisPart part;
+    part.place.dimension = static_cast<int32_t>(number(0));
+    part.place.outer = number(1);
+    part.place.size = number(2);
+    part.interval = {number(3), number(4)};
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+}  // namespace
+
 void PlaceArgument::Set(const TensorBox& box, PartCall& call) const {
+  Value& stated = call.args[static_cast<size_t>(argument)];
+  // A part of a part (of a micro-batch) is stated as one of the whole.
+  std::vector<AxisPart> parts = StatedBy(stated);
+  const std::vector<AxisPart> own = parts;
+  for (AxisPart part : box) {
+    const auto same = std::find_if(parts.begin(), parts.end(), [&](const AxisPart& one) {
+      return one.place.dimension == part.place.dimension && one.place.outer == part.place.outer &&
+             one.interval.length() == part.place.size;
+    });
+    if (same != parts.end()) {
+      same->interval = {same->interval.from + part.interval.from,
+                        same->interval.from + part.interval.to};
+      continue;
+    }
+    for (const AxisPart& outer : own) {
+      if (outer.place.dimension == part.place.dimension && outer.place.outer < part.place.outer) {
+        part.place.outer = part.place.outer / outer.interval.length() * outer.place.size;
+      }
+    }
+    parts.push_back(part);
+  }
+  std::sort(parts.begin(), parts.end());
   Value::List numbers;
-  for (const AxisPart& part : box) {
+  for (const AxisPart& part : parts) {
     for (const int64_t number : NumbersOf(part)) numbers.push_back(Value(number));
   }
-  call.args[static_cast<size_t>(argument)] = Value(std::move(numbers));
+  stated = Value(std::move(numbers));
 }
 
 PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis) {

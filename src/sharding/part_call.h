@@ -40,7 +40,8 @@ struct PlaceArgument {
   const TensorAxes& TensorOf(const OpRule& rule) const {
     return of_output ? rule.outputs[0] : rule.inputs[0];
   }
-  // States in the call which part of that tensor. Precondition: it is there.
+  // States in the call which part of that tensor: of the whole, where the op itself has a part. Precondition: it is
+  // there.
   void Set(const TensorBox& box, PartCall& call) const;
 };
 PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis);

@@ -40,10 +40,14 @@ struct TinyOpOptions {
 
 class TinyStep {
  public:
-  explicit TinyStep(int32_t devices, int64_t capacity = int64_t{1} << 40)
+  explicit TinyStep(int32_t devices, int64_t capacity = int64_t{1} << 40,
+                    DeviceClass device_class = DeviceClass::kOther)
       : builder_("tiny", "aten"), cluster_("tiny") {
     const int32_t kind =
-        cluster_.AddKind(DeviceKind{.name = "kind", .memory = Bytes(capacity)}).Take();
+        cluster_
+            .AddKind(
+                DeviceKind{.name = "kind", .device_class = device_class, .memory = Bytes(capacity)})
+            .Take();
     for (int32_t d = 0; d < devices; ++d) {
       Device device{.name = "d" + std::to_string(d), .kind = kind, .capacity = Bytes(capacity)};
       devices_.push_back(cluster_.AddDevice(device).Take());

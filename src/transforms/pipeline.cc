@@ -19,7 +19,11 @@ namespace placewright {
 namespace {
 
 constexpr int32_t kNone = -1;
-constexpr double kFlopsPerByte = 200;
+
+// Where the rooflines of today's GPUs bend: products of 16 bits, and others.
+double FlopsPerByte(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? 160 : 15;
+}
 
 // Layers, and for every op the layer that it goes with.
 class LayerFinder {
@@ -75,8 +79,9 @@ std::vector<int64_t> WorkByLayer(const Graph& step, const IdVector<OpId, int32_t
   for (const OpId op : step.ops()) {
     if (step.op(op).is_view) continue;
     const Work one = WorkOf(step, op);
-    work[static_cast<size_t>(layer_of[op])] += static_cast<int64_t>(one.flops / kFlopsPerByte) +
-                                               one.bytes_read.count + one.bytes_written.count;
+    work[static_cast<size_t>(layer_of[op])] +=
+        static_cast<int64_t>(one.flops / FlopsPerByte(ComputeDType(step, op))) +
+        one.bytes_read.count + one.bytes_written.count;
   }
   return work;
 }
@@ -118,19 +123,22 @@ std::vector<int32_t> Cut(const std::vector<int64_t>& work, int32_t chunks) {
 // The ops of a step in the order of a merged schedule.
 class PipelineOrder {
  public:
-  PipelineOrder(const Graph& step, const IdVector<OpId, int32_t>& chunk_of, bool weights_apart)
+  // `accumulates`: the step is in micro-batches, which names of ops state.
+  PipelineOrder(const Graph& step, const IdVector<OpId, int32_t>& chunk_of, bool accumulates,
+                bool weights_apart)
       : step_(step),
         chunk_of_(chunk_of),
+        accumulates_(accumulates),
         before_(step.op_count()),
         emitted_(step.op_count(), false) {
     for (const OrderEdge& edge : step_.order_edges()) before_[edge.to].push_back(edge.from);
     if (weights_apart) FindWeightGradients();
   }
 
-  std::vector<OpId> Make(const std::vector<PipelineItem>& items, bool accumulates) {
+  std::vector<OpId> Make(const std::vector<PipelineItem>& items) {
     std::map<PipelineItem, std::vector<OpId>> ops_of;
     for (const OpId op : step_.ops()) {
-      const int32_t micro_batch = accumulates ? MicroBatchOf(step_.op(op)) : 1;
+      const int32_t micro_batch = MicroBatch(op);
       if (micro_batch == 0 || step_.op(op).phase == Phase::kOptimizer) continue;
       ops_of[{chunk_of_[op], micro_batch - 1, PassOf(op)}].push_back(op);
     }
@@ -142,6 +150,8 @@ class PipelineOrder {
   }
 
  private:
+  // From 1; 0: it is done once.
+  int32_t MicroBatch(OpId op) const { return accumulates_ ? MicroBatchOf(step_.op(op)) : 1; }
   PipelinePass PassOf(OpId op) const {
     if (step_.op(op).phase == Phase::kForward) return PipelinePass::kForward;
     const bool apart = !of_weights_.empty() && of_weights_[op];
@@ -175,7 +185,7 @@ class PipelineOrder {
       const Op& op = step_.op(*it);
       const auto readers = step_.consumers(*it);
       if (op.phase == Phase::kForward) continue;
-      if (op.phase == Phase::kOptimizer || MicroBatchOf(op) == 0 || IsSum(op)) {
+      if (op.phase == Phase::kOptimizer || MicroBatch(*it) == 0 || IsSum(op)) {
         leads[*it] = true;
       } else {
         const bool read =
@@ -191,6 +201,7 @@ class PipelineOrder {
 
   const Graph& step_;
   const IdVector<OpId, int32_t>& chunk_of_;
+  const bool accumulates_;
   IdVector<OpId, std::vector<OpId>> before_;  // by order edges
   IdVector<OpId, bool> emitted_;
   IdVector<OpId, bool> of_weights_;  // empty: gradients of weights are not apart
@@ -230,8 +241,8 @@ Result<std::unique_ptr<Graph>> WithPipeline(const Graph& step, const Transform& 
   PW_ASSIGN(const auto sequences, PipelineSequences(pipeline.schedule, shape));
   PW_ASSIGN(const std::vector<PipelineItem> items, MergeSequences(sequences, shape));
   PW_ASSIGN(const auto chunk_of, PipelineChunks(step, pipeline));
-  PipelineOrder order(step, chunk_of, pipeline.schedule == "zb-h1");
-  PW_ASSIGN(Graph made, WithOrder(step, order.Make(items, micro_batches > 1)));
+  PipelineOrder order(step, chunk_of, micro_batches > 1, pipeline.schedule == "zb-h1");
+  PW_ASSIGN(Graph made, WithOrder(step, order.Make(items)));
   return std::make_unique<Graph>(std::move(made));
 }
 

@@ -2,10 +2,10 @@
 // they are; only their order changes, which is that of each device under `--order program` (docs/simulator.md, rule 17).
 // Which devices a stage has is the layouts' to say.
 //
-// A model is a chain of its layers, cut into chunks of about equal work, each at least a layer; what stands before the
-// first layer belongs to the first chunk, behind the last one to the last, between two to the one before. Work is
-// arithmetic / 200 + bytes moved (about where the rooflines of today's GPUs bend), with the
-// backward pass and what is recomputed. Backward ops follow their modules.
+// A model is a chain of its layers, cut into chunks of about equal work, each at least a layer. Ops outside of layers go
+// with a layer, too: forward ops with the last one that they read of, backward ops with the first, what reads of none with
+// the first that reads it. Work is of no device: bytes moved, and arithmetic at 160 (16 bits) or 15 operations a byte,
+// about where the rooflines of GPUs bend.
 #ifndef PLACEWRIGHT_TRANSFORMS_PIPELINE_H_
 #define PLACEWRIGHT_TRANSFORMS_PIPELINE_H_
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <string>
 
 #include "base/text.h"
@@ -90,15 +90,16 @@ class Merger {
       : sequences_(sequences), last_(shape.stages * shape.chunks - 1), next_(sequences.size()) {}
 
   Result<Sequence> Merge() {
-    // Stages take turns, so that the order is close to that in time.
-    for (bool moved = true; moved;) {
-      moved = false;
+    // In rounds, as if all passes took equally long, so that the order is close to that in time.
+    while (true) {
+      Sequence round;
       for (size_t stage = 0; stage < sequences_.size(); ++stage) {
         if (Done(stage) || !IsReady(sequences_[stage][next_[stage]])) continue;
-        merged_.push_back(sequences_[stage][next_[stage]++]);
-        done_[merged_.back()] = true;
-        moved = true;
+        round.push_back(sequences_[stage][next_[stage]++]);
       }
+      if (round.empty()) break;
+      done_.insert(round.begin(), round.end());
+      merged_.insert(merged_.end(), round.begin(), round.end());
     }
     std::vector<std::string> waiting;
     for (size_t stage = 0; stage < sequences_.size(); ++stage) {
@@ -132,7 +133,7 @@ class Merger {
   const std::vector<Sequence>& sequences_;
   const int32_t last_;
   std::vector<size_t> next_;
-  std::map<PipelineItem, bool> done_;
+  std::set<PipelineItem> done_;
   Sequence merged_;
 };
 

@@ -21,7 +21,8 @@ int64_t EndOf(std::string_view schedule, const PipelineShape& shape, const Times
   const bool apart = schedule == "zb-h1";
   std::map<PipelineItem, int64_t> ends;
   std::vector<int64_t> free(sequences.size());
-  for (const PipelineItem& item : MergeSequences(sequences, shape).Take()) {
+  const std::vector<PipelineItem> merged = MergeSequences(sequences, shape).Take();
+  for (const PipelineItem& item : merged) {
     int64_t& at = free[static_cast<size_t>(item.chunk % shape.stages)];
     const auto wait = [&](int32_t chunk, PipelinePass pass) {
       const auto it = ends.find({chunk, item.micro_batch, pass});

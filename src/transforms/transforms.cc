@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -46,7 +47,7 @@ Transforms TransformsFor(const Rewriting& asked) {
     transforms.push_back({.kind = Transform::kPipeline,
                           .schedule = asked.schedule,
                           .stages = asked.stages,
-                          .chunks = asked.chunks});
+                          .chunks = std::max<int64_t>(1, asked.chunks)});
   }
   if (!transforms.empty()) {
     transforms.insert(transforms.begin(), Transform{Transform::kCountedDraws});

@@ -82,8 +82,8 @@ bool ShiftInput(const DistributedStep& step, StepEditor& editor, Random& random)
 }
 
 // An op that takes a part takes the one beside it.
-bool ShiftPart(OpId op, StepEditor& editor) {
-  std::vector<Value>& args = editor.op(op).spec.args;
+bool ShiftPart(OpId op, StepEditor& editor, size_t behind = 0) {
+  Value* const args = editor.op(op).spec.args.data() + behind;
   const int64_t size = *args[3].AsInt(), from = *args[4].AsInt(), to = *args[5].AsInt();
   const int64_t by = from > 0 ? -1 : 1;
   if (to + by > size) return false;
@@ -172,6 +172,33 @@ bool ShiftScattered(const DistributedStep& step, StepEditor& editor, Random& ran
   return op.valid() && ShiftPart(op, editor);
 }
 
+// A member of an all-to-all says that it gives another part than its own.
+bool ShiftGiven(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.all_to_all.default"), random);
+  return op.valid() && ShiftPart(op, editor);
+}
+
+// Or gets another one.
+bool ShiftTaken(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.all_to_all.default"), random);
+  if (!op.valid() || !editor.IsRead(step.graph.op(op).outputs[0])) return false;
+  return ShiftPart(op, editor, 5);
+}
+
+// Two members of one give as each other's what they have: in a wrong order.
+bool SwapGiven(const DistributedStep& step, StepEditor& editor, Random& random) {
+  const OpId op = OneOf(OpsOf(step, "placewright.all_to_all.default"), random);
+  if (!op.valid()) return false;
+  for (const OpId other : step.graph.collective(step.graph.collective_of(op)).members) {
+    std::vector<Value>&a = editor.op(op).spec.args, &b = editor.op(other).spec.args;
+    if (other == op || *a[5].AsInt() - *a[4].AsInt() != *b[5].AsInt() - *b[4].AsInt()) continue;
+    std::swap(a[4], b[4]);
+    std::swap(a[5], b[5]);
+    return true;
+  }
+  return false;
+}
+
 // One member less in a collective of that type; its op stays.
 bool LoseMember(const DistributedStep& step, StepEditor& editor, Random& random,
                 std::string_view type) {
@@ -188,6 +215,10 @@ bool LoseMember(const DistributedStep& step, StepEditor& editor, Random& random,
 
 bool LoseScattered(const DistributedStep& step, StepEditor& editor, Random& random) {
   return LoseMember(step, editor, random, "placewright.reduce_scatter.default");
+}
+
+bool LoseExchanged(const DistributedStep& step, StepEditor& editor, Random& random) {
+  return LoseMember(step, editor, random, "placewright.all_to_all.default");
 }
 
 bool LoseReceiver(const DistributedStep& step, StepEditor& editor, Random& random) {
@@ -320,6 +351,14 @@ const std::vector<Corruption>& Corruptions() {
       {"lost member of a reduce-scatter",
        LoseScattered,
        {"missing-collective", "wrong-part", "lost-sum"}},
+      {"shifted part of an all-to-all",
+       ShiftGiven,
+       {"wrong-part", "wrong-argument", "missing-collective"}},
+      {"another part of an all-to-all",
+       ShiftTaken,
+       {"wrong-part", "wrong-argument", "doubled-sample", "missing-sample"}},
+      {"an all-to-all in another order", SwapGiven, {"wrong-part", "wrong-argument"}},
+      {"lost member of an all-to-all", LoseExchanged, {"missing-collective"}},
       {"lost member of a broadcast", LoseReceiver, {"missing-collective", "reordered-collective"}},
       {"root without the tensor", MoveRoot, {"wrong-device"}},
       {"another tensor broadcast", BroadcastAnother, {"wrong-input", "wrong-device"}},
@@ -327,7 +366,7 @@ const std::vector<Corruption>& Corruptions() {
       {"another argument", ChangeArgument, {"wrong-argument", "local-divisor", "wrong-statistics"}},
       {"another part of a vocabulary",
        ShiftVocabulary,
-       {"wrong-argument", "doubled-sample", "missing-sample"}},
+       {"wrong-argument", "wrong-part", "doubled-sample", "missing-sample"}},
       {"another mask", ChangeMask, {"wrong-argument", "missing-op", "missing-sample", "lost-sum"}},
       {"another input",
        ReadAnother,

@@ -33,9 +33,13 @@
 #include "runtime/inputs/seeded_inputs.h"
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/mesh_strategies.h"
+#include "search/layouts/pipelines.h"
 #include "search/sfb/embedding_rows.h"
 #include "transforms/counter_draws.h"
+#include "transforms/layers.h"
+#include "transforms/pipeline_schedule.h"
 #include "transforms/recompute.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -74,9 +78,9 @@ struct WholeStep {
 };
 
 // The step of the model; `wide`: with every float of 64 bits.
-WholeStep& WholeStepOf(const TinyModel& model, bool wide) {
+WholeStep& WholeStepOf(const TinyModel& model, int64_t batch, bool wide) {
   static std::map<std::string, WholeStep> of_models;
-  return of_models[NameOf(model) + (wide ? " in float64" : "")];
+  return of_models[NameOf(model) + " of " + std::to_string(batch) + (wide ? " in float64" : "")];
 }
 
 class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
@@ -89,7 +93,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     usual_ = c10::get_default_dtype();
     if (wide) c10::set_default_dtype(caffe2::TypeMeta::Make<double>());
     tolerance_ = wide ? kTolerance : kFloatTolerance;
-    WholeStep& whole = WholeStepOf(GetParam(), wide);
+    WholeStep& whole = WholeStepOf(GetParam(), batch_, wide);
     if (!whole.loss.defined()) Record(wide, whole);
     if (HasFatalFailure()) return;
     graph_ = whole.graph.get();
@@ -103,7 +107,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
 
   void Record(bool wide, WholeStep& whole) {
     CaptureRequest request = GetParam().Request();
-    request.values["batch"] = 5;
+    request.values["batch"] = static_cast<double>(batch_);
     // Enough places in an image that the statistics of a batch norm are well conditioned.
     if (request.values.contains("width")) {
       request.values["size"] = std::max(request.values["size"], 128.0);
@@ -251,6 +255,9 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
     DistributedStep step = compiled.Take();
+    for (const OpId op : step.graph.ops()) {
+      all_to_alls_ += step.graph.op(op).type == "placewright.all_to_all.default" ? 1 : 0;
+    }
     const check::Findings proof = check::Interpret(graph(), step);
     ASSERT_FALSE(proof.violation) << proof.violation->place << ": " << proof.violation->message;
     ASSERT_TRUE(proof.not_proven.empty()) << proof.not_proven.front().message;
@@ -288,6 +295,8 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
     }
   }
 
+  int64_t batch_ = 5;
+  int64_t all_to_alls_ = 0;  // members in the steps that were run
   int steps_ = kSteps;
   double tolerance_ = kTolerance;
   double largest_gradient_ = 1;
@@ -425,6 +434,28 @@ TEST_P(ExecutedLayouts, SoDoRandomLayouts) {
   }
 }
 
+// Parameters in parts, whole where samples are: fetched anew for the backward pass, so many units ahead. Networks of
+// batch norms take one step, as with updates in parts.
+TEST_P(ExecutedLayouts, SoDoFetchesOfTwoEpochs) {
+  if (steps_ == kNormSteps) {
+    steps_ = 1;
+    RunWhole();
+  }
+  Random random(4);
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    const size_t devices = 2 + random.Below(2);
+    SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
+    CompileOptions options;
+    options.collectives = i % 5 > 0;
+    options.switches.regather = {"*"};
+    if (i % 3 > 0) options.switches.prefetch = i % 3 - 1;
+    const auto lengths = RandomLengths(random, devices, 5);
+    const Layouts layouts = i % 2 == 0 ? ForParameters(lengths, /*in_parts=*/true)
+                                       : RandomLayouts(random, graph(), *axes_, devices);
+    RunLayouts(layouts, devices, options, /*through_file=*/true);
+  }
+}
+
 // A mesh of samples and each of some other axes, by all that have them; on the wider one replicas, too.
 TEST_P(ExecutedLayouts, SoDoesAMesh) {
   std::vector<AxisId> axes;
@@ -461,6 +492,31 @@ TEST_P(ExecutedLayouts, SoDoRandomBoxes) {
   }
 }
 
+// Splits that move from one axis to another and back: groups have one of two axes each, over the same devices.
+TEST_P(ExecutedLayouts, SoDoSplitsThatMove) {
+  std::vector<AxisId> axes;
+  for (const AxisId axis : axes_->axes()) {
+    if (axes_->axis(axis).size >= 3) axes.push_back(axis);
+  }
+  Random random(7);
+  for (int i = 0; i < std::max(20, LayoutsOfEach()) && !HasFailure(); ++i) {
+    const size_t devices = 2 + random.Below(2);
+    SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
+    std::vector<DeviceId> all;
+    for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
+    Layouts layouts;
+    for (const AxisId axis : {axes_->batch(), axes[random.Below(axes.size())]}) {
+      layouts.layouts.push_back(
+          SplitOver(axis, all, RandomLengths(random, devices, axes_->axis(axis).size)));
+    }
+    for (size_t group = 0; group < graph().group_count(); ++group) {
+      layouts.of_group.push_back(LayoutId(random.Below(2)));
+    }
+    RunLayouts(layouts, devices, {}, /*through_file=*/i % 4 == 0);
+  }
+  EXPECT_GT(all_to_alls_, 0);
+}
+
 // Two hosts with two devices each.
 Cluster TwoHosts() {
   ClusterBuilder builder("two-hosts");
@@ -488,14 +544,17 @@ TEST_P(ExecutedLayouts, SoDoStrategiesOnMeshes) {
   const Cluster cluster = TwoHosts();
   const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kFifo).Take();
   for (const MeshStrategy strategy :
-       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2}) {
+       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2, MeshStrategy::kFsdp,
+        MeshStrategy::kHsdp}) {
     SCOPED_TRACE(MeshStrategyPlanner(strategy).name());
     const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy);
     const std::string& model = GetParam().model;
     const bool heads = model != "mlp" && model != "resnet-50" && !model.starts_with("gnmt") &&
                        !model.starts_with("rnnlm") && !model.starts_with("moe");
     ASSERT_EQ(plan.ok(), heads || strategy != MeshStrategy::kTwoD) << plan.error().ToString();
-    if (plan.ok()) RunLayouts(plan.value().layouts, 4, {}, /*through_file=*/true);
+    if (!plan.ok()) continue;
+    const CompileOptions options{.switches = plan.value().switches};
+    RunLayouts(plan.value().layouts, 4, options, /*through_file=*/true);
     if (HasFatalFailure()) return;
   }
 }
@@ -520,6 +579,176 @@ TEST_P(ExecutedLayouts, SoDoWhatExpertsDoByHand) {
         << hybrid.value().note;
     RunLayouts(hybrid.value().plan.layouts, cluster.device_count(), {}, /*through_file=*/true);
     if (HasFatalFailure()) return;
+  }
+}
+
+// The step in micro-batches is the step, on one device and by layouts.
+class ExecutedMicroBatches : public ExecutedLayouts {
+ protected:
+  void SetUp() override {
+    batch_ = 12;
+    Prepare(true);
+  }
+
+  // From here on the step is the one in micro-batches; what is expected stays what the whole batch gives.
+  void CutBatch(int64_t micro_batches) {
+    Rewrite({.micro_batches = micro_batches});
+    if (HasFatalFailure()) return;
+    ASSERT_EQ(cut_axes_->axis(cut_axes_->batch()).size, batch_ / micro_batches);
+  }
+  void Rewrite(const Rewriting& rewriting) {
+    Result<std::unique_ptr<Graph>> made = ApplyTransforms(original(), TransformsFor(rewriting));
+    ASSERT_TRUE(made.ok()) << made.error().ToString();
+    cut_ = made.Take();
+    cut_axes_ = std::make_unique<NamedAxes>(*cut_);
+    graph_ = cut_.get();
+    axes_ = cut_axes_.get();
+    inputs_ = InputsOf(*cut_);
+  }
+  const Graph& original() const { return *WholeStepOf(GetParam(), batch_, true).graph; }
+
+  // What the original step is given.
+  std::vector<std::pair<TensorId, at::Tensor>> InputsOf(const Graph& step) const {
+    std::vector<std::pair<TensorId, at::Tensor>> inputs =
+        WholeStepOf(GetParam(), batch_, true).inputs;
+    for (auto& [id, tensor] : inputs) id = step.FindTensor(original().tensor(id).name);
+    return inputs;
+  }
+
+  std::unique_ptr<Graph> cut_;
+  std::unique_ptr<NamedAxes> cut_axes_;
+};
+
+TEST_P(ExecutedMicroBatches, GiveTheStep) {
+  for (const int64_t micro_batches : {2, 3, 4}) {
+    SCOPED_TRACE(testing::Message() << micro_batches << " micro-batches");
+    CutBatch(micro_batches);
+    if (HasFatalFailure()) return;
+    const auto after = StepFrom(inputs_);
+    ASSERT_TRUE(after.has_value());
+    ExpectEqual(after->second, loss_, "the loss");
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      ExpectEqual(after->first[i], after_[i], graph().tensor(inputs_[i].first).name);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST_P(ExecutedMicroBatches, SoDoTheirParts) {
+  Random random(7);
+  for (const int64_t micro_batches : {2, 3, 4}) {
+    SCOPED_TRACE(testing::Message() << micro_batches << " micro-batches");
+    CutBatch(micro_batches);
+    if (HasFatalFailure()) return;
+    RunLayouts(DataParallel({batch_ / micro_batches - 1, 1}), 2, {}, /*through_file=*/true);
+    for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+      const size_t devices = 2 + random.Below(4);
+      SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
+      RunLayouts(RandomBoxLayouts(random, graph(), *axes_, devices), devices);
+    }
+  }
+}
+
+// A batch norm sees one micro-batch at a time, as in so many forward and backward passes before one update: plain
+// gradient descent makes of them the mean of what it makes of each, and running statistics follow them in order.
+class ExecutedMicroBatchNorms : public ExecutedMicroBatches {};
+
+TEST_P(ExecutedMicroBatchNorms, AreThoseOfSeparatePasses) {
+  batch_ /= 2;
+  Prepare(true);
+  const Graph& half_step = graph();
+  batch_ *= 2;
+  Prepare(true);
+  if (HasFatalFailure()) return;
+  steps_ = 1;
+  CutBatch(2);
+  if (HasFatalFailure()) return;
+  const auto together = StepFrom(inputs_);
+  ASSERT_TRUE(together.has_value());
+  const auto of_batch = [&](TensorId id, const at::Tensor& tensor, int64_t half) {
+    const Tensor& input = original().tensor(id);
+    if (input.kind != TensorKind::kInput) return tensor;
+    return tensor.narrow(0, half * (batch_ / 2), batch_ / 2);
+  };
+  // The same step of half of the batch, twice: the second begins with the buffers that the first has left.
+  const auto inputs = WholeStepOf(GetParam(), batch_, true).inputs;
+  std::vector<std::vector<at::Tensor>> after;
+  std::vector<at::Tensor> losses;
+  graph_ = &half_step;
+  for (int64_t half = 0; half < 2; ++half) {
+    std::vector<std::pair<TensorId, at::Tensor>> given;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto& [id, tensor] = inputs[i];
+      const Tensor& input = original().tensor(id);
+      const bool follows = half > 0 && input.kind == TensorKind::kBuffer;
+      given.emplace_back(half_step.FindTensor(input.name),
+                         follows ? after[0][i] : of_batch(id, tensor, half));
+    }
+    const auto one = StepFrom(given);
+    ASSERT_TRUE(one.has_value());
+    after.push_back(one->first);
+    losses.push_back(one->second);
+  }
+  ExpectEqual(together->second, (losses[0] + losses[1]) / 2, "the loss");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& input = original().tensor(inputs[i].first);
+    if (input.kind == TensorKind::kInput) continue;
+    const bool last = input.kind == TensorKind::kBuffer;
+    ExpectEqual(together->first[i], last ? after[1][i] : (after[0][i] + after[1][i]) / 2,
+                input.name);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Stages of a pipeline on one or two devices each, under every schedule, are the step: whatever the micro-batches, what is
+// computed again, and weights that two stages read.
+class ExecutedPipelines : public ExecutedMicroBatches {
+ protected:
+  static Cluster EqualDevices(int64_t count) {
+    ClusterBuilder builder("equal");
+    DeviceKind model{.name = "K", .memory = Bytes(int64_t{1} << 40)};
+    model.peak.f32 = model.peak.f64 = 1e12;
+    model.memory_bandwidth = BytesPerSecond(int64_t{1} << 36);
+    const int32_t kind = builder.AddKind(model).Take();
+    for (int64_t i = 0; i < count; ++i) {
+      (void)builder
+          .AddDevice(
+              {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
+          .Take();
+    }
+    return std::move(builder).Build().Take();
+  }
+};
+
+TEST_P(ExecutedPipelines, GiveTheStep) {
+  const auto layers = static_cast<int64_t>(LayersOf(original()).names.size());
+  if (layers < 2) GTEST_SKIP() << "a model without two layers";
+  Random random(11);
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    const std::string schedule(kPipelineSchedules[static_cast<size_t>(i) % 4]);
+    const bool interleaved = schedule == "interleaved";
+    Rewriting asked{.schedule = schedule, .chunks = interleaved ? 2 : 1};
+    if (interleaved && layers < 4) asked.schedule = "1f1b", asked.chunks = 1;
+    asked.stages =
+        2 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(layers / asked.chunks) - 1));
+    asked.stages = std::min<int64_t>(asked.stages, 4);
+    const std::vector<int64_t> numbers = {1, 2, 3, 4, 6};
+    asked.micro_batches = asked.chunks > 1 ? (asked.stages == 2 ? 4 : asked.stages)
+                                           : numbers[random.Below(numbers.size())];
+    if (random.Below(3) == 0) asked.recompute = {"full"};
+    const int64_t of_stage = 1 + static_cast<int64_t>(random.Below(2));
+    SCOPED_TRACE(testing::Message()
+                 << asked.schedule << ", " << asked.stages << " stages of " << of_stage
+                 << " devices, " << asked.micro_batches << " micro-batches"
+                 << (asked.recompute.empty() ? "" : ", recomputed"));
+    Rewrite(asked);
+    if (HasFatalFailure()) return;
+    const Cluster cluster = EqualDevices(asked.stages * of_stage);
+    const auto problem =
+        LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kProgram).Take();
+    const Result<StepPlan> plan = LayOutPipeline(*problem, asked.schedule);
+    ASSERT_TRUE(plan.ok()) << plan.error().ToString();
+    RunLayouts(plan.value().layouts, cluster.device_count(), {}, /*through_file=*/i % 2 == 0);
   }
 }
 
@@ -575,12 +804,12 @@ class ExecutedRecomputation : public ExecutedLayouts {
     graph_ = rewritten_.get();
     axes_ = rewritten_axes_.get();
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      const TensorId id = WholeStepOf(GetParam(), true).inputs[i].first;
+      const TensorId id = WholeStepOf(GetParam(), batch_, true).inputs[i].first;
       inputs_[i].first = graph().FindTensor(recorded().tensor(id).name);
     }
     return true;
   }
-  const Graph& recorded() const { return *WholeStepOf(GetParam(), true).graph; }
+  const Graph& recorded() const { return *WholeStepOf(GetParam(), batch_, true).graph; }
 
   void ExpectTheSameBits() {
     const auto found = StepFrom(inputs_);
@@ -670,6 +899,28 @@ std::vector<TinyModel> ModelsOfSgd() {
   return models;
 }
 
+// Batch norms are those of micro-batches; a loss of how tokens are spread over experts couples all samples.
+std::vector<TinyModel> ModelsOfMicroBatches() {
+  std::vector<TinyModel> models = Models();
+  std::erase_if(models, [](const TinyModel& model) {
+    return std::string(model.model) == "resnet-50" || std::string(model.model) == "moe-transformer";
+  });
+  return models;
+}
+
+std::vector<TinyModel> BatchNormsOfSgd() {
+  std::vector<TinyModel> models = ModelsOfSgd();
+  std::erase_if(models,
+                [](const TinyModel& model) { return std::string(model.model) != "resnet-50"; });
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedMicroBatches, ::testing::ValuesIn(ModelsOfMicroBatches()),
+                         [](const auto& test) { return NameOf(test.param); });
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedPipelines, ::testing::ValuesIn(ModelsOfMicroBatches()),
+                         [](const auto& test) { return NameOf(test.param); });
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedMicroBatchNorms, ::testing::ValuesIn(BatchNormsOfSgd()),
+                         [](const auto& test) { return NameOf(test.param); });
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedLayoutsInFloat, ::testing::ValuesIn(ModelsOfSgd()),
                          [](const auto& test) { return NameOf(test.param); });
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedLayouts, ::testing::ValuesIn(Models()),

@@ -49,6 +49,7 @@ STRATEGIES = {
     "data-parallel": ("--algo", "data-parallel"),
     "parameter-server": ("--algo", "data-parallel-ps"),
     "expert-hybrid": ("--algo", "expert-hybrid"),
+    "fsdp": ("--algo", "fsdp"),
     "layout-search": ("--algo", "layout-search", "--iterations", "50"),
     "placed": ("--algo", "round-robin"),
     "single": ("--algo", "single"),

@@ -148,7 +148,7 @@ class ApplyTest(unittest.TestCase):
                  for strategy in apply_cases.SEVERAL for ranks in (2, 4)]
         cases += [self.case("images", optimizer, strategy) for strategy, optimizer in (
             ("parameter-server", "adam"), ("placed", "adamw"), ("layout-search", "momentum"),
-            ("by hand", "momentum"))]
+            ("by hand", "momentum"), ("fsdp", "adamw"))]
         self.compare(cases)
 
     def test_any_layouts(self):
@@ -160,6 +160,7 @@ class ApplyTest(unittest.TestCase):
     def test_models_that_people_train(self):
         """The whole of each in the long test."""
         rows = [("clicks", "by hand", "adamw", 0.1), ("llama", "expert-hybrid", "adamw", None),
+                ("llama", "fsdp", "adamw", 0.1),
                 ("llama", "placed", "adamw", None), ("vit", "by hand", "momentum", 0.1),
                 ("mixtral", "data-parallel", "adamw", 0.1),
                 ("translation", "parameter-server", "momentum", 0.1)]

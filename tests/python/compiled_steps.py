@@ -262,6 +262,10 @@ class Step:
             ordered = sorted(given, key=lambda args: args[4])
             whole = join([args[0] for args in ordered], ordered[0][1], ordered[0][2])
             results = [whole.clone() for _ in members]
+        elif kind == "all_to_all":
+            ordered = sorted(given, key=lambda args: args[4])
+            results = [join([cut(one[0], *one[6:9], *args[9:]) for one in ordered], args[1], args[2])
+                       for args in given]
         else:
             total = given[0][0].clone()
             for args in given[1:]:

@@ -451,8 +451,8 @@ class RunRanks(unittest.TestCase):
         profile = json.loads(ended[0][1])
         self.assertEqual(profile["ranks"], 2)
         found = {one["collective"]: one for one in profile["collectives"]}
-        self.assertEqual(sorted(found), ["all-gather", "all-reduce", "broadcast", "reduce-scatter",
-                                         "transfer"])
+        self.assertEqual(sorted(found), ["all-gather", "all-reduce", "all-to-all", "broadcast",
+                                         "reduce-scatter", "transfer"])
         for one in found.values():
             self.assertEqual(one["key"], one["collective"] + " 1xcore:1/2")
             self.assertEqual([size["bytes"] for size in one["sizes"]],

@@ -165,7 +165,8 @@ class Graph {
  public:
   const std::string& name() const { return data_.name; }
   std::string_view format() const { return data_.format; }  // "aten", "onnx", "costgraph", ...
-  int64_t batch() const { return data_.batch; }             // 0: unknown
+  int64_t batch() const { return data_.batch; }  // 0: unknown; in micro-batches that of one
+  int64_t samples() const;                       // of all of them
   // What is proven of the sizes at other batches; nullptr where it was not tried.
   const BatchScaling* batch_scaling() const {
     return data_.batch_scaling ? &*data_.batch_scaling : nullptr;

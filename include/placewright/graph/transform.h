@@ -38,10 +38,10 @@ bool RewriteAlike(Transforms a, Transforms b);
 
 // What a user asks for of a recorded step (docs/transforms.md).
 struct Rewriting {
-  int64_t micro_batches = 1;
+  int64_t micro_batches = 0;             // 0: not stated, one
   std::vector<std::string> recompute{};  // globs over modules, or one word for a set; none: nothing
   std::string schedule{};                // of a pipeline; "": there is none
-  int64_t stages = 0, chunks = 1;
+  int64_t stages = 0, chunks = 0;        // 0: not stated
 };
 
 }  // namespace placewright

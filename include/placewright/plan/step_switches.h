@@ -6,6 +6,8 @@
 #include <placewright/plan/schedule.h>
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace placewright {
 
@@ -30,6 +32,13 @@ struct StepSwitches {
   // is in the problem's.
   // A plan's file has the order beside its layouts.
   std::optional<SchedulingPolicy> order = {};
+  // Parameters of colocation groups that these globs over module paths name (docs/constraints.md) are fetched anew for
+  // the backward pass, the ops that are computed again there among them: a copy lives until its last reader in one of
+  // the two.
+  std::vector<std::string> regather = {};
+  // What fetches parameters with others waits until a device is this many layers before the one that reads them
+  // (compile/rewrites/prefetch.h); 0: until it gets there. None: for nothing.
+  std::optional<int32_t> prefetch = {};
   friend bool operator==(const StepSwitches&, const StepSwitches&) = default;
 };
 

@@ -287,3 +287,58 @@ class ReduceScatter:
         parts = pending.split([elements(shape) for shape in self._shapes])
         return members.give([part.view(shape)
                              for part, shape in zip(parts, self._shapes, strict=True)])
+
+
+class AllToAll:
+    """A split that moves from one axis to another: each member cuts what it has into a part for every
+    member, and joins what all have sent it."""
+
+    def __init__(self, members, given, taken, shapes, dtype):
+        """Of each member, as its op states them: `given` is (dimension, outer, size, begin, end) of
+        its part of what it gets, `taken` of what it gets of its part; `shapes`: of what it has."""
+        self._members, self._given, self._taken = members, given, taken
+        self._dtype = DTYPES[dtype]
+        own = members.of_rank[members.own]
+        self._sends = [[self._cut_shape(i, j, shapes) for j in positions for i in own]
+                       for positions in members.of_rank]
+        self._receives = [[self._cut_shape(i, j, shapes) for j in own for i in positions]
+                          for positions in members.of_rank]
+
+    def _cut_shape(self, giver, taker, shapes):
+        dimension, _, size = self._taken[giver][:3]
+        begin, end = self._taken[taker][3:]
+        shape = list(shapes[giver])
+        shape[dimension] = shape[dimension] // size * (end - begin)
+        return shape
+
+    def begin(self, *parts):
+        members = self._members
+        own = dict(zip(members.of_rank[members.own], parts, strict=True))
+        row = torch.cat([
+            cut(own[i], *self._taken[i][:3], *self._taken[j][3:]).view(-1).to(members.transport)
+            for positions in members.of_rank for j in positions for i in own])
+        if len(members.of_rank) == 1:
+            return row
+        row = bytes_of(row)
+        width = self._dtype.itemsize // row.dtype.itemsize
+        lengths = [[width * sum(elements(shape) for shape in shapes) for shapes in way]
+                   for way in (self._receives, self._sends)]
+        return FUNCTIONAL.all_to_all_single(row, *lengths, members.group)
+
+    def end(self, pending):
+        members = self._members
+        if len(members.of_rank) > 1:
+            pending = FUNCTIONAL.wait_tensor(pending).view(self._dtype)
+        shapes = [shape for shapes in self._receives for shape in shapes]
+        pieces = iter(pending.split([elements(shape) for shape in shapes]))
+        got = {}  # taker -> (first in its axis, part of it)
+        own = members.of_rank[members.own]
+        for positions, shapes in zip(members.of_rank, self._receives, strict=True):
+            order = [(j, i) for j in own for i in positions]
+            for (taker, giver), shape in zip(order, shapes, strict=True):
+                got.setdefault(taker, []).append((self._given[giver][3], next(pieces).view(shape)))
+        made = []
+        for taker in own:
+            parts = [part for _, part in sorted(got[taker], key=lambda one: one[0])]
+            made.append(join(parts, *self._given[taker][:2]))
+        return members.give(made)

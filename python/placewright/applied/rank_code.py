@@ -20,7 +20,16 @@ import torch
 from . import op_schemas, own_ops
 from .device_ops import operator_on
 from .errors import ApplyError
-from .exchanges import AllGather, AllReduce, Broadcast, ReduceScatter, copied, received, sent
+from .exchanges import (
+    AllGather,
+    AllReduce,
+    AllToAll,
+    Broadcast,
+    ReduceScatter,
+    copied,
+    received,
+    sent,
+)
 from .gradients import Clip, scaled
 from .in_place import InPlace
 from .order import References
@@ -353,6 +362,12 @@ class _Writer:
             root = next(i for i, (one, _) in enumerate(node.members) if one.inputs)
             made = next(one for one, _ in node.members if not one.inputs).results[0]
             return Broadcast(members, root, made["shape"], made["dtype"])
+        if kind == "all_to_all":
+            given, taken = ([tuple(one.args[at:at + 5]) for one, _ in node.members]
+                            for at in (1, 6))
+            shapes = [self._shape_given(one, part) for (one, _), part in
+                      zip(node.members, zip(given, taken, strict=True), strict=True)]
+            return AllToAll(members, given, taken, shapes, op.results[0]["dtype"])
         if kind not in ("all_gather", "reduce_scatter"):
             raise ApplyError("operator", "apply has no such collective", op.target)
         dimension, outer, size = op.args[1:4]
@@ -362,6 +377,17 @@ class _Writer:
             return AllGather(members, dimension, outer, parts, result["shape"], result["dtype"])
         shapes = [one.results[0]["shape"] for one, _ in self._own_members(node)]
         return ReduceScatter(members, dimension, outer, size, parts, shapes)
+
+    @staticmethod
+    def _shape_given(op, parts):
+        """Of what a member of an all-to-all has: all of the axis of which it gets a part, and its part
+        of the other."""
+        shape = list(op.results[0]["shape"])
+        for (dimension, _, size, begin, end), whole in zip(parts, (False, True), strict=True):
+            length = end - begin
+            was, now = (length, size) if whole else (size, length)
+            shape[dimension] = shape[dimension] // was * now
+        return shape
 
     def _gradients(self, place, node):
         """Of this rank's pieces, where their update is left out."""

@@ -392,8 +392,8 @@ class RunCommand : public Command {
   // Examples in a second; none where the batch is not known.
   static std::optional<double> RateOf(const Graph& graph, const StepMeasurement& measured) {
     const Nanos median = measured.median();
-    if (graph.batch() <= 0 || median.count <= 0) return std::nullopt;
-    return static_cast<double>(graph.batch()) / Seconds(median);
+    if (graph.samples() <= 0 || median.count <= 0) return std::nullopt;
+    return static_cast<double>(graph.samples()) / Seconds(median);
   }
 
   // What else the plan is predicted to take: as the machine was meanwhile; where cores compute, send and

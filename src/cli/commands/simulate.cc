@@ -325,7 +325,7 @@ class SimulateCommand : public Command {
     const Inputs& inputs = *subject.of.inputs;
     Plan& plan = subject.plan;
     plan.policy = inputs.policy;
-    plan.samples = step.graph->batch();
+    plan.samples = step.graph->samples();
     plan.space = step.space;
     plan.distribution = step.distribution;
     plan.communication = UseOfCommunication(*step.graph, inputs.costs, *result.schedule);

@@ -96,7 +96,7 @@ Status WriteExecutedFiles(const ExecutedFiles& files, const PlanInputs& loaded,
   }
   plan.policy = loaded.plan.policy;
   plan.space = loaded.plan.space;
-  plan.samples = graph.batch();
+  plan.samples = graph.samples();
   plan.distribution = loaded.plan.distribution;
   plan.communication = UseOfCommunication(graph, loaded.costs, schedule);
   PlanPage page{plan, cluster, graph, placement, schedule, memory, predicted};

@@ -61,7 +61,7 @@ std::string AlgorithmAdvice(const FitAdviceRequest& request) {
 }
 
 std::string BatchAdvice(const FitAdviceRequest& request, const Inputs& inputs, Console& console) {
-  const int64_t batch = inputs.graph.graph.batch();
+  const int64_t batch = inputs.graph.graph.samples();
   InputOptions input = request.input;
   input.batch.reset();
   const auto smaller =

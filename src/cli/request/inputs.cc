@@ -8,6 +8,7 @@
 #include "cli/request/configurations.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/models.h"
+#include "cli/request/rewriting.h"
 #include "cost/communication.h"
 #include "formats/costs/override_reader.h"
 #include "formats/graph_format.h"
@@ -169,10 +170,13 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   }
   GraphInputOptions graph_options{options.batch, "", dimensions};
   graph_options.prove_batch = options.prove_batch;
-  graph_options.transforms = TransformsFor(options.rewriting);
   PW_ASSIGN(LoadedGraph graph,
             LoadGraphOrModel(options.graph, graph_options, {options.store, options.store_kept},
                              options.interrupted, options.say));
+  PW_ASSIGN(
+      const Rewriting rewriting,
+      ChooseRewriting(graph.graph, cluster ? cluster->cluster : Cluster(), options.rewriting));
+  PW_RETURN_IF_ERROR(TransformLoaded(TransformsFor(rewriting), graph).InFile(options.graph));
   const SchedulingPolicy policy = stated.value_or(DefaultPolicy(graph.graph.format()));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), policy);
   if (!cluster) {

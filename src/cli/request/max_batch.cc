@@ -45,7 +45,7 @@ Result<int64_t> StartOf(const MaxBatchRequest& request) {
     error.file = request.input.graph;
     return error;
   }
-  return std::max<int64_t>(1, graph.batch());
+  return std::max<int64_t>(1, graph.samples());
 }
 
 class LoadedAtBatch : public ProblemAtBatch {

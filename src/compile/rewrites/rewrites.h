@@ -31,6 +31,12 @@ std::vector<Piece> EmitAllGather(Emitter& emitter, const std::vector<Piece>& pie
 // of one axis; they cover it once.
 std::vector<Piece> EmitReduceScatter(Emitter& emitter, const std::vector<Piece>& pieces,
                                      const std::vector<AxisPart>& parts);
+// all_to_all.cc: of all pieces, which are split along one axis, a part along another one on every device that has a
+// piece, by a collective. By piece `given`: which part it is of what its device gets, of one axis; `taken`: which part of
+// the pieces its device gets, as it lies in its own.
+std::vector<Piece> EmitAllToAll(Emitter& emitter, const std::vector<Piece>& pieces,
+                                const std::vector<AxisPart>& given,
+                                const std::vector<AxisPart>& taken);
 // broadcast.cc: what one device has on `others` as well (one or more, without the root), by a collective.
 std::vector<Piece> EmitBroadcast(Emitter& emitter, const Piece& root,
                                  const std::vector<DeviceId>& others);

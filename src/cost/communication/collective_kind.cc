@@ -8,6 +8,7 @@ std::string_view ToString(CollectiveKind kind) {
     case CollectiveKind::kAllGather: return "all-gather";
     case CollectiveKind::kReduceScatter: return "reduce-scatter";
     case CollectiveKind::kBroadcast: return "broadcast";
+    case CollectiveKind::kAllToAll: return "all-to-all";
   }
   return "?";
 }
@@ -17,6 +18,7 @@ std::optional<CollectiveKind> CollectiveKindOf(std::string_view op_type) {
   if (op_type == "placewright.all_gather.default") return CollectiveKind::kAllGather;
   if (op_type == "placewright.reduce_scatter.default") return CollectiveKind::kReduceScatter;
   if (op_type == "placewright.broadcast.default") return CollectiveKind::kBroadcast;
+  if (op_type == "placewright.all_to_all.default") return CollectiveKind::kAllToAll;
   return std::nullopt;
 }
 

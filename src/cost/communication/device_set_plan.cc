@@ -32,9 +32,7 @@ std::vector<RoundTransfer> Backwards(std::vector<RoundTransfer> transfers) {
 }  // namespace
 
 DeviceSetPlan::DeviceSetPlan(const Cluster& cluster, std::vector<DeviceId> devices)
-    : cluster_(&cluster),
-      devices_(std::move(devices)),
-      broadcasts_(std::make_unique<Broadcasts>()) {
+    : cluster_(&cluster), devices_(std::move(devices)), asked_(std::make_unique<Asked>()) {
   if (devices_.size() < 2) return;
   rings_ = ParallelRings(cluster, devices_);
   ring_ = RingRound(cluster, rings_);
@@ -42,7 +40,7 @@ DeviceSetPlan::DeviceSetPlan(const Cluster& cluster, std::vector<DeviceId> devic
   const Machines machines = MachinesOf(cluster, devices_);
   if (machines.size() > 1 && machines.size() < devices_.size()) PlanMachines(cluster, machines);
   for (const CollectiveKind kind : kCollectiveKinds) {
-    if (kind == CollectiveKind::kBroadcast) continue;
+    if (kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kAllToAll) continue;
     for (const CollectiveAlgorithm way : kWays) {
       links_[static_cast<size_t>(kind)][static_cast<size_t>(way)] = CollectLinks(way, kind);
     }
@@ -64,14 +62,22 @@ void DeviceSetPlan::PlanTrees(const Cluster& cluster) {
 const BroadcastPlan& DeviceSetPlan::BroadcastFrom(DeviceId root) const {
   if (!std::binary_search(devices_.begin(), devices_.end(), root)) root = devices_.front();
   {
-    const std::lock_guard lock(broadcasts_->mutex);
-    const auto known = broadcasts_->by_root.find(root);
-    if (known != broadcasts_->by_root.end()) return *known->second;
+    const std::lock_guard lock(asked_->mutex);
+    const auto known = asked_->broadcasts.find(root);
+    if (known != asked_->broadcasts.end()) return *known->second;
   }
   // Made outside of the lock; where two threads make the same plan, the first one's stays.
   auto made = std::make_unique<const BroadcastPlan>(*cluster_, rings_, in_order_, root);
-  const std::lock_guard lock(broadcasts_->mutex);
-  return *broadcasts_->by_root.emplace(root, std::move(made)).first->second;
+  const std::lock_guard lock(asked_->mutex);
+  return *asked_->broadcasts.emplace(root, std::move(made)).first->second;
+}
+
+const AllToAllPlan& DeviceSetPlan::AllToAll() const {
+  const std::lock_guard lock(asked_->mutex);
+  if (asked_->all_to_all == nullptr) {
+    asked_->all_to_all = std::make_unique<const AllToAllPlan>(*cluster_, devices_);
+  }
+  return *asked_->all_to_all;
 }
 
 void DeviceSetPlan::PlanMachines(const Cluster& cluster, const Machines& machines) {
@@ -116,7 +122,8 @@ double DeviceSetPlan::RingNanos(const CollectiveRequest& request) const {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:
       return (n - 1) * ring_.NanosFor(static_cast<double>(request.largest_piece.count));
-    case CollectiveKind::kBroadcast: break;
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kAllToAll: break;
   }
   return 0;
 }
@@ -134,7 +141,8 @@ double DeviceSetPlan::TreeNanos(const CollectiveRequest& request) const {
       }
       return time;
     }
-    case CollectiveKind::kBroadcast: break;
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kAllToAll: break;
   }
   return 0;
 }
@@ -184,6 +192,12 @@ double DeviceSetPlan::NanosOf(CollectiveAlgorithm algorithm,
     const double bytes = static_cast<double>(request.whole.count);
     return devices_.size() < 2 ? 0 : BroadcastFrom(request.root).NanosOf(algorithm, bytes);
   }
+  if (request.kind == CollectiveKind::kAllToAll) {
+    if (devices_.size() < 2 || algorithm == CollectiveAlgorithm::kNone) return 0;
+    return algorithm == CollectiveAlgorithm::kDirect
+               ? AllToAll().NanosOf(static_cast<double>(request.largest_piece.count))
+               : std::numeric_limits<double>::infinity();
+  }
   switch (algorithm) {
     case CollectiveAlgorithm::kNone: break;
     case CollectiveAlgorithm::kRing: return RingNanos(request);
@@ -215,6 +229,9 @@ const std::vector<LinkId>& DeviceSetPlan::LinksOf(CollectiveAlgorithm algorithm,
                                                   CollectiveKind kind, DeviceId root) const {
   if (kind == CollectiveKind::kBroadcast && devices_.size() > 1) {
     return BroadcastFrom(root).LinksOf(algorithm);
+  }
+  if (kind == CollectiveKind::kAllToAll && algorithm == CollectiveAlgorithm::kDirect) {
+    return AllToAll().links();
   }
   return links_[static_cast<size_t>(kind)][static_cast<size_t>(algorithm)];
 }

@@ -11,7 +11,7 @@
 //                              machines (ring or tree), all-gather inside
 //                 gather       across machines, then inside
 //
-// Broadcasts, whose times and links depend on the root: broadcast_plan.h.
+// Broadcasts, whose times and links depend on the root: broadcast_plan.h. All-to-alls: all_to_all_plan.h.
 //
 // "gather": an all-gather; a reduce-scatter is one backwards and takes as long. A ring all-reduce
 // sends 2 B (n - 1) / n from each device, and no algorithm needs less (Patarasuk and Yuan 2009).
@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "cost/communication/all_to_all_plan.h"
 #include "cost/communication/broadcast_plan.h"
 #include "cost/communication/collective_kind.h"
 #include "cost/communication/parallel_rings.h"
@@ -48,12 +49,13 @@ namespace placewright {
 struct CollectiveRequest {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Bytes whole;  // the tensor of all devices
-  // Of an all-gather or a reduce-scatter: what the device with the largest piece gives or keeps.
+  // Of an all-gather or a reduce-scatter: what the device with the largest piece gives or keeps; of an all-to-all: what
+  // the one with the most has before or behind it.
   Bytes largest_piece;
   DeviceId root = DeviceId();  // of a broadcast; none: the first of the devices
 };
 
-// Any number of threads may ask at once. What broadcasts from one root take is made when it is
+// Any number of threads may ask at once. What broadcasts from one root and all-to-alls take is made when it is
 // first asked for, and kept; it depends on nothing else that was asked for.
 class DeviceSetPlan {
  public:
@@ -67,7 +69,7 @@ class DeviceSetPlan {
   // W: all pieces, each as large as the largest; of others the whole tensor.
   Bytes EvenBytes(const CollectiveRequest& request) const;
   // Infinite: there is no such way (hierarchical in one machine, or with one device in each; direct,
-  // of all but a broadcast).
+  // of all but a broadcast and an all-to-all, which goes in no other).
   double NanosOf(CollectiveAlgorithm algorithm, const CollectiveRequest& request) const;
   // The links that it takes, ascending and distinct, as long as this lives; the communicator's among them
   // where all collectives have one. `root`: as
@@ -97,12 +99,14 @@ class DeviceSetPlan {
   double InsideMachines(double bytes) const;  // an all-gather or a reduce-scatter of so much
   void PlanTrees(const Cluster& cluster);
   const BroadcastPlan& BroadcastFrom(DeviceId root) const;  // of two devices or more
+  const AllToAllPlan& AllToAll() const;                     // the same
   void PlanMachines(const Cluster& cluster, const Machines& machines);
   std::vector<LinkId> CollectLinks(CollectiveAlgorithm algorithm, CollectiveKind kind) const;
 
-  struct Broadcasts {
-    std::mutex mutex;  // of the map
-    std::map<DeviceId, std::unique_ptr<const BroadcastPlan>> by_root;
+  struct Asked {
+    std::mutex mutex;                                                     // of both
+    std::map<DeviceId, std::unique_ptr<const BroadcastPlan>> broadcasts;  // by root
+    std::unique_ptr<const AllToAllPlan> all_to_all;
   };
 
   const Cluster* cluster_;
@@ -121,8 +125,9 @@ class DeviceSetPlan {
   Round across_ring_;                   // of every slice, one step
   TreePair across_trees_;               // of every slice
   using LinksByWay = std::array<std::vector<LinkId>, kCollectiveAlgorithms.size()>;
-  std::array<LinksByWay, kCollectiveKinds.size()> links_;  // but for broadcasts
-  std::unique_ptr<Broadcasts> broadcasts_;
+  // But for broadcasts and all-to-alls.
+  std::array<LinksByWay, kCollectiveKinds.size()> links_;
+  std::unique_ptr<Asked> asked_;
 };
 
 }  // namespace placewright

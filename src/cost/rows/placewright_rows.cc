@@ -20,7 +20,7 @@ void SumOfParts(const OpView& op, const WorkRow& row, Work& work) {
 
 constexpr WorkRow kPlacewrightRows[] = {
     {"add_n", kElementwise, SumOfParts, kCheap},
-    {"all_gather all_reduce broadcast reduce_scatter", kDataMovement, Nothing},
+    {"all_gather all_reduce all_to_all broadcast reduce_scatter", kDataMovement, Nothing},
     {"concat pack", kDataMovement, Streaming},
     {"embedding_part split", kDataMovement, Gathering},  // split reads the part alone
     {"embedding_dense_backward_part", kDataMovement, ZeroAndAdd, kCheap},

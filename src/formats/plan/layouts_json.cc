@@ -236,6 +236,22 @@ Result<Transform> ReadTransform(const Json& json, const std::string& place) {
   return transform;
 }
 
+Status ReadFetching(const Json& document, StepSwitches& switches) {
+  if (document.contains("regather")) {
+    PW_ASSIGN(const Json* list, GetArray(document, "regather", ""));
+    for (const Json& glob : *list) {
+      PW_ASSIGN(std::string text,
+                AsString(glob, fmt::format("regather[{}]", switches.regather.size())));
+      switches.regather.push_back(std::move(text));
+    }
+  }
+  if (document.contains("prefetch")) {
+    PW_ASSIGN(const int64_t distance, GetInt(document, "prefetch", "", 0, INT32_MAX));
+    switches.prefetch = static_cast<int32_t>(distance);
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Json TransformsToJson(const Transforms& transforms) {
@@ -276,6 +292,8 @@ void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
   if (spec.switches.gradients_apart) {
     (*object)["gradients_apart"] = *spec.switches.gradients_apart;
   }
+  if (!spec.switches.regather.empty()) (*object)["regather"] = spec.switches.regather;
+  if (spec.switches.prefetch) (*object)["prefetch"] = *spec.switches.prefetch;
   if (spec.transforms) (*object)["transforms"] = TransformsToJson(*spec.transforms);
 }
 
@@ -304,6 +322,7 @@ Result<DistributionSpec> DistributionSpecFromJson(const Json& document) {
   if (document.contains("gradients_apart")) {
     PW_ASSIGN(spec.switches.gradients_apart, GetBool(document, "gradients_apart", ""));
   }
+  PW_RETURN_IF_ERROR(ReadFetching(document, spec.switches));
   if (document.contains("transforms")) {
     PW_ASSIGN(spec.transforms, TransformsFromJson(document));
   }
@@ -361,7 +380,7 @@ Result<DistributionSpec> ReadDistributionSpec(const std::string& path) {
   } else {
     PW_RETURN_IF_ERROR(CheckKeys(document,
                                  {"layouts", "fusion_bytes", "batch_norm", "broadcasts",
-                                  "gradients_apart", "transforms"},
+                                  "gradients_apart", "regather", "prefetch", "transforms"},
                                  "")
                            .InFile(path));
   }

@@ -24,6 +24,8 @@ DistributionSpec Sample() {
   spec.switches.local_batch_norm = true;
   spec.switches.broadcasts = false;
   spec.switches.gradients_apart = true;
+  spec.switches.regather = {"layers.*", "m.head"};
+  spec.switches.prefetch = 1;
   spec.transforms = Transforms{Transform{Transform::kCountedDraws}};
   return spec;
 }
@@ -65,6 +67,21 @@ TEST(LayoutsJson, UnknownTransformsAreRefused) {
   const Error error = Read(R"({"layouts": [], "transforms": ["counted-draws", "fused"]})").error();
   EXPECT_EQ(error.place, "transforms[1]");
   EXPECT_EQ(error.remedy, "The transforms are counted-draws, accumulate, recompute, pipeline.");
+}
+
+// Plans without them are the files that they were.
+TEST(LayoutsJson, FetchingIsWrittenWhereItIsStated) {
+  Json object;
+  AddDistributionSpec({}, &object);
+  EXPECT_FALSE(object.contains("regather"));
+  EXPECT_FALSE(object.contains("prefetch"));
+}
+
+TEST(LayoutsJson, FetchingIsGlobsAndADistance) {
+  EXPECT_EQ(Read(R"({"layouts": [], "regather": "*"})").error().place, "regather");
+  EXPECT_EQ(Read(R"({"layouts": [], "regather": ["*", 3]})").error().place, "regather[1]");
+  EXPECT_EQ(Read(R"({"layouts": [], "prefetch": -1})").error().place, "prefetch");
+  EXPECT_EQ(Read(R"({"layouts": [], "prefetch": "all"})").error().place, "prefetch");
 }
 
 // Of several axes a share is an object of them.

@@ -10,6 +10,13 @@ char SeparatorOf(std::string_view path) {
   return path.find('/') == std::string_view::npos ? '.' : '/';
 }
 
+// "3", "layer_3" or, within an ONNX path, "layer.3".
+bool EndsInNumber(std::string_view component) {
+  const size_t digits = component.find_last_not_of("0123456789") + 1;
+  if (digits == component.size()) return false;
+  return digits == 0 || component[digits - 1] == '_' || component[digits - 1] == '.';
+}
+
 }  // namespace
 
 std::string_view ParentModule(std::string_view path) {
@@ -30,6 +37,16 @@ std::string_view CommonModule(std::string_view a, std::string_view b) {
       static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
   const size_t at = a.substr(0, same).rfind(SeparatorOf(a));
   return at == std::string_view::npos ? std::string_view() : a.substr(0, at);
+}
+
+std::string_view LayerOf(std::string_view path) {
+  const char separator = SeparatorOf(path);
+  for (size_t from = 0; from < path.size();) {
+    const size_t end = std::min(path.find(separator, from), path.size());
+    if (EndsInNumber(path.substr(from, end - from))) return path.substr(0, end);
+    from = end + 1;
+  }
+  return {};
 }
 
 std::string_view ModuleOfParameter(std::string_view tensor_name) {

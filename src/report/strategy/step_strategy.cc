@@ -159,7 +159,8 @@ class StrategyFinder {
     const auto kind = CollectiveKindOf(type);
     paths.reduced |= kind == CollectiveKind::kAllReduce;
     paths.scattered |= kind == CollectiveKind::kReduceScatter;
-    paths.gathered |= kind == CollectiveKind::kAllGather || type == kConcat;
+    paths.gathered |=
+        kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll || type == kConcat;
     paths.in_buckets |= type == kUnpack;
     paths.summed |= type == kAddN;
     return kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kReduceScatter;

@@ -16,12 +16,14 @@ constexpr std::string_view kAllReduceOp = "placewright.all_reduce.default";
 constexpr std::string_view kAllGatherOp = "placewright.all_gather.default";
 constexpr std::string_view kReduceScatterOp = "placewright.reduce_scatter.default";
 constexpr std::string_view kBroadcastOp = "placewright.broadcast.default";
+constexpr std::string_view kAllToAllOp = "placewright.all_to_all.default";
 
 std::optional<CollectiveSpec::Kind> KindOf(std::string_view type) {
   if (type == kAllReduceOp) return CollectiveSpec::Kind::kAllReduce;
   if (type == kAllGatherOp) return CollectiveSpec::Kind::kAllGather;
   if (type == kReduceScatterOp) return CollectiveSpec::Kind::kReduceScatter;
   if (type == kBroadcastOp) return CollectiveSpec::Kind::kBroadcast;
+  if (type == kAllToAllOp) return CollectiveSpec::Kind::kAllToAll;
   return std::nullopt;
 }
 
@@ -33,17 +35,18 @@ Error MemberError(const Op& op, std::string message) {
   return MakeError(ErrorCode::kField, std::move(message), "op " + Printable(op.name, 80));
 }
 
-// The integers of an all-gather or a reduce-scatter behind its tensor.
+// Five of a member's integers.
 struct PartArguments {
   int64_t dimension = 0, outer = 1, size = 1;
   CollectiveSpec::Part part;
 };
 
-std::optional<PartArguments> PartArgumentsOf(const Op& op) {
+// Behind its tensor it has as many parts; of these the one at `part`.
+std::optional<PartArguments> PartArgumentsOf(const Op& op, size_t parts = 1, size_t part = 0) {
   std::array<int64_t, 5> numbers{};
-  if (op.args.size() != numbers.size() + 1) return std::nullopt;
+  if (op.args.size() != parts * numbers.size() + 1) return std::nullopt;
   for (size_t i = 0; i < numbers.size(); ++i) {
-    const int64_t* const number = op.args[i + 1].AsInt();
+    const int64_t* const number = op.args[part * numbers.size() + i + 1].AsInt();
     if (number == nullptr || *number < 0) return std::nullopt;
     numbers[i] = *number;
   }
@@ -96,6 +99,35 @@ Status AddPart(const Graph& graph, const Op& op, CollectiveSpec& spec) {
   return Ok();
 }
 
+// Two parts: what is given is one of what is got, which is one of what is given.
+Status AddExchanged(const Graph& graph, const Op& op, CollectiveSpec& spec) {
+  const auto given = PartArgumentsOf(op, 2, 0), taken = PartArgumentsOf(op, 2, 1);
+  if (!given || !taken) return MemberError(op, "its arguments are no two parts");
+  // All of what is given that this member gets, and then its part of that.
+  Tensor cut = graph.tensor(op.inputs[0]);
+  const auto at = static_cast<size_t>(taken->dimension);
+  const bool there = at < cut.shape.size() && taken->size > 0;
+  if (there) cut.shape[at] = cut.shape[at] / taken->size * (taken->part.to - taken->part.from);
+  if (!there || !PartFits(cut, graph.tensor(op.inputs[0]), *taken) ||
+      !PartFits(cut, graph.tensor(op.outputs[0]), *given)) {
+    return MemberError(op, "its arguments are no parts of its input and of its output");
+  }
+  if (spec.parts.empty()) {
+    spec.dimension = static_cast<int32_t>(given->dimension);
+    spec.size = given->size;
+    spec.taken_dimension = static_cast<int32_t>(taken->dimension);
+    spec.taken_size = taken->size;
+  } else if (spec.dimension != given->dimension || spec.size != given->size ||
+             spec.taken_dimension != taken->dimension || spec.taken_size != taken->size) {
+    return MemberError(op, "its parts are of other axes than those of the members before it");
+  }
+  spec.parts.push_back(given->part);
+  spec.outers.push_back(given->outer);
+  spec.taken.push_back(taken->part);
+  spec.taken_outers.push_back(taken->outer);
+  return Ok();
+}
+
 Status CheckType(const Op& op, const Op& first) {
   if (op.type == first.type) return Ok();
   return MemberError(op, fmt::format("it is a member of a collective of {}",
@@ -109,6 +141,11 @@ Status CheckMember(const Graph& graph, const Op& op, const Op& first) {
   }
   const Tensor& input = graph.tensor(op.inputs[0]);
   const Tensor& output = graph.tensor(op.outputs[0]);
+  if (op.type == kAllToAllOp) {
+    const DType dtype = graph.tensor(first.inputs[0]).dtype;
+    if (input.dtype == dtype && output.dtype == dtype) return Ok();
+    return MemberError(op, "its tensors have another dtype than those of other members");
+  }
   const bool scatters = op.type == kReduceScatterOp;
   const Tensor& expected = graph.tensor(scatters ? first.inputs[0] : first.outputs[0]);
   const Tensor& alike = scatters ? input : output;
@@ -175,9 +212,11 @@ Result<CollectiveSpec> SpecOf(const Graph& graph, const Placement& placement, Co
     spec.members.push_back(rank);
     if (broadcasts && !op.inputs.empty()) spec.root = rank;
     if (HasParts(*kind)) PW_RETURN_IF_ERROR(AddPart(graph, op, spec));
+    if (*kind == CollectiveSpec::Kind::kAllToAll) PW_RETURN_IF_ERROR(AddExchanged(graph, op, spec));
   }
   if (broadcasts) PW_RETURN_IF_ERROR(CheckBroadcast(graph, collective.members));
-  if (HasParts(*kind) && !PartsCover(spec.parts, spec.size)) {
+  const bool covered = HasParts(*kind) || *kind == CollectiveSpec::Kind::kAllToAll;
+  if (covered && !PartsCover(spec.parts, spec.size)) {
     return MemberError(first, "the members' parts do not make a whole");
   }
   return spec;

@@ -1,10 +1,12 @@
 // What the collectives of a compiled step do, as its member ops say
-// (compile/rewrites/all_reduce.cc, all_gather.cc, reduce_scatter.cc, broadcast.cc):
+// (compile/rewrites/all_reduce.cc, all_gather.cc, reduce_scatter.cc, broadcast.cc, all_to_all.cc):
 //
 //   placewright.all_reduce.default(x)                                    the sum of the members' x
 //   placewright.all_gather.default(x, dimension, outer, size, from, to)  all of a tensor whose part x is
 //   placewright.reduce_scatter.default(x, dimension, outer, size, from, to)  that part of the members' sum
 //   placewright.broadcast.default(x), placewright.broadcast.default()    the root's; what the others get
+//   placewright.all_to_all.default(x, dimension, outer, size, from, to, dimension, outer, size, from, to)
+//                                       what x is the first part of, and of that the second, as it lies in x
 #ifndef PLACEWRIGHT_RUNTIME_EXECUTOR_COLLECTIVE_SPECS_H_
 #define PLACEWRIGHT_RUNTIME_EXECUTOR_COLLECTIVE_SPECS_H_
 

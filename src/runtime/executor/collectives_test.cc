@@ -200,6 +200,16 @@ TEST(ExecutedCollectives, MembersThatDoNotFitAreRefused) {
   // Both have [0, 2) of 4.
   EXPECT_NE(refused({gather, gather}, {0, 1}, {0, 1, 4, 0, 2}).message.find("make a whole"),
             std::string::npos);
+  const std::string exchange = "placewright.all_to_all.default";
+  const auto exchanged = [&](std::vector<int64_t> numbers) {
+    return refused({exchange, exchange}, {0, 1}, std::move(numbers)).message;
+  };
+  // Of [2], half of 4 rows for one of 2: [2], not [4]. Too few arguments.
+  EXPECT_NE(exchanged({0, 1, 4, 0, 2, 0, 1, 2, 0, 1}).find("no parts of its input"),
+            std::string::npos);
+  EXPECT_NE(exchanged({0, 1, 4, 0, 2}).find("no two parts"), std::string::npos);
+  // Both give [0, 2) of 4, and get all of it.
+  EXPECT_NE(exchanged({0, 1, 4, 0, 2, 0, 1, 1, 0, 1}).find("make a whole"), std::string::npos);
   // No axis 1, no part of 3 in 2 elements, a part beyond the end, too few arguments.
   for (const std::vector<int64_t>& numbers :
        {std::vector<int64_t>{1, 1, 4, 0, 2}, {0, 1, 4, 0, 3}, {0, 1, 4, 3, 5}, {0, 1, 4}}) {

@@ -104,6 +104,28 @@ class MadeStep {
     return made;
   }
 
+  // From one dimension of two to the other one: as many of its elements for each member as `lengths` says.
+  std::vector<TensorId> AllToAll(const std::vector<std::pair<DeviceId, TensorId>>& given,
+                                 int64_t dimension, const std::vector<int64_t>& lengths) {
+    const int64_t other = 1 - dimension;
+    std::vector<at::Tensor> parts;
+    for (const auto& [device, tensor] : given) parts.push_back(values[tensor]);
+    const at::Tensor whole = at::cat(parts, dimension);
+    std::vector<TensorId> made;
+    int64_t from = 0, begin = 0;
+    for (size_t i = 0; i < given.size(); ++i) {
+      const int64_t to = from + parts[i].size(dimension), end = begin + lengths[i];
+      made.push_back(Op("placewright.all_to_all.default", {given[i].second}, given[i].first,
+                        whole.slice(other, begin, end).clone(),
+                        {dimension, 1, whole.size(dimension), from, to, other, 1, whole.size(other),
+                         begin, end}));
+      from = to;
+      begin = end;
+    }
+    Join(made);
+    return made;
+  }
+
   // Copies on the other devices.
   std::vector<TensorId> Broadcast(DeviceId root, TensorId tensor,
                                   const std::vector<DeviceId>& others) {
@@ -237,8 +259,21 @@ struct RandomStep {
     lengths[random.Below(lengths.size())] += 4 - static_cast<int64_t>(some.size());
     const std::vector<TensorId> parts = step.ReduceScatter(some, lengths);
     for (size_t i = 0; i < some.size(); ++i) some[i].second = parts[i];
+    if (random.Below(2) == 0) Exchange(some, lengths);
     const std::vector<TensorId> all = step.AllGather(some);
     for (size_t i = 0; i < some.size(); ++i) now[some[i].first.index()] = all[i];
+  }
+
+  // Of rows columns, and of these the rows again.
+  void Exchange(std::vector<std::pair<DeviceId, TensorId>>& some, std::vector<int64_t> rows) {
+    const int64_t columns = step.values[some[0].second].size(1);
+    if (columns < static_cast<int64_t>(some.size())) return;
+    std::vector<int64_t> lengths(some.size(), 1);
+    lengths.back() += columns - static_cast<int64_t>(some.size());
+    for (const bool back : {false, true}) {
+      const auto made = step.AllToAll(some, back ? 1 : 0, back ? rows : lengths);
+      for (size_t i = 0; i < some.size(); ++i) some[i].second = made[i];
+    }
   }
 
   // Added to what the others have; the root writes over what it gave.

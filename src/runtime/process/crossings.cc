@@ -17,7 +17,9 @@
 namespace placewright {
 namespace {
 
-bool AllGetAlike(CollectiveSpec::Kind kind) { return kind != CollectiveSpec::Kind::kReduceScatter; }
+bool AllGetAlike(CollectiveSpec::Kind kind) {
+  return kind != CollectiveSpec::Kind::kReduceScatter && kind != CollectiveSpec::Kind::kAllToAll;
+}
 
 }  // namespace
 

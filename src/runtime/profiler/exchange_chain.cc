@@ -19,6 +19,10 @@ class ChainMaker {
       : devices_(exchange.devices), members_(static_cast<int64_t>(devices_.size())) {
     const int64_t elements = bytes.count / SizeOf(DType::kF32);
     part_ = std::max<int64_t>(1, (elements + members_ - 1) / members_);
+    // Each sends every member an equal part of its own.
+    if (exchange.collective == CollectiveKind::kAllToAll) {
+      part_ = (part_ + members_ - 1) / members_ * members_;
+    }
     all_ = part_ * members_;
   }
 
@@ -58,7 +62,7 @@ class ChainMaker {
  private:
   // Of each member's input.
   int64_t GivenOf(CollectiveKind kind) const {
-    return kind == CollectiveKind::kAllGather ? part_ : all_;
+    return kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll ? part_ : all_;
   }
 
   Result<TensorId> AddInput(int64_t elements) {
@@ -100,7 +104,13 @@ class ChainMaker {
       std::string type = "placewright.all_reduce.default";
       std::vector<Value> args = {Value(InputRef{0})};
       int64_t makes = all_;
-      if (kind != CollectiveKind::kAllReduce) {
+      if (kind == CollectiveKind::kAllToAll) {
+        type = "placewright.all_to_all.default";
+        args = PartOf(i);
+        const std::vector<Value> taken = PartOf(i);
+        args.insert(args.end(), taken.begin() + 1, taken.end());
+        makes = part_;
+      } else if (kind != CollectiveKind::kAllReduce) {
         const bool gathers = kind == CollectiveKind::kAllGather;
         type = gathers ? "placewright.all_gather.default" : "placewright.reduce_scatter.default";
         args = PartOf(i);
@@ -129,7 +139,7 @@ class ChainMaker {
 
   // What a collective gives becomes what the next one takes.
   Status AddBetween(CollectiveKind kind, std::vector<TensorId>& now) {
-    if (kind == CollectiveKind::kAllReduce) return Ok();
+    if (kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllToAll) return Ok();
     for (size_t i = 0; i < devices_.size(); ++i) {
       if (kind == CollectiveKind::kAllGather) {
         const int64_t from = static_cast<int64_t>(i) * part_;

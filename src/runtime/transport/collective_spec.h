@@ -19,9 +19,11 @@ struct CollectiveSpec {
     // Every member gives a tensor of one shape and gets its part of their sum, added up as above.
     kReduceScatter,
     // One member, the root, gives a tensor and gets none; the others get it and give none.
-    kBroadcast
+    kBroadcast,
+    // Every member gives its part of a tensor along one axis and gets its part along another one.
+    kAllToAll
   };
-  // Of kAllGather and kReduceScatter: [from, to) of the axis.
+  // [from, to) of an axis.
   struct Part {
     int64_t from = 0, to = 0;
     friend bool operator==(const Part&, const Part&) = default;
@@ -30,12 +32,19 @@ struct CollectiveSpec {
   Kind kind = Kind::kAllReduce;
   std::string name;              // where members meet: at one time one collective has it
   std::vector<int32_t> members;  // ranks, distinct, at least one
-  // Of these two: `dimension` of the whole tensor has outer * size * inner elements, and the axis
-  // is the middle factor. Parts are by member; in some order they follow one another from 0 to
-  // `size`.
+  // Of kAllGather, kReduceScatter and kAllToAll: `dimension` of the whole tensor has outer * size * inner
+  // elements, and the axis is the middle factor. Parts are by member; in some order they follow one another
+  // from 0 to `size`. Of kAllToAll these are what members give, of what any of them gets; `outer` says nothing.
   int32_t dimension = 0;
   int64_t outer = 1, size = 1;
   std::vector<Part> parts;
+  // Of kAllToAll, by member: `taken` is what it gets of all that is given, along the axis of `taken_size` in
+  // `taken_dimension`. `outers`: outer of the first axis in what it gets; `taken_outers`: of the second in what
+  // it gives.
+  int32_t taken_dimension = 0;
+  int64_t taken_size = 1;
+  std::vector<Part> taken;
+  std::vector<int64_t> outers, taken_outers;
   int32_t root = -1;  // of kBroadcast: its rank, one of the members
 
   friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;

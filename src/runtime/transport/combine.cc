@@ -150,6 +150,46 @@ std::vector<at::Tensor> Scatter(const CollectiveSpec& spec, std::span<const at::
   return results;
 }
 
+// What one member takes of what another gives.
+at::Tensor TakenOf(const CollectiveSpec& spec, std::span<const at::Tensor> inputs, size_t giver,
+                   size_t taker) {
+  const at::Tensor& input = inputs[giver];
+  const int64_t outer = spec.taken_outers[giver];
+  const bool fits = input.defined() && spec.taken_dimension < input.dim() &&
+                    input.size(spec.taken_dimension) % (outer * spec.taken_size) == 0 &&
+                    input.scalar_type() == inputs[0].scalar_type();
+  if (!fits) {
+    Reject(fmt::format("a {} has no axis of {} in dimension {}",
+                       input.defined() ? ShapeOf(input) : "tensor that there is not",
+                       spec.taken_size, spec.taken_dimension));
+  }
+  return PartInOrder(input, spec.taken_dimension, outer, spec.taken_size, spec.taken[taker].from,
+                     spec.taken[taker].to);
+}
+
+// Its parts of all inputs, one behind the other along the axis by which these are split.
+at::Tensor ExchangedOf(const CollectiveSpec& spec, std::span<const at::Tensor> inputs,
+                       size_t member, RuntimeDevice& device) {
+  CollectiveSpec joined = spec;
+  joined.outer = spec.outers[member];
+  std::vector<at::Tensor> taken;
+  for (size_t giver = 0; giver < inputs.size(); ++giver) {
+    const c10::Device at = inputs[giver].defined() ? inputs[giver].device() : device.torch_device();
+    OnCopyStream(at, at, [&] { taken.push_back(TakenOf(spec, inputs, giver, member)); });
+  }
+  return GatherOf(joined, taken, device);
+}
+
+std::vector<at::Tensor> ExchangeAll(const CollectiveSpec& spec, std::span<const at::Tensor> inputs,
+                                    std::span<RuntimeDevice* const> devices) {
+  std::vector<at::Tensor> results;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    results.push_back(
+        ExchangedOf(spec, inputs, i, devices[i] == nullptr ? *devices[0] : *devices[i]));
+  }
+  return results;
+}
+
 // `device`: nullptr of another process.
 at::Tensor CopyOn(const at::Tensor& tensor, RuntimeDevice* device) {
   if (device == nullptr) return tensor;
@@ -187,6 +227,7 @@ std::string_view ToString(CollectiveSpec::Kind kind) {
     case CollectiveSpec::Kind::kAllGather: return "all-gather";
     case CollectiveSpec::Kind::kReduceScatter: return "reduce-scatter";
     case CollectiveSpec::Kind::kBroadcast: return "broadcast";
+    case CollectiveSpec::Kind::kAllToAll: return "all-to-all";
   }
   return "?";
 }
@@ -196,6 +237,7 @@ std::vector<at::Tensor> Combine(const CollectiveSpec& spec, std::span<const at::
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   if (spec.kind == CollectiveSpec::Kind::kReduceScatter) return Scatter(spec, inputs, devices);
   if (spec.kind == CollectiveSpec::Kind::kBroadcast) return Spread(spec, inputs, devices);
+  if (spec.kind == CollectiveSpec::Kind::kAllToAll) return ExchangeAll(spec, inputs, devices);
   const at::Tensor first = spec.kind == CollectiveSpec::Kind::kAllReduce
                                ? ReduceOf(inputs, *devices[0])
                                : GatherOf(spec, inputs, *devices[0]);

@@ -16,7 +16,7 @@ namespace placewright {
 // allocated on its device. `inputs` [member]: what it gives.
 // What all get alike the first member makes of all inputs, and the others are copies of that. Where devices have
 // torch devices of their own, inputs cross to the first one; those copies are not counted. A device that is nullptr
-// is another process's: what all get alike it is given uncopied, and its part of a sum lies on the first device,
+// is another process's: what all get alike it is given uncopied, and what it alone gets lies on the first device,
 // which is of this process (of a broadcast, the root's is). Throws
 // TorchFailure (kDeviceMemory; kExecution where inputs do not fit `spec` or one another) and what
 // LibTorch throws.

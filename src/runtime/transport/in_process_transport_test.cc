@@ -236,6 +236,61 @@ TEST(InProcessTransport, ScattersUnevenParts) {
   }
 }
 
+// The second axis of 5 of a dimension of 2 x 5 x 3 is split, and then the first one of 4: each member gets of all.
+TEST(InProcessTransport, ExchangesUnevenParts) {
+  CollectiveSpec spec = AllReduceOf({2, 0, 1}, "exchange");
+  spec.kind = CollectiveSpec::Kind::kAllToAll;
+  spec.dimension = 1;
+  spec.size = 5;
+  spec.parts = {{1, 4}, {4, 5}, {0, 1}};
+  spec.taken_dimension = 0;
+  spec.taken_size = 4;
+  spec.taken = {{0, 1}, {1, 3}, {3, 4}};
+  spec.outers = {2, 2, 2};
+  spec.taken_outers = {1, 1, 1};
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kLong, at::kBool}) {
+    Ranks ranks(3);
+    const at::Tensor whole = Filled({4, 30, 2}, type, 3);
+    const auto part_of = [&](size_t member) {
+      const CollectiveSpec::Part& part = spec.parts[member];
+      return whole.view({4, 2, 5, 3, 2})
+          .narrow(2, part.from, part.to - part.from)
+          .reshape({4, -1, 2});
+    };
+    for (size_t member = 0; member < 3; ++member) {
+      ranks.Start(static_cast<size_t>(spec.members[member]), spec, part_of(member));
+    }
+    for (size_t member = 0; member < 3; ++member) {
+      const auto rank = static_cast<size_t>(spec.members[member]);
+      const CollectiveSpec::Part& taken = spec.taken[member];
+      EXPECT_TRUE(ranks.Tensor(rank).equal(whole.slice(0, taken.from, taken.to)))
+          << c10::toString(type) << " " << member;
+      EXPECT_TRUE(LieIn(ranks.Tensor(rank), *ranks.devices[rank]));
+    }
+  }
+}
+
+// Two factors of one dimension: of 4 samples of 3 tokens each has samples first, then tokens of all samples.
+TEST(InProcessTransport, ExchangesFactorsOfOneDimension) {
+  CollectiveSpec spec = AllReduceOf({0, 1}, "exchange");
+  spec.kind = CollectiveSpec::Kind::kAllToAll;
+  spec.size = 4;
+  spec.parts = {{0, 3}, {3, 4}};
+  spec.outers = {1, 1};
+  spec.taken_size = 3;
+  spec.taken = {{0, 1}, {1, 3}};
+  spec.taken_outers = {3, 1};  // as many samples as each has
+  Ranks ranks(2);
+  const at::Tensor whole = Filled({12, 2}, at::kFloat, 3);
+  ranks.Start(0, spec, whole.slice(0, 0, 9));
+  ranks.Start(1, spec, whole.slice(0, 9, 12));
+  for (size_t rank = 0; rank < 2; ++rank) {
+    const auto& [from, to] = spec.taken[rank];
+    const at::Tensor due = whole.view({4, 3, 2}).slice(1, from, to).reshape({-1, 2});
+    EXPECT_TRUE(ranks.Tensor(rank).equal(due)) << rank;
+  }
+}
+
 TEST(InProcessTransport, BroadcastsFromTheRoot) {
   CollectiveSpec spec = AllReduceOf({1, 0, 2}, "broadcast");
   spec.kind = CollectiveSpec::Kind::kBroadcast;

@@ -34,16 +34,6 @@ std::string WithoutNumbers(std::string_view path) {
   return text;
 }
 
-// "layers.3.mlp.up" -> "layers.3"; without a number the path itself.
-std::string_view BlockOf(std::string_view path) {
-  for (size_t from = 0; from <= path.size();) {
-    const size_t end = std::min(path.find('.', from), path.size());
-    if (IsIndex(path.substr(from, end - from))) return path.substr(0, end);
-    from = end + 1;
-  }
-  return path;
-}
-
 class ShardedUnits {
  public:
   ShardedUnits(const LayoutProblem& problem, size_t devices)
@@ -59,7 +49,7 @@ class ShardedUnits {
     for (const std::string_view path : order_) {
       const Module& module = modules_[path];
       if (!module.splits) continue;
-      const std::string_view block = BlockOf(path);
+      const std::string_view layer = LayerOf(path), block = layer.empty() ? path : layer;
       const auto [at, added] = number.emplace(block, units.size());
       if (added) units.push_back({WithoutNumbers(block), {}});
       auto& splits = units[at->second].splits;

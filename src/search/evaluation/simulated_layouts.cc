@@ -7,6 +7,7 @@
 
 #include "compile/array_changes.h"
 #include "compile/rewrites/fuse_all_reduces.h"
+#include "compile/rewrites/prefetch.h"
 #include "compile/rewrites/separate_gradients.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
@@ -56,7 +57,8 @@ struct LayoutEvaluator::State {
 
   Writers& WritersFor(const StepSwitches& switches) {
     for (Writers& of : writers) {
-      const bool same = of.switches.broadcasts == switches.broadcasts;
+      const bool same = of.switches.broadcasts == switches.broadcasts &&
+                        of.switches.regather == switches.regather;
       if (same && of.switches.local_batch_norm == switches.local_batch_norm) return of;
     }
     writers.push_back({switches, {}});
@@ -95,6 +97,7 @@ struct LayoutEvaluator::State {
     ArrayWriter& writer = WriterFor(switches, layouts);
     last = &writer;
     fusion = switches.fusion;
+    prefetch = switches.prefetch;
     policy = switches.order.value_or(problem.policy);
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     prices.PriceNew();
@@ -151,6 +154,7 @@ struct LayoutEvaluator::State {
 
   Status Pack(ArrayWriter& writer, ArrayChanges& changes, bool with_paths) {
     if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, writer, changes);
+    if (prefetch) DelayFetches(*prefetch, problem.graph, writer, changes);
     prices.PriceNew();
     return packer.Pack(writer.arrays(), with_paths || policy == SchedulingPolicy::kCriticalPath,
                        policy == SchedulingPolicy::kProgram);
@@ -170,6 +174,7 @@ struct LayoutEvaluator::State {
   std::optional<LayoutFloor> floor;                   // where limits are given
   ArrayWriter* last = nullptr;                        // of the last evaluation
   Bytes fusion;                                       // its buckets
+  std::optional<int32_t> prefetch;                    // and fetches
   SchedulingPolicy policy = SchedulingPolicy::kFifo;  // and its order
   std::optional<bool> apart;                          // of the last evaluation
 };

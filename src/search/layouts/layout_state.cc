@@ -11,6 +11,7 @@ uint64_t HashOf(const LayoutState& state) {
   const auto mix = [&](uint64_t number) { hash = Random(hash ^ number).Next(); };
   mix(static_cast<uint64_t>(state.switches.fusion.count));
   mix(state.switches.broadcasts ? 1 : 0);
+  if (state.switches.prefetch) mix(static_cast<uint64_t>(*state.switches.prefetch));
   for (const LayoutId id : state.of_group) mix(id.index());
   return hash;
 }

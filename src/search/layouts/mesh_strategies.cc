@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "graph/ownership/module_path.h"
 #include "plan/sharing_out.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/model_structure.h"
@@ -35,13 +39,33 @@ class MeshLayouts {
     }
     plan_.switches.local_batch_norm = problem_.local_batch_norm;
     plan_.layouts.of_group = IdVector<GroupId, LayoutId>(graph_.group_count(), LayoutId(0));
-    PW_RETURN_IF_ERROR(strategy == MeshStrategy::kTwoD
-                           ? MakeTwoD()
-                           : MakeZero(strategy == MeshStrategy::kHybridZero2));
+    PW_RETURN_IF_ERROR(strategy == MeshStrategy::kTwoD ? MakeTwoD() : MakeZero(InHosts(strategy)));
+    if (strategy == MeshStrategy::kFsdp || strategy == MeshStrategy::kHsdp) {
+      plan_.switches.regather = LayerGlobs();
+      plan_.switches.prefetch = 1;
+    }
     return std::move(plan_);
   }
 
  private:
+  static bool InHosts(MeshStrategy strategy) {
+    return strategy == MeshStrategy::kHybridZero2 || strategy == MeshStrategy::kHsdp;
+  }
+
+  // "layers.*" of "layers.3": the modules that repeat, or all where none does.
+  std::vector<std::string> LayerGlobs() const {
+    std::set<std::string> globs;
+    for (const TensorId id : graph_.tensors()) {
+      const Tensor& tensor = graph_.tensor(id);
+      if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+      const std::string_view layer = LayerOf(ModuleOfParameter(tensor.name));
+      if (layer.empty()) continue;
+      globs.insert(std::string(layer.substr(0, layer.find_last_not_of("0123456789") + 1)) + "*");
+    }
+    if (globs.empty()) return {"*"};
+    return {globs.begin(), globs.end()};
+  }
+
   int64_t count() const { return static_cast<int64_t>(devices_.size()); }
 
   // Of every host the same number of GPUs, or nothing.
@@ -207,6 +231,8 @@ std::string_view NameOfStrategy(MeshStrategy strategy) {
     case MeshStrategy::kTwoD: return "2d";
     case MeshStrategy::kZero2: return "zero-2";
     case MeshStrategy::kHybridZero2: return "hybrid-zero-2";
+    case MeshStrategy::kFsdp: return "fsdp";
+    case MeshStrategy::kHsdp: return "hsdp";
   }
   return "";
 }
@@ -227,6 +253,9 @@ std::string_view MeshStrategyPlanner::description() const {
       return "all GPUs, equal shares of the batch, parameters with their state in shards";
     case MeshStrategy::kHybridZero2:
       return "the same with shards over the GPUs of each host";
+    case MeshStrategy::kFsdp:
+      return "as zero-2, layers fetched anew for the backward pass (ZeRO-3)";
+    case MeshStrategy::kHsdp: return "as fsdp, with shards over the GPUs of each host";
   }
   return "";
 }

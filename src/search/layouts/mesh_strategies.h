@@ -8,6 +8,11 @@
 //                  FSDP with SHARD_GRAD_OP)
 //   hybrid-zero-2  the same with shards over the GPUs of each host: gradients are scattered there and added up across
 //                  (FSDP with _HYBRID_SHARD_ZERO2)
+//   fsdp           as zero-2, but what layers fetched for the forward pass is given up there and fetched anew for the
+//                  backward pass, each layer while the one before it computes; the parameters outside of layers are kept
+//                  (Rajbhandari et al., sec. 5: P_os+g+p; FSDP2 with reshard_after_forward, whose root module is not
+//                  resharded)
+//   hsdp           the same with shards over the GPUs of each host (FSDP2 on a mesh of two dimensions)
 //
 // Deviations: shards are of an axis of the parameter, whose parts may differ by one element, where engines flatten and
 // pad; a parameter without an axis for all is on every GPU. Hosts have to have equal numbers of GPUs, but for zero-2.
@@ -23,7 +28,7 @@
 
 namespace placewright {
 
-enum class MeshStrategy : uint8_t { kTwoD, kZero2, kHybridZero2 };
+enum class MeshStrategy : uint8_t { kTwoD, kZero2, kHybridZero2, kFsdp, kHsdp };
 
 // Errors: kUsage (no attention by heads that a host's GPUs divide; hosts with unequal numbers of GPUs; fewer samples
 // than have to be shared out), kInfeasible (no device supports every op), kBatchScaling.

@@ -4,25 +4,30 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 
 #include "cluster/cluster_builder.h"
 
 namespace placewright {
 
-// Two equal devices, a and b, of 100 GFLOP/s, 16 GiB/s and 256 MiB, with a link between them.
-inline Cluster TwoDevices(BytesPerSecond bandwidth) {
-  ClusterBuilder builder("two");
+// Equal devices, a, b, ..., of 100 GFLOP/s, 16 GiB/s and 256 MiB, with a link between any two.
+inline Cluster EqualDevices(int count, BytesPerSecond bandwidth) {
+  ClusterBuilder builder("equal");
   DeviceKind model{.name = "K"};
   model.peak.f32 = 1e11;
   model.memory_bandwidth = BytesPerSecond(int64_t{1} << 34);
   const int32_t kind = builder.AddKind(model).Take();
-  for (const char* name : {"a", "b"}) {
-    (void)builder.AddDevice({.name = name, .kind = kind, .capacity = Bytes(1 << 28)}).Take();
+  const auto name = [](int i) { return std::string(1, static_cast<char>('a' + i)); };
+  for (int i = 0; i < count; ++i) {
+    (void)builder.AddDevice({.name = name(i), .kind = kind, .capacity = Bytes(1 << 28)}).Take();
+    for (int j = 0; j < i; ++j) {
+      EXPECT_TRUE(builder.Connect(name(j), name(i), bandwidth, Nanos(10), Duplex::kFull, "").ok());
+    }
   }
-  EXPECT_TRUE(builder.Connect("a", "b", bandwidth, Nanos(10), Duplex::kFull, "").ok());
   return std::move(builder).Build().Take();
 }
+inline Cluster TwoDevices(BytesPerSecond bandwidth) { return EqualDevices(2, bandwidth); }
 
 }  // namespace placewright
 

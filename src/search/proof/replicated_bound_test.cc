@@ -46,6 +46,30 @@ TEST(ReplicatedLowerBound, IsNeverAboveTheBestOfAllLayouts) {
   EXPECT_LT(left / static_cast<double>(drawn), 0.35);
 }
 
+// Three or four devices, whose boxes are of several axes: a 2 x 2 mesh, a part on two of them, uneven ones.
+TEST(ReplicatedLowerBound, IsNeverAboveTheBestOfBoxes) {
+  const int64_t wanted = DrawnProblems(6);
+  int64_t of_boxes = 0;
+  for (int64_t seed = 0; seed < wanted; ++seed) {
+    Random random(static_cast<uint64_t>(seed));
+    const Graph graph = TinyStep(random, 1, false, {.samples = 2, .least_width = 2});
+    const Cluster cluster = EqualDevices(seed % 3 == 0 ? 4 : 3, BytesPerSecond(1 << 30));
+    const auto layouts =
+        LayoutProblem::Make(graph, cluster, CostOptions(), SchedulingPolicy::kFifo).Take();
+    Problem problem =
+        BuildProblem(graph, cluster, layouts->costs, {}, SchedulingPolicy::kFifo).Take();
+    problem.layouts = layouts.get();
+    const LayoutOptimum best = BestOfBoxes(*layouts, DrawsMany() ? 20000 : 300, random);
+    ASSERT_TRUE(best.best) << "seed " << seed;
+    const Bound bound = ReplicatedLowerBound(problem).value();
+    EXPECT_LE(bound.value.count, best.best->step_time) << "seed " << seed << ", " << bound.argument;
+    for (size_t g = 0; g < graph.group_count(); ++g) {
+      of_boxes += static_cast<int64_t>(BoxLayoutsOf(*layouts, GroupId(g)).size());
+    }
+  }
+  EXPECT_GT(of_boxes, 1000);
+}
+
 int64_t Reached(const DrawnProblem& tiny, const LayoutOptimum& optimum, int64_t moves) {
   PlannerOptions options;
   options.budget.iterations = moves;

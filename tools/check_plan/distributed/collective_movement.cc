@@ -19,7 +19,9 @@ constexpr std::string_view kAllReduce = "placewright.all_reduce.default";
 constexpr std::string_view kAllGather = "placewright.all_gather.default";
 constexpr std::string_view kReduceScatter = "placewright.reduce_scatter.default";
 constexpr std::string_view kBroadcast = "placewright.broadcast.default";
-constexpr std::array kCollectiveTypes = {kAllReduce, kAllGather, kReduceScatter, kBroadcast};
+constexpr std::string_view kAllToAll = "placewright.all_to_all.default";
+constexpr std::array kCollectiveTypes = {kAllReduce, kAllGather, kReduceScatter, kBroadcast,
+                                         kAllToAll};
 
 }  // namespace
 
@@ -38,6 +40,7 @@ MaybeViolation Movement::RunTogether(const std::vector<OpId>& members) {
   }
   if (type == kAllReduce) return AllReduce(members);
   if (type == kAllGather) return AllGather(members);
+  if (type == kAllToAll) return AllToAll(members);
   return ReduceScatter(members);
 }
 
@@ -278,6 +281,98 @@ MaybeViolation Movement::Broadcast(const std::vector<OpId>& members) {
                                ToString(held.part), NameOfTensor(held)));
     }
     CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, held));
+  }
+  return std::nullopt;
+}
+
+// What a member of an all-to-all gives, and as what: `given`, which part of what any member gets; `taken`, which part of
+// what any member gives it gets. Both as they lie in its own output and input.
+struct Movement::Exchanged {
+  OpId member;
+  Held held;
+  AxisPart given, taken;
+};
+
+MaybeViolation Movement::ReadExchanged(OpId member, Exchanged& exchanged) const {
+  const Op& op = step_.graph.op(member);
+  const std::vector<int64_t> numbers = NumbersOf(op);
+  exchanged.member = member;
+  exchanged.held = contents_.Read(member, 0);
+  const bool one_output = op.outputs.size() == 1;
+  const auto given = one_output ? StatedPartOf({numbers.begin(), numbers.begin() + 5},
+                                               step_.graph.tensor(op.outputs[0]).shape)
+                                : std::nullopt;
+  const auto taken =
+      StatedPartOf({numbers.begin() + 5, numbers.end()}, step_.graph.tensor(op.inputs[0]).shape);
+  if (!given || !taken) {
+    return Wrong(member, ViolationKind::kWrongArgument,
+                 fmt::format("states no part of {} for one of {}",
+                             taken ? "what it makes" : NameOfTensor(exchanged.held),
+                             taken ? NameOfTensor(exchanged.held) : "what it makes"));
+  }
+  exchanged.given = *given;
+  exchanged.taken = *taken;
+  return std::nullopt;
+}
+
+// All of one axis, each element of it once; `all` is in the order of what is given.
+MaybeViolation Movement::CheckGiven(const std::vector<Exchanged>& all) const {
+  const auto same_axis = [](const AxisPlace& a, const AxisPlace& b) {
+    return a.dimension == b.dimension && a.size == b.size;
+  };
+  int64_t next = 0;
+  for (const Exchanged& one : all) {
+    if (!same_axis(one.given.place, all.front().given.place) ||
+        !same_axis(one.taken.place, all.front().taken.place)) {
+      return Wrong(one.member, ViolationKind::kWrongArgument,
+                   "states other axes than the collective's other members");
+    }
+    if (one.given.interval.from > next) break;
+    if (one.given.interval.from < next) {
+      return Wrong(one.member, ViolationKind::kWrongPart,
+                   fmt::format("gives {} of {} from {} on, which another member gives up to {}",
+                               ToString(one.held.part), NameOfTensor(one.held),
+                               one.given.interval.from, next));
+    }
+    next = one.given.interval.to;
+  }
+  if (next == all.front().given.place.size) return std::nullopt;
+  return Wrong(all.front().member, ViolationKind::kMissingCollective,
+               fmt::format("exchanges {} without the part of it that begins at {} of {}",
+                           NameOfTensor(all.front().held), next, all.front().given.place.size));
+}
+
+// Each member gets, of what every one gives, the part that it states, in the order in which these lie.
+MaybeViolation Movement::AllToAll(const std::vector<OpId>& members) {
+  std::vector<Exchanged> all(members.size());
+  for (size_t i = 0; i < members.size(); ++i) {
+    CHECK_PLAN_RETURN_IF_VIOLATED(ReadExchanged(members[i], all[i]));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Exchanged& a, const Exchanged& b) {
+    return a.given.interval < b.given.interval;
+  });
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckGiven(all));
+  for (const Exchanged& taker : all) {
+    std::vector<Held> read;
+    for (const Exchanged& giver : all) {
+      Held held = giver.held;
+      const auto part = PartWithin(original_.tensor(held.tensor).shape, held.part,
+                                   {giver.taken.place, taker.taken.interval});
+      if (!part) {
+        return Wrong(giver.member, ViolationKind::kNotProven,
+                     fmt::format("splits {} of {} where no axis of it can be split",
+                                 ToString(held.part), NameOfTensor(held)));
+      }
+      held.part = *part;
+      read.push_back(std::move(held));
+    }
+    Held joined;
+    CHECK_PLAN_RETURN_IF_VIOLATED(Join(taker.member, read, taker.given.place.dimension, joined));
+    for (size_t i = 0; i < all.size(); ++i) {
+      const AxisPart stated = {taker.given.place, all[i].given.interval};
+      CHECK_PLAN_RETURN_IF_VIOLATED(CheckGathered({all[i].member, read[i], stated}, joined));
+    }
+    CHECK_PLAN_RETURN_IF_VIOLATED(Make(taker.member, joined));
   }
   return std::nullopt;
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -32,6 +34,43 @@ std::vector<PartAlong> RowsOf(const TensorAxes& axes, const Part& part) {
     if (is) rows.push_back(one);
   }
   return rows;
+}
+
+using PlaceNumbers = std::array<int64_t, 5>;  // dimension, outer, size, from, to
+
+// Nothing where the argument is no list of such.
+std::optional<std::vector<PlaceNumbers>> PlacesAt(const std::vector<Value>& args, size_t position) {
+  const Value::List* const list = position < args.size() ? args[position].AsList() : nullptr;
+  if (list == nullptr || list->size() % std::tuple_size_v<PlaceNumbers> != 0) return std::nullopt;
+  std::vector<PlaceNumbers> places;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const int64_t* const number = (*list)[i].AsInt();
+    if (number == nullptr) return std::nullopt;
+    if (i % std::tuple_size_v<PlaceNumbers> == 0) places.emplace_back();
+    places.back()[i % std::tuple_size_v<PlaceNumbers>] = *number;
+  }
+  return places;
+}
+
+// Places in the whole, of which the op itself has `own` (a micro-batch), as they are within that. Nothing where they
+// are not all within it.
+std::optional<std::vector<PlaceNumbers>> Within(std::vector<PlaceNumbers> places,
+                                                const std::vector<PlaceNumbers>& own) {
+  for (const auto& [dimension, outer, size, from, to] : own) {
+    const auto same = std::find_if(places.begin(), places.end(), [&](const PlaceNumbers& one) {
+      return one[0] == dimension && one[1] == outer && one[2] == size;
+    });
+    if (same == places.end() || (*same)[3] < from || (*same)[4] > to || from >= to) {
+      return std::nullopt;
+    }
+    *same = {dimension, outer, to - from, (*same)[3] - from, (*same)[4] - from};
+    for (PlaceNumbers& one : places) {
+      if (one[0] == dimension && one[1] > outer && size > 0) one[1] = one[1] / size * (to - from);
+    }
+  }
+  if (own.empty()) return places;
+  std::erase_if(places, [](const PlaceNumbers& one) { return one[3] == 0 && one[4] == one[2]; });
+  return places;
 }
 
 }  // namespace
@@ -469,20 +508,17 @@ MaybeViolation InstanceCheck::CheckCallOnPart() {
 // Which part of the tensor that is output or input 0 a place argument names: five numbers for each axis. Nothing where
 // it names none.
 std::optional<Part> InstanceCheck::PlaceStated(const PlaceArgument& at) const {
-  constexpr size_t kNumbers = 5;
   const auto position = static_cast<size_t>(at.argument);
-  const Value::List* const list =
-      position < made_.args.size() ? made_.args[position].AsList() : nullptr;
-  if (list == nullptr || list->empty() || list->size() % kNumbers != 0) return std::nullopt;
+  const auto named = PlacesAt(made_.args, position);
+  if (!named) return std::nullopt;
+  const auto own = PlacesAt(stated_.args, position);
+  const auto within = at.argument == rule_->place_argument && own ? Within(*named, *own) : named;
+  if (!within || within->empty()) return std::nullopt;
   const TensorId tensor = at.of_output ? stated_.outputs[0] : stated_.inputs[0];
   const std::vector<int64_t>& shape = original_.tensor(tensor).shape;
   std::vector<AxisPart> box;
-  for (size_t first = 0; first < list->size(); first += kNumbers) {
-    std::vector<int64_t> numbers;
-    for (size_t i = first; i < first + kNumbers; ++i) {
-      if (const int64_t* number = (*list)[i].AsInt()) numbers.push_back(*number);
-    }
-    const auto stated = StatedPartOf(numbers, shape);
+  for (const PlaceNumbers& place : *within) {
+    const auto stated = StatedPartOf({place.begin(), place.end()}, shape);
     if (!stated) return std::nullopt;
     box.push_back(*stated);
   }

@@ -26,6 +26,7 @@ constexpr std::array kForms = {
     Form{"placewright.all_gather.default", false, 5},
     Form{"placewright.reduce_scatter.default", false, 5},
     Form{"placewright.broadcast.default"},
+    Form{"placewright.all_to_all.default", false, 10},
     Form{"aten.zeros_like.default"},
     Form{"aten.div.Scalar", false, 1},
     Form{"aten.div.Tensor"},

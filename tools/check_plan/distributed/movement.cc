@@ -93,8 +93,9 @@ MaybeViolation Movement::Run(OpId op) {
 MaybeViolation Movement::CheckOrder(const std::vector<OpId>& members) const {
   for (const OpId member : members) {
     const Op& op = step_.graph.op(member);
-    const bool cuts =
-        op.type == "placewright.split.default" || op.type == "placewright.reduce_scatter.default";
+    const bool cuts = op.type == "placewright.split.default" ||
+                      op.type == "placewright.reduce_scatter.default" ||
+                      op.type == "placewright.all_to_all.default";
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Held held = contents_.Read(member, i);
       if (!held.known() || !facets_.in_own_order(held.tensor)) continue;

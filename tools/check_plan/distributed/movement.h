@@ -55,6 +55,10 @@ class Movement {
   MaybeViolation Order(std::vector<Stated>& all) const;
   MaybeViolation ReduceScatter(const std::vector<OpId>& members);
   MaybeViolation Broadcast(const std::vector<OpId>& members);
+  MaybeViolation AllToAll(const std::vector<OpId>& members);
+  struct Exchanged;
+  MaybeViolation ReadExchanged(OpId member, Exchanged& exchanged) const;
+  MaybeViolation CheckGiven(const std::vector<Exchanged>& all) const;
 
   // The sum of what the ops read, or what is wrong with it.
   MaybeViolation Sum(OpId op, const std::vector<Held>& read, Held& sum);

@@ -345,13 +345,29 @@ MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
                    "no gradient is made apart, where the plan says that some are", "plan"};
 }
 
+namespace {
+
+// Of what is there before the step, perhaps along one axis after the other.
+bool GathersParameter(const DistributedStep& step, OpId op) {
+  while (op.valid() && step.graph.op(op).type == "placewright.all_gather.default") {
+    const StorageId read = step.graph.tensor(step.graph.op(op).inputs.front()).storage;
+    const Storage& storage = step.graph.storage(read);
+    if (storage.kind == TensorKind::kParameter) return true;
+    op = storage.versions.front().writer;
+  }
+  return false;
+}
+
+}  // namespace
+
 DeviceId BroughtTo(const DistributedStep& step, OpId instance) {
   const Op& op = step.graph.op(instance);
   if (!op.is_view || op.outputs.empty()) return DeviceId();
   const StorageId storage = step.graph.tensor(op.outputs.front()).storage;
   const OpId maker = step.graph.storage(storage).versions.front().writer;
-  const bool copy = maker.valid() && step.graph.op(maker).type == "placewright.broadcast.default";
-  return copy ? step.placement[maker] : DeviceId();
+  if (!maker.valid()) return DeviceId();
+  const bool copy = step.graph.op(maker).type == "placewright.broadcast.default";
+  return copy || GathersParameter(step, maker) ? step.placement[maker] : DeviceId();
 }
 
 }  // namespace placewright::check

@@ -18,7 +18,7 @@ namespace placewright::check {
 //   what one device draws for all;
 //   an op that writes in place what another op has made whole;
 //   a batch norm whose arguments are not those of its operator;
-//   a view of a broadcast's copy.
+//   a view of a broadcast's copy, or of a parameter that has been gathered.
 // `cuts`: of the instances, as Interpret found them.
 MaybeViolation CheckShares(const Graph& original, const NamedAxes& axes,
                            const DistributedStep& step, const Cluster& cluster,
@@ -35,7 +35,8 @@ MaybeViolation CheckLocalNorms(const Graph& original, const NamedAxes& axes,
 MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
                              const DistributionSpec& spec);
 
-// Whether the instance is a view of what a broadcast has brought to a device, which is beside that.
+// The device to which a broadcast, or a gather of a parameter, has brought what the instance is a view of; the view is
+// beside that. None: it views something else.
 DeviceId BroughtTo(const DistributedStep& step, OpId instance);
 
 }  // namespace placewright::check

@@ -9,10 +9,16 @@
 
 namespace placewright {
 
-enum class CollectiveKind : uint8_t { kAllReduce, kAllGather, kReduceScatter, kBroadcast };
+enum class CollectiveKind : uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kAllToAll
+};
 inline constexpr std::array kCollectiveKinds = {
     CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
-    CollectiveKind::kBroadcast};
+    CollectiveKind::kBroadcast, CollectiveKind::kAllToAll};
 std::string_view ToString(CollectiveKind kind);  // "all-reduce", ...
 
 // Of the members of a collective: "placewright.all_reduce.default" is kAllReduce; none: another op.

@@ -1,0 +1,49 @@
+#include "cli/request/rewriting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kMicroBatchesOfStage = 4;
+
+}  // namespace
+
+Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked) {
+  if (asked.schedule.empty()) {
+    if (asked.stages == 0 && asked.chunks == 0) return asked;
+    return MakeError(ErrorCode::kUsage,
+                     "--stages and --chunks are of a pipeline, and none is asked for", "",
+                     "Give --pipeline 1f1b, or leave them out.");
+  }
+  int64_t gpus = 0;
+  std::set<int32_t> hosts;
+  for (const DeviceId id : cluster.devices()) {
+    if (cluster.kind(id).device_class != DeviceClass::kGpu) continue;
+    ++gpus;
+    hosts.insert(cluster.device(id).host);
+  }
+  const auto machines = static_cast<int64_t>(hosts.size());
+  if (gpus == 0) gpus = static_cast<int64_t>(cluster.device_count());
+  if (asked.stages == 0) asked.stages = machines > 1 ? machines : gpus;
+  const bool interleaved = asked.schedule == "interleaved";
+  if (asked.chunks == 0) asked.chunks = interleaved ? 2 : 1;
+  if (asked.micro_batches > 0) return asked;
+  const int64_t batch = step.batch();
+  const int64_t of_stage = (gpus + asked.stages - 1) / asked.stages;
+  for (int64_t m = std::min(batch, kMicroBatchesOfStage * asked.stages); m > 0; --m) {
+    if (batch % m != 0 || batch / m < of_stage || (interleaved && m % asked.stages != 0)) continue;
+    asked.micro_batches = m;
+    return asked;
+  }
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{} {} stages of {} GPUs find no number of micro-batches for a batch of {}",
+                  asked.schedule, asked.stages, of_stage, batch),
+      "", "Give another --batch, --stages, or --micro-batches.");
+}
+
+}  // namespace placewright

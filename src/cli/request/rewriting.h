@@ -1,0 +1,19 @@
+// What of a step's rewriting the options leave open.
+#ifndef PLACEWRIGHT_CLI_REQUEST_REWRITING_H_
+#define PLACEWRIGHT_CLI_REQUEST_REWRITING_H_
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "graph/graph.h"
+#include "graph/transform.h"
+
+namespace placewright {
+
+// Of a pipeline, where nothing states them: as many stages as hosts with GPUs, or GPUs on a single host; two chunks for
+// interleaved; as many micro-batches as divide the batch, four for each stage at most, with a sample for every GPU of a
+// stage. Errors: kUsage (stages or chunks of no pipeline; no such number of micro-batches).
+Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_REWRITING_H_

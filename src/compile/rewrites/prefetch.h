@@ -1,0 +1,29 @@
+// When fetches of parameters begin: a layer or so before what they bring is read, as engines issue them (PyTorch's
+// FullyShardedDataParallel, Zhao et al., VLDB 2023, sec. 3.3.2), not as soon as there is room on the links. Copies of
+// all layers at once would need the memory that shards save.
+//
+// A fetch is a collective of what parameters are before the step; those of one layer (graph/ownership/module_path.h)
+// that are read one after the other are a unit, and so are those outside of layers. Units follow one another by their
+// first reader, which counts each pass that fetches them. With distance d each member of unit u's fetches waits, by a
+// control edge, for the op that precedes the first reader of unit u - d on its device: 0 fetches when it is wanted.
+//
+// Why it is no deadlock: such an op stands before the fetch in the order of the step.
+//
+// What crosses in single transfers waits for nothing: a control edge needs an op.
+#ifndef PLACEWRIGHT_COMPILE_REWRITES_PREFETCH_H_
+#define PLACEWRIGHT_COMPILE_REWRITES_PREFETCH_H_
+
+#include <cstdint>
+
+#include "compile/array_changes.h"
+#include "graph/graph.h"
+
+namespace placewright {
+
+// The last pass over a step. `distance`: 0 or more. O(ops + edges).
+void DelayFetches(int32_t distance, const Graph& original, ArrayWriter& writer,
+                  ArrayChanges& changes);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_COMPILE_REWRITES_PREFETCH_H_

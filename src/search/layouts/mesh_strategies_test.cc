@@ -1,0 +1,193 @@
+#include "search/layouts/mesh_strategies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cluster/catalogue.h"
+#include "graph/batch/at_batch.h"
+#include "graph/graph_builder.h"
+#include "search/evaluation/compiled_step.h"
+
+namespace placewright {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kSamples = 32, kWidth = 96;
+constexpr int kLayers = 6;
+
+// Six layers, each a product with a square weight, and a head that is one, too; every weight is read in both passes and
+// updated with a momentum.
+class Layers {
+ public:
+  Graph Build() {
+    builder_.set_batch(kSamples);
+    TensorId x = Input("input:x", TensorKind::kInput, {kSamples, kWidth});
+    std::vector<std::string> modules;
+    for (int i = 0; i < kLayers; ++i) modules.push_back("layers." + std::to_string(i));
+    modules.emplace_back("head");
+    std::vector<TensorId> weights, read;
+    for (const std::string& module : modules) {
+      module_ = module;
+      read.push_back(x);
+      weights.push_back(Input("param:" + module + ".weight", TensorKind::kParameter, kSquare));
+      x = Add("aten.mm.default", {x, weights.back()}, {kSamples, kWidth}, AliasKind::kFresh);
+    }
+    phase_ = Phase::kBackward;
+    TensorId g = x;
+    std::vector<TensorId> gradients(modules.size());
+    for (size_t i = modules.size(); i-- > 0;) {
+      module_ = modules[i];
+      const TensorId across =
+          Add("aten.t.default", {read[i]}, {kWidth, kSamples}, AliasKind::kView);
+      gradients[i] = Add("aten.mm.default", {across, g}, kSquare, AliasKind::kFresh);
+      const TensorId t = Add("aten.t.default", {weights[i]}, kSquare, AliasKind::kView);
+      g = Add("aten.mm.default", {g, t}, {kSamples, kWidth}, AliasKind::kFresh);
+    }
+    phase_ = Phase::kOptimizer;
+    std::vector<TensorId> outputs = {x, g};
+    for (size_t i = 0; i < modules.size(); ++i) {
+      module_ = modules[i];
+      const TensorId momentum =
+          Input("opt_state:" + module_ + ".weight.m", TensorKind::kOptimizerState, kSquare);
+      outputs.push_back(
+          Add("aten.add_.Tensor", {momentum, gradients[i]}, kSquare, AliasKind::kInPlace));
+      outputs.push_back(
+          Add("aten.sub_.Tensor", {weights[i], outputs.back()}, kSquare, AliasKind::kInPlace));
+    }
+    builder_.SetOutputs(outputs);
+    return Scaled(std::move(builder_).Build().Take());
+  }
+
+ private:
+  const std::vector<int64_t> kSquare = {kWidth, kWidth};
+
+  TensorId Input(std::string name, TensorKind kind, std::vector<int64_t> shape) {
+    return builder_.AddInput(std::move(name), kind, DType::kF32, std::move(shape)).Take();
+  }
+  TensorId Add(const char* type, std::vector<TensorId> inputs, std::vector<int64_t> shape,
+               AliasKind alias) {
+    OpSpec op{.name = "op" + std::to_string(ops_++), .type = type};
+    op.phase = phase_;
+    op.module = module_;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    op.inputs = std::move(inputs);
+    op.outputs = {{.name = op.name, .shape = std::move(shape)}};
+    op.outputs[0].alias = alias;
+    if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
+    return builder_.AddOp(std::move(op)).Take()[0];
+  }
+  static Graph Scaled(Graph graph) {
+    BatchScaling laws;
+    laws.sizes = {kSamples, kSamples + 1, 2 * kSamples + 3};
+    for (const TensorId id : graph.tensors()) {
+      const std::vector<int64_t>& shape = graph.tensor(id).shape;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        if (shape[d] == kSamples) laws.dimensions.items.push_back({static_cast<int32_t>(d), 1});
+      }
+      laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
+    }
+    laws.arguments.offsets.resize(graph.op_count() + 1, 0);
+    return WithBatchScaling(std::move(graph), laws).Take();
+  }
+
+  GraphBuilder builder_{"layers", "aten"};
+  Phase phase_ = Phase::kForward;
+  std::string module_;
+  int ops_ = 0;
+};
+
+struct OnCluster {
+  explicit OnCluster(const char* preset)
+      : graph(Layers().Build()),
+        cluster(MakePreset(preset).Take()),
+        problem(LayoutProblem::Make(graph, cluster, {}, SchedulingPolicy::kProgram).Take()) {}
+
+  StepPlan Plan(MeshStrategy strategy) const { return LayOutOnMesh(*problem, strategy).Take(); }
+  CompiledStep Compile(MeshStrategy strategy) const {
+    return CompileStep(*problem, Plan(strategy)).Take();
+  }
+  Bytes PeakOf(MeshStrategy strategy) const {
+    Bytes peak;
+    for (const Evaluation::Device& device : EvaluateStep(Compile(strategy)).devices) {
+      peak = std::max(peak, device.peak);
+    }
+    return peak;
+  }
+
+  const Graph graph;
+  const Cluster cluster;
+  const std::unique_ptr<LayoutProblem> problem;
+};
+
+size_t GathersOf(const CompiledStep& step) {
+  const Graph& graph = step.step.graph;
+  size_t gathers = 0;
+  for (const CollectiveId id : IdRange<CollectiveId>(graph.collective_count())) {
+    const OpId first = graph.collective(id).members.front();
+    gathers += graph.op(first).type == "placewright.all_gather.default";
+  }
+  return gathers;
+}
+
+// The layers, not the head.
+TEST(Fsdp, FetchesLayersAnewOneAhead) {
+  const OnCluster step("8xH100");
+  const StepPlan plan = step.Plan(MeshStrategy::kFsdp);
+  EXPECT_THAT(plan.switches.regather, ElementsAre("layers.*"));
+  EXPECT_EQ(plan.switches.prefetch, 1);
+  EXPECT_EQ(plan.layouts.layouts, step.Plan(MeshStrategy::kZero2).layouts.layouts);
+  EXPECT_EQ(GathersOf(step.Compile(MeshStrategy::kFsdp)), 2u * kLayers + 1);
+}
+
+// On each host its own.
+TEST(Fsdp, OfHybridsGathersWithinHosts) {
+  const OnCluster step("4x 8xH100");
+  EXPECT_EQ(step.Plan(MeshStrategy::kHsdp).layouts.layouts,
+            step.Plan(MeshStrategy::kHybridZero2).layouts.layouts);
+  EXPECT_EQ(GathersOf(step.Compile(MeshStrategy::kHsdp)), 4u * (2 * kLayers + 1));
+}
+
+// Parameters and momenta of 7 layers, 36,864 B each, on k devices: a k-th of their sum, and up to a granule and a row of
+// each more.
+TEST(Fsdp, KeepsAShareOfWhatPersists) {
+  for (const auto& [preset, devices] :
+       {std::pair("8xH100", int64_t{8}), std::pair("4x 8xH100", int64_t{32})}) {
+    const OnCluster on(preset);
+    const CompiledStep compiled = on.Compile(MeshStrategy::kFsdp);
+    std::map<std::string, int64_t> kept;  // by device
+    for (const DistributedStep::InputPiece& input : compiled.step.inputs) {
+      const Tensor& piece = compiled.step.graph.tensor(input.piece);
+      if (!IsPersistent(on.graph.tensor(input.original).kind)) continue;
+      const OpId home = compiled.step.graph.home_op(piece.storage);
+      kept[on.cluster.device(compiled.step.placement[home]).name] +=
+          RoundUpToGranule(piece.bytes).count;
+    }
+    ASSERT_EQ(static_cast<int64_t>(kept.size()), devices);
+    constexpr int64_t kTensors = 2 * (kLayers + 1), kBytes = kWidth * kWidth * 4;
+    for (const auto& [device, bytes] : kept) {
+      EXPECT_GE(bytes, kTensors * kBytes / devices) << device;
+      EXPECT_LE(bytes, kTensors * (kBytes / devices + 512)) << device;
+    }
+  }
+}
+
+// Copies of two layers and of the head, where without epochs there are those of all.
+TEST(Fsdp, NeedsLessMemory) {
+  const OnCluster step("8xH100");
+  constexpr int64_t kWeight = kWidth * kWidth * 4;
+  const Bytes kept = step.PeakOf(MeshStrategy::kZero2), anew = step.PeakOf(MeshStrategy::kFsdp);
+  EXPECT_LE(anew.count, kept.count - (kLayers - 3) * kWeight);
+}
+
+}  // namespace
+}  // namespace placewright

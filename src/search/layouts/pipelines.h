@@ -1,0 +1,40 @@
+// Pipelines as planners: gpipe, 1f1b, interleaved, zb-h1. The step's micro-batches are in the order of the schedule already
+// (transforms/pipeline.h); here the stages get their devices: of the GPUs, host after host, equal runs, which share the
+// samples of a micro-batch out among them (data parallelism within a stage). A parameter that several chunks read (tied
+// embeddings) lies, with all that reads it, on the stage of the last one.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_PIPELINES_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_PIPELINES_H_
+
+#include <string>
+#include <string_view>
+
+#include "search/planner.h"
+
+namespace placewright {
+
+// Errors: kUsage (a step that is in no such order; fewer devices than stages, fewer samples of a micro-batch than devices
+// of a stage), kTransform, kInfeasible (no device supports every op), kBatchScaling.
+Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule);
+
+class PipelinePlanner : public Planner {
+ public:
+  explicit PipelinePlanner(std::string_view schedule);  // of kPipelineSchedules
+
+  std::string_view name() const override { return schedule_; }
+  std::string_view description() const override { return description_; }
+  PlanSpace space() const override { return PlanSpace::kReplicated; }
+  bool iterative() const override { return false; }
+  bool in_auto() const override { return false; }  // it needs a step in its order
+  bool finds_what_fits() const override { return true; }
+  // Errors: those of CheckMaySplit, LayOutPipeline and CompileStep.
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override;
+
+ private:
+  const std::string_view schedule_;
+  const std::string description_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_PIPELINES_H_
