@@ -6,7 +6,7 @@
 //       -L$T/lib -lc10_cuda -lc10 -Wl,-rpath,$T/lib:$N/lib -L$N/lib -l:libcudart.so.12 -rdynamic -o pytorch_allocator
 //   ./pytorch_allocator SEED COUNT [LIMIT]
 //
-// Prints what is reserved after every 500th of COUNT operations, and at the most. The sequence is that of
+// Prints what is reserved after every 500th of COUNT operations, and the maximum. The sequence is that of
 // caching_allocator_test.cc: numbers of a linear congruential generator.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <cuda_runtime_api.h>
@@ -61,8 +61,8 @@ cudaError_t cudaGetDeviceProperties_v2(cudaDeviceProp* properties, int) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
   return *status = cudaStreamCaptureStatusNone, cudaSuccess;
 }
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  return *least = *greatest = 0, cudaSuccess;
+cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
+  return *lowest = *highest = 0, cudaSuccess;
 }
 }
 
@@ -94,6 +94,6 @@ int main(int argc, char** argv) {
     }
   }
   const auto stats = allocator::getDeviceStats(0);
-  std::printf("most %lld, retries %lld\n", static_cast<long long>(stats.reserved_bytes[0].peak),
+  std::printf("maximum %lld, retries %lld\n", static_cast<long long>(stats.reserved_bytes[0].peak),
               static_cast<long long>(stats.num_alloc_retries));
 }

@@ -18,6 +18,20 @@ int64_t ContextMib(std::string_view architecture) {
   return architecture == "volta" || architecture.starts_with("turing") ? 400 : 500;
 }
 
+// NVIDIA's boards with NVSwitches of the third generation on, which add up; multiprocessors of the data
+// sheets (of Blackwell as device queries show them). NCCL takes 16 to 24 channels there (its tuner's logs:
+// 16 over several machines, 24 of rings in one), a multiprocessor each.
+struct CollectiveRow {
+  std::string_view kind;
+  int32_t multiprocessors;
+};
+constexpr int32_t kChannels = 20;
+constexpr std::array kCollectiveRows = {
+    CollectiveRow{"H100", 132},  CollectiveRow{"H200", 132},  CollectiveRow{"H20", 78},
+    CollectiveRow{"H800", 132},  CollectiveRow{"B200", 148},  CollectiveRow{"B300", 148},
+    CollectiveRow{"GB200", 148}, CollectiveRow{"GB300", 148},
+};
+
 DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class) {
   constexpr double kTera = 1e12;
   // An empty kernel costs 3 us of driver time when launches are queued back to back (University of
@@ -31,11 +45,17 @@ DeviceKind AcceleratorKind(const AcceleratorRow& row, DeviceClass device_class) 
       std::string(row.architecture),
       {tera.f64 * kTera, tera.f32 * kTera, tera.f16 * kTera, tera.bf16 * kTera, tera.i8 * kTera},
       BytesPerSecond(static_cast<int64_t>(row.gb_per_second * 1e9)),
-      Bytes(row.gib << 30),
+      Bytes((row.gib << 30) - (row.kept_mib << 20)),
       kLaunch,
       Bytes(ContextMib(row.architecture) << 20),
       std::string(row.source)};
   kind.p2p = row.p2p;
+  for (const CollectiveRow& collectives : kCollectiveRows) {
+    if (collectives.kind != row.name) continue;
+    kind.multiprocessors = collectives.multiprocessors;
+    kind.channels = kChannels;
+    kind.nvls = true;
+  }
   return kind;
 }
 

@@ -183,6 +183,8 @@ TEST(Catalogue, KnownRatios) {
   // One core of a TPU v3 chip: half of 123 TFLOP/s, 900 GB/s and 32 GiB.
   EXPECT_DOUBLE_EQ(FindKind("TPU-v3")->peak.bf16 * 2, 123e12);
   EXPECT_EQ(FindKind("TPU-v3")->memory.count, int64_t{16} << 30);
+  // What a step may have of 80 GiB: 79.6.
+  EXPECT_EQ(FindKind("H100")->memory.count, int64_t{81'559} << 20);
   // 96 cores * 2.4e9 Hz * 32 = 7.3728 TFLOP/s.
   EXPECT_DOUBLE_EQ(FindKind("EPYC-9654")->peak.f32, 7.3728e12);
   // 64 cores * 2.25e9 Hz * 32 = 4.608 TFLOP/s.

@@ -55,6 +55,9 @@ Result<int32_t> ClusterBuilder::AddKind(DeviceKind kind) {
       !InRange(kind.launch_overhead.count, 0) || !InRange(kind.runtime_context.count, 0)) {
     return Field("device kind", kind.name, "a figure is negative or above 2^60");
   }
+  if (kind.channels < 0 || (kind.channels > 0 && kind.channels >= kind.multiprocessors)) {
+    return Field("device kind", kind.name, "it has no more multiprocessors than channels");
+  }
   if (cluster_.kinds_.size() >= kMaxDevices) {
     return MakeError(ErrorCode::kClusterInvalid,
                      fmt::format("more than {} device kinds", kMaxDevices));
@@ -570,7 +573,14 @@ Result<Cluster> ClusterBuilder::Build() && {
     PW_RETURN_IF_ERROR(CheckLink(link));
     PushLink(std::move(link));
   }
-  for (const DeviceId id : cluster_.devices()) cluster_.devices_by_name_.push_back(id);
+  bool gpus = false, all = !cluster_.collectives_.one_communicator;
+  for (const DeviceId id : cluster_.devices()) {
+    const DeviceKind& kind = cluster_.kind(id);
+    gpus = gpus || kind.device_class == DeviceClass::kGpu;
+    all = all && (kind.device_class == DeviceClass::kCpu || kind.channels > 0);
+    cluster_.devices_by_name_.push_back(id);
+  }
+  cluster_.collectives_share_ = gpus && all;
   std::sort(cluster_.devices_by_name_.begin(), cluster_.devices_by_name_.end(),
             [this](DeviceId a, DeviceId b) {
               return cluster_.devices_[a].name < cluster_.devices_[b].name;

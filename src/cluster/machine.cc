@@ -276,6 +276,25 @@ Status JoinNvswitch(ClusterBuilder& builder, const HostSpec& host, const Nvlink&
   return Ok();
 }
 
+BytesPerSecond Scaled(BytesPerSecond bandwidth, double factor) {
+  const double scaled = static_cast<double>(bandwidth.count) * factor;
+  return BytesPerSecond(
+      std::max(std::min<int64_t>(1, bandwidth.count), static_cast<int64_t>(scaled)));
+}
+
+// The NIC, its slot and its way to a switch.
+Status JoinNic(ClusterBuilder& builder, const Nic& nic, const std::string& to,
+               const NetworkSpec& network) {
+  PW_RETURN_IF_ERROR(builder.AddForwarder(nic.name));
+  PW_RETURN_IF_ERROR(Join(builder, nic.parent, nic.name, NicSlot(nic.bandwidth)));
+  std::string source = network.source;
+  if (network.efficiency < 1) {
+    source += fmt::format("; {:.4g}% of it", 100 * network.efficiency);
+  }
+  return builder.Connect(nic.name, to, Scaled(nic.bandwidth, network.efficiency), network.latency,
+                         Duplex::kFull, std::move(source));
+}
+
 }  // namespace
 
 std::string_view ToString(Interconnect interconnect) {
@@ -372,7 +391,7 @@ Status AddNetwork(ClusterBuilder& builder, const std::vector<BytesPerSecond>& ba
   for (size_t h = 0; h < bandwidths.size(); ++h) {
     nics.push_back({fmt::format("host{}/nic", h), fmt::format("host{}/pcie0", h), bandwidths[h]});
   }
-  return AddNetwork(builder, nics, latency, std::move(source));
+  return AddNetwork(builder, nics, NetworkSpec{latency, std::move(source)});
 }
 
 Nic NicOf(const HostSpec& host, int32_t nic) {
@@ -387,8 +406,8 @@ Nic NicOf(const HostSpec& host, int32_t nic) {
   return {std::move(name), std::move(parent), BytesPerSecond()};
 }
 
-Status AddRails(ClusterBuilder& builder, const std::vector<std::vector<Nic>>& hosts, Nanos latency,
-                const std::string& source) {
+Status AddRails(ClusterBuilder& builder, const std::vector<std::vector<Nic>>& hosts,
+                const NetworkSpec& network) {
   PW_RETURN_IF_ERROR(builder.AddForwarder("spine"));
   std::set<size_t> rails;
   for (const std::vector<Nic>& nics : hosts) {
@@ -396,31 +415,49 @@ Status AddRails(ClusterBuilder& builder, const std::vector<std::vector<Nic>>& ho
       const Nic& nic = nics[rail];
       const std::string leaf = fmt::format("rail{}", rail), port = nic.name + ".port";
       if (rails.insert(rail).second) PW_RETURN_IF_ERROR(builder.AddForwarder(leaf));
-      PW_RETURN_IF_ERROR(builder.AddForwarder(nic.name));
       PW_RETURN_IF_ERROR(builder.AddForwarder(port));
-      PW_RETURN_IF_ERROR(Join(builder, nic.parent, nic.name, NicSlot(nic.bandwidth)));
-      PW_RETURN_IF_ERROR(
-          builder.Connect(nic.name, port, nic.bandwidth, latency, Duplex::kFull, source));
+      PW_RETURN_IF_ERROR(JoinNic(builder, nic, port, network));
       // Before the spine's: of two ways alike the first described is taken.
       PW_RETURN_IF_ERROR(builder.Connect(port, leaf, nic.bandwidth, Nanos(0), Duplex::kFull,
                                          "the leaf switch of the rail, without blocking"));
-      PW_RETURN_IF_ERROR(builder.Connect(port, "spine", nic.bandwidth, kSpineLatency, Duplex::kFull,
-                                         "an uplink for each port, without blocking; latency "
-                                         "estimated"));
+      PW_RETURN_IF_ERROR(builder.Connect(
+          port, "spine", Scaled(nic.bandwidth, 1 / network.oversubscription), kSpineLatency,
+          Duplex::kFull,
+          network.oversubscription > 1
+              ? fmt::format("an uplink for each port, oversubscribed {} to 1; latency estimated",
+                            network.oversubscription)
+              : "an uplink for each port, without blocking; latency estimated"));
     }
   }
   return Ok();
 }
 
-Status AddNetwork(ClusterBuilder& builder, const std::vector<Nic>& nics, Nanos latency,
-                  std::string source) {
+Status AddLeaves(ClusterBuilder& builder, const std::vector<std::vector<Nic>>& hosts,
+                 int32_t per_leaf, const NetworkSpec& network) {
   PW_RETURN_IF_ERROR(builder.AddForwarder("network"));
-  for (const Nic& nic : nics) {
-    PW_RETURN_IF_ERROR(builder.AddForwarder(nic.name));
-    PW_RETURN_IF_ERROR(Join(builder, nic.parent, nic.name, NicSlot(nic.bandwidth)));
-    PW_RETURN_IF_ERROR(
-        builder.Connect(nic.name, "network", nic.bandwidth, latency, Duplex::kFull, source));
+  const size_t size = static_cast<size_t>(per_leaf);
+  for (size_t first = 0; first < hosts.size(); first += size) {
+    const std::string leaf = fmt::format("leaf{}", first / size);
+    PW_RETURN_IF_ERROR(builder.AddForwarder(leaf));
+    BytesPerSecond ports;
+    for (size_t host = first; host < std::min(first + size, hosts.size()); ++host) {
+      for (const Nic& nic : hosts[host]) {
+        PW_RETURN_IF_ERROR(JoinNic(builder, nic, leaf, network));
+        ports = BytesPerSecond(SaturatingAdd(ports.count, nic.bandwidth.count));
+      }
+    }
+    PW_RETURN_IF_ERROR(builder.Connect(
+        leaf, "network", Scaled(ports, 1 / network.oversubscription), kSpineLatency, Duplex::kFull,
+        fmt::format("the uplinks of a leaf switch, oversubscribed {} to 1; latency estimated",
+                    network.oversubscription)));
   }
+  return Ok();
+}
+
+Status AddNetwork(ClusterBuilder& builder, const std::vector<Nic>& nics,
+                  const NetworkSpec& network) {
+  PW_RETURN_IF_ERROR(builder.AddForwarder("network"));
+  for (const Nic& nic : nics) PW_RETURN_IF_ERROR(JoinNic(builder, nic, "network", network));
   return Ok();
 }
 

@@ -76,16 +76,30 @@ struct Nic {
 // Of NIC 0 .. nics-1 of the host, without a bandwidth.
 Nic NicOf(const HostSpec& host, int32_t nic);
 
-// Joins the NICs of each host by rails: NIC r of every host hangs on the leaf switch "railR", all
-// leaves on "spine". Nothing blocks: a NIC's port ("host0/nic0.port") has a way to its leaf and an
-// uplink of its own. Two NICs of one rail are 2 * latency apart, others two switches more.
-Status AddRails(ClusterBuilder& builder, const std::vector<std::vector<Nic>>& hosts, Nanos latency,
-                const std::string& source);
+// The network between hosts.
+struct NetworkSpec {
+  Nanos latency;          // of one NIC's link
+  std::string source;     // of the NICs' bandwidth
+  double efficiency = 1;  // the share of a NIC's bandwidth that is left for what is sent, in (0, 1]
+  // How much more the ports of a leaf switch carry than its uplinks, >= 1.
+  double oversubscription = 1;
+};
 
-// Joins NICs through one switch; `latency` is that of one NIC's link. The other forms join one NIC
-// of each of the hosts 0, 1, ...
-Status AddNetwork(ClusterBuilder& builder, const std::vector<Nic>& nics, Nanos latency,
-                  std::string source);
+// Joins the NICs of each host by rails: NIC r of every host hangs on the leaf switch "railR", all
+// leaves on "spine". A NIC's port ("host0/nic0.port") has a way to its leaf, which never blocks, and an
+// uplink of its own to the spine. Two NICs of one rail are 2 * latency apart, others two switches more.
+Status AddRails(ClusterBuilder& builder, const std::vector<std::vector<Nic>>& hosts,
+                const NetworkSpec& network);
+
+// Every `per_leaf` >= 1 hosts hang on a leaf switch "leafK", and it by one uplink for all of them on
+// "network".
+Status AddLeaves(ClusterBuilder& builder, const std::vector<std::vector<Nic>>& hosts,
+                 int32_t per_leaf, const NetworkSpec& network);
+
+// Joins NICs through one switch, which never blocks. The other forms join one NIC of each of the hosts
+// 0, 1, ...
+Status AddNetwork(ClusterBuilder& builder, const std::vector<Nic>& nics,
+                  const NetworkSpec& network);
 Status AddNetwork(ClusterBuilder& builder, int32_t hosts, BytesPerSecond bandwidth, Nanos latency,
                   std::string source);
 Status AddNetwork(ClusterBuilder& builder, const std::vector<BytesPerSecond>& bandwidths,

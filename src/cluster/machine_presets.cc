@@ -89,7 +89,7 @@ namespace {
 NamedMachines FindMachine(std::string_view name) {
   for (const MachineRow& machine : kMachines) {
     if (machine.name != name) continue;
-    return {{HostOf(machine), machine.nic_mbps, std::string(machine.network), ""}, 1, false};
+    return {{HostOf(machine), machine.nic_mbps, 1, std::string(machine.network), ""}, 1, false};
   }
   std::optional<RentedMachine> rented = FindRentedMachine(name);
   if (!rented && !IsWholeCluster(name)) rented = UsualMachine(name);
@@ -131,14 +131,15 @@ Result<ClusterBuilder> AssembleMachines(std::string_view name, const NamedMachin
     }
   }
   if (machines.count == 1) return builder;
+  const NetworkSpec network{kNetworkLatency, machine.network, machine.nic_efficiency};
   if (machines.rails) {
-    PW_RETURN_IF_ERROR(AddRails(builder, nics, kNetworkLatency, machine.network));
+    PW_RETURN_IF_ERROR(AddRails(builder, nics, network));
     return builder;
   }
   std::vector<Nic> all;
   for (const std::vector<Nic>& of_host : nics)
     all.insert(all.end(), of_host.begin(), of_host.end());
-  PW_RETURN_IF_ERROR(AddNetwork(builder, all, kNetworkLatency, machine.network));
+  PW_RETURN_IF_ERROR(AddNetwork(builder, all, network));
   return builder;
 }
 

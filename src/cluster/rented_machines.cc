@@ -147,6 +147,11 @@ constexpr std::array kRentedRows = {
     RentedRow{"NC80adis_H100_v5", "H100-NVL", 2, "EPYC-9V84", 80, 640, 1, 80'000, kAzure},
 };
 
+// Of a nominal rate, what NCCL's collectives get of a NIC beside GPUs of which it is the bottleneck: 0.92 to 0.96
+// on 2 to 32 machines with one to four H100 and 400 Gb/s each (meta-pytorch/autoparallel,
+// "h100_nvswitch_roce_400g.py": all-reduces and reduce-scatters).
+constexpr double kNicEfficiency = 0.94;
+
 // `cores` of a socket's, with their share of its arithmetic and of its memory's bandwidth.
 DeviceKind SomeCoresOf(const DeviceKind& cpu, int32_t cores, int32_t all) {
   if (cores >= all) return cpu;
@@ -181,6 +186,7 @@ RentedMachine RentedMachineOf(const RentedRow& row) {
   // Cards in slots hang on their CPU, which has lanes enough.
   if (row.maker == kSlots) host.switches = 0;
   machine.nic_mbps = row.nic_mbps;
+  if (host.gpus.front().kind.channels > 0) machine.nic_efficiency = kNicEfficiency;
   machine.network = fmt::format("{} {}: {} x {} Gb/s, nominal", row.maker, row.name, row.nics,
                                 row.nic_mbps / 1000);
   return machine;

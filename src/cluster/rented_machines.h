@@ -15,10 +15,11 @@
 namespace placewright {
 
 struct RentedMachine {
-  HostSpec host;         // host 0
-  int64_t nic_mbps = 0;  // of each NIC, Mb/s
-  std::string network;   // source of that figure
-  std::string assumed;   // a sentence about what the name leaves open; empty: nothing
+  HostSpec host;              // host 0
+  int64_t nic_mbps = 0;       // of each NIC, Mb/s
+  double nic_efficiency = 1;  // the share that is left for what is sent
+  std::string network;        // source of that figure
+  std::string assumed;        // a sentence about what the name leaves open; empty: nothing
 };
 
 // Names without regard to case, dashes, underscores and Azure's "Standard_". nullopt: no such

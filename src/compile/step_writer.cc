@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "compile/instances.h"
@@ -12,6 +12,7 @@
 #include "graph/module_globs.h"
 #include "sharding/axis_places.h"
 #include "sharding/unsplit_writes.h"
+#include "transforms/accumulate.h"
 
 namespace placewright {
 
@@ -51,6 +52,11 @@ void StepWriter::FindRegathered() {
     regathered[id] = parameter && home.valid() && named[graph_.group(home)] != 0;
   }
   store_.SetRegathered(std::move(regathered));
+  // An epoch for each pass of each micro-batch; what is computed again is of the backward pass.
+  for (const OpId op : graph_.ops()) {
+    const bool forward = graph_.op(op).phase == Phase::kForward;
+    epoch_of_.push_back(2 * MicroBatchOf(graph_.op(op)) + (forward ? 0 : 1));
+  }
 }
 
 void StepWriter::AddOlderRead(TensorId id, int32_t read) {
@@ -98,7 +104,7 @@ SmallVector<AxisId> StepWriter::SplitBy(GroupId group) const {
 
 Status StepWriter::WriteOp(OpId op) {
   const GroupId group = graph_.group(op);
-  store_.SetEpoch(graph_.op(op).phase == Phase::kForward ? 0 : 1);
+  if (!epoch_of_.empty()) store_.SetEpoch(epoch_of_[op]);
   InstanceMaker maker(graph_, axes_, op, LayoutOf(group), SplitBy(group), emitter_, fetcher_,
                       memory_);
   if (options_.switches.local_batch_norm && MayBeLocal(op)) maker.UseOwnStatistics();

@@ -52,6 +52,7 @@ class StepWriter {
   const NamedAxes& axes_;
   const CompileOptions options_;
   Emitter& emitter_;
+  IdVector<OpId, int32_t> epoch_of_;  // empty: nothing is fetched anew
   FetchStore& store_;
   Fetcher fetcher_;
   const Layouts* layouts_ = nullptr;

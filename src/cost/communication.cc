@@ -125,7 +125,8 @@ Result<CollectiveEstimate> Communication::Estimate(const CollectiveRequest& requ
     estimate.time = cluster_.collectives().TimeOf(bytes, set->slowest);
     estimate.source = CostSource::kGiven;
   } else {
-    estimate.time = Nanos(SaturatingAdd(choice.time.count, set->launch.count));
+    const Nanos launch = set->plan.ByNccl(request.kind) ? Nanos() : set->launch;
+    estimate.time = Nanos(SaturatingAdd(choice.time.count, launch.count));
   }
   return estimate;
 }

@@ -2,7 +2,7 @@
 //
 // Modelled: the fastest of several algorithms over the cluster's routes
 // (communication/device_set_plan.h has the formulas and their sources), and once the largest launch
-// overhead of the devices. Measured, where the same collective was on machines of the same kinds:
+// overhead of the devices, unless it is counted in (communication/nccl_model.h). Measured, where the same collective was on machines of the same kinds:
 // communication/measured_collectives.h; the links are then those of the fastest algorithm, too. Else
 // stated, where the cluster's description says how long collectives take (Cluster::collectives()); what
 // is stated or measured there then holds the communicator alone.

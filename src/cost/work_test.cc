@@ -92,6 +92,48 @@ TEST(Work, AttentionAsOneOp) {
             4200);
 }
 
+// Causal: half of the scores are made, 2 * 3 * 8 * 8 * (2 * (4 + 4) + 8) / 2 flops; public figures count the
+// products of all, 2 * 3 * 8 * 8 * 8. Math multiplies whole matrices. The efficient kernel's mask is a number.
+TEST(Work, CausalAttentionMakesHalfOfTheScores) {
+  const std::vector<int64_t> q = {2, 3, 8, 4};
+  const auto work = [&](std::string_view type, std::vector<Value> args) {
+    return OneOp(std::string(type))
+        .Input(q)
+        .Input(q)
+        .Input(q)
+        .Input(q)
+        .Output(q)
+        .Args(std::move(args))
+        .Get();
+  };
+  const auto forward = [&](bool causal) {
+    return work("aten._scaled_dot_product_flash_attention.default",
+                {In(0), In(1), In(2), Value(0.0), Value(causal)});
+  };
+  EXPECT_EQ(forward(false).flops, 9216);
+  EXPECT_EQ(forward(true).flops, 4608);
+  EXPECT_EQ(forward(true).macs, 3072);
+  EXPECT_EQ(forward(true).bytes_read, forward(false).bytes_read);
+  const auto backward = [&](bool causal) {
+    return work("aten._scaled_dot_product_flash_attention_backward.default",
+                {In(0), In(1), In(2), In(3), Value(), Value(), Value(), Value(), Value(int64_t{8}),
+                 Value(int64_t{8}), Value(0.0), Value(causal)});
+  };
+  EXPECT_EQ(backward(true).flops, backward(false).flops / 2);
+  EXPECT_EQ(backward(true).flops, 2.5 * 4608);
+  EXPECT_EQ(work("aten._scaled_dot_product_attention_math.default",
+                 {In(0), In(1), In(2), Value(), Value(0.0), Value(true)})
+                .flops,
+            9216);
+  const auto efficient = [&](int64_t mask) {
+    return work("aten._efficient_attention_forward.default",
+                {In(0), In(1), In(2), Value(), Value(), Value(), Value(), Value(), Value(0.0),
+                 Value(mask)});
+  };
+  EXPECT_EQ(efficient(1).flops, efficient(0).flops / 2);
+  EXPECT_EQ(efficient(2).flops, efficient(1).flops);
+}
+
 // 12 rows in 3 groups by [3, 5, 7]: 12 * 5 * 7 = 420, and so much for each gradient: of the rows
 // [12, 7] by [3, 7, 5], of the matrices [5, 12] by [12, 7] to [3, 5, 7].
 TEST(Work, GroupedProducts) {

@@ -150,8 +150,10 @@ void AddLinkUse(const SimGraph& p, const Engine& engine, SimResult* result) {
   }
   for (CollectiveId id : IdRange<CollectiveId>(p.collective_time.size())) {
     const Engine::TransferTimes& times = engine.collective_times()[id];
+    // Of a link that it shared it had as much as it takes alone.
+    const Nanos held(p.collectives_share ? p.collective_time[id] : times.end - times.start);
     for (LinkId link : p.collective_links[id]) {
-      result->links[link.index()].busy += Nanos(times.end - times.start);
+      result->links[link.index()].busy += held;
       ++result->links[link.index()].collectives;
     }
   }

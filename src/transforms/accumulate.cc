@@ -563,6 +563,8 @@ Result<std::unique_ptr<Graph>> WithAccumulation(const Graph& step, int64_t micro
   return std::make_unique<Graph>(std::move(made));
 }
 
+bool IsMicroBatchSum(const Op& op) { return op.name.find(".sum@") != std::string::npos; }
+
 int32_t MicroBatchOf(const Op& op) {
   int32_t number = 0;
   const size_t at = op.name.find('@');

@@ -37,6 +37,8 @@ Result<std::unique_ptr<Graph>> WithAccumulation(const Graph& step, int64_t micro
 
 // Of which micro-batch an op of such a step is, from 1: the number behind the first "@" of its name; 0: it is there once.
 int32_t MicroBatchOf(const Op& op);
+// Whether it adds a micro-batch's part to those before.
+bool IsMicroBatchSum(const Op& op);
 
 }  // namespace placewright
 

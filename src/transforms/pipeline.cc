@@ -185,7 +185,7 @@ class PipelineOrder {
       const Op& op = step_.op(*it);
       const auto readers = step_.consumers(*it);
       if (op.phase == Phase::kForward) continue;
-      if (op.phase == Phase::kOptimizer || MicroBatch(*it) == 0 || IsSum(op)) {
+      if (op.phase == Phase::kOptimizer || MicroBatch(*it) == 0 || IsMicroBatchSum(op)) {
         leads[*it] = true;
       } else {
         const bool read =
@@ -194,10 +194,9 @@ class PipelineOrder {
         of_weights_[*it] = read;
         leads[*it] = read && (op.is_view || op.type.starts_with("aten._to_copy"));
       }
-      if (IsSum(op)) of_weights_[*it] = true;
+      if (IsMicroBatchSum(op)) of_weights_[*it] = true;
     }
   }
-  static bool IsSum(const Op& op) { return op.name.find(".sum@") != std::string::npos; }
 
   const Graph& step_;
   const IdVector<OpId, int32_t>& chunk_of_;

@@ -20,9 +20,9 @@ namespace {
 
 // Over the first devices of the cluster, its GPUs.
 PlanInputs InputsFor(const RecordedStep& recorded, const StatedLayouts& stated,
-                     SchedulingPolicy policy) {
+                     SchedulingPolicy policy, std::string_view preset = "4xP100") {
   PlanInputs inputs;
-  inputs.cluster.cluster = MakePreset("4xP100").Take();
+  inputs.cluster.cluster = MakePreset(preset).Take();
   const Cluster& cluster = inputs.cluster.cluster;
   DistributedStep step =
       Compile(*recorded.graph, *recorded.axes, stated.layouts, cluster, {}).Take();
@@ -54,6 +54,32 @@ TEST_P(CollectiveSchedules, AreThoseOfTheSimulator) {
       EXPECT_EQ(ScheduleVerdict(inputs), "holds") << recorded.name << ", " << i;
     }
   }
+}
+
+// Rule 18: collectives share links, and ops beside them take longer. No collective ends a nanosecond earlier or
+// later, and no op.
+TEST_P(CollectiveSchedules, AreThoseOfTheSimulatorWhereCollectivesShare) {
+  int beside = 0;
+  for (const RecordedStep& recorded : RecordedSteps()) {
+    Random random(7);
+    for (int i = 0; i < 5; ++i) {
+      PlanInputs inputs = InputsFor(recorded, AtRandom(recorded, 4, random), GetParam(), "4xH100");
+      ASSERT_TRUE(inputs.cluster.cluster.collectives_share());
+      EXPECT_EQ(ScheduleVerdict(inputs), "holds") << recorded.name << ", " << i;
+      const Graph& graph = inputs.graph.graph;
+      for (const OpId op : graph.ops()) {
+        OpSpan& span = inputs.schedule.schedule.ops[op];
+        const Nanos cost = inputs.costs.time(op, inputs.schedule.placement[op]);
+        if (graph.op(op).is_view || span.end.count - span.start.count <= cost.count) continue;
+        if (!graph.collective_of(op).valid()) ++beside;
+        if (i > 0) continue;
+        ++span.end.count;
+        EXPECT_THAT(ScheduleVerdict(inputs), ::testing::HasSubstr("duration")) << graph.op(op).name;
+        --span.end.count;
+      }
+    }
+  }
+  EXPECT_GT(beside, 0);
 }
 
 TEST_P(CollectiveSchedules, AndNoOthers) {

@@ -15,8 +15,8 @@ constexpr int kRandomBoxes = 40;
 void ExpectHolds(const RecordedStep& step, const StatedLayouts& stated, size_t devices,
                  bool collectives) {
   const Cluster cluster = DevicesAlike(devices);
-  const auto compiled =
-      Compile(*step.graph, *step.axes, stated.layouts, cluster, {.collectives = collectives});
+  const auto compiled = Compile(*step.graph, *step.axes, stated.layouts, cluster,
+                                {.collectives = collectives, .switches = stated.spec.switches});
   // A write through a view that the layout does not split is refused.
   if (!compiled.ok()) {
     EXPECT_EQ(compiled.error().code, ErrorCode::kField) << compiled.error().ToString();
@@ -45,6 +45,32 @@ TEST(CompiledSteps, EverySplitOfOneAxisHolds) {
       if (HasFailure()) return;
     }
     ExpectHolds(step, ForAll(step, "", {1, 1, 1}), 3, true);
+  }
+}
+
+// Parameters in parts, on boxes and otherwise, that are fetched anew for the backward pass.
+TEST(CompiledSteps, FetchesOfTwoEpochsHold) {
+  for (const RecordedStep& step : RecordedSteps()) {
+    const auto expect = [&](StatedLayouts stated, size_t devices, int distance) {
+      stated.spec.switches.regather = {"*"};
+      stated.spec.switches.prefetch = distance;
+      ExpectHolds(step, stated, devices, true);
+    };
+    for (const AxisId axis : step.axes->axes()) {
+      const int64_t size = step.axes->axis(axis).size;
+      if (size < 4) continue;
+      const std::string& name = step.axes->axis(axis).name;
+      SCOPED_TRACE(step.name + ", " + name);
+      expect(SplitUpdates(step, name, {size - 2, 1, 1}), 3, 1);
+      if (HasFailure()) return;
+    }
+    Random random(5);
+    for (int i = 0; i < kRandomBoxes / 2 && !HasFailure(); ++i) {
+      SCOPED_TRACE(testing::Message() << step.name << ", layouts " << i);
+      const size_t devices = 2 + random.Below(5);
+      expect(i % 2 == 0 ? AtRandom(step, devices, random) : BoxesAtRandom(step, devices, random),
+             devices, static_cast<int>(random.Below(3)));
+    }
   }
 }
 

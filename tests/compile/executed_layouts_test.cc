@@ -21,6 +21,7 @@
 #include "capture/step/tiny_models.h"
 #include "check_plan/distributed/interpreter.h"
 #include "check_plan/transforms/congruence.h"
+#include "check_plan/transforms/micro_batches.h"
 #include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
@@ -492,27 +493,35 @@ TEST_P(ExecutedLayouts, SoDoRandomBoxes) {
   }
 }
 
-// Splits that move from one axis to another and back: groups have one of two axes each, over the same devices.
+// Splits that move from one axis to another and back: groups have one of two axes each, over the same devices; of a mesh
+// over those of the same samples. Drawn until some have moved.
 TEST_P(ExecutedLayouts, SoDoSplitsThatMove) {
   std::vector<AxisId> axes;
   for (const AxisId axis : axes_->axes()) {
-    if (axes_->axis(axis).size >= 3) axes.push_back(axis);
+    if (axis != axes_->batch() && axes_->axis(axis).size >= 2) axes.push_back(axis);
   }
   Random random(7);
-  for (int i = 0; i < std::max(20, LayoutsOfEach()) && !HasFailure(); ++i) {
-    const size_t devices = 2 + random.Below(2);
-    SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
-    std::vector<DeviceId> all;
-    for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
+  const auto goes_on = [&](int i) { return i < LayoutsOfEach() || (all_to_alls_ == 0 && i < 40); };
+  for (int i = 0; goes_on(i) && !HasFailure(); ++i) {
+    SCOPED_TRACE(testing::Message() << "layouts " << i);
+    const bool mesh = i % 2 == 1;
+    const AxisId one = mesh ? axes[random.Below(axes.size())] : axes_->batch();
     Layouts layouts;
-    for (const AxisId axis : {axes_->batch(), axes[random.Below(axes.size())]}) {
-      layouts.layouts.push_back(
-          SplitOver(axis, all, RandomLengths(random, devices, axes_->axis(axis).size)));
+    for (const AxisId axis : {one, axes[random.Below(axes.size())]}) {
+      const int64_t size = axes_->axis(axis).size, first = RandomLengths(random, 2, size)[0];
+      Layout& layout = layouts.layouts.emplace_back();
+      for (size_t d = 0; d < (mesh ? 4 : 2); ++d) {
+        std::vector<AxisInterval> box = {
+            {axis, d % 2 == 0 ? Interval{0, first} : Interval{first, size}}};
+        if (mesh) box.push_back({axes_->batch(), d < 2 ? Interval{0, 2} : Interval{2, 5}});
+        std::sort(box.begin(), box.end());
+        layout.shares.push_back({DeviceId(d), {box.begin(), box.end()}});
+      }
     }
     for (size_t group = 0; group < graph().group_count(); ++group) {
       layouts.of_group.push_back(LayoutId(random.Below(2)));
     }
-    RunLayouts(layouts, devices, {}, /*through_file=*/i % 4 == 0);
+    RunLayouts(layouts, mesh ? 4 : 2, {}, /*through_file=*/true);
   }
   EXPECT_GT(all_to_alls_, 0);
 }
@@ -545,13 +554,16 @@ TEST_P(ExecutedLayouts, SoDoStrategiesOnMeshes) {
   const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kFifo).Take();
   for (const MeshStrategy strategy :
        {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2, MeshStrategy::kFsdp,
-        MeshStrategy::kHsdp}) {
+        MeshStrategy::kHsdp, MeshStrategy::kUlysses, MeshStrategy::kContext}) {
     SCOPED_TRACE(MeshStrategyPlanner(strategy).name());
     const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy);
     const std::string& model = GetParam().model;
     const bool heads = model != "mlp" && model != "resnet-50" && !model.starts_with("gnmt") &&
                        !model.starts_with("rnnlm") && !model.starts_with("moe");
-    ASSERT_EQ(plan.ok(), heads || strategy != MeshStrategy::kTwoD) << plan.error().ToString();
+    // These models attend by products and a softmax.
+    const bool of_tokens = strategy == MeshStrategy::kUlysses || strategy == MeshStrategy::kContext;
+    ASSERT_EQ(plan.ok(), !of_tokens && (heads || strategy != MeshStrategy::kTwoD))
+        << plan.error().ToString();
     if (!plan.ok()) continue;
     const CompileOptions options{.switches = plan.value().switches};
     RunLayouts(plan.value().layouts, 4, options, /*through_file=*/true);
@@ -595,6 +607,8 @@ class ExecutedMicroBatches : public ExecutedLayouts {
     Rewrite({.micro_batches = micro_batches});
     if (HasFatalFailure()) return;
     ASSERT_EQ(cut_axes_->axis(cut_axes_->batch()).size, batch_ / micro_batches);
+    const check::MaybeViolation wrong = check::CheckMicroBatches(original(), *cut_, micro_batches);
+    ASSERT_FALSE(wrong) << wrong->place << ": " << wrong->message;
   }
   void Rewrite(const Rewriting& rewriting) {
     Result<std::unique_ptr<Graph>> made = ApplyTransforms(original(), TransformsFor(rewriting));

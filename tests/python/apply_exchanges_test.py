@@ -47,22 +47,27 @@ def unevenly(devices):
 
 
 class ExchangesTest(PlannedTest):
-    def exchanged(self, devices, how, **more):
+    def of_options(self, devices, *options, **more):
+        """A case, and how many members of all-to-alls its step has."""
         cluster = self.folder / f"slow{devices}.yaml"
         cluster.write_text(CLUSTER % devices)
-        layouts = self.folder / "tokens_and_heads.json"
-        layouts.write_text(json.dumps(tokens_and_heads(how([f"host0/gpu{i}"
-                                                            for i in range(devices)]))))
         step = self.recorded("llama", "adamw")
         number = len(list(self.folder.glob("*.plan.json")))
         plan = self.folder / f"exchanged{number}.plan.json"
-        run = self.program("plan", step, "-c", cluster, "--layouts", layouts, "-o", plan)
+        run = self.program("plan", step, "-c", cluster, *options, "-o", plan)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         with gzip.open(str(plan).replace(".plan.json", ".plan.compiled.json.gz")) as file:
             kinds = [op["target"] for op in json.load(file)["ops"]]
-        self.assertGreater(kinds.count("placewright.all_to_all.default"), 8 * devices)
         return {"model": "llama", "optimizer": "adamw", "dtype": "float64", "plan": str(plan),
-                **more}
+                **more}, kinds.count("placewright.all_to_all.default")
+
+    def exchanged(self, devices, how, **more):
+        layouts = self.folder / "tokens_and_heads.json"
+        layouts.write_text(json.dumps(tokens_and_heads(how([f"host0/gpu{i}"
+                                                            for i in range(devices)]))))
+        case, members = self.of_options(devices, "--layouts", layouts, **more)
+        self.assertGreater(members, 8 * devices)
+        return case
 
     def test_of_ranks(self):
         self.compare(2, [self.exchanged(2, how) for how in (over_pairs, unevenly)])
@@ -72,6 +77,14 @@ class ExchangesTest(PlannedTest):
 
     def test_of_ranks_with_several_devices(self):
         self.compare(2, [self.exchanged(4, over_pairs)])
+
+    def test_strategies(self):
+        """Queries, keys and values of each layer, and what attention gives; twice for gradients."""
+        ulysses, members = self.of_options(2, "--algo", "ulysses")
+        self.assertGreaterEqual(members, 2 * 2 * (4 + 4))
+        context, members = self.of_options(2, "--algo", "context")
+        self.assertEqual(members, 0)
+        self.compare(2, [ulysses, context])
 
     def test_compiled(self):
         for results in self.compare(2, [self.exchanged(2, unevenly, compile=True)]):

@@ -19,12 +19,14 @@ namespace placewright {
 
 class RandomStep {
  public:
-  explicit RandomStep(uint64_t seed, bool collectives = false)
-      : random_(seed), collectives_(collectives) {}
+  // `sharing`: of links by collectives, rule 18.
+  explicit RandomStep(uint64_t seed, bool collectives = false, bool sharing = false)
+      : random_(seed), collectives_(collectives), sharing_(sharing) {}
 
   TinyProblem Make() {
     devices_ = 1 + Draw(4);
-    TinyStep step(devices_, 1 + static_cast<int64_t>(Draw(4000)));
+    TinyStep step(devices_, 1 + static_cast<int64_t>(Draw(4000)),
+                  sharing_ ? SharingKind() : DeviceKind());
     AddLinks(step);
     coarse_ = Draw(2) == 0;
     const int32_t inputs = Draw(4);
@@ -246,7 +248,7 @@ class RandomStep {
   }
 
   Random random_;
-  const bool collectives_;
+  const bool collectives_, sharing_;
   int32_t devices_ = 1;
   bool coarse_ = false;
   int64_t bytes_ = 0;

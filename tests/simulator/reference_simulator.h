@@ -50,8 +50,10 @@ class ReferenceSimulator {
     ReadPeak();
     for (int64_t now = 0;;) {
       MarkReady(now);
+      FindBeside();
       while (StartSomething(now)) {
       }
+      if (cluster_.collectives_share()) Reckon(now);
       now_ = now;
       ReadPeak();
       int64_t next = -1;
@@ -62,6 +64,9 @@ class ReferenceSimulator {
       for (const auto& [key, span] : transfers) consider(span, arrived_.contains(key));
       for (const auto& [id, span] : collectives) consider(span, over_.contains(id));
       if (next < 0) break;
+      for (auto& [id, left] : left_) {
+        if (Runs(id)) left -= __int128{next - now} * (kShareUnits / Among(id));
+      }
       now = next;
       std::set<int32_t> ended;
       std::set<std::pair<Slice, int32_t>> arrived;
@@ -301,6 +306,59 @@ class ReferenceSimulator {
   const std::vector<LinkId>& LinksOf(int32_t collective) const {
     return costs_.collectives()[CollectiveId(collective)].links;
   }
+  // Rule 18.
+  static constexpr int32_t kShareUnits = 720720;
+  bool Runs(int32_t collective) const {
+    return collectives.at(collective).start >= 0 && !over_.contains(collective);
+  }
+  std::set<int32_t> DevicesOf(int32_t collective) const {
+    std::set<int32_t> devices;
+    for (OpId member : MembersOf(collective)) devices.insert(DeviceOf(member.value()));
+    return devices;
+  }
+  int32_t Among(int32_t collective) const {
+    int32_t most = 1;
+    for (LinkId link : LinksOf(collective)) {
+      int32_t count = 0;
+      for (const auto& [id, span] : collectives) {
+        const std::vector<LinkId>& used = LinksOf(id);
+        count += Runs(id) && std::find(used.begin(), used.end(), link) != used.end();
+      }
+      most = std::max(most, count);
+    }
+    return most;
+  }
+  void FindBeside() {
+    beside_.clear();
+    if (!cluster_.collectives_share()) return;
+    for (const auto& [id, span] : collectives) {
+      if (Runs(id)) beside_.merge(DevicesOf(id));
+    }
+  }
+  int64_t TimeOf(int32_t op, DeviceId device) const {
+    const int64_t time = costs_.time(OpId(op), device).count;
+    if (!beside_.contains(device.value())) return time;
+    const DeviceKind& kind = cluster_.kind(device);
+    const int64_t left = kind.multiprocessors - kind.channels;
+    return (time * kind.multiprocessors + left - 1) / left;
+  }
+  void Reckon(int64_t now) {
+    for (auto& [id, span] : collectives) {
+      if (!Runs(id)) continue;
+      const int64_t speed = kShareUnits / Among(id);
+      span.end = now + static_cast<int64_t>((left_[id] + speed - 1) / speed);
+      for (OpId member : MembersOf(id)) ops[member.value()].end = span.end;
+    }
+  }
+  bool CommunicatorIsFree(int32_t collective) {
+    const std::set<int32_t> devices = DevicesOf(collective);
+    for (const auto& [id, span] : collectives) {
+      if (id == collective || DevicesOf(id) != devices) continue;
+      const bool waits = span.ready >= 0 && span.start < 0;
+      if (Runs(id) || (waits && QueueKey(id) < QueueKey(collective))) return false;
+    }
+    return true;
+  }
   // Whether something else on one of the links keeps what has this key from starting.
   bool MayStart(const std::vector<LinkId>& links, const TransferKey& key) {
     const auto in_the_way = [&](const Span& span, bool over, const TransferKey& other) {
@@ -313,6 +371,7 @@ class ReferenceSimulator {
         if (in_the_way(span, over, QueueKey(other.first, other.second))) return false;
       }
       for (const auto& [id, span] : collectives) {
+        if (cluster_.collectives_share()) break;
         const std::vector<LinkId>& used = LinksOf(id);
         if (std::find(used.begin(), used.end(), link) == used.end()) continue;
         if (in_the_way(span, over_.contains(id), QueueKey(id))) return false;
@@ -449,9 +508,14 @@ class ReferenceSimulator {
       return true;
     }
     for (auto& [id, span] : collectives) {
-      if (span.ready < 0 || span.start >= 0 || !MayStart(LinksOf(id), QueueKey(id))) continue;
+      if (span.ready < 0 || span.start >= 0) continue;
+      const bool shares = cluster_.collectives_share();
+      if (shares ? !CommunicatorIsFree(id) : !MayStart(LinksOf(id), QueueKey(id))) continue;
       span.start = now;
       span.end = now + costs_.collectives()[CollectiveId(id)].time.count;
+      if (shares) {
+        left_[id] = __int128{costs_.collectives()[CollectiveId(id)].time.count} * kShareUnits;
+      }
       for (OpId member : MembersOf(id)) {
         ops[member.value()].start = span.start;
         ops[member.value()].end = span.end;
@@ -471,7 +535,7 @@ class ReferenceSimulator {
       }
       if (busy || best < 0) continue;
       ops[best].start = now;
-      ops[best].end = now + costs_.time(OpId(best), device).count;
+      ops[best].end = now + TimeOf(best, device);
       return true;
     }
     return false;
@@ -542,7 +606,9 @@ class ReferenceSimulator {
   std::map<int32_t, int64_t> paths_;
   std::map<int32_t, std::set<Place>> program_;  // by device
   std::map<std::set<int32_t>, std::set<std::tuple<int32_t, int32_t, int32_t>>> communicators_;
-  std::set<int32_t> ended_, over_;  // ops; collectives
+  std::map<int32_t, __int128> left_;  // of collectives that share, rule 18
+  std::set<int32_t> beside_;          // devices with a collective as the phase of starts begins
+  std::set<int32_t> ended_, over_;    // ops; collectives
   std::set<std::pair<Slice, int32_t>> arrived_;
 };
 

@@ -102,12 +102,28 @@ TEST(SimulatorProperty, EqualsTheReferenceInTheProgramsOrder) {
   }
 }
 
-// Rules 14 to 17: collectives, and orders that are given, some of which let nothing go on.
-TEST(SimulatorProperty, EqualsTheReferenceOnDistributedSteps) {
-  int steps = 0, collectives = 0, stuck = 0, sequences = 0;
-  for (uint64_t seed = 0; steps < 1200; ++seed) {
+// How many of them run beside another one over one of its links.
+int Shared(const TinyProblem& problem, const Schedule& schedule) {
+  int shared = 0;
+  for (const CollectiveId id : problem.graph.collectives()) {
+    for (const CollectiveId other : problem.graph.collectives()) {
+      const auto &a = schedule.collectives[id], &b = schedule.collectives[other];
+      const auto &links = problem.costs.collectives()[id].links,
+                 &others = problem.costs.collectives()[other].links;
+      if (id == other || a.end <= b.start || b.end <= a.start) continue;
+      shared += std::find_first_of(links.begin(), links.end(), others.begin(), others.end()) !=
+                links.end();
+    }
+  }
+  return shared;
+}
+
+// Rules 14 to 17: collectives, and orders that are given, some of which let nothing go on. Rule 18 where `sharing`.
+void ExpectEqualDistributedSteps(int count, bool sharing) {
+  int steps = 0, collectives = 0, stuck = 0, sequences = 0, shared = 0;
+  for (uint64_t seed = 0; steps < count; ++seed) {
     SCOPED_TRACE(seed);
-    RandomStep random(seed, /*collectives=*/true);
+    RandomStep random(seed, /*collectives=*/true, sharing);
     const TinyProblem problem = random.Make();
     if (!RandomStep::MembersApart(problem)) continue;
     ++steps;
@@ -123,11 +139,12 @@ TEST(SimulatorProperty, EqualsTheReferenceOnDistributedSteps) {
     options.schedule = options.feedback = true;
     Simulator simulator(problem.sim_graph);
     const SimResult& result = simulator.Run(problem.placement, options);
-    if (HasFatalFailure()) return;
+    if (testing::Test::HasFatalFailure()) return;
     if (result.stuck.valid()) {
       ++stuck;
       continue;
     }
+    shared += Shared(problem, *result.schedule);
     const Bottlenecks bottlenecks = FindBottlenecks(
         problem.sim_graph, problem.graph, problem.cluster, problem.placement, *result.schedule);
     ASSERT_EQ(bottlenecks.Total(), result.step_time);
@@ -146,9 +163,18 @@ TEST(SimulatorProperty, EqualsTheReferenceOnDistributedSteps) {
     ASSERT_FALSE(simulator.Run(problem.placement, options).abandoned);
   }
   // What the test is for does occur.
-  EXPECT_GT(collectives, 1000);
-  EXPECT_GT(sequences, 1000);
-  EXPECT_GT(stuck, 20);
+  EXPECT_GT(collectives, count / 2);
+  EXPECT_GT(sequences, count / 2);
+  EXPECT_GT(stuck, count / 100);
+  EXPECT_EQ(shared > count / 100, sharing);
+}
+
+TEST(SimulatorProperty, EqualsTheReferenceOnDistributedSteps) {
+  ExpectEqualDistributedSteps(1200, /*sharing=*/false);
+}
+
+TEST(SimulatorProperty, EqualsTheReferenceWhereCollectivesShare) {
+  ExpectEqualDistributedSteps(1200, /*sharing=*/true);
 }
 
 // The items of the peak and the reasons for the step time leave nothing out and count nothing

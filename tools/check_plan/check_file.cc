@@ -5,6 +5,7 @@
 #include "check_plan/distributed/counted_draws.h"
 #include "check_plan/distributed/distribution_check.h"
 #include "check_plan/transforms/congruence.h"
+#include "check_plan/transforms/micro_batches.h"
 #include "formats/aten/reader.h"
 #include "formats/text/file.h"
 
@@ -44,6 +45,22 @@ Result<MaybeViolation> CheckRecomputation(const Plan& plan, const std::string& p
   return CheckCongruence(without.graph, step.graph);
 }
 
+// Where the batch is in micro-batches, the step in these is compared with the step before any rewriting but draws.
+Result<MaybeViolation> CheckAccumulation(const Plan& plan, const std::string& plan_path,
+                                         const PlanInputOptions& options) {
+  Transforms until;
+  for (const Transform& one : StatedBy(plan)) {
+    until.push_back(one);
+    if (one.kind == Transform::kAccumulate) break;
+  }
+  if (until.empty() || until.back().kind != Transform::kAccumulate) return MaybeViolation();
+  const int64_t micro_batches = until.back().micro_batches;
+  PW_ASSIGN(const LoadedGraph step, LoadOriginal(plan, plan_path, options, std::move(until)));
+  PW_ASSIGN(LoadedGraph without, LoadOriginal(plan, plan_path, options, {}));
+  PW_ASSIGN(without, WithDrawsOf(step.graph, std::move(without)));
+  return CheckMicroBatches(without.graph, step.graph, micro_batches);
+}
+
 Result<Findings> CheckStepOf(const PlanInputs& inputs, const std::string& plan_path,
                              const PlanInputOptions& options) {
   const Plan& plan = inputs.plan;
@@ -64,6 +81,8 @@ Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path,
   CheckedPlan checked;
   PW_ASSIGN(checked.inputs, LoadPlanInputs(plan_path, options));
   checked.violation = CheckPlan(checked.inputs);
+  if (checked.violation) return checked;
+  PW_ASSIGN(checked.violation, CheckAccumulation(checked.inputs.plan, plan_path, options));
   if (checked.violation) return checked;
   PW_ASSIGN(checked.violation, CheckRecomputation(checked.inputs.plan, plan_path, options));
   if (checked.violation || checked.inputs.plan.space == PlanSpace::kPlaced) return checked;

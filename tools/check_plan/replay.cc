@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace placewright::check {
@@ -32,6 +34,19 @@ Replay::Replay(const Step& step, const Waits& waits)
       if (!before.valid()) continue;
       follows_[before.index()] = waits.NodeOf(id);
       ++left_[waits.NodeOf(id)];
+    }
+  }
+  if (step.cluster().collectives_share()) {
+    std::map<std::set<DeviceId>, int32_t> servers;
+    for (const CollectiveId id : step.graph().collectives()) {
+      std::set<DeviceId> devices;
+      for (const OpId member : step.graph().collective(id).members) {
+        devices.insert(step.placement()[member]);
+      }
+      const auto next = static_cast<int32_t>(servers_.size());
+      const auto [it, added] = servers.emplace(std::move(devices), next);
+      if (added) servers_.emplace_back();
+      communicators_.push_back(it->second);
     }
   }
   std::sort(by_start_.begin(), by_start_.end(), [this](int32_t a, int32_t b) {
@@ -231,7 +246,9 @@ std::vector<int32_t> Replay::ServersOf(int32_t node) const {
     }
   };
   if (waits_.IsCollective(node)) {
-    add(step_.cost(waits_.CollectiveOf(node)).links);
+    const CollectiveId id = waits_.CollectiveOf(node);
+    if (!communicators_.empty()) return {communicators_[id]};
+    add(step_.cost(id).links);
   } else {
     const TransferSpan& span = step_.span(step_.crossings()[waits_.CrossingOf(node)]);
     add(step_.cluster().route(span.from, span.to).links);
@@ -284,6 +301,9 @@ std::string Replay::PlaceOf(int32_t node) const {
 
 std::string Replay::NameOfServer(int32_t server) const {
   const auto devices = static_cast<int32_t>(step_.cluster().device_count());
+  if (server >= devices + static_cast<int32_t>(step_.cluster().link_count())) {
+    return "a communicator";
+  }
   return server < devices
              ? step_.cluster().device(DeviceId(server)).name
              : fmt::format("the link {}", step_.cluster().link(LinkId(server - devices)).name);

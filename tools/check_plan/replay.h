@@ -79,11 +79,13 @@ class Replay {
 
   const Step& step_;
   const Waits& waits_;
-  std::vector<Nanos> paths_;     // critical-path order only
-  Program program_;              // the program's order only
+  std::vector<Nanos> paths_;  // critical-path order only
+  Program program_;           // the program's order only
   std::vector<int32_t>
       follows_;  // the same, by collective: that on its devices which waits for its end; -1: none
-  std::vector<Server> servers_;  // devices, then links
+  // Devices, then links, then communicators where collectives share links; of each collective its communicator.
+  std::vector<Server> servers_;
+  IdVector<CollectiveId, int32_t> communicators_;
   std::vector<int32_t> by_start_,
       by_end_;  // nodes that run, views and members left out; by_end_ only those that last
   size_t next_start_ = 0, next_end_ = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -54,14 +55,103 @@ Nanos EndOf(const Step& step, const Waits& waits, int32_t node) {
   return step.span(step.crossings()[waits.CrossingOf(node)]).end;
 }
 
+// When collectives end that began as the schedule has it. Rule 18: where they share links, each does 720720 / k
+// of its work a ns, k being how many there are on its fullest link.
+IdVector<CollectiveId, Nanos> EndsOfCollectives(const Step& step) {
+  IdVector<CollectiveId, Nanos> ends(step.graph().collective_count());
+  if (!step.cluster().collectives_share()) {
+    for (const CollectiveId id : step.graph().collectives()) {
+      ends[id] = After(step.span(id).start, step.cost(id).time);
+    }
+    return ends;
+  }
+  constexpr int64_t kUnits = 720720;
+  struct Running {
+    CollectiveId id;
+    __int128 left;
+    int64_t speed = 1;
+  };
+  std::vector<CollectiveId> starts;
+  for (const CollectiveId id : step.graph().collectives()) starts.push_back(id);
+  std::sort(starts.begin(), starts.end(), [&](CollectiveId a, CollectiveId b) {
+    return step.span(a).start > step.span(b).start;
+  });
+  std::vector<Running> running;
+  std::map<LinkId, int64_t> on_link;
+  int64_t now = 0;
+  while (!starts.empty() || !running.empty()) {
+    const auto end_of = [&](const Running& each) {
+      const __int128 needs = (each.left + each.speed - 1) / each.speed;
+      return SaturatingAdd(now,
+                           static_cast<int64_t>(std::min<__int128>(needs, __int128{kMaxQuantity})));
+    };
+    int64_t next = starts.empty() ? kMaxQuantity : step.span(starts.back()).start.count;
+    for (const Running& each : running) next = std::min(next, end_of(each));
+    for (Running& each : running) {
+      if (end_of(each) > next) continue;
+      ends[each.id] = Nanos(next);
+      for (const LinkId link : step.cost(each.id).links) --on_link[link];
+    }
+    std::erase_if(running, [&](const Running& each) { return end_of(each) <= next; });
+    for (Running& each : running) each.left -= __int128{next - now} * each.speed;
+    now = next;
+    while (!starts.empty() && step.span(starts.back()).start.count <= now) {
+      running.push_back({starts.back(), __int128{step.cost(starts.back()).time.count} * kUnits});
+      for (const LinkId link : step.cost(starts.back()).links) ++on_link[link];
+      starts.pop_back();
+    }
+    for (Running& each : running) {
+      int64_t among = 1;
+      for (const LinkId link : step.cost(each.id).links) among = std::max(among, on_link[link]);
+      each.speed = kUnits / among;
+    }
+  }
+  return ends;
+}
+
+// Rule 18: when collectives run that have a member on each device; none where they do not share links.
+IdVector<DeviceId, std::vector<OpSpan>> CollectivesBeside(const Step& step) {
+  IdVector<DeviceId, std::vector<OpSpan>> beside(step.cluster().device_count());
+  if (!step.cluster().collectives_share()) return beside;
+  for (const CollectiveId id : step.graph().collectives()) {
+    for (const OpId member : step.graph().collective(id).members) {
+      beside[step.placement()[member]].push_back(step.span(id));
+    }
+  }
+  return beside;
+}
+
+// Whether the op may take so long: its cost, or more by a factor if a collective runs beside it as it begins. One that
+// begins in the same instant may have done so in an earlier phase.
+bool MayTake(const Step& step, const std::vector<OpSpan>& beside, DeviceId device,
+             const OpSpan& span, Nanos cost) {
+  bool runs = false, may_run = false;
+  for (const OpSpan& collective : beside) {
+    runs = runs || (collective.start < span.start && collective.end > span.start);
+    may_run = may_run || (collective.start == span.start);
+  }
+  if (span.end == After(span.start, cost) && !runs) return true;
+  if (!runs && !may_run) return false;
+  const DeviceKind& kind = step.cluster().kind(device);
+  const __int128 left = kind.multiprocessors - kind.channels;
+  const __int128 slower = kind.channels == 0
+                              ? cost.count
+                              : (__int128{cost.count} * kind.multiprocessors + left - 1) / left;
+  return span.end ==
+         After(span.start,
+               Nanos(static_cast<int64_t>(std::min<__int128>(slower, __int128{kMaxQuantity}))));
+}
+
 // Members begin and end together, and take the time of their collective.
 MaybeViolation CheckMembers(const Step& step) {
+  const IdVector<CollectiveId, Nanos> ends = EndsOfCollectives(step);
   for (const CollectiveId id : step.graph().collectives()) {
     const OpSpan& first = step.span(id);
     for (const OpId member : step.graph().collective(id).members) {
       const OpSpan& span = step.span(member);
-      if (span.end != After(span.start, step.cost(id).time)) {
-        return WrongDuration(step.Place(member), span.start, span.end, step.cost(id).time);
+      if (span.end != ends[id]) {
+        const Nanos duration(ends[id].count - step.span(id).start.count);
+        return WrongDuration(step.Place(member), span.start, span.end, duration);
       }
       if (span.start == first.start) continue;
       return Violation{ViolationKind::kPrecedence,
@@ -110,12 +200,15 @@ MaybeViolation CheckStart(const Step& step, const Waits& waits, const Ends& ends
 }  // namespace
 
 MaybeViolation CheckDurations(const Step& step) {
+  const IdVector<DeviceId, std::vector<OpSpan>> beside = CollectivesBeside(step);
   for (OpId op : step.graph().ops()) {
     if (step.IsMember(op)) continue;
     const OpSpan& span = step.span(op);
     const Nanos cost =
         step.graph().op(op).is_view ? Nanos(0) : step.costs().time(op, step.placement()[op]);
-    if (span.end != After(span.start, cost)) {
+    const DeviceId device = step.placement()[op];
+    const bool view = step.graph().op(op).is_view;
+    if (view ? span.end != span.start : !MayTake(step, beside[device], device, span, cost)) {
       return WrongDuration(step.Place(op), span.start, span.end, cost);
     }
   }
@@ -199,6 +292,7 @@ MaybeViolation CheckExclusivity(const Step& step) {
   // Behind the crossings: collectives.
   const auto crossings = static_cast<int32_t>(step.crossings().size());
   for (const CollectiveId id : step.graph().collectives()) {
+    if (step.cluster().collectives_share()) break;  // Replay looks at their communicators
     for (LinkId link : step.cost(id).links) {
       uses.push_back(
           {link.value(), step.span(id).start, step.span(id).end, crossings + id.value()});

@@ -3,16 +3,16 @@
 #ifndef PLACEWRIGHT_CLUSTER_CLUSTER_H_
 #define PLACEWRIGHT_CLUSTER_CLUSTER_H_
 
+#include <placewright/base/ids.h>
+#include <placewright/base/result.h>
+#include <placewright/base/units.h>
+#include <placewright/cluster/memory_reserve.h>
+
 #include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <placewright/base/ids.h>
-#include <placewright/base/result.h>
-#include <placewright/base/units.h>
-#include <placewright/cluster/memory_reserve.h>
 
 namespace placewright {
 
@@ -42,6 +42,10 @@ struct DeviceKind {
   // GPUs: whether others may read and write its memory over PCIe (peer to peer). Links of a GPU that
   // is none carry it no further than host memory (cluster_builder.h); NVLink is peer to peer always.
   bool p2p = true;
+  // GPUs whose collectives go as NCCL reckons (cost/communication/nccl_model.h): their multiprocessors, and
+  // how many of these a collective keeps busy, a channel each. 0: not stated.
+  int32_t multiprocessors = 0, channels = 0;
+  bool nvls = false;  // an NVSwitch adds up for them (NVLink SHARP)
 };
 
 struct Device {
@@ -127,6 +131,9 @@ class Cluster {
   LinkId communicator() const {
     return collectives_.one_communicator ? LinkId(links_.size() - 1) : LinkId();
   }
+  // Whether collectives share links and slow down the ops beside them (simulator rule 18): all its GPUs are of
+  // kinds that state channels, and there is not one communicator for all.
+  bool collectives_share() const { return collectives_share_; }
   IdRange<DeviceId> devices() const { return IdRange<DeviceId>(devices_.size()); }
   IdRange<LinkId> links() const { return IdRange<LinkId>(links_.size()); }
   DeviceId FindDevice(std::string_view name) const;  // invalid if absent; O(log n)
@@ -155,6 +162,7 @@ class Cluster {
   std::vector<Route> routes_;  // device_count^2
   std::vector<DeviceGroup> groups_, host_groups_;
   StatedCollectives collectives_;
+  bool collectives_share_ = false;
   std::vector<DeviceId> devices_by_name_;
   std::vector<std::string> notes_;
 

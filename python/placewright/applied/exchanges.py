@@ -290,8 +290,8 @@ class ReduceScatter:
 
 
 class AllToAll:
-    """A split that moves from one axis to another: each member cuts what it has into a part for every
-    member, and joins what all have sent it."""
+    """A split that moves from one axis to another: each member cuts what it has into a part for
+    every member, and joins what all have sent it."""
 
     def __init__(self, members, given, taken, shapes, dtype):
         """Of each member, as its op states them: `given` is (dimension, outer, size, begin, end) of

@@ -380,8 +380,8 @@ class _Writer:
 
     @staticmethod
     def _shape_given(op, parts):
-        """Of what a member of an all-to-all has: all of the axis of which it gets a part, and its part
-        of the other."""
+        """Of what a member of an all-to-all has: all of the axis of which it gets a part, and its
+        part of the other."""
         shape = list(op.results[0]["shape"])
         for (dimension, _, size, begin, end), whole in zip(parts, (False, True), strict=True):
             length = end - begin

@@ -9,6 +9,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeInspectCommand());
   commands.push_back(MakeAdviseCommand());
   commands.push_back(MakeSimulateCommand());
+  commands.push_back(MakeMemoryCommand());
   commands.push_back(MakeCompareCommand());
   commands.push_back(MakeCompileCommand());
   commands.push_back(MakeProfileCommand());

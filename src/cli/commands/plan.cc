@@ -488,6 +488,7 @@ class PlanCommand : public Command {
     const Style& style = console.style();
     const Cluster& cluster = inputs.cluster.cluster;
     console.Print(RenderHeadline(plan, style));
+    console.Print(RenderRates(analysis, plan, style));
     if (max_batch_) {
       console.Print(fmt::format("  max batch  {}\n  best rate  {}\n",
                                 DescribeMaxBatch(max_batch_->found),

@@ -115,7 +115,7 @@ void PrintSimulationText(const SimulatedSubject& subject, const Analysis& analys
   for (const std::string& line : DescribeAssumptions(inputs)) {
     console.Print(Wrap(line + "\n", style));
   }
-  console.Print("\n");
+  console.Print(RenderRates(analysis, subject.plan, style) + "\n");
   const std::string modules = RenderModuleTable(analysis, subject.plan, cluster, style);
   if (!modules.empty()) console.Print(modules + "\n");
   console.Print(RenderDevices(subject.plan.devices, style));

@@ -1,5 +1,9 @@
 #include "cli/request/analysis.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "cli/request/result_json.h"
 #include "report/distribution_report.h"
 
@@ -7,6 +11,31 @@ namespace placewright {
 namespace {
 
 constexpr size_t kMaxReasons = 5;
+
+// What is not known is null.
+Json RatesToJson(const Analysis& analysis) {
+  const StepRates& rates = analysis.rates;
+  const auto known = [](bool is_known, double number) -> Json {
+    if (!is_known) return nullptr;
+    return number;
+  };
+  const bool timed = rates.step_time.count > 0, used = rates.gpus > 0;
+  const bool samples = timed && rates.work.samples > 0;
+  const bool tokens = samples && rates.work.sequence > 0;
+  const double gpus = static_cast<double>(std::max<int64_t>(rates.gpus, 1));
+  return {{"times", analysis.source_of_times},
+          {"gpus", rates.gpus},
+          {"samples_per_second", known(samples, rates.SamplesPerSecond())},
+          {"sequence", tokens ? Json(rates.work.sequence) : Json()},
+          {"tokens_per_second", known(tokens, rates.TokensPerSecond())},
+          {"tokens_per_second_per_gpu", known(tokens && used, rates.TokensPerSecond() / gpus)},
+          {"model_flops", rates.work.flops},
+          {"peak_flops_per_second", known(rates.mfu.has_value(), rates.peak_flops)},
+          {"mfu", known(rates.mfu.has_value(), rates.mfu.value_or(0))},
+          {"gpu_hours_per_step", known(timed && used, rates.GpuHours())},
+          {"gpu_hours_per_million_tokens", known(tokens && used, rates.GpuHoursPerMillionTokens())},
+          {"bubble", known(rates.idle.has_value(), rates.idle.value_or(0))}};
+}
 
 }  // namespace
 
@@ -20,6 +49,10 @@ Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order,
   analysis.layers = LayersByDevice(graph, placement, *result.schedule);
   analysis.strategy = StrategyOf(of, *result.schedule);
   if (of.step.space == PlanSpace::kPlaced) analysis.gpu_use = FindIdleGpus(result, graph, cluster);
+  const Graph& original = of.step.original != nullptr ? *of.step.original : graph;
+  analysis.rates = RatesOf(
+      {original, graph, placement, *result.schedule, result.step_time, cluster, inputs.precision});
+  analysis.source_of_times = SourceOfTimes(SharesOf(inputs.costs, placement));
   analysis.bottlenecks = FindBottlenecks(sim_graph, graph, cluster, placement, *result.schedule);
   const DeviceId fullest = FullestDevice(result, cluster);
   for (DeviceId device : cluster.devices()) {
@@ -50,6 +83,12 @@ std::string RenderModuleTable(const Analysis& analysis, const Plan& plan, const 
   const std::string copies = DescribeCopies(analysis.strategy.copied, cluster);
   if (table.empty()) return copies;
   return table + Wrap(DescribeAverages(analysis.strategy.averages) + "\n", style) + copies;
+}
+
+std::string RenderRates(const Analysis& analysis, const Plan& plan, const Style& style) {
+  const std::string text =
+      DescribeRates(analysis.rates, analysis.source_of_times, plan.space == PlanSpace::kPlaced);
+  return text.empty() ? text : Wrap(fmt::format("  {:<10} {}\n", "rates", text), style, 13);
 }
 
 void AddModules(const Analysis& analysis, PlanPage& page) {
@@ -85,6 +124,7 @@ void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object)
         {"busy", use.busy},
         {"data_parallelism_probably_faster", use.data_parallelism_probably_faster}};
   }
+  (*object)["rates"] = RatesToJson(analysis);
   (*object)["links"] = LinksToJson(analysis.result, cluster);
   (*object)["reasons"] = ReasonsToJson(analysis.bottlenecks, cluster);
 }

@@ -15,6 +15,7 @@
 #include "report/gpu_use.h"
 #include "report/layer_table.h"
 #include "report/page/plan_page.h"
+#include "report/step_rates.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -27,6 +28,8 @@ struct Analysis {
   // The fullest device, or every device that holds anything, in the cluster's order.
   std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
   StrategyReport strategy;
+  StepRates rates;
+  std::string source_of_times;  // SourceOfTimes
 };
 
 // `result` was recorded with schedule and feedback. Cost: two simulations for each device in
@@ -41,6 +44,9 @@ std::string Explain(const Analysis& analysis, const Cluster& cluster, const Styl
 std::string RenderModuleTable(const Analysis& analysis, const Plan& plan, const Cluster& cluster,
                               const Style& style);
 
+// A line of DescribeRates, "" where it has nothing to say. The bubble is one of placements over several devices.
+std::string RenderRates(const Analysis& analysis, const Plan& plan, const Style& style);
+
 // The same for the page of a plan.
 void AddModules(const Analysis& analysis, PlanPage& page);
 
@@ -48,7 +54,7 @@ void AddModules(const Analysis& analysis, PlanPage& page);
 std::string RenderCommunication(const Analysis& analysis, const Plan& plan, const Graph& step,
                                 const Style& style);
 
-// Adds `layers`, `strategy`, `strategy_averages`, `gpu_use`, `links` and `reasons`, and to each element of `devices`, which is
+// Adds `layers`, `strategy`, `strategy_averages`, `gpu_use`, `rates`, `links` and `reasons`, and to each element of `devices`, which is
 // there, its idle times.
 void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object);
 // The elements of `peaks`.

@@ -71,7 +71,8 @@ void CommandLine::Footer(const std::string& text) { app_->footer(text); }
 
 bool CommandLine::Parsed() const { return app_->parsed(); }
 bool CommandLine::Given(const std::string& option) const {
-  return app_->get_option(option)->count() > 0;
+  const CLI::Option* const found = app_->get_option_no_throw(option);
+  return found != nullptr && found->count() > 0;
 }
 std::string CommandLine::GivenBeside(const std::vector<std::string>& names) const {
   for (const CLI::Option* option : app_->get_options()) {

@@ -61,7 +61,7 @@ class CommandLine {
 
   // After parsing.
   bool Parsed() const;                          // whether this command was given
-  bool Given(const std::string& option) const;  // whether the option was; it must have been added
+  bool Given(const std::string& option) const;  // whether it has that option and it was
   // The first option given that has none of the names; "" if there is none.
   std::string GivenBeside(const std::vector<std::string>& names) const;
 

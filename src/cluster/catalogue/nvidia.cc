@@ -167,12 +167,15 @@ constexpr std::array kNvidiaRows = {
                    24,
                    "NVIDIA Ada GPU architecture white paper, appendix A",
                    kNoPeerToPeer},
+    // The driver reports 81,559 MiB.
     AcceleratorRow{"H100",
                    "hopper",
                    {34, 67, 989, 989, 1979},
                    3350,
                    80,
-                   "NVIDIA H100 data sheet, SXM5 (80 GB)"},
+                   "NVIDIA H100 data sheet, SXM5 (80 GB)",
+                   true,
+                   361},
     // The data sheet states 1513 and 3026 with sparsity.
     AcceleratorRow{"H100-PCIe",
                    "hopper",

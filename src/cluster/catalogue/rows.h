@@ -27,7 +27,8 @@ struct AcceleratorRow {
   double gb_per_second;  // of its memory, in 10^9 bytes
   int64_t gib;           // of memory; data sheets write GB
   std::string_view source;
-  bool p2p = true;  // over PCIe (DeviceKind::p2p)
+  bool p2p = true;       // over PCIe (DeviceKind::p2p)
+  int64_t kept_mib = 0;  // of the memory by the driver, where it says what is left
 };
 
 std::vector<AcceleratorRow> NvidiaRows();

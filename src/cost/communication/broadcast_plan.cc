@@ -86,6 +86,8 @@ double BroadcastPlan::NanosOf(CollectiveAlgorithm algorithm, double bytes) const
     case CollectiveAlgorithm::kTree: return NanosOfRounds(tree_, bytes);
     case CollectiveAlgorithm::kHierarchical: return HierarchicalNanos(bytes);
     case CollectiveAlgorithm::kDirect: return direct_.NanosFor(bytes);
+    case CollectiveAlgorithm::kNvls:
+    case CollectiveAlgorithm::kNvlsTree: return std::numeric_limits<double>::infinity();
     case CollectiveAlgorithm::kStated: break;
   }
   return 0;

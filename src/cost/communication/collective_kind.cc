@@ -30,6 +30,8 @@ std::string_view ToString(CollectiveAlgorithm algorithm) {
     case CollectiveAlgorithm::kHierarchical: return "hierarchical";
     case CollectiveAlgorithm::kDirect: return "direct";
     case CollectiveAlgorithm::kStated: return "stated";
+    case CollectiveAlgorithm::kNvls: return "nvls";
+    case CollectiveAlgorithm::kNvlsTree: return "nvls-tree";
   }
   return "?";
 }

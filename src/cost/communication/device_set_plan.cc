@@ -8,8 +8,9 @@
 namespace placewright {
 namespace {
 
-constexpr std::array kWays = {CollectiveAlgorithm::kRing, CollectiveAlgorithm::kTree,
-                              CollectiveAlgorithm::kHierarchical, CollectiveAlgorithm::kDirect};
+constexpr std::array kWays = {CollectiveAlgorithm::kRing,         CollectiveAlgorithm::kTree,
+                              CollectiveAlgorithm::kHierarchical, CollectiveAlgorithm::kDirect,
+                              CollectiveAlgorithm::kNvls,         CollectiveAlgorithm::kNvlsTree};
 
 double CeilOf(double bytes, double parts) { return std::ceil(bytes / parts); }
 
@@ -22,6 +23,30 @@ std::vector<RoundTransfer> HandsOf(const std::vector<DeviceId>& machine, size_t 
     }
   }
   return transfers;
+}
+
+// ns a byte between each device and the one NVSwitch of its machine; 0: there is none that adds up. Nothing
+// tells a switch of PCIe from one of NVLink but its rate: a slot of PCIe 6 has 126 GB/s.
+double NanosToSwitch(const Cluster& cluster, const Machines& machines) {
+  constexpr double kFasterThanPcie = 130e9;
+  constexpr size_t kMinDevices = 3;
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const std::vector<DeviceId>& machine : machines) {
+    if (machine.size() < kMinDevices || machine.size() != machines.front().size()) return 0;
+    for (const DeviceId from : machine) {
+      if (!cluster.kind(from).nvls) return 0;
+      const DeviceId peer = from == machine.front() ? machine.back() : machine.front();
+      for (const DeviceId to : machine) {
+        if (from == to) continue;
+        const std::vector<LinkId>& links = cluster.route(from, to).links;
+        if (links.size() != 2 || links.front() != cluster.route(from, peer).links.front()) return 0;
+        for (const LinkId link : links) {
+          slowest = std::min(slowest, static_cast<double>(cluster.link(link).bandwidth.count));
+        }
+      }
+    }
+  }
+  return slowest >= kFasterThanPcie ? 1e9 / slowest : 0;
 }
 
 std::vector<RoundTransfer> Backwards(std::vector<RoundTransfer> transfers) {
@@ -39,6 +64,7 @@ DeviceSetPlan::DeviceSetPlan(const Cluster& cluster, std::vector<DeviceId> devic
   PlanTrees(cluster);
   const Machines machines = MachinesOf(cluster, devices_);
   if (machines.size() > 1 && machines.size() < devices_.size()) PlanMachines(cluster, machines);
+  PlanNccl(cluster, machines);
   for (const CollectiveKind kind : kCollectiveKinds) {
     if (kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kAllToAll) continue;
     for (const CollectiveAlgorithm way : kWays) {
@@ -112,6 +138,23 @@ void DeviceSetPlan::PlanMachines(const Cluster& cluster, const Machines& machine
   }
   across_ring_ = Round(cluster, steps);
   across_trees_ = MakeTrees(cluster, orders);
+}
+
+void DeviceSetPlan::PlanNccl(const Cluster& cluster, const Machines& machines) {
+  NcclModel::Setting setting;
+  for (const DeviceId device : devices_) {
+    const DeviceKind& kind = cluster.kind(device);
+    if (kind.channels == 0) return;
+    const bool first = device == devices_.front();
+    setting.channels = first ? kind.channels : std::min(setting.channels, kind.channels);
+    setting.blackwell = kind.architecture == "blackwell";
+  }
+  setting.devices = static_cast<int>(devices_.size());
+  setting.machines = static_cast<int>(machines.size());
+  setting.ring = ring_.nanos_per_byte();
+  setting.link = setting.channels > 1 ? NanosToSwitch(cluster, machines) : 0;
+  if (!machines_.empty()) setting.trees = across_trees_.both.nanos_per_byte() / slices_;
+  nccl_.emplace(setting);
 }
 
 double DeviceSetPlan::RingNanos(const CollectiveRequest& request) const {
@@ -198,13 +241,18 @@ double DeviceSetPlan::NanosOf(CollectiveAlgorithm algorithm,
                ? AllToAll().NanosOf(static_cast<double>(request.largest_piece.count))
                : std::numeric_limits<double>::infinity();
   }
+  if (nccl_ && devices_.size() > 1) {
+    return nccl_->NanosOf(algorithm, request.kind, static_cast<double>(EvenBytes(request).count));
+  }
   switch (algorithm) {
     case CollectiveAlgorithm::kNone: break;
     case CollectiveAlgorithm::kRing: return RingNanos(request);
     case CollectiveAlgorithm::kTree: return TreeNanos(request);
     case CollectiveAlgorithm::kHierarchical: return HierarchicalNanos(request);
     case CollectiveAlgorithm::kDirect:
-    case CollectiveAlgorithm::kStated: return std::numeric_limits<double>::infinity();
+    case CollectiveAlgorithm::kStated:
+    case CollectiveAlgorithm::kNvls:
+    case CollectiveAlgorithm::kNvlsTree: return std::numeric_limits<double>::infinity();
   }
   return 0;
 }
@@ -244,7 +292,13 @@ std::vector<LinkId> DeviceSetPlan::CollectLinks(CollectiveAlgorithm algorithm,
     case CollectiveAlgorithm::kNone:
     case CollectiveAlgorithm::kDirect:
     case CollectiveAlgorithm::kStated: break;
+    // Every device's ways to the switch and back are those of a ring over it.
+    case CollectiveAlgorithm::kNvls:
     case CollectiveAlgorithm::kRing: AddLinks(ring_, links); break;
+    case CollectiveAlgorithm::kNvlsTree:
+      for (const Machine& machine : machines_) AddLinks(machine.ring, links);
+      AddLinks(across_trees_.both, links);
+      break;
     case CollectiveAlgorithm::kTree:
       if (reduced) AddLinks(trees_.both, links);
       for (const BruckRound& round : bruck_) {

@@ -11,7 +11,8 @@
 //                              machines (ring or tree), all-gather inside
 //                 gather       across machines, then inside
 //
-// Broadcasts, whose times and links depend on the root: broadcast_plan.h. All-to-alls: all_to_all_plan.h.
+// Broadcasts, whose times and links depend on the root: broadcast_plan.h. All-to-alls: all_to_all_plan.h. Of GPUs whose
+// kinds state channels the others go as NCCL reckons: nccl_model.h.
 //
 // "gather": an all-gather; a reduce-scatter is one backwards and takes as long. A ring all-reduce
 // sends 2 B (n - 1) / n from each device, and no algorithm needs less (Patarasuk and Yuan 2009).
@@ -34,12 +35,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/units.h"
 #include "cost/communication/all_to_all_plan.h"
 #include "cost/communication/broadcast_plan.h"
 #include "cost/communication/collective_kind.h"
+#include "cost/communication/nccl_model.h"
 #include "cost/communication/parallel_rings.h"
 #include "cost/communication/tree.h"
 
@@ -65,18 +68,22 @@ class DeviceSetPlan {
 
   const std::vector<DeviceId>& devices() const { return devices_; }
   const std::vector<Ring>& rings() const { return rings_; }
+  // Whether its times are NCCL's, which count the launch.
+  bool ByNccl(CollectiveKind kind) const {
+    return nccl_.has_value() && kind != CollectiveKind::kBroadcast;
+  }
 
   // W: all pieces, each as large as the largest; of others the whole tensor.
   Bytes EvenBytes(const CollectiveRequest& request) const;
   // Infinite: there is no such way (hierarchical in one machine, or with one device in each; direct,
-  // of all but a broadcast and an all-to-all, which goes in no other).
+  // of all but a broadcast and an all-to-all, which goes in no other; those that NCCL has not, of its GPUs).
   double NanosOf(CollectiveAlgorithm algorithm, const CollectiveRequest& request) const;
   // The links that it takes, ascending and distinct, as long as this lives; the communicator's among them
   // where all collectives have one. `root`: as
   // CollectiveRequest has it.
   const std::vector<LinkId>& LinksOf(CollectiveAlgorithm algorithm, CollectiveKind kind,
                                      DeviceId root = DeviceId()) const;
-  // The fastest; of equally fast ones the first of ring, tree, hierarchical, direct. kNone: nothing
+  // The fastest; of equally fast ones the first of ring, tree, hierarchical, direct, nvls, nvls-tree. kNone: nothing
   // moves.
   struct Choice {
     CollectiveAlgorithm algorithm = CollectiveAlgorithm::kNone;
@@ -101,6 +108,7 @@ class DeviceSetPlan {
   const BroadcastPlan& BroadcastFrom(DeviceId root) const;  // of two devices or more
   const AllToAllPlan& AllToAll() const;                     // the same
   void PlanMachines(const Cluster& cluster, const Machines& machines);
+  void PlanNccl(const Cluster& cluster, const Machines& machines);
   std::vector<LinkId> CollectLinks(CollectiveAlgorithm algorithm, CollectiveKind kind) const;
 
   struct Asked {
@@ -124,6 +132,7 @@ class DeviceSetPlan {
   int slices_ = 0;                      // s
   Round across_ring_;                   // of every slice, one step
   TreePair across_trees_;               // of every slice
+  std::optional<NcclModel> nccl_;
   using LinksByWay = std::array<std::vector<LinkId>, kCollectiveAlgorithms.size()>;
   // But for broadcasts and all-to-alls.
   std::array<LinksByWay, kCollectiveKinds.size()> links_;

@@ -34,7 +34,7 @@ inline Cluster GpuMachines(std::string_view gpu, const std::vector<int32_t>& cou
     }
   }
   if (counts.size() > 1) {
-    PW_CHECK(AddNetwork(builder, nics_of_all, kNetworkLatency, "given").ok());
+    PW_CHECK(AddNetwork(builder, nics_of_all, NetworkSpec{kNetworkLatency, "given"}).ok());
   }
   return std::move(builder).Build().Take();
 }

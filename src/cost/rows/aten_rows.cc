@@ -16,19 +16,23 @@ constexpr WorkRow kAtenRows[] = {
      "_unsafe_view unsqueeze unsqueeze_ view view_as view_as_complex view_as_real vsplit",
      kView, Nothing},
     {"addbmm addmm _addmm_activation baddbmm", kGemm, BiasedProduct},
-    {"_efficient_attention_backward _flash_attention_backward "
-     "_scaled_dot_product_cudnn_attention_backward "
-     "_scaled_dot_product_efficient_attention_backward "
-     "_scaled_dot_product_flash_attention_backward "
-     "_scaled_dot_product_flash_attention_for_cpu_backward "
-     "_scaled_dot_product_fused_attention_overrideable_backward",
-     kGemm, AttentionBackward},
-    {"_efficient_attention_forward _flash_attention_forward _scaled_dot_product_attention "
-     "scaled_dot_product_attention _scaled_dot_product_attention_math "
-     "_scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention "
-     "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
-     "_scaled_dot_product_fused_attention_overrideable",
-     kGemm, AttentionForward},
+    {"_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward", kGemm,
+     AttentionBackward, 14},
+    {"_flash_attention_backward _scaled_dot_product_efficient_attention_backward "
+     "_scaled_dot_product_flash_attention_backward",
+     kGemm, AttentionBackward, 11},
+    {"_scaled_dot_product_flash_attention_for_cpu_backward", kGemm, AttentionBackward, 7},
+    {"_scaled_dot_product_fused_attention_overrideable_backward", kGemm, AttentionBackward, 13},
+    {"_efficient_attention_forward", kGemm, AttentionForward, 9},
+    {"_flash_attention_forward", kGemm, AttentionForward, 8},
+    {"_scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention", kGemm,
+     AttentionForward, 6},
+    {"_scaled_dot_product_fused_attention_overrideable scaled_dot_product_attention", kGemm,
+     AttentionForward, 5},
+    {"_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu", kGemm,
+     AttentionForward, 4},
+    // It multiplies whole matrices and masks the scores.
+    {"_scaled_dot_product_attention _scaled_dot_product_attention_math", kGemm, AttentionForward},
     {"_grouped_mm", kGemm, GroupedProduct},
     {"bmm _int_mm matmul mm", kGemm, MatrixProduct},
     {"linear mkldnn_linear", kGemm, LinearLayer},

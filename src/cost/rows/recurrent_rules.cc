@@ -28,9 +28,16 @@ void OnnxRecurrent(const OpView& op, const WorkRow& row, Work& work) {
 
 namespace {
 
+// Kernels leave out the blocks above the diagonal: half of the scores. Public figures count them all the same.
+bool IsCausal(const OpView& op, const WorkRow& row) {
+  if (row.flops == 0) return false;
+  if (const Value* named = op.Attribute("is_causal")) return OpView::BoolOr(named, false);
+  return OpView::BoolOr(op.Arg(static_cast<size_t>(row.flops)), false);
+}
+
 // Scores q k^T and their product with v: 2 * b*l*s*(e + ev) flops; softmax ~ 8 an element.
-void SetAttention(const OpView& op, const Tensor* q, const Tensor* k, const Tensor* v, double times,
-                  Work& work) {
+void SetAttention(const OpView& op, const WorkRow& row, size_t q_at, double times, Work& work) {
+  const Tensor *q = op.input(q_at), *k = op.input(q_at + 1), *v = op.input(q_at + 2);
   work.bytes_read = Bytes(op.InputBytes());
   work.bytes_written = Bytes(op.OutputBytes());
   if (!q || !k || !v || q->shape.size() < 2 || k->shape.size() < 2 || v->shape.empty()) return;
@@ -38,7 +45,7 @@ void SetAttention(const OpView& op, const Tensor* q, const Tensor* k, const Tens
   const double rows = static_cast<double>(Elements(*q) / width);
   const double keys = static_cast<double>(k->shape[k->shape.size() - 2]);
   const double depth = static_cast<double>(width) + static_cast<double>(v->shape.back());
-  work.flops = times * rows * keys * (2 * depth + 8);
+  work.flops = times * rows * keys * (2 * depth + 8) * (IsCausal(op, row) ? 0.5 : 1);
   const double macs = times * rows * keys * depth;
   work.macs = macs < static_cast<double>(kMaxQuantity) ? static_cast<int64_t>(macs) : kMaxQuantity;
   work.depth = SaturatingAdd(width, k->shape[k->shape.size() - 2]);
@@ -46,14 +53,14 @@ void SetAttention(const OpView& op, const Tensor* q, const Tensor* k, const Tens
 
 }  // namespace
 
-void AttentionForward(const OpView& op, const WorkRow&, Work& work) {
-  SetAttention(op, op.input(0), op.input(1), op.input(2), 1, work);
+void AttentionForward(const OpView& op, const WorkRow& row, Work& work) {
+  SetAttention(op, row, 0, 1, work);
 }
 
 // Recomputes the scores and makes four products: 5 where the forward pass makes 2 (Dao et al. 2022,
 // app. B).
-void AttentionBackward(const OpView& op, const WorkRow&, Work& work) {
-  SetAttention(op, op.input(1), op.input(2), op.input(3), 2.5, work);
+void AttentionBackward(const OpView& op, const WorkRow& row, Work& work) {
+  SetAttention(op, row, 1, 2.5, work);
 }
 
 // com.microsoft.Attention: x [b, s, h] times weights [h, 3h], then attention over s.

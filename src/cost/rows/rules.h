@@ -69,6 +69,7 @@ void OnnxEinsum(const OpView& op, const WorkRow& row, Work& work);
 
 // Recurrent layers and attention as one op (recurrent_rules.cc).
 void OnnxRecurrent(const OpView& op, const WorkRow& row, Work& work);  // flops: number of gates
+// flops: the argument is_causal; 0: all scores are made, whatever is masked.
 void AttentionForward(const OpView& op, const WorkRow& row, Work& work);
 void AttentionBackward(const OpView& op, const WorkRow& row, Work& work);
 void ContribAttention(const OpView& op, const WorkRow& row, Work& work);

@@ -19,6 +19,11 @@ Json KindToJson(const DeviceKind& kind) {
                  {"source", kind.source}};
   if (kind.cores > 0) object["cores"] = kind.cores;
   if (!kind.p2p) object["p2p"] = false;
+  if (kind.channels > 0) {
+    object["multiprocessors"] = kind.multiprocessors;
+    object["channels"] = kind.channels;
+  }
+  if (kind.nvls) object["nvls"] = true;
   return object;
 }
 

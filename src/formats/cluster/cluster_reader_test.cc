@@ -345,6 +345,67 @@ TEST(ClusterReader, Collectives) {
                                        .source = "mine"}));
 }
 
+// 400 Gb/s are 50 GB/s, 94% of them 47; an uplink has half of the ports'.
+TEST(ClusterReader, NetworksStateWhatIsLeftOfThem) {
+  const auto bandwidth = [](const Cluster& cluster, std::string_view link) {
+    return cluster.link(cluster.FindLink(link)).bandwidth;
+  };
+  const std::string hosts =
+      "hosts: [{count: 4, gpus: 2 x V100-32GB, interconnect: pcie, nics: 2}]\n"
+      "network: {bandwidth: 400 Gb/s, efficiency: 94%";
+  const Cluster one = Good(hosts + "}\n");
+  EXPECT_EQ(bandwidth(one, "host0/nic0>network"), BytesPerSecond(47'000'000'000));
+  EXPECT_EQ(one.link(one.FindLink("host0/nic0>network")).source, "given; 94% of it");
+  const Cluster rails = Good(hosts + ", rails: true, oversubscription: 2}\n");
+  EXPECT_EQ(bandwidth(rails, "host0/nic0>host0/nic0.port"), BytesPerSecond(47'000'000'000));
+  EXPECT_EQ(bandwidth(rails, "host0/nic0.port>rail0"), BytesPerSecond(50'000'000'000));
+  EXPECT_EQ(bandwidth(rails, "host0/nic0.port>spine"), BytesPerSecond(25'000'000'000));
+  // Two hosts of two NICs on a leaf: 200 GB/s of ports, a fourth of them up.
+  const Cluster leaves = Good(hosts + ", hosts_per_leaf: 2, oversubscription: 4}\n");
+  EXPECT_EQ(bandwidth(leaves, "leaf1>network"), BytesPerSecond(50'000'000'000));
+  const auto links = [&](const char* from, const char* to) {
+    return leaves.route(leaves.FindDevice(from), leaves.FindDevice(to)).links.size();
+  };
+  EXPECT_EQ(links("host0/gpu0", "host2/gpu0"), links("host0/gpu0", "host1/gpu0") + 2);
+}
+
+// What is stated of NCCL reads back, and a kind like another has it, too.
+TEST(ClusterReader, KindsStateChannels) {
+  const Cluster cluster = Good(
+      "kinds: {Fewer: {like: H100, channels: 8, nvls: false}, Plain: {like: H100, channels: 0}}\n"
+      "gpus: [4 x Fewer, 2 x H100]\ninterconnect: pcie\n");
+  EXPECT_EQ(cluster.kind(DeviceId(0)).channels, 8);
+  EXPECT_EQ(cluster.kind(DeviceId(0)).multiprocessors, 132);
+  EXPECT_FALSE(cluster.kind(DeviceId(0)).nvls);
+  EXPECT_TRUE(cluster.kind(DeviceId(4)).nvls);
+  EXPECT_TRUE(cluster.collectives_share());
+  const Cluster again = Good(ClusterToJson(cluster).dump());
+  EXPECT_EQ(ClusterToJson(again).dump(), ClusterToJson(cluster).dump());
+  EXPECT_TRUE(again.collectives_share());
+  const Cluster plain = Good(
+      "kinds: {Plain: {like: H100, channels: 0}}\ngpus: [4 x Plain, 2 x H100]\ninterconnect: "
+      "pcie\n");
+  EXPECT_FALSE(plain.kind(DeviceId(0)).nvls);
+  EXPECT_FALSE(plain.collectives_share());
+  EXPECT_FALSE(Good("gpus: 4 x V100-32GB\n").collectives_share());
+  EXPECT_FALSE(Good("gpus: 4 x H100\ncollectives: {one_communicator: true}\n").collectives_share());
+}
+
+TEST(ClusterReader, WhatNetworksAndChannelsCannotBe) {
+  const std::string hosts = "hosts: [{count: 2, gpus: V100-32GB}]\nnetwork: {bandwidth: 10 Gbps, ";
+  EXPECT_THAT(Bad(hosts + "efficiency: 0%}\n").message, HasSubstr("efficiency"));
+  EXPECT_THAT(Bad(hosts + "efficiency: 101%}\n").message, HasSubstr("above 100%"));
+  EXPECT_THAT(Bad(hosts + "oversubscription: 2}\n").message, HasSubstr("hosts_per_leaf"));
+  EXPECT_THAT(Bad(hosts + "rails: true, oversubscription: 0.5}\n").message, HasSubstr("outside"));
+  EXPECT_THAT(Bad(hosts + "rails: true, hosts_per_leaf: 2}\n").message, HasSubstr("rail"));
+  EXPECT_THAT(Bad("kinds: {A: {like: H100, channels: 132}}\ngpus: 2 x A\n").message,
+              HasSubstr("multiprocessors"));
+  EXPECT_THAT(Bad("kinds: {A: {like: V100-32GB, nvls: true}}\ngpus: 2 x A\n").message,
+              HasSubstr("channels"));
+  EXPECT_THAT(Bad("kinds: {A: {like: EPYC-7763, channels: 2}}\ngpus: V100-32GB\n").message,
+              HasSubstr("only GPUs"));
+}
+
 TEST(ClusterReader, ErrorsNameLineColumnAndRemedy) {
   const Case cases[] = {
       {"gpus: 2 x T4\ncollectives: {serial: true}\n", ErrorCode::kField, "line 2, column 15",

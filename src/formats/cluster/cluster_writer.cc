@@ -62,7 +62,9 @@ bool SameFigures(const DeviceKind& a, const DeviceKind& b) {
          a.peak.bf16 == b.peak.bf16 && a.peak.i8 == b.peak.i8 &&
          a.memory_bandwidth == b.memory_bandwidth && a.memory == b.memory &&
          a.launch_overhead == b.launch_overhead && a.runtime_context == b.runtime_context &&
-         a.reserve == b.reserve && a.cores == b.cores && a.p2p == b.p2p && a.source == b.source;
+         a.reserve == b.reserve && a.cores == b.cores && a.p2p == b.p2p &&
+         a.multiprocessors == b.multiprocessors && a.channels == b.channels && a.nvls == b.nvls &&
+         a.source == b.source;
 }
 
 std::string KindLines(const DeviceKind& kind) {
@@ -76,6 +78,11 @@ std::string KindLines(const DeviceKind& kind) {
       ExactBytes(kind.runtime_context));
   if (kind.cores > 0) text += fmt::format("    cores: {}\n", kind.cores);
   if (!kind.p2p) text += "    p2p: false\n";
+  if (kind.channels > 0) {
+    text += fmt::format("    multiprocessors: {}\n    channels: {}\n", kind.multiprocessors,
+                        kind.channels);
+  }
+  if (kind.nvls) text += "    nvls: true\n";
   if (kind.memory.count > 0) text += fmt::format("    memory: {}\n", ExactBytes(kind.memory));
   return text + fmt::format("    source: {}\n", Quoted(kind.source));
 }

@@ -20,6 +20,9 @@ ClusterBuilder SmallMachine() {
   kind.memory_bandwidth = BytesPerSecond(900'000'000'001);
   kind.memory = Bytes(12 << 20);
   kind.launch_overhead = Nanos(5'000);
+  kind.multiprocessors = 80;
+  kind.channels = 8;
+  kind.nvls = true;
   kind.source = "a: b # c";
   EXPECT_TRUE(builder.AddKind(kind).ok());
   EXPECT_TRUE(builder.AddDevice({"host0/gpu0", 0, 0, Bytes(1000), Bytes(24), true}).ok());

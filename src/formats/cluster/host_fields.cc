@@ -129,6 +129,48 @@ Result<std::vector<BytesPerSecond>> ReadNics(const YamlNode& node) {
   return node.Fail(fmt::format("a host has 1 to {} NICs", kMaxNics));
 }
 
+struct NetworkFields {
+  BytesPerSecond bandwidth;
+  NetworkSpec spec{kNetworkLatency, "given"};
+  bool rails = false;
+  int32_t per_leaf = 0;  // 0: one switch for all
+};
+
+Result<NetworkFields> ReadNetwork(const YamlNode& node) {
+  PW_RETURN_IF_ERROR(
+      node.CheckKeys("the network", {"bandwidth", "bandwidth_bytes_per_s", "latency", "latency_ns",
+                                     "efficiency", "rails", "hosts_per_leaf", "oversubscription"}));
+  PW_RETURN_IF_ERROR(node.CheckHas({{"bandwidth", "10 Gbps", "bandwidth_bytes_per_s"}}));
+  NetworkFields fields;
+  PW_ASSIGN(const auto of_nics, ReadBandwidth(node, "bandwidth"));
+  fields.bandwidth = *of_nics;
+  PW_ASSIGN(const auto latency, ReadNanos(node, "latency"));
+  fields.spec.latency = latency.value_or(fields.spec.latency);
+  PW_ASSIGN(fields.spec.efficiency, ReadEfficiency(node));
+  if (const YamlNode* rails = node.Find("rails")) {
+    PW_ASSIGN(fields.rails, rails->AsBool("rails"));
+  }
+  if (const YamlNode* leaf = node.Find("hosts_per_leaf")) {
+    if (fields.rails) return leaf->Fail("a leaf of a rail has a NIC of every host");
+    PW_ASSIGN(const int64_t hosts, leaf->AsInt("hosts_per_leaf", 1, kMaxDevices));
+    fields.per_leaf = static_cast<int32_t>(hosts);
+  }
+  if (const YamlNode* over = node.Find("oversubscription")) {
+    PW_ASSIGN(fields.spec.oversubscription, over->AsNumber("oversubscription"));
+    if (!(fields.spec.oversubscription >= 1 && fields.spec.oversubscription <= 1e6)) {
+      return over->Fail(
+          "oversubscription is outside [1, 1000000]: 2 where two ports share what "
+          "one has");
+    }
+    if (!fields.rails && fields.per_leaf == 0) {
+      return over->Fail(
+          "one switch for all NICs is never oversubscribed: state rails or "
+          "hosts_per_leaf, too");
+    }
+  }
+  return fields;
+}
+
 }  // namespace
 
 Status AddHosts(const YamlNode& map, bool top, const KindTable& kinds, ClusterBuilder& builder,
@@ -166,29 +208,28 @@ Status AddHosts(const YamlNode& map, bool top, const KindTable& kinds, ClusterBu
 }
 
 Status AddNetworkOf(const YamlNode* network, const HostsSoFar& hosts, ClusterBuilder& builder) {
-  if (network == nullptr) return AddNetwork(builder, hosts.nics, kNetworkLatency, "given");
+  NetworkFields fields;
+  if (network == nullptr) {
+    return AddNetwork(builder, hosts.nics, NetworkSpec{kNetworkLatency, "given"});
+  }
   const YamlNode& node = *network;
-  BytesPerSecond bandwidth;
-  Nanos latency = kNetworkLatency;
   if (node.IsMap()) {
-    PW_RETURN_IF_ERROR(node.CheckKeys(
-        "the network", {"bandwidth", "bandwidth_bytes_per_s", "latency", "latency_ns"}));
-    PW_RETURN_IF_ERROR(node.CheckHas({{"bandwidth", "10 Gbps", "bandwidth_bytes_per_s"}}));
-    PW_ASSIGN(const auto of_nics, ReadBandwidth(node, "bandwidth"));
-    bandwidth = *of_nics;
-    PW_ASSIGN(const auto stated, ReadNanos(node, "latency"));
-    latency = stated.value_or(latency);
+    PW_ASSIGN(fields, ReadNetwork(node));
   } else {
     PW_ASSIGN(const std::string text, node.AsText("the network's bandwidth"));
     Result<BytesPerSecond> parsed = ParseBandwidth(text);
     if (!parsed.ok()) return At(node, std::move(parsed.error()));
-    bandwidth = parsed.value();
+    fields.bandwidth = parsed.value();
   }
   std::vector<Nic> nics = hosts.nics;
+  std::vector<std::vector<Nic>> by_host(static_cast<size_t>(hosts.count));
   for (Nic& nic : nics) {
-    if (nic.bandwidth.count == 0) nic.bandwidth = bandwidth;
+    if (nic.bandwidth.count == 0) nic.bandwidth = fields.bandwidth;
+    by_host[static_cast<size_t>(HostOf(nic.name))].push_back(nic);
   }
-  Status added = AddNetwork(builder, nics, latency, "given");
+  Status added = fields.rails          ? AddRails(builder, by_host, fields.spec)
+                 : fields.per_leaf > 0 ? AddLeaves(builder, by_host, fields.per_leaf, fields.spec)
+                                       : AddNetwork(builder, nics, fields.spec);
   if (!added.ok()) return At(node, std::move(added.error()));
   return Ok();
 }

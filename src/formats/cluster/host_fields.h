@@ -21,7 +21,7 @@ struct HostsSoFar {
 Status AddHosts(const YamlNode& map, bool top, const KindTable& kinds, ClusterBuilder& builder,
                 HostsSoFar& hosts);
 
-// network: 10 Gbps, or {bandwidth, latency}; nullptr: the NICs state their bandwidths.
+// network: 10 Gbps, or {bandwidth, latency, efficiency, rails, hosts_per_leaf, oversubscription}; nullptr: the NICs state their bandwidths.
 Status AddNetworkOf(const YamlNode* node, const HostsSoFar& hosts, ClusterBuilder& builder);
 
 }  // namespace placewright

@@ -139,6 +139,36 @@ Status CheckComplete(const YamlNode& map) {
   return complete;
 }
 
+// What NCCL takes of a GPU and gets of its switch: channels need multiprocessors, nvls needs channels.
+Status ReadCollectives(const YamlNode& map, DeviceKind& kind) {
+  constexpr int64_t kMaxMultiprocessors = 4096;
+  for (const auto& [key, member] : {std::pair("multiprocessors", &DeviceKind::multiprocessors),
+                                    std::pair("channels", &DeviceKind::channels)}) {
+    const YamlNode* node = map.Find(key);
+    if (node == nullptr) continue;
+    if (kind.device_class != DeviceClass::kGpu) {
+      return node->Fail(fmt::format("only GPUs state {}", key));
+    }
+    PW_ASSIGN(const int64_t count, node->AsInt(key, 0, kMaxMultiprocessors));
+    kind.*member = static_cast<int32_t>(count);
+  }
+  const YamlNode* channels = map.Find("channels");
+  if (kind.channels > 0 && kind.channels >= kind.multiprocessors) {
+    return (channels != nullptr ? *channels : map)
+        .Fail(fmt::format("{} channels need more than so many multiprocessors, and the kind has {}",
+                          kind.channels, kind.multiprocessors));
+  }
+  if (const YamlNode* nvls = map.Find("nvls")) {
+    PW_ASSIGN(kind.nvls, nvls->AsBool("nvls"));
+    if (kind.nvls && kind.channels == 0) {
+      return nvls->Fail("nvls is of kinds that state channels and multiprocessors");
+    }
+  } else if (kind.channels == 0) {
+    kind.nvls = false;
+  }
+  return Ok();
+}
+
 // "NVIDIA GeForce RTX 4070 Laptop GPU" and "rtx4070laptop" are both "rtx4070laptop".
 std::string Model(std::string_view name) {
   constexpr std::array<std::string_view, 13> kNoModel = {
@@ -255,6 +285,18 @@ Result<std::optional<BytesPerSecond>> ReadBandwidth(const YamlNode& map, std::st
   return ReadQuantity<BytesPerSecond>(map, key, "_bytes_per_s", ParseBandwidth);
 }
 
+Result<double> ReadEfficiency(const YamlNode& map) {
+  const YamlNode* node = map.Find("efficiency");
+  if (node == nullptr) return 1.0;
+  PW_ASSIGN(const std::string text, node->AsText("efficiency, such as \"94%\","));
+  Result<int32_t> millionths = ParsePercentage(text);
+  if (!millionths.ok()) return At(*node, std::move(millionths.error()));
+  if (millionths.value() < 1 || millionths.value() > 1'000'000) {
+    return node->Fail("efficiency is outside (0%, 100%]");
+  }
+  return static_cast<double>(millionths.value()) / 1e6;
+}
+
 Status KindTable::Read(const YamlNode& kinds) {
   if (!kinds.IsMap()) {
     return kinds.Fail(fmt::format("kinds must be a mapping, not {}", kinds.TypeName()));
@@ -313,11 +355,27 @@ Result<std::vector<size_t>> KindTable::OrderByLike(const YamlNode& kinds) const 
 }
 
 Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) const {
-  PW_RETURN_IF_ERROR(map.CheckKeys(
-      "a kind", {"like", "class", "architecture", "peak", "peak_flops", "memory_bandwidth",
-                 "memory_bandwidth_bytes_per_s", "memory", "memory_bytes", "launch_overhead",
-                 "launch_overhead_ns", "runtime_context", "runtime_context_bytes", "reserve",
-                 "reserve_bytes", "cores", "p2p", "source"}));
+  PW_RETURN_IF_ERROR(map.CheckKeys("a kind", {"like",
+                                              "class",
+                                              "architecture",
+                                              "peak",
+                                              "peak_flops",
+                                              "memory_bandwidth",
+                                              "memory_bandwidth_bytes_per_s",
+                                              "memory",
+                                              "memory_bytes",
+                                              "launch_overhead",
+                                              "launch_overhead_ns",
+                                              "runtime_context",
+                                              "runtime_context_bytes",
+                                              "reserve",
+                                              "reserve_bytes",
+                                              "cores",
+                                              "p2p",
+                                              "multiprocessors",
+                                              "channels",
+                                              "nvls",
+                                              "source"}));
   DeviceKind kind;
   if (const YamlNode* like = map.Find("like")) {
     PW_ASSIGN(const std::string base, like->AsText("like"));
@@ -348,6 +406,7 @@ Result<DeviceKind> KindTable::ReadKind(std::string name, const YamlNode& map) co
     if (kind.device_class != DeviceClass::kGpu) return p2p->Fail("only GPUs state p2p");
     PW_ASSIGN(kind.p2p, p2p->AsBool("p2p"));
   }
+  PW_RETURN_IF_ERROR(ReadCollectives(map, kind));
   kind.memory_bandwidth = bandwidth.value_or(kind.memory_bandwidth);
   kind.memory = memory.value_or(kind.memory);
   kind.launch_overhead = overhead.value_or(kind.launch_overhead);

@@ -26,6 +26,9 @@ Result<std::optional<MemoryReserve>> ReadReserve(const YamlNode& map);
 Result<std::optional<Bytes>> ReadMemory(const YamlNode& map);
 Result<std::optional<Nanos>> ReadNanos(const YamlNode& map, std::string_view key);
 Result<std::optional<BytesPerSecond>> ReadBandwidth(const YamlNode& map, std::string_view key);
+// `efficiency` of a link or a network, the share of its bandwidth that is left for what is sent: "94%". 1
+// where it is not stated.
+Result<double> ReadEfficiency(const YamlNode& map);
 // The kinds that a file may name: its own first, then the catalogue's.
 class KindTable {
  public:

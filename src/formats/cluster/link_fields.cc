@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -60,7 +61,7 @@ Status Connect(const YamlNode& map, const YamlNode& between, const Link& link,
 Status ReadLink(const YamlNode& map, ClusterBuilder& builder) {
   PW_RETURN_IF_ERROR(
       map.CheckKeys("a link", {"between", "name", "bandwidth", "bandwidth_bytes_per_s", "latency",
-                               "latency_ns", "duplex", "p2p", "source"}));
+                               "latency_ns", "duplex", "p2p", "efficiency", "source"}));
   Link link;
   link.source = "given";
   PW_RETURN_IF_ERROR(map.CheckHas(
@@ -72,6 +73,12 @@ Status ReadLink(const YamlNode& map, ClusterBuilder& builder) {
   if (const YamlNode* source = map.Find("source")) {
     if (!source->IsScalar()) return source->Fail("source must be text");
     link.source = source->text;
+  }
+  PW_ASSIGN(const double efficiency, ReadEfficiency(map));
+  if (efficiency < 1) {
+    const double left = static_cast<double>(link.bandwidth.count) * efficiency;
+    link.bandwidth = BytesPerSecond(std::max<int64_t>(1, static_cast<int64_t>(left)));
+    link.source += fmt::format("; {:.4g}% of it", 100 * efficiency);
   }
   std::optional<bool> p2p;
   if (const YamlNode* stated = map.Find("p2p")) {

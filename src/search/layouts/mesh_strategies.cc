@@ -16,6 +16,7 @@
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/model_structure.h"
 #include "sharding/axis_places.h"
+#include "transforms/accumulate.h"
 
 namespace placewright {
 namespace {
@@ -39,7 +40,7 @@ class MeshLayouts {
     }
     plan_.switches.local_batch_norm = problem_.local_batch_norm;
     plan_.layouts.of_group = IdVector<GroupId, LayoutId>(graph_.group_count(), LayoutId(0));
-    PW_RETURN_IF_ERROR(strategy == MeshStrategy::kTwoD ? MakeTwoD() : MakeZero(InHosts(strategy)));
+    PW_RETURN_IF_ERROR(MakeLayouts(strategy));
     if (strategy == MeshStrategy::kFsdp || strategy == MeshStrategy::kHsdp) {
       plan_.switches.regather = LayerGlobs();
       plan_.switches.prefetch = 1;
@@ -48,10 +49,6 @@ class MeshLayouts {
   }
 
  private:
-  static bool InHosts(MeshStrategy strategy) {
-    return strategy == MeshStrategy::kHybridZero2 || strategy == MeshStrategy::kHsdp;
-  }
-
   // "layers.*" of "layers.3": the modules that repeat, or all where none does.
   std::vector<std::string> LayerGlobs() const {
     std::set<std::string> globs;
@@ -64,6 +61,19 @@ class MeshLayouts {
     }
     if (globs.empty()) return {"*"};
     return {globs.begin(), globs.end()};
+  }
+
+  Status MakeLayouts(MeshStrategy strategy) {
+    switch (strategy) {
+      case MeshStrategy::kTwoD: return MakeTwoD();
+      case MeshStrategy::kZero2:
+      case MeshStrategy::kFsdp: return MakeZero(/*in_hosts=*/false);
+      case MeshStrategy::kHybridZero2:
+      case MeshStrategy::kHsdp: return MakeZero(/*in_hosts=*/true);
+      case MeshStrategy::kUlysses: return MakeOfTokens(/*by_heads=*/true);
+      case MeshStrategy::kContext: return MakeOfTokens(/*by_heads=*/false);
+    }
+    return Ok();
   }
 
   int64_t count() const { return static_cast<int64_t>(devices_.size()); }
@@ -106,14 +116,24 @@ class MeshLayouts {
     return layout;
   }
 
+  // The greatest common divisor over the layers.
+  int64_t SizeOfAll(const std::vector<AxisId>& axes) const {
+    int64_t size = 0;
+    for (const AxisId axis : axes) size = std::gcd(size, axes_.axis(axis).size);
+    return size;
+  }
+  // As many GPUs of a host as divide these and the host's, 8 at most.
+  static int64_t DegreeOf(int64_t of_host, int64_t size) {
+    int64_t degree = std::min(of_host, kMaxTensorParallel);
+    while (degree > 1 && (size % degree != 0 || of_host % degree != 0)) --degree;
+    return degree;
+  }
+
   Status MakeTwoD() {
     const ModelStructure found = StructureOf(graph_, axes_);
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
-    int64_t heads = 0;  // the greatest common divisor over the layers
-    for (const AxisId axis : found.heads) heads = std::gcd(heads, axes_.axis(axis).size);
-    int64_t tensor = std::min(*of_host, kMaxTensorParallel);
-    while (tensor > 1 && (heads % tensor != 0 || *of_host % tensor != 0)) --tensor;
+    const int64_t tensor = DegreeOf(*of_host, SizeOfAll(found.heads));
     if (found.kind != ModelKind::kAttention || tensor < 2) {
       return MakeError(ErrorCode::kUsage,
                        "2d splits attention by heads over GPUs of a host, and this step has none "
@@ -178,7 +198,13 @@ class MeshLayouts {
     Add(Boxes([&](int64_t i) {
       return std::vector<AxisInterval>{{batch, EqualPart(i, count(), samples)}};
     }));
+    ShardParameters(shards);
+    return Ok();
+  }
+
+  void ShardParameters(int64_t shards) {
     std::vector<DeviceId> all = devices_;
+    IdVector<GroupId, bool> sharded(graph_.group_count(), false);
     const LayoutId everywhere = Add(CopiesOn(all));
     for (const StorageId id : graph_.storages()) {
       const TensorId parameter = graph_.storage(id).first;
@@ -197,8 +223,98 @@ class MeshLayouts {
         const Interval part = EqualPart(i % shards, shards, {0, axes_.axis(axis).size});
         return std::vector<AxisInterval>{{axis, part}};
       }));
+      sharded[group] = true;
+    }
+    // Sums over micro-batches lie as the parameters that they update: each micro-batch's gradients are scattered.
+    for (const OpId op : graph_.ops()) {
+      if (!IsMicroBatchSum(graph_.op(op))) continue;
+      for (const OpId reader : graph_.consumers(op)) {
+        const GroupId group = graph_.group(reader);
+        if (!sharded[group]) continue;
+        plan_.layouts.of_group[graph_.group(op)] = plan_.layouts.of_group[group];
+      }
+    }
+  }
+
+  Status MakeOfTokens(bool by_heads) {
+    const ModelStructure found = StructureOf(graph_, axes_);
+    const std::optional<int64_t> of_host = OfEachHost();
+    if (!of_host) return UnequalHosts();
+    const AxisId tokens = Tokens();
+    const int64_t length = tokens.valid() ? axes_.axis(tokens).size : 0;
+    const int64_t degree = DegreeOf(*of_host, by_heads ? SizeOfAll(found.heads) : length);
+    const bool attends = found.kind == ModelKind::kAttention && length >= degree;
+    if (!attends || degree < 2) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} splits tokens over GPUs of a host, and this step has no "
+                                   "attention whose {} they divide",
+                                   name_, by_heads ? "heads" : "tokens"),
+                       "", "Take zero-2 or 2d.");
+    }
+    PW_RETURN_IF_ERROR(CheckAttention(by_heads ? found.heads : std::vector<AxisId>{tokens}));
+    const int64_t data = count() / degree;
+    PW_RETURN_IF_ERROR(CheckSamples(data));
+    const AxisId batch = axes_.batch();
+    const auto over_groups = [&](AxisId axis) {
+      return Add(Boxes([&](int64_t i) {
+        return std::vector<AxisInterval>{
+            {batch, EqualPart(i / degree, data, {0, axes_.axis(batch).size})},
+            {axis, EqualPart(i % degree, degree, {0, axes_.axis(axis).size})}};
+      }));
+    };
+    over_groups(tokens);
+    ShardParameters(count());
+    if (!by_heads) return Ok();
+    for (const AxisId axis : found.heads) {
+      const LayoutId heads = over_groups(axis);
+      SetWhere(heads, [&](OpId op) { return Attends(op) && axes_.SplitBy(op, axis).valid(); });
     }
     return Ok();
+  }
+
+  // Of the axes that no parameter has, beside the batch, the one that the largest number of tensors has.
+  AxisId Tokens() const {
+    AxisId best;
+    int64_t most = 0;
+    for (const AxisId axis : axes_.axes()) {
+      if (axis == axes_.batch()) continue;
+      int64_t tensors = 0;
+      bool of_parameter = false;
+      for (const TensorId id : graph_.tensors()) {
+        if (!axes_.Holds(id, axis)) continue;
+        ++tensors;
+        of_parameter |= graph_.tensor(id).kind == TensorKind::kParameter;
+      }
+      if (of_parameter || tensors <= most) continue;
+      most = tensors;
+      best = axis;
+    }
+    return best;
+  }
+
+  bool Attends(OpId op) const {
+    return graph_.op(op).type.find("attention") != std::string_view::npos;
+  }
+
+  // There are such operators, and each is split by one of these axes.
+  Status CheckAttention(const std::vector<AxisId>& axes) const {
+    int64_t attentions = 0;
+    for (const OpId op : graph_.ops()) {
+      if (!Attends(op)) continue;
+      ++attentions;
+      const bool split = std::any_of(axes.begin(), axes.end(),
+                                     [&](AxisId axis) { return axes_.SplitBy(op, axis).valid(); });
+      if (split) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} cannot split this attention: it masks what comes later "
+                                   "without a mask, or has other heads",
+                                   name_),
+                       "op " + std::string(graph_.op(op).name),
+                       "Take ulysses, or record the model with a mask (padded samples).");
+    }
+    if (attentions > 0) return Ok();
+    return MakeError(ErrorCode::kUsage, fmt::format("{} needs attention as one operator", name_),
+                     "", "Record the model with --attention fused, or take 2d.");
   }
 
   // One that has parts for all, in equal ones if any has, of several the longest.
@@ -233,6 +349,8 @@ std::string_view NameOfStrategy(MeshStrategy strategy) {
     case MeshStrategy::kHybridZero2: return "hybrid-zero-2";
     case MeshStrategy::kFsdp: return "fsdp";
     case MeshStrategy::kHsdp: return "hsdp";
+    case MeshStrategy::kUlysses: return "ulysses";
+    case MeshStrategy::kContext: return "context";
   }
   return "";
 }
@@ -251,11 +369,14 @@ std::string_view MeshStrategyPlanner::description() const {
       return "attention by heads and perceptrons by width within hosts, samples across";
     case MeshStrategy::kZero2:
       return "all GPUs, equal shares of the batch, parameters with their state in shards";
-    case MeshStrategy::kHybridZero2:
-      return "the same with shards over the GPUs of each host";
+    case MeshStrategy::kHybridZero2: return "the same with shards over the GPUs of each host";
     case MeshStrategy::kFsdp:
       return "as zero-2, layers fetched anew for the backward pass (ZeRO-3)";
     case MeshStrategy::kHsdp: return "as fsdp, with shards over the GPUs of each host";
+    case MeshStrategy::kUlysses:
+      return "tokens within hosts, heads of attention in their place, samples across";
+    case MeshStrategy::kContext:
+      return "tokens within hosts, keys and values gathered, samples across";
   }
   return "";
 }

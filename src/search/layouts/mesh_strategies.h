@@ -13,6 +13,10 @@
 //                  (Rajbhandari et al., sec. 5: P_os+g+p; FSDP2 with reshard_after_forward, whose root module is not
 //                  resharded)
 //   hsdp           the same with shards over the GPUs of each host (FSDP2 on a mesh of two dimensions)
+//   ulysses        samples over groups of GPUs of one host, tokens over those of a group, within attention heads in their
+//                  place, by all-to-alls; as many GPUs a group as divide the heads, 8 at most; parameters as zero-2
+//                  (Jacobs et al., "DeepSpeed Ulysses", 2023)
+//   context        the same without heads: each has its queries, and gathers keys and values (Llama 3, sec. 3.3.2)
 //
 // Deviations: shards are of an axis of the parameter, whose parts may differ by one element, where engines flatten and
 // pad; a parameter without an axis for all is on every GPU. Hosts have to have equal numbers of GPUs, but for zero-2.
@@ -28,9 +32,10 @@
 
 namespace placewright {
 
-enum class MeshStrategy : uint8_t { kTwoD, kZero2, kHybridZero2, kFsdp, kHsdp };
+enum class MeshStrategy : uint8_t { kTwoD, kZero2, kHybridZero2, kFsdp, kHsdp, kUlysses, kContext };
 
-// Errors: kUsage (no attention by heads that a host's GPUs divide; hosts with unequal numbers of GPUs; fewer samples
+// Errors: kUsage (no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its own
+// or that masks the future without stating a mask, where tokens are split; hosts with unequal numbers of GPUs; fewer samples
 // than have to be shared out), kInfeasible (no device supports every op), kBatchScaling.
 Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy);
 
@@ -42,7 +47,10 @@ class MeshStrategyPlanner : public Planner {
   std::string_view description() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool iterative() const override { return false; }
-  bool finds_what_fits() const override { return strategy_ != MeshStrategy::kTwoD; }
+  bool finds_what_fits() const override {
+    return strategy_ != MeshStrategy::kTwoD && strategy_ != MeshStrategy::kUlysses &&
+           strategy_ != MeshStrategy::kContext;
+  }
   // Errors: those of CheckMaySplit, LayOutOnMesh and CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override;

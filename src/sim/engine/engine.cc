@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/check.h"
@@ -142,6 +143,8 @@ void Engine::Reset() {
   touched_devices_.Clear();
   touched_links_.Clear();
   free_collectives_.clear();
+  waiting_.clear();
+  waiting_changed_ = false;
   std::fill(copies_.begin(), copies_.end(), CopyOf());
 }
 
@@ -159,6 +162,7 @@ void Engine::Prepare(const Placement& placement) {
   PlacePersistent(placement);
   PlaceInputs();
   PrepareGeneral();
+  if (general_ && p_.collectives_share) PrepareShares();
   if (options_.policy != SchedulingPolicy::kProgram) return;
   for (DeviceId device : p_.device_ids()) run_.last_op[device] = FirstOf(device);
   program_.Find(p_, packed_, run_.ops);
@@ -220,6 +224,28 @@ void Engine::PrepareGeneral() {
     for (size_t i = 0; i < sequence->size(); ++i) {
       turn_[p_.exec_of[(*sequence)[i]]] = static_cast<int32_t>(i);
     }
+  }
+}
+
+// Rule 18: one communicator for each set of devices. In the program's order turns keep them apart.
+void Engine::PrepareShares() {
+  const size_t collectives = p_.collective_time.size();
+  shares_.assign(collectives, Share());
+  sharing_.clear();
+  sharing_on_.assign(p_.links, 0);
+  beside_.assign(p_.devices, 0);
+  communicator_of_.resize(collectives);
+  communicator_busy_.assign(collectives, 0);
+  std::map<std::vector<DeviceId>, int32_t> numbers;
+  for (CollectiveId id : IdRange<CollectiveId>(collectives)) {
+    communicator_of_[id] = id.value();
+    if (options_.policy == SchedulingPolicy::kProgram) continue;
+    std::vector<DeviceId> devices;
+    for (const ExecOpId member : p_.collective_members[id]) {
+      devices.push_back(run_.ops[member].device);
+    }
+    std::sort(devices.begin(), devices.end());
+    communicator_of_[id] = numbers.emplace(std::move(devices), id.value()).first->second;
   }
 }
 

@@ -224,12 +224,22 @@ class Engine {
   void TryStartCollective(CollectiveId id);
   template <bool kRecord, bool kBound>
   void BeginCollective(CollectiveId id);
+  template <bool kRecord, bool kBound>
+  void StartWaiting();
+  void JoinLinks(CollectiveId id);
+  void LeaveLinks(CollectiveId id);
+  void Reckon(CollectiveId id);
+  bool IsStale(CollectiveId id, int64_t time) const {
+    return p_.collectives_share && (run_.missing[id] != RunCore::kRuns || shares_[id].end != time);
+  }
+  void DropStale();
+  void PrepareShares();
   template <Service kService, bool kRecord, bool kBound>
   void CompleteCollective(CollectiveId id);
   template <Service kService>
   bool MayStartSomething() const {
     return !touched_devices_.empty() || !touched_links_.empty() ||
-           (HasCollectives(kService) && !free_collectives_.empty());
+           (HasCollectives(kService) && (!free_collectives_.empty() || waiting_changed_));
   }
   PathItem KeyOf(ExecOpId op, DeviceId device) const;
   template <bool kRecord, bool kBound>
@@ -238,7 +248,7 @@ class Engine {
   int64_t ServeReaders(const Transfer& transfer, HoldingId copy, bool idle);
   template <Service kService, bool kRecord, bool kBound>
   int64_t BeginNext(DeviceId device);
-  template <bool kRecord, bool kBound>
+  template <Service kService, bool kRecord, bool kBound>
   int64_t BeginOp(ExecOpId op, DeviceId device);
   bool Exceeds(int64_t bound);
   void Allocate(DeviceId device, __int128 bytes);
@@ -276,6 +286,29 @@ class Engine {
   TouchList<LinkId> touched_links_;
   std::vector<CollectiveId> free_collectives_;  // ready, without links
   IdVector<CollectiveId, TransferTimes> collective_times_;
+  // Rule 18. What a running collective still has to do: kShareUnits for a ns alone, among k a k-th of them.
+  static constexpr int32_t kShareUnits = 720720;  // of 1 to 16
+  struct Share {
+    __int128 left = 0;  // at `since`
+    int64_t since = 0, end = 0;
+    int32_t among = 0;  // 0: it has just begun
+  };
+  struct Waiting {
+    int64_t ready = 0;
+    ExecOpId first;  // member
+    CollectiveId id;
+    friend bool operator<(const Waiting& a, const Waiting& b) {
+      return a.ready != b.ready ? a.ready < b.ready : a.first < b.first;
+    }
+  };
+  IdVector<CollectiveId, Share> shares_;
+  std::vector<CollectiveId> sharing_;  // those that run
+  std::vector<Waiting> waiting_;       // ready, in the order of their keys
+  bool waiting_changed_ = false;
+  IdVector<CollectiveId, int32_t> communicator_of_;
+  std::vector<char> communicator_busy_;
+  IdVector<LinkId, int32_t> sharing_on_;  // how many run over each link
+  IdVector<DeviceId, int32_t> beside_;    // how many have a member on each device
   IdVector<DeviceId, CopyOf> copies_;
   IdVector<DeviceId, StorageId> last_input_;  // scratch of PlaceInputs
 };

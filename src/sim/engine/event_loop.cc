@@ -367,9 +367,15 @@ template <bool kRecord>
 void Engine::MakeCollectiveReady(CollectiveId id) {
   if constexpr (kRecord) collective_times_[id].ready = run_.now;
   const std::span<const LinkId> links = p_.collective_links[id];
-  if (links.empty()) return free_collectives_.push_back(id);
   const std::span<const ExecOpId> members = p_.collective_members[id];
   const ExecOpId first = *std::min_element(members.begin(), members.end());
+  if (p_.collectives_share) {
+    const Waiting waiting{run_.now, first, id};
+    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), waiting), waiting);
+    waiting_changed_ = true;
+    return;
+  }
+  if (links.empty()) return free_collectives_.push_back(id);
   const LinkItem item = {SliceId(packed_.ops[first.index()].slice),
                          DeviceId(first.value() - p_.ops), WaitingAs(id)};
   for (LinkId link : links) run_.link_queue[link].Push(run_.now, item);
@@ -409,16 +415,86 @@ void Engine::BeginCollective(CollectiveId id) {
       abandoned_ = abandoned_ || Exceeds(Later(end, p_.min_path[op] - p_.collective_time[id]));
     }
   }
+  if (p_.collectives_share) return JoinLinks(id);
   run_.events.Push(end, SlotOf(id));
+}
+
+// Rule 18: those whose communicator does nothing, in the order of their keys.
+template <bool kRecord, bool kBound>
+void Engine::StartWaiting() {
+  if (!waiting_changed_) return;
+  waiting_changed_ = false;
+  size_t left = 0;
+  for (const Waiting& waiting : waiting_) {
+    char& busy = communicator_busy_[static_cast<size_t>(communicator_of_[waiting.id])];
+    if (busy) {
+      waiting_[left++] = waiting;
+      continue;
+    }
+    busy = 1;
+    BeginCollective<kRecord, kBound>(waiting.id);
+  }
+  waiting_.resize(left);
+}
+
+void Engine::JoinLinks(CollectiveId id) {
+  shares_[id] = {__int128{p_.collective_time[id]} * kShareUnits, run_.now, -1, 0};
+  sharing_.push_back(id);
+  for (const LinkId link : p_.collective_links[id]) ++sharing_on_[link];
+  for (const ExecOpId op : p_.collective_members[id]) ++beside_[run_.ops[op].device];
+  for (const CollectiveId other : sharing_) Reckon(other);
+}
+
+void Engine::LeaveLinks(CollectiveId id) {
+  std::erase(sharing_, id);
+  for (const LinkId link : p_.collective_links[id]) --sharing_on_[link];
+  for (const ExecOpId op : p_.collective_members[id]) --beside_[run_.ops[op].device];
+  communicator_busy_[static_cast<size_t>(communicator_of_[id])] = 0;
+  waiting_changed_ = true;
+  for (const CollectiveId other : sharing_) Reckon(other);
+}
+
+// Rule 18: from now on it has a k-th, k being how many there are on its fullest link. An event that it has had for
+// another end is stale.
+void Engine::Reckon(CollectiveId id) {
+  int32_t among = 1;
+  for (const LinkId link : p_.collective_links[id]) among = std::max(among, sharing_on_[link]);
+  Share& share = shares_[id];
+  if (share.among == among) return;
+  if (share.among > 0) {
+    const __int128 done = __int128{run_.now - share.since} * (kShareUnits / share.among);
+    share.left = std::max<__int128>(0, share.left - done);
+  }
+  const __int128 speed = kShareUnits / among;
+  const __int128 needs = (share.left + speed - 1) / speed;
+  share.since = run_.now;
+  share.among = among;
+  share.end = Later(run_.now, static_cast<int64_t>(std::min<__int128>(needs, kMaxQuantity)));
+  run_.events.Push(share.end, SlotOf(id));
+}
+
+void Engine::DropStale() {
+  while (run_.events.min() != EventQueue::kNever && IsCollective(run_.events.slot()) &&
+         IsStale(CollectiveAt(run_.events.slot()), run_.events.min())) {
+    run_.events.Pop();
+  }
 }
 
 template <Service kService, bool kRecord, bool kBound>
 void Engine::CompleteCollective(CollectiveId id) {
   run_.missing[id] = RunCore::kOver;
   if constexpr (IsProgram(kService)) PassTurnOn<kRecord>(id);
-  for (LinkId link : p_.collective_links[id]) {
-    run_.link_busy[link] = 0;
-    touched_links_.Add(link);
+  if (p_.collectives_share) {
+    LeaveLinks(id);
+    if constexpr (kRecord) {
+      collective_times_[id].end = run_.now;
+      for (const ExecOpId op : p_.collective_members[id]) op_end_[op] = run_.now;
+    }
+  } else {
+    for (LinkId link : p_.collective_links[id]) {
+      run_.link_busy[link] = 0;
+      touched_links_.Add(link);
+    }
   }
   for (ExecOpId op : p_.collective_members[id]) {
     CompleteOp<kService, kRecord, kBound>(op, run_.ops[op].device, false);
@@ -455,9 +531,15 @@ inline void Engine::TryStartTransfer(TransferId id) {
 }
 
 // `op` runs on its device, which is idle. Returns its end; the caller adds the event.
-template <bool kRecord, bool kBound>
+template <Service kService, bool kRecord, bool kBound>
 inline int64_t Engine::BeginOp(ExecOpId op, DeviceId device) {
-  const int64_t end = Later(run_.now, packed_.Time(op, device));
+  int64_t duration = packed_.Time(op, device);
+  if constexpr (HasCollectives(kService)) {
+    if (p_.collectives_share && beside_[device] > 0) {
+      duration = p_.BesideCollective(duration, device);
+    }
+  }
+  const int64_t end = Later(run_.now, duration);
   run_.running_op[device] = op;
   DeviceOccupancy& memory = run_.memory[device];
   // After this op comes at first the shortest way to the end of the step; and this device has all
@@ -489,7 +571,7 @@ inline int64_t Engine::BeginNext(DeviceId device) {
     const ExecOpId next = following_[run_.last_op[device]];
     if (!next.valid() || run_.ops[next].need > 0) return EventQueue::kNever;
     run_.last_op[device] = next;
-    return BeginOp<kRecord, kBound>(next, device);
+    return BeginOp<kService, kRecord, kBound>(next, device);
   } else if constexpr (!IsFifo(kService)) {
     auto& queue = run_.path_queue[device];
     if (queue.empty()) return EventQueue::kNever;
@@ -502,11 +584,11 @@ inline int64_t Engine::BeginNext(DeviceId device) {
     std::pop_heap(queue.begin(), queue.end(), std::greater<>());
     const ExecOpId op = queue.back().op;
     queue.pop_back();
-    return BeginOp<kRecord, kBound>(op, device);
+    return BeginOp<kService, kRecord, kBound>(op, device);
   } else {
     auto& queue = run_.device_queue[device];
     if (queue.empty()) return EventQueue::kNever;
-    return BeginOp<kRecord, kBound>(queue.Pop(), device);
+    return BeginOp<kService, kRecord, kBound>(queue.Pop(), device);
   }
 }
 
@@ -524,6 +606,7 @@ inline void Engine::StartAll() {
     TryStartNext<kService, kRecord, kBound>(link);
   });
   if constexpr (HasCollectives(kService)) {
+    StartWaiting<kRecord, kBound>();
     for (CollectiveId id : free_collectives_) BeginCollective<kRecord, kBound>(id);
     free_collectives_.clear();
   }
@@ -570,7 +653,7 @@ inline int64_t Engine::ServeReaders(const Transfer& transfer, HoldingId copy, bo
       !transfer.overwriter.valid()) {
     if (--run_.ops[reader].need > 0) return EventQueue::kNever;
     if constexpr (kRecord) op_ready_[reader] = run_.now;
-    return BeginOp<kRecord, kBound>(reader, to);
+    return BeginOp<kService, kRecord, kBound>(reader, to);
   }
   if (one_reader) {
     Satisfy<kService, kRecord>(reader);
@@ -632,7 +715,8 @@ void Engine::CompleteAll(int64_t now) {
     }
     if constexpr (HasCollectives(kService)) {
       if (IsCollective(slot)) {
-        CompleteCollective<kService, kRecord, kBound>(CollectiveAt(slot));
+        const CollectiveId id = CollectiveAt(slot);
+        if (!IsStale(id, now)) CompleteCollective<kService, kRecord, kBound>(id);
         continue;
       }
     }
@@ -652,6 +736,7 @@ EngineOutcome Engine::Loop(const Placement* fresh) {
   for (;;) {
     if (kBound && abandoned_) return EngineOutcome::kAbandoned;
     if (kRecord && stopped_) return EngineOutcome::kStopped;
+    if constexpr (HasCollectives(kService)) DropStale();
     const int64_t next = run_.events.min();
     if (next == EventQueue::kNever) break;
     // Between two instants only: a state in the middle of one would have starts outstanding.

@@ -277,8 +277,15 @@ void AddCluster(const Cluster& cluster, SimGraph* sim_graph) {
   SimGraph& p = *sim_graph;
   p.devices = static_cast<int32_t>(cluster.device_count());
   p.links = static_cast<int32_t>(cluster.link_count());
+  p.collectives_share = cluster.collectives_share();
   for (DeviceId from : cluster.devices()) {
     p.capacity.push_back(cluster.device(from).capacity.count);
+    std::pair<int32_t, int32_t> beside(1, 1);
+    if (p.collectives_share && cluster.kind(from).channels > 0) {
+      const DeviceKind& kind = cluster.kind(from);
+      beside = {kind.multiprocessors, kind.multiprocessors - kind.channels};
+    }
+    p.beside_collectives.push_back(beside);
     p.runtime_context.push_back(
         cluster.device(from).kind < 0 ? 0 : cluster.kind(from).runtime_context.count);
     for (DeviceId to : cluster.devices()) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cluster/cluster.h"
@@ -75,6 +76,9 @@ struct SimGraph {
                                          // (empty rows for exec ops and views of initial content)
 
   // Cluster.
+  bool collectives_share = false;  // rule 18
+  // Rule 18: what times are multiplied with beside a collective, as a quotient.
+  IdVector<DeviceId, std::pair<int32_t, int32_t>> beside_collectives;
   IdVector<DeviceId, int64_t> capacity, runtime_context;
   Csr<RouteId, LinkId> route_links;
   IdVector<RouteId, int64_t> route_latency, route_bandwidth;
@@ -94,6 +98,12 @@ struct SimGraph {
   }
   CollectiveId CollectiveOf(ExecOpId op) const {
     return collective_of.empty() ? CollectiveId() : collective_of[op];
+  }
+  // Rule 18: the time of an op that begins while a collective of its device runs.
+  int64_t BesideCollective(int64_t duration, DeviceId device) const {
+    const auto [all, left] = beside_collectives[device];
+    const __int128 product = __int128{duration} * all + left - 1;
+    return static_cast<int64_t>(std::min<__int128>(product / left, kMaxQuantity));
   }
   // What of its path an op takes itself, on the fastest device.
   int64_t OwnTime(ExecOpId op) const {

@@ -9,7 +9,7 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kMebibyte = int64_t{1} << 20;
 constexpr TinyOpOptions kBackward{.phase = Phase::kBackward};
 constexpr TinyOpOptions kUpdate{.phase = Phase::kOptimizer};
 
@@ -23,14 +23,14 @@ IdVector<DeviceId, DeviceMemory> Measure(const TinyProblem& problem, bool lastin
 // w and m of 4 MiB. a 0-10 makes x (6), b 10-20 makes g (4) of x, s 20-30 makes t (4) of m, u 30-40
 // updates w and m by g and t.
 TinyProblem TrainingStep(DeviceClass device_class) {
-  TinyStep step(1, 100 * kMiB, device_class);
-  const TensorId w = step.Input("w", TensorKind::kParameter, 4 * kMiB);
-  const TensorId m = step.Input("opt_state:w.exp_avg", TensorKind::kOptimizerState, 4 * kMiB);
-  const TensorId x = step.Op("a", 0, 10, {w}, {6 * kMiB})[0];
-  const TensorId g = step.Op("b", 0, 10, {x}, {4 * kMiB}, kBackward)[0];
+  TinyStep step(1, 100 * kMebibyte, DeviceKind{.device_class = device_class});
+  const TensorId w = step.Input("w", TensorKind::kParameter, 4 * kMebibyte);
+  const TensorId m = step.Input("opt_state:w.exp_avg", TensorKind::kOptimizerState, 4 * kMebibyte);
+  const TensorId x = step.Op("a", 0, 10, {w}, {6 * kMebibyte})[0];
+  const TensorId g = step.Op("b", 0, 10, {x}, {4 * kMebibyte}, kBackward)[0];
   TinyOpOptions behind = kUpdate;
   behind.after = {"b"};
-  const TensorId t = step.Op("s", 0, 10, {m}, {4 * kMiB}, behind)[0];
+  const TensorId t = step.Op("s", 0, 10, {m}, {4 * kMebibyte}, behind)[0];
   TinyOpOptions update = kUpdate;
   update.writes = {0, 1};
   step.Op("u", 0, 10, {w, m, g, t}, {}, update);
@@ -40,60 +40,60 @@ TinyProblem TrainingStep(DeviceClass device_class) {
 TEST(DeviceMemory, UsesAreThoseOfTheAllocatedPeak) {
   const DeviceMemory memory = Measure(TrainingStep(DeviceClass::kGpu))[DeviceId(0)];
   // At 10: w, m, x, g. At 20 x is gone: w, m, g, t are 16 MiB.
-  EXPECT_EQ(memory.allocated.count, 18 * kMiB);
+  EXPECT_EQ(memory.allocated.count, 18 * kMebibyte);
   EXPECT_EQ(memory.peak_time.count, 10);
-  EXPECT_EQ(memory.Of(MemoryUse::kParameters).count, 4 * kMiB);
-  EXPECT_EQ(memory.Of(MemoryUse::kOptimizerState).count, 4 * kMiB);
-  EXPECT_EQ(memory.Of(MemoryUse::kActivations).count, 6 * kMiB);
-  EXPECT_EQ(memory.Of(MemoryUse::kGradients).count, 4 * kMiB);
+  EXPECT_EQ(memory.Of(MemoryUse::kParameters).count, 4 * kMebibyte);
+  EXPECT_EQ(memory.Of(MemoryUse::kOptimizerState).count, 4 * kMebibyte);
+  EXPECT_EQ(memory.Of(MemoryUse::kActivations).count, 6 * kMebibyte);
+  EXPECT_EQ(memory.Of(MemoryUse::kGradients).count, 4 * kMebibyte);
   EXPECT_EQ(memory.Of(MemoryUse::kWorkspace).count, 0);
   // w at 0-4 of a segment of 20 MiB, x 4-10, g 10-14; the first update makes m, at 4-8 of what x had,
   // and t at 14-18. In the second step x has 8-14 and g 14-18.
-  EXPECT_EQ(memory.reserved.count, 20 * kMiB);
+  EXPECT_EQ(memory.reserved.count, 20 * kMebibyte);
   EXPECT_EQ(memory.Device(), memory.reserved);
   EXPECT_TRUE(memory.fits);
 }
 
 TEST(DeviceMemory, OtherDevicesHoldWhatIsAllocated) {
   const DeviceMemory memory = Measure(TrainingStep(DeviceClass::kCpu))[DeviceId(0)];
-  EXPECT_EQ(memory.allocated.count, 18 * kMiB);
+  EXPECT_EQ(memory.allocated.count, 18 * kMebibyte);
   EXPECT_EQ(memory.reserved, memory.allocated);
 }
 
 TEST(DeviceMemory, WorkspaceAndContextAreAdded) {
   TinyProblem problem = TrainingStep(DeviceClass::kGpu);
-  problem.sim_graph.workspace[ExecOpId(1)] = 3 * kMiB;
-  problem.sim_graph.runtime_context[DeviceId(0)] = 7 * kMiB;
+  problem.sim_graph.workspace[ExecOpId(1)] = 3 * kMebibyte;
+  problem.sim_graph.runtime_context[DeviceId(0)] = 7 * kMebibyte;
   const DeviceMemory memory = Measure(problem)[DeviceId(0)];
-  EXPECT_EQ(memory.allocated.count, 21 * kMiB);
-  EXPECT_EQ(memory.Of(MemoryUse::kWorkspace).count, 3 * kMiB);
+  EXPECT_EQ(memory.allocated.count, 21 * kMebibyte);
+  EXPECT_EQ(memory.Of(MemoryUse::kWorkspace).count, 3 * kMebibyte);
   // The 6 MiB at 14-20 that g leaves hold it in the first step. In the second w, m, x and g fill
   // 0-18 and it needs a segment.
-  EXPECT_EQ(memory.reserved.count, 40 * kMiB);
-  EXPECT_EQ(memory.Device().count, 47 * kMiB);
+  EXPECT_EQ(memory.reserved.count, 40 * kMebibyte);
+  EXPECT_EQ(memory.Device().count, 47 * kMebibyte);
 }
 
 // x of 30 MiB is gone when y of 40 MiB comes: two segments, 70 MiB, of which 30 go back where there
 // are only 60. Then y's serves x in the second step.
 TEST(DeviceMemory, CachedSegmentsGoBackBeforeAStepDoesNotFit) {
   const auto measure = [](int64_t capacity) {
-    TinyStep step(1, capacity, DeviceClass::kGpu);
-    const TensorId x = step.Op("a", 0, 10, {}, {30 * kMiB})[0];
+    TinyStep step(1, capacity, DeviceKind{.device_class = DeviceClass::kGpu});
+    const TensorId x = step.Op("a", 0, 10, {}, {30 * kMebibyte})[0];
     step.Op("b", 0, 10, {x}, {});
-    step.Op("c", 0, 10, {}, {40 * kMiB}, {.after = {"b"}});
+    step.Op("c", 0, 10, {}, {40 * kMebibyte}, {.after = {"b"}});
     return Measure(step.Build())[DeviceId(0)];
   };
-  const DeviceMemory plenty = measure(70 * kMiB);
+  const DeviceMemory plenty = measure(70 * kMebibyte);
   EXPECT_TRUE(plenty.fits);
-  EXPECT_EQ(plenty.reserved.count, 70 * kMiB);
+  EXPECT_EQ(plenty.reserved.count, 70 * kMebibyte);
   EXPECT_EQ(plenty.retries, 0);
-  const DeviceMemory tight = measure(60 * kMiB);
+  const DeviceMemory tight = measure(60 * kMebibyte);
   EXPECT_TRUE(tight.fits);
-  EXPECT_EQ(tight.reserved.count, 40 * kMiB);
+  EXPECT_EQ(tight.reserved.count, 40 * kMebibyte);
   EXPECT_EQ(tight.retries, 1);
-  const DeviceMemory over = measure(39 * kMiB);
+  const DeviceMemory over = measure(39 * kMebibyte);
   EXPECT_FALSE(over.fits);
-  EXPECT_EQ(over.reserved.count, 70 * kMiB);
+  EXPECT_EQ(over.reserved.count, 70 * kMebibyte);
 }
 
 // Free memory in pieces: x and z of 12 MiB lie in a segment of 36 MiB around y; when they are gone
@@ -101,29 +101,29 @@ TEST(DeviceMemory, CachedSegmentsGoBackBeforeAStepDoesNotFit) {
 // it can go back.
 TEST(DeviceMemory, FragmentsMayBeWhyAStepDoesNotFit) {
   const auto measure = [](int64_t capacity) {
-    TinyStep step(1, capacity, DeviceClass::kGpu);
-    step.Op("whole", 0, 10, {}, {36 * kMiB});
-    const TensorId x = step.Op("x", 0, 10, {}, {12 * kMiB}, {.after = {"whole"}})[0];
-    const TensorId y = step.Op("y", 0, 10, {x}, {12 * kMiB})[0];
-    const TensorId z = step.Op("z", 0, 10, {x, y}, {12 * kMiB})[0];
+    TinyStep step(1, capacity, DeviceKind{.device_class = DeviceClass::kGpu});
+    step.Op("whole", 0, 10, {}, {36 * kMebibyte});
+    const TensorId x = step.Op("x", 0, 10, {}, {12 * kMebibyte}, {.after = {"whole"}})[0];
+    const TensorId y = step.Op("y", 0, 10, {x}, {12 * kMebibyte})[0];
+    const TensorId z = step.Op("z", 0, 10, {x, y}, {12 * kMebibyte})[0];
     step.Op("free", 0, 10, {x, z}, {});
-    step.Op("v", 0, 10, {y}, {24 * kMiB}, {.after = {"free"}});
+    step.Op("v", 0, 10, {y}, {24 * kMebibyte}, {.after = {"free"}});
     return Measure(step.Build())[DeviceId(0)];
   };
-  const DeviceMemory plenty = measure(60 * kMiB);
-  EXPECT_EQ(plenty.allocated.count, 36 * kMiB);
-  EXPECT_EQ(plenty.reserved.count, 60 * kMiB);
+  const DeviceMemory plenty = measure(60 * kMebibyte);
+  EXPECT_EQ(plenty.allocated.count, 36 * kMebibyte);
+  EXPECT_EQ(plenty.reserved.count, 60 * kMebibyte);
   EXPECT_TRUE(plenty.fits);
-  EXPECT_FALSE(measure(59 * kMiB).fits);
+  EXPECT_FALSE(measure(59 * kMebibyte).fits);
 }
 
 // The default reserve is 5% of 100 MiB, for what is counted; another one is kept free.
 TEST(DeviceMemory, OnlyAReserveOfOnesOwnIsKept) {
   TinyProblem problem = TrainingStep(DeviceClass::kGpu);
-  ASSERT_TRUE(problem.cluster.SetReserve(DeviceId(0), Bytes(5 * kMiB)).ok());
-  EXPECT_EQ(Measure(problem)[DeviceId(0)].offered.count, 100 * kMiB);
-  ASSERT_TRUE(problem.cluster.SetReserve(DeviceId(0), Bytes(6 * kMiB)).ok());
-  EXPECT_EQ(Measure(problem)[DeviceId(0)].offered.count, 94 * kMiB);
+  ASSERT_TRUE(problem.cluster.SetReserve(DeviceId(0), Bytes(5 * kMebibyte)).ok());
+  EXPECT_EQ(Measure(problem)[DeviceId(0)].offered.count, 100 * kMebibyte);
+  ASSERT_TRUE(problem.cluster.SetReserve(DeviceId(0), Bytes(6 * kMebibyte)).ok());
+  EXPECT_EQ(Measure(problem)[DeviceId(0)].offered.count, 94 * kMebibyte);
 }
 
 // A gathered parameter, a bucket of two gradients, and what the update makes for itself.
@@ -167,7 +167,7 @@ TEST(DeviceMemory, WhatStoragesAreUsedFor) {
 // that the update reads. As the step has it, two of the three lie there at a time; with buckets that
 // stay, g or the sum lies beside the 4 MiB for ever.
 TEST(DeviceMemory, LastingBucketsTakeThePlaceOfTheStepsOwn) {
-  TinyStep step(2, 100 * kMiB, DeviceClass::kGpu);
+  TinyStep step(2, 100 * kMebibyte, DeviceKind{.device_class = DeviceClass::kGpu});
   step.ConnectAll();
   std::vector<OpId> members;
   for (int32_t d = 0; d < 2; ++d) {
@@ -175,10 +175,10 @@ TEST(DeviceMemory, LastingBucketsTakeThePlaceOfTheStepsOwn) {
     const auto options = [](Phase phase, const char* type) {
       return TinyOpOptions{.phase = phase, .type = type};
     };
-    const TensorId g = step.Op(name("g"), d, 10, {}, {4 * kMiB}, kBackward)[0];
-    const TensorId bucket = step.Op(name("bucket"), d, 1, {g}, {4 * kMiB},
+    const TensorId g = step.Op(name("g"), d, 10, {}, {4 * kMebibyte}, kBackward)[0];
+    const TensorId bucket = step.Op(name("bucket"), d, 1, {g}, {4 * kMebibyte},
                                     options(Phase::kBackward, "placewright.pack.default"))[0];
-    const TensorId sum = step.Op(name("sum"), d, 0, {bucket}, {4 * kMiB},
+    const TensorId sum = step.Op(name("sum"), d, 0, {bucket}, {4 * kMebibyte},
                                  options(Phase::kBackward, "placewright.all_reduce.default"))[0];
     members.push_back(OpId(4 * d + 2));
     step.Op(name("update"), d, 5, {sum}, {}, kUpdate);
@@ -186,18 +186,18 @@ TEST(DeviceMemory, LastingBucketsTakeThePlaceOfTheStepsOwn) {
   step.Collective("sum", members, {}, 100);
   const TinyProblem problem = step.Build();
   const DeviceMemory own = Measure(problem)[DeviceId(1)];
-  EXPECT_EQ(own.allocated.count, 8 * kMiB);
-  EXPECT_EQ(own.Of(MemoryUse::kCommunication).count, 4 * kMiB);
+  EXPECT_EQ(own.allocated.count, 8 * kMebibyte);
+  EXPECT_EQ(own.Of(MemoryUse::kCommunication).count, 4 * kMebibyte);
   const DeviceMemory lasting = Measure(problem, true)[DeviceId(1)];
-  EXPECT_EQ(lasting.allocated.count, 8 * kMiB);
-  EXPECT_EQ(lasting.Of(MemoryUse::kCommunication).count, 4 * kMiB);
+  EXPECT_EQ(lasting.allocated.count, 8 * kMebibyte);
+  EXPECT_EQ(lasting.Of(MemoryUse::kCommunication).count, 4 * kMebibyte);
   EXPECT_EQ(lasting.peak_time.count, 0);
 }
 
 // Routes of 1 GB/s have the fewest channels, 2. Three devices that sum: a ring and two of a tree, 6
 // connections of 10 MiB. Two that gather: a ring, 2 more. One transfer from d0 to d2: 2.
 TEST(DeviceMemory, TheLibraryHasBuffersByCommunicatorAndSender) {
-  TinyStep step(3, 100 * kMiB, DeviceClass::kGpu);
+  TinyStep step(3, 100 * kMebibyte, DeviceKind{.device_class = DeviceClass::kGpu});
   step.ConnectAll();
   const auto member = [&](const char* type, const std::string& name, int32_t device) {
     TinyOpOptions options;
@@ -215,9 +215,9 @@ TEST(DeviceMemory, TheLibraryHasBuffersByCommunicatorAndSender) {
   const TensorId x = step.Op("x", 0, 1, {}, {512})[0];
   step.Op("y", 2, 1, {x}, {512});
   const IdVector<DeviceId, DeviceMemory> memories = Measure(step.Build());
-  EXPECT_EQ(memories[DeviceId(0)].library, (LibraryUse{Bytes(80 * kMiB), 2, 0}));
-  EXPECT_EQ(memories[DeviceId(1)].library, (LibraryUse{Bytes(80 * kMiB), 2, 0}));
-  EXPECT_EQ(memories[DeviceId(2)].library, (LibraryUse{Bytes(80 * kMiB), 1, 1}));
+  EXPECT_EQ(memories[DeviceId(0)].library, (LibraryUse{Bytes(80 * kMebibyte), 2, 0}));
+  EXPECT_EQ(memories[DeviceId(1)].library, (LibraryUse{Bytes(80 * kMebibyte), 2, 0}));
+  EXPECT_EQ(memories[DeviceId(2)].library, (LibraryUse{Bytes(80 * kMebibyte), 1, 1}));
 }
 
 }  // namespace

@@ -25,11 +25,22 @@ std::string_view ToString(CollectiveKind kind);  // "all-reduce", ...
 std::optional<CollectiveKind> CollectiveKindOf(std::string_view op_type);
 
 // kNone: nothing has to move (one device, or no bytes).
-enum class CollectiveAlgorithm : uint8_t { kNone, kRing, kTree, kHierarchical, kDirect, kStated };
+enum class CollectiveAlgorithm : uint8_t {
+  kNone,
+  kRing,
+  kTree,
+  kHierarchical,
+  kDirect,
+  kStated,
+  kNvls,
+  kNvlsTree
+};
 inline constexpr std::array kCollectiveAlgorithms = {
-    CollectiveAlgorithm::kNone,         CollectiveAlgorithm::kRing,   CollectiveAlgorithm::kTree,
-    CollectiveAlgorithm::kHierarchical, CollectiveAlgorithm::kDirect, CollectiveAlgorithm::kStated};
-// "none", "ring", "tree", "hierarchical", "direct"; "stated": what the cluster's description says it takes
+    CollectiveAlgorithm::kNone,         CollectiveAlgorithm::kRing,    CollectiveAlgorithm::kTree,
+    CollectiveAlgorithm::kHierarchical, CollectiveAlgorithm::kDirect,  CollectiveAlgorithm::kStated,
+    CollectiveAlgorithm::kNvls,         CollectiveAlgorithm::kNvlsTree};
+// "none", "ring", "tree", "hierarchical", "direct"; "stated": what the cluster's description says it takes;
+// "nvls", "nvls-tree": NVSwitches add up, over machines their sums go through trees
 std::string_view ToString(CollectiveAlgorithm algorithm);
 
 }  // namespace placewright

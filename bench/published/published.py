@@ -1,0 +1,171 @@
+"""Published runs beside what Placewright predicts of them.
+
+    python3 bench/published/published.py [--program FILE] [--only NAME...] [--work FOLDER]
+
+Records each model on meta (needs PyTorch), plans it by the strategy of the run and prints a table in
+Markdown: published and predicted step time and memory of the fullest GPU, their ratio, and the cause
+where they differ by more than the limit (time and reserved 10%, allocated 5%). Rows that no plan can
+say yet are listed with what is missing. Recordings are kept in FOLDER.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+HERE = pathlib.Path(__file__).resolve().parent
+EXPORT = HERE.parent.parent / "python" / "placewright_export.py"
+GIB = 1 << 30
+LIMITS = {"ms": 0.10, "allocated": 0.05, "reserved": 0.10}
+
+DLPERF = "DLPerf Megatron-LM, 8 x V100-SXM2-16GB"
+MEGATRON = "Megatron-LM functional tests, H100"
+TITAN = "torchtitan, H100"
+
+
+@dataclass
+class Row:
+    name: str
+    source: str
+    published: dict[str, float]  # "ms" of a step; "allocated", "reserved" in GiB
+    model: dict[str, object] = field(default_factory=dict)  # of gpt.py:build
+    plan: list[str] = field(default_factory=list)  # of `memory`
+    cause: str = ""  # of what is beyond the limit
+    missing: str = ""  # why no plan says it
+
+
+GPT_1536 = {
+    "layers": 16,
+    "width": 1536,
+    "heads": 16,
+    "length": 2048,
+    "vocabulary": 50688,
+    "batch": 16,
+    "half": "f16",
+    "recompute": 1,
+}
+GPT_512 = {
+    "layers": 12,
+    "width": 512,
+    "heads": 8,
+    "length": 1024,
+    "vocabulary": 50304,
+    "batch": 32,
+    "half": "bf16",
+}
+V100 = ["-c", "8xV100-16GB", "--batch", "16"]
+
+ROWS = [
+    Row(
+        "1x1x1_2_1536x16",
+        DLPERF,
+        {"ms": 464.12},
+        GPT_1536,
+        ["-c", "1xV100-16GB", "--batch", "2", "--algo", "single"],
+    ),
+    Row(
+        "8x1x1_16_1536x16",
+        DLPERF,
+        {"ms": 480.96},
+        GPT_1536,
+        [*V100, "--algo", "data-parallel"],
+    ),
+    Row(
+        "1x8x1_16_1536x16",
+        DLPERF,
+        {"ms": 692.44},
+        GPT_1536,
+        [*V100, "--algo", "2d"],
+    ),
+    Row("2x4x1_16_1536x16", DLPERF, {"ms": 576.48}, missing="2d with a degree of its own"),
+    Row("8x1x4_512_1536x16", DLPERF, {"ms": 4893.55}, missing="pipelines"),
+    Row(
+        "GPT-3 7B, tensor 4, data 2",
+        MEGATRON,
+        {"ms": 1115, "allocated": 53.2},
+        missing="accumulation, sequence parallelism",
+    ),
+    Row(
+        "GPT 12 x 512, data 8",
+        MEGATRON,
+        {"allocated": 4.4},
+        {**GPT_512, "recompute": 0},
+        ["-c", "8xH100", "--algo", "data-parallel"],
+    ),
+    Row(
+        "GPT 12 x 512, data 8, full recomputation",
+        MEGATRON,
+        {"allocated": 2.4},
+        {**GPT_512, "recompute": 1},
+        ["-c", "8xH100", "--algo", "data-parallel"],
+    ),
+    Row(
+        "Llama-3.1-8B, FSDP 8, selective",
+        TITAN,
+        {"reserved": 82.4, "ms": 2 * 8192 / 5762 * 1000},
+        missing="gathers that are made again, selective recomputation",
+    ),
+    Row("Llama-3.1-8B, 64 GPUs", TITAN, {}, missing="FSDP with tensor parallelism"),
+]
+
+
+def record(row: Row, work: pathlib.Path) -> pathlib.Path:
+    settings = [f"{name}={value}" for name, value in row.model.items()]
+    path = work / ("gpt-" + "-".join(settings) + ".json.gz")
+    if not path.exists():
+        command = [sys.executable, str(EXPORT), f"{HERE / 'gpt.py'}:build", "-o", str(path)]
+        for setting in settings:
+            command += ["--set", setting]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def predict(row: Row, program: str, work: pathlib.Path) -> dict[str, float]:
+    command = [program, "memory", str(record(row, work)), *row.plan, "--json", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{row.name}: {done.stdout}{done.stderr}")
+    result = json.loads(done.stdout)
+    fullest = max(result["devices"], key=lambda device: device["device_bytes"])
+    return {
+        "ms": result["step_time_ns"] / 1e6,
+        "allocated": fullest["allocated_bytes"] / GIB,
+        "reserved": fullest["reserved_bytes"] / GIB,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--program", default="build/bin/placewright")
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("published"))
+    parser.add_argument("--only", nargs="*", default=[], metavar="NAME")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    print(
+        "| run | of | published | predicted | ratio | |\n|---|---|---:|---:|---:|---|", flush=True
+    )
+    for row in ROWS:
+        if options.only and row.name not in options.only:
+            continue
+        if row.missing:
+            print(f"| {row.name} | {row.source} | | | | not sayable: {row.missing} |", flush=True)
+            continue
+        predicted = predict(row, options.program, options.work)
+        for what, value in row.published.items():
+            ratio = predicted[what] / value
+            unit = "ms" if what == "ms" else f"GiB {what}"
+            cause = row.cause if abs(ratio - 1) > LIMITS[what] else ""
+            print(
+                f"| {row.name} | {row.source} | {value:.4g} {unit} | {predicted[what]:.4g} | {ratio:.2f} | {cause} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

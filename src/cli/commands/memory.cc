@@ -1,0 +1,238 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/commands/command.h"
+#include "cli/request/assumptions.h"
+#include "cli/request/configurations.h"
+#include "cli/request/learned_planners.h"
+#include "cli/request/planning.h"
+#include "cli/request/result_json.h"
+#include "cli/terminal/interrupt.h"
+#include "formats/plan/layouts_json.h"
+#include "planning/algorithms.h"
+#include "planning/search_budget.h"
+#include "report/memory_report.h"
+#include "report/plan_report.h"
+#include "sim/memory/device_memory.h"
+
+namespace placewright {
+namespace {
+
+constexpr const char* kMemoryExamples =
+    "Three peaks of each device: allocated (tensors), reserved (what PyTorch's caching allocator\n"
+    "holds for them) and device (with context and NCCL's buffers), which decides what fits. The\n"
+    "memory reserve is kept only where it is not the default one, which stands for these.\n"
+    "Examples:\n"
+    "  placewright memory gpt-2 -c 8xH100 --batch 64 --algo data-parallel\n"
+    "  placewright plan gpt-2 -c 8xH100 --batch 64 --algo zero-2 -o gpt-2.plan.json\n"
+    "  placewright memory gpt-2 -c 8xH100 --batch 64 --plan gpt-2.plan.json --json";
+
+// What is measured, and of which plan.
+struct Measured {
+  const StepInputs& of;
+  const PlannerResult& result;
+  const SimResult& replay;
+  IdVector<DeviceId, DeviceMemory> memories;
+
+  bool fits() const {
+    return std::all_of(memories.begin(), memories.end(),
+                       [](const DeviceMemory& memory) { return memory.fits; });
+  }
+};
+
+class MemoryCommand : public Command {
+ public:
+  CommandLine Register(CommandLine program) override {
+    CommandLine app = program.AddCommand(
+        "memory", "What a plan takes of every device: allocated, reserved and device peaks");
+    app_ = app;
+    app.AddOption("GRAPH", input_.graph,
+                  "Graph of any readable format (docs/formats), model of the zoo, or hf:PATH")
+        .Required();
+    AddInputOptions(app, &input_);
+    app.AddOption("--algo", algorithm_,
+                  "Algorithm that makes the plan: " + algorithms_.Names() + " (default auto)")
+        .TypeName("NAME")
+        .Group("Search");
+    app.AddOption("--plan", plan_, "Plan to look at, of this graph and cluster")
+        .TypeName("FILE")
+        .Group("Search");
+    app.AddOption("--set", settings_.agent,
+                  "Setting of the algorithm (see explain ALGO); repeatable")
+        .TypeName("NAME=VALUE")
+        .Group("Search");
+    AddSearchOptions(app, &search_);
+    AddSpaceOptions(app, &space_, true);
+    app.Footer(kMemoryExamples);
+    return app;
+  }
+
+  Result<int> Run(Context& context) override {
+    const std::atomic<bool>& interrupted = CatchInterrupts();
+    PW_RETURN_IF_ERROR(CheckOptions());
+    PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
+    PW_RETURN_IF_ERROR(SettleSpace({app_, *asked, plan_}, space_));
+    PW_RETURN_IF_ERROR(CheckAgentSettings(*asked, settings_));
+    PW_ASSIGN(const std::string batch_note, ResolveBatch(&input_));
+    if (!batch_note.empty()) context.console.Note(batch_note);
+    PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
+    input_.interrupted = &interrupted;
+    input_.say = [&context](std::string_view text) { context.console.Note(text); };
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_, space_));
+    PW_ASSIGN(PlannerResult result, FindPlan(*planning, context, interrupted));
+    PW_ASSIGN(const StepInputs of, StepOf(*planning, result, input_.graph));
+    PW_ASSIGN(const SimResult replay, Replay(*planning, of, result));
+    const StepOfPlan& step = of.step;
+    Measured measured{of, result, replay,
+                      MeasureMemory({*step.sim_graph, *step.graph, of.inputs->cluster.cluster,
+                                     step.placement, *replay.schedule, result.algorithm == "ddp"})};
+    if (measured.fits() != replay.feasible) {
+      result.notes.push_back(fmt::format(
+          "`plan` says that it {}: in the place of what is counted here it keeps the memory "
+          "reserve free",
+          replay.feasible ? "fits" : "does not fit"));
+    }
+    for (const std::string& note : result.notes) context.console.Note(note);
+    if (context.console.json) {
+      PrintMemoryJson(measured, context.console);
+    } else {
+      PrintText(measured, context.console);
+    }
+    return 0;
+  }
+
+ private:
+  Status CheckOptions() const {
+    PW_ASSIGN(const bool is_plan, IsPlan(input_.graph));
+    if (is_plan) {
+      return MakeError(ErrorCode::kUsage, Printable(input_.graph, 4096) + " is a plan", "",
+                       "Give its graph, and the plan with --plan.");
+    }
+    if (plan_.empty()) return Ok();
+    for (const char* option : {"--algo", "--set", "--layouts"}) {
+      if (!app_.Given(option)) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} cannot be used with --plan, which has its layouts", option),
+                       "", fmt::format("Leave {} out.", option));
+    }
+    return Ok();
+  }
+
+  Result<PlannerResult> FindPlan(const Planning& planning, Context& context,
+                                 const std::atomic<bool>& interrupted) const {
+    if (!space_.layouts.empty()) {
+      PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
+      return planning.session->TakeLayouts(std::move(spec)).InFile(space_.layouts);
+    }
+    if (!plan_.empty()) return TakePlan(planning, context.console);
+    PW_ASSIGN(Budget budget, MakeBudget(search_, planning.loaded));
+    budget.stop = StopToken(&interrupted);
+    PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    options.bound = planning.prepared().search_bound();
+    const Algorithms algorithms(settings_, LearnedPlanners(settings_));
+    PW_ASSIGN(const Planner* planner, algorithms.Find(algorithm_));
+    Result<PlannerResult> result =
+        planner->Plan(planning.problem(), planning.prepared().evaluator(), options);
+    context.console.Progress("");
+    return std::move(result).InFile(input_.graph);
+  }
+
+  Result<PlannerResult> TakePlan(const Planning& planning, Console& console) const {
+    PW_ASSIGN(Initial initial, LoadInitial(plan_, input_, planning));
+    if (!initial.differs.empty()) {
+      console.Note(fmt::format("what {} was made for differs in: {}; all names are the same",
+                               Printable(plan_, 4096), fmt::join(initial.differs, ", ")));
+    }
+    PlannerResult result;
+    result.plan = std::move(initial.plan);
+    result.algorithm = "plan";
+    PW_ASSIGN(const bool is_plan, IsPlan(plan_));
+    if (is_plan) {
+      PW_ASSIGN(const Plan plan, LoadPlan(plan_));
+      result.algorithm = plan.algorithm;
+      result.plan.switches.order = plan.policy;
+    }
+    if (!result.plan.IsPlaced()) {
+      result.space = PlanSpace::kReplicated;
+      return result;
+    }
+    result.SetEvaluation(planning.prepared().evaluator().EvaluateOne(
+        PlacementOf(planning.problem(), result.plan), {.order = result.plan.switches.order}));
+    return result;
+  }
+
+  void PrintMemoryJson(const Measured& measured, Console& console) const {
+    const Inputs& inputs = *measured.of.inputs;
+    const Cluster& cluster = inputs.cluster.cluster;
+    Json object;
+    object["schema"] = "placewright.memory/1";
+    object["graph"] = inputs.graph.graph.name();
+    object["cluster"] = cluster.name();
+    object["algorithm"] = measured.result.algorithm;
+    object["plan_file"] = nullptr;
+    if (!plan_.empty()) object["plan_file"] = plan_;
+    object["step_time_ns"] = measured.replay.step_time.count;
+    object["fits"] = measured.fits();
+    object["devices"] = Json::array();
+    for (const DeviceId id : cluster.devices()) {
+      const DeviceMemory& memory = measured.memories[id];
+      Json uses;
+      for (const MemoryUse use : kMemoryUses) {
+        std::string name(ToString(use));
+        std::replace(name.begin(), name.end(), ' ', '_');
+        uses[name] = memory.Of(use).count;
+      }
+      object["devices"].push_back({{"name", cluster.device(id).name},
+                                   {"kind", cluster.kind(id).name},
+                                   {"class", ToString(cluster.kind(id).device_class)},
+                                   {"fits", memory.fits},
+                                   {"allocated_bytes", memory.allocated.count},
+                                   {"reserved_bytes", memory.reserved.count},
+                                   {"device_bytes", memory.Device().count},
+                                   {"offered_bytes", memory.offered.count},
+                                   {"peak_time_ns", memory.peak_time.count},
+                                   {"allocated", uses},
+                                   {"library_bytes", memory.library.bytes.count},
+                                   {"communicators", memory.library.communicators},
+                                   {"senders", memory.library.senders},
+                                   {"context_bytes", memory.context.count},
+                                   {"retries", memory.retries}});
+    }
+    AddNotes(inputs, &object);
+    for (const std::string& note : measured.result.notes) object["notes"].push_back(note);
+    console.PrintJson(object);
+  }
+
+  void PrintText(const Measured& measured, Console& console) const {
+    const Inputs& inputs = *measured.of.inputs;
+    const Cluster& cluster = inputs.cluster.cluster;
+    const Style& style = console.style();
+    const bool fits = measured.fits();
+    console.Print(fmt::format(
+        "{} on {} by {}: {}, step time {}\n\n",
+        Paint(inputs.graph.graph.name(), Tone::kStrong, style),
+        Paint(cluster.name(), Tone::kStrong, style), Printable(measured.result.algorithm),
+        fits ? Paint("fits", Tone::kGood, style) : Paint("does not fit", Tone::kBad, style),
+        FormatNanos(measured.replay.step_time)));
+    console.Print(RenderMemory(measured.memories, cluster, style));
+    for (const std::string& line : DescribeAssumptions(inputs)) {
+      console.Print(Wrap(fmt::format("\n{}\n", line), style));
+    }
+  }
+
+  Algorithms algorithms_{{}, LearnedPlanners()};
+  PlannerSettings settings_;
+  InputOptions input_;
+  SearchOptions search_;
+  SpaceOptions space_;
+  CommandLine app_;
+  std::string algorithm_ = "auto", plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeMemoryCommand() { return std::make_unique<MemoryCommand>(); }
+
+}  // namespace placewright
