@@ -160,9 +160,10 @@ class RegionFinder {
       }
     }
     if (!found_.regions.empty()) return Ok();
-    return MakeError(
-        ErrorCode::kTransform, fmt::format("\"{}\" finds no attention in the forward pass", kMegatron),
-        "recompute", "Name modules by globs: `placewright inspect --modules` lists them.");
+    return MakeError(ErrorCode::kTransform,
+                     fmt::format("\"{}\" finds no attention in the forward pass", kMegatron),
+                     "recompute",
+                     "Name modules by globs: `placewright inspect --modules` lists them.");
   }
 
   void AddRegion(std::vector<OpId> ops) {
