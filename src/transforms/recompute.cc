@@ -198,7 +198,7 @@ class RecomputedWriter {
 
   Error Refuse(int32_t region, std::string why, std::string remedy) const {
     return MakeError(
-        ErrorCode::kUsage,
+        ErrorCode::kTransform,
         fmt::format("{} cannot be computed again: {}",
                     Printable(regions_.regions[static_cast<size_t>(region)].name, 80), why),
         "recompute", std::move(remedy));

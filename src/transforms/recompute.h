@@ -32,7 +32,7 @@ namespace placewright {
 
 // Ops keep names, groups and order; ids move where copies stand between. nullptr where nothing is computed again: no
 // backward op reads what the regions make. O(ops + edges + versions).
-// Errors: kUnknownName (a glob without a forward op), kUsage (a step without layers or attention; what would be
+// Errors: kUnknownName (a glob without a forward op), kTransform (a step without layers or attention; what would be
 // computed again writes what is not its own, draws from a generator in sequence, or reads what is overwritten before
 // the backward pass), kDuplicateName.
 Result<std::unique_ptr<Graph>> WithRecomputation(const Graph& step,

@@ -122,7 +122,7 @@ class RegionFinder {
     const StepLayers layers = LayersOf(step_);
     if (layers.names.empty()) {
       return MakeError(
-          ErrorCode::kUsage,
+          ErrorCode::kTransform,
           fmt::format("\"{}\" finds no layers: no list of modules has modules within", word),
           "recompute", "Name the modules by globs: `inspect --modules` lists them.");
     }
@@ -160,9 +160,10 @@ class RegionFinder {
       }
     }
     if (!found_.regions.empty()) return Ok();
-    return MakeError(
-        ErrorCode::kUsage, fmt::format("\"{}\" finds no attention in the forward pass", kMegatron),
-        "recompute", "Name modules by globs: `placewright inspect --modules` lists them.");
+    return MakeError(ErrorCode::kTransform,
+                     fmt::format("\"{}\" finds no attention in the forward pass", kMegatron),
+                     "recompute",
+                     "Name modules by globs: `placewright inspect --modules` lists them.");
   }
 
   void AddRegion(std::vector<OpId> ops) {

@@ -236,11 +236,11 @@ TEST(Recomputation, RefusesWhatItCannotRepeat) {
     EXPECT_EQ(made.error().place, "recompute");
     EXPECT_FALSE(made.error().remedy.empty());
   };
-  expect(Drawing(), ErrorCode::kUsage, "drop",
+  expect(Drawing(), ErrorCode::kTransform, "drop",
          "mask (aten.bernoulli_.float) draws from a generator");
   expect(TwoBlocks(), ErrorCode::kUnknownName, "layer", "\"layer\" matches no module");
-  expect(TwoBlocks(), ErrorCode::kUsage, "megatron", "no attention");
-  expect(Drawing(), ErrorCode::kUsage, "full", "no layers");
+  expect(TwoBlocks(), ErrorCode::kTransform, "megatron", "no attention");
+  expect(Drawing(), ErrorCode::kTransform, "full", "no layers");
 
   // `x` is overwritten behind the module that has read it.
   const auto overwriting = [](bool by_module) {
@@ -259,9 +259,9 @@ TEST(Recomputation, RefusesWhatItCannotRepeat) {
     step.In(Phase::kBackward, "m").Op("da", "tanh_backward.default", {"g", "a"});
     return step.Build({"loss"});
   };
-  expect(overwriting(false), ErrorCode::kUsage, "m",
+  expect(overwriting(false), ErrorCode::kTransform, "m",
          "a reads buffer:b, which write overwrites before the backward pass");
-  expect(overwriting(true), ErrorCode::kUsage, "m", "a (aten.observe.default) writes buffer:b");
+  expect(overwriting(true), ErrorCode::kTransform, "m", "a (aten.observe.default) writes buffer:b");
 }
 
 TEST(Recomputation, OfAForwardPassChangesNothing) {
