@@ -67,7 +67,7 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   table.push_back(std::make_unique<ExpertHybridPlanner>());
   for (const MeshStrategy strategy :
        {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2,
-        MeshStrategy::kUlysses, MeshStrategy::kContext}) {
+        MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts}) {
     table.push_back(std::make_unique<MeshStrategyPlanner>(strategy));
   }
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
