@@ -69,7 +69,8 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   table.push_back(std::make_unique<ExpertHybridPlanner>());
   for (const MeshStrategy strategy :
        {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2, MeshStrategy::kFsdp,
-        MeshStrategy::kHsdp, MeshStrategy::kUlysses, MeshStrategy::kContext}) {
+        MeshStrategy::kHsdp, MeshStrategy::kUlysses, MeshStrategy::kContext,
+        MeshStrategy::kExperts}) {
     table.push_back(std::make_unique<MeshStrategyPlanner>(strategy));
   }
   for (const std::string_view schedule : kPipelineSchedules) {

@@ -47,18 +47,18 @@ def unevenly(devices):
 
 
 class ExchangesTest(PlannedTest):
-    def of_options(self, devices, *options, **more):
+    def of_options(self, devices, *options, model="llama", **more):
         """A case, and how many members of all-to-alls its step has."""
         cluster = self.folder / f"slow{devices}.yaml"
         cluster.write_text(CLUSTER % devices)
-        step = self.recorded("llama", "adamw")
+        step = self.recorded(model, "adamw")
         number = len(list(self.folder.glob("*.plan.json")))
         plan = self.folder / f"exchanged{number}.plan.json"
         run = self.program("plan", step, "-c", cluster, *options, "-o", plan)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         with gzip.open(str(plan).replace(".plan.json", ".plan.compiled.json.gz")) as file:
             kinds = [op["target"] for op in json.load(file)["ops"]]
-        return {"model": "llama", "optimizer": "adamw", "dtype": "float64", "plan": str(plan),
+        return {"model": model, "optimizer": "adamw", "dtype": "float64", "plan": str(plan),
                 **more}, kinds.count("placewright.all_to_all.default")
 
     def exchanged(self, devices, how, **more):
@@ -85,6 +85,13 @@ class ExchangesTest(PlannedTest):
         context, members = self.of_options(2, "--algo", "context")
         self.assertEqual(members, 0)
         self.compare(2, [ulysses, context])
+
+    def test_experts(self):
+        """To them and back, and so the gradients."""
+        for devices in (2, 4):
+            case, members = self.of_options(devices, "--algo", "experts", model="experts")
+            self.assertEqual(members, 4 * devices)
+            self.compare(2, [case])
 
     def test_compiled(self):
         for results in self.compare(2, [self.exchanged(2, unevenly, compile=True)]):

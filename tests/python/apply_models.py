@@ -141,6 +141,34 @@ class Draws:
         return torch.randint(0, below, (SAMPLES, *shape), generator=self._generator)
 
 
+class Experts(nn.Module):
+    """Weights of all experts in one tensor, as GShard has them."""
+
+    def __init__(self, experts=4, width=6, inner=8):
+        super().__init__()
+        self.up = nn.Parameter(torch.randn(experts, width, inner) * 0.3)
+        self.down = nn.Parameter(torch.randn(experts, inner, width) * 0.3)
+
+    def forward(self, x):  # [expert, sample, place, width]
+        rows = x.reshape(x.shape[0], -1, x.shape[-1])
+        return torch.bmm(torch.tanh(torch.bmm(rows, self.up)), self.down).reshape(x.shape)
+
+
+class Mixture(nn.Module):
+    """Every expert takes two tokens of each sample, those that its router likes best."""
+
+    def __init__(self):
+        super().__init__()
+        self.router, self.experts, self.head = nn.Linear(6, 4), Experts(), nn.Linear(6, 3)
+
+    def forward(self, x):  # [sample, token, width]
+        weights, tokens = self.router(x).softmax(-1).transpose(1, 2).topk(2, -1)
+        picked = F.one_hot(tokens, x.shape[1]).to(x.dtype)
+        routed = torch.einsum("gecs,gsm->gecm", picked, x)
+        made = self.experts(routed.transpose(0, 1)).transpose(0, 1)
+        return self.head(x + torch.einsum("gecs,gec,gecm->gsm", picked, weights, made))
+
+
 @dataclasses.dataclass
 class Kind:
     build: Callable       # the model
@@ -159,6 +187,7 @@ KINDS = {
     "perceptron": Kind(Perceptron, lambda d: [d.numbers(12), d.numbers(4)], F.mse_loss),
     "dropout": Kind(Dropout, lambda d: [d.numbers(12), d.numbers(4)], F.mse_loss),
     "images": Kind(Images, lambda d: [d.numbers(3, 8, 8), d.integers(CLASSES)], F.cross_entropy),
+    "experts": Kind(Mixture, lambda d: [d.numbers(5, 6), d.numbers(5, 3)], F.mse_loss),
     "llama": Kind(llama, text, names=("input_ids", "labels"), needs="transformers", exact=False),
     "mixtral": Kind(mixtral, text, names=("input_ids", "labels"), needs="transformers",
                     exact=False),

@@ -72,6 +72,7 @@ class MeshLayouts {
       case MeshStrategy::kHsdp: return MakeZero(/*in_hosts=*/true);
       case MeshStrategy::kUlysses: return MakeOfTokens(/*by_heads=*/true);
       case MeshStrategy::kContext: return MakeOfTokens(/*by_heads=*/false);
+      case MeshStrategy::kExperts: return MakeOfExperts();
     }
     return Ok();
   }
@@ -272,6 +273,69 @@ class MeshLayouts {
     return Ok();
   }
 
+  Status MakeOfExperts() {
+    const ModelStructure found = StructureOf(graph_, axes_);
+    const std::optional<int64_t> of_host = OfEachHost();
+    if (!of_host) return UnequalHosts();
+    const int64_t degree = DegreeOf(*of_host, SizeOfAll(found.experts));
+    if (found.experts.empty() || degree < 2) {
+      return MakeError(ErrorCode::kUsage,
+                       "experts splits experts that are one dimension of their weights over GPUs "
+                       "of a host, and this step has none that they divide",
+                       "", "Take expert-hybrid, or zero-2.");
+    }
+    PW_RETURN_IF_ERROR(CheckSamples(count()));
+    const int64_t data = count() / degree;
+    const AxisId batch = axes_.batch();
+    const Interval samples = {0, axes_.axis(batch).size};
+    const auto of_group = [&](int64_t i) { return EqualPart(i / degree, data, samples); };
+    Add(Boxes([&](int64_t i) {
+      return std::vector<AxisInterval>{{batch, EqualPart(i % degree, degree, of_group(i))}};
+    }));
+    ShardParameters(count());
+    for (const AxisId axis : found.experts) {
+      const LayoutId experts = Add(Boxes([&](int64_t i) {
+        return std::vector<AxisInterval>{
+            {batch, of_group(i)},
+            {axis, EqualPart(i % degree, degree, {0, axes_.axis(axis).size})}};
+      }));
+      const std::set<ModuleId> modules = ModulesOfExperts(axis, experts);
+      SetWhere(experts, [&](OpId op) {
+        return modules.contains(graph_.op(op).module) && IsOfExperts(op, axis);
+      });
+    }
+    return Ok();
+  }
+
+  // Everything that it reads and makes, but for numbers, is of experts.
+  bool IsOfExperts(OpId op, AxisId axis) const {
+    const Op& one = graph_.op(op);
+    const auto is = [&](TensorId id) {
+      return graph_.tensor(id).shape.empty() || axes_.Holds(id, axis);
+    };
+    return axes_.SplitBy(op, axis).valid() &&
+           std::all_of(one.inputs.begin(), one.inputs.end(), is) &&
+           std::all_of(one.outputs.begin(), one.outputs.end(), is);
+  }
+
+  // Those in which something is multiplied with weights of experts; these weights get the layout.
+  std::set<ModuleId> ModulesOfExperts(AxisId axis, LayoutId experts) {
+    std::set<ModuleId> modules;
+    for (const OpId op : graph_.ops()) {
+      const Op& one = graph_.op(op);
+      if (one.phase != Phase::kForward || one.is_view || one.inputs.size() < 2) continue;
+      if (!IsOfExperts(op, axis)) continue;
+      for (const TensorId input : one.inputs) {
+        const StorageId storage = graph_.tensor(input).storage;
+        const OpId home = graph_.home_op(storage);
+        if (graph_.storage(storage).kind != TensorKind::kParameter || !home.valid()) continue;
+        modules.insert(one.module);
+        plan_.layouts.of_group[graph_.group(home)] = experts;
+      }
+    }
+    return modules;
+  }
+
   // Of the axes that no parameter has, beside the batch, the one that the largest number of tensors has.
   AxisId Tokens() const {
     AxisId best;
@@ -351,6 +415,7 @@ std::string_view NameOfStrategy(MeshStrategy strategy) {
     case MeshStrategy::kHsdp: return "hsdp";
     case MeshStrategy::kUlysses: return "ulysses";
     case MeshStrategy::kContext: return "context";
+    case MeshStrategy::kExperts: return "experts";
   }
   return "";
 }
@@ -377,6 +442,7 @@ std::string_view MeshStrategyPlanner::description() const {
       return "tokens within hosts, heads of attention in their place, samples across";
     case MeshStrategy::kContext:
       return "tokens within hosts, keys and values gathered, samples across";
+    case MeshStrategy::kExperts: return "all GPUs by samples, experts over the GPUs of each host";
   }
   return "";
 }

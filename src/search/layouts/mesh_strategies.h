@@ -16,7 +16,10 @@
 //   ulysses        samples over groups of GPUs of one host, tokens over those of a group, within attention heads in their
 //                  place, by all-to-alls; as many GPUs a group as divide the heads, 8 at most; parameters as zero-2
 //                  (Jacobs et al., "DeepSpeed Ulysses", 2023)
-//   context        the same without heads: each has its queries, and gathers keys and values (Llama 3, sec. 3.3.2)
+//   experts        samples over all GPUs, experts that are one dimension of weights over GPUs of one host, as many as divide
+//                  them, 8 at most: what is routed to them crosses by all-to-alls; other parameters as zero-2 (Lepikhin
+//                  et al., "GShard", ICLR 2021)
+//   context        the same as ulysses without heads: each has its queries, and gathers keys and values (Llama 3, sec. 3.3.2)
 //
 // Deviations: shards are of an axis of the parameter, whose parts may differ by one element, where engines flatten and
 // pad; a parameter without an axis for all is on every GPU. Hosts have to have equal numbers of GPUs, but for zero-2.
@@ -32,11 +35,20 @@
 
 namespace placewright {
 
-enum class MeshStrategy : uint8_t { kTwoD, kZero2, kHybridZero2, kFsdp, kHsdp, kUlysses, kContext };
+enum class MeshStrategy : uint8_t {
+  kTwoD,
+  kZero2,
+  kHybridZero2,
+  kFsdp,
+  kHsdp,
+  kUlysses,
+  kContext,
+  kExperts
+};
 
-// Errors: kUsage (no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its own
-// or that masks the future without stating a mask, where tokens are split; hosts with unequal numbers of GPUs; fewer samples
-// than have to be shared out), kInfeasible (no device supports every op), kBatchScaling.
+// Errors: kUsage (no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its
+// own or that masks the future without stating a mask, where tokens are split; no such experts; hosts with unequal
+// numbers of GPUs; fewer samples than have to be shared out), kInfeasible (no device supports every op), kBatchScaling.
 Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy);
 
 class MeshStrategyPlanner : public Planner {
@@ -49,7 +61,7 @@ class MeshStrategyPlanner : public Planner {
   bool iterative() const override { return false; }
   bool finds_what_fits() const override {
     return strategy_ != MeshStrategy::kTwoD && strategy_ != MeshStrategy::kUlysses &&
-           strategy_ != MeshStrategy::kContext;
+           strategy_ != MeshStrategy::kContext && strategy_ != MeshStrategy::kExperts;
   }
   // Errors: those of CheckMaySplit, LayOutOnMesh and CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
