@@ -89,6 +89,7 @@ TEST_F(MemoryCommand, FitsIsOfTheDevice) {
   EXPECT_THAT(run.out, HasSubstr("does not fit"));
   EXPECT_THAT(run.out, HasSubstr("gpu0-1"));  // alike: one table
   EXPECT_THAT(run.out, HasSubstr("over by"));
+  EXPECT_THAT(run.err, HasSubstr("`plan` says that it fits"));
 }
 
 TEST_F(MemoryCommand, APlanHasItsAlgorithm) {
