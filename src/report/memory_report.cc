@@ -16,7 +16,7 @@ bool AreClose(Bytes a, Bytes b) {
   return std::abs(a.count - b.count) <= std::max(a.count, b.count) / 100;
 }
 
-bool AreAlike(const DeviceMemory& a, const DeviceMemory& b) {
+bool AreAlike(const DevicePeaks& a, const DevicePeaks& b) {
   return a.fits == b.fits && a.offered == b.offered && AreClose(a.allocated, b.allocated) &&
          AreClose(a.reserved, b.reserved) && AreClose(a.Device(), b.Device());
 }
@@ -43,7 +43,7 @@ struct MemoryLine {
 };
 
 // What fills the device's peak, the largest first.
-std::vector<MemoryLine> LinesOf(const DeviceMemory& memory) {
+std::vector<MemoryLine> LinesOf(const DevicePeaks& memory) {
   std::vector<MemoryLine> parts;
   for (const MemoryUse use : kMemoryUses) {
     parts.push_back({std::string(ToString(use)), memory.Of(use)});
@@ -57,7 +57,7 @@ std::vector<MemoryLine> LinesOf(const DeviceMemory& memory) {
   return parts;
 }
 
-std::string RenderOne(const std::string& names, const DeviceMemory& memory, bool gpu,
+std::string RenderOne(const std::string& names, const DevicePeaks& memory, bool gpu,
                       const Style& style) {
   Table table({{names},
                {"peak", Table::Align::kRight},
@@ -85,11 +85,11 @@ std::string RenderOne(const std::string& names, const DeviceMemory& memory, bool
 
 }  // namespace
 
-std::vector<AlikeMemory> FoldMemory(const IdVector<DeviceId, DeviceMemory>& memories,
+std::vector<AlikeMemory> FoldMemory(const IdVector<DeviceId, DevicePeaks>& memories,
                                     const Cluster& cluster) {
   std::vector<AlikeMemory> groups;
   for (const DeviceId id : cluster.devices()) {
-    const DeviceMemory& memory = memories[id];
+    const DevicePeaks& memory = memories[id];
     if (memory.allocated.count == 0) continue;
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const AlikeMemory& one) {
       return &cluster.kind(one.fullest) == &cluster.kind(id) &&
@@ -105,11 +105,11 @@ std::vector<AlikeMemory> FoldMemory(const IdVector<DeviceId, DeviceMemory>& memo
   return groups;
 }
 
-std::string RenderMemory(const IdVector<DeviceId, DeviceMemory>& memories, const Cluster& cluster,
+std::string RenderMemory(const IdVector<DeviceId, DevicePeaks>& memories, const Cluster& cluster,
                          const Style& style) {
   std::string text;
   for (const AlikeMemory& alike : FoldMemory(memories, cluster)) {
-    const DeviceMemory& memory = memories[alike.fullest];
+    const DevicePeaks& memory = memories[alike.fullest];
     if (!text.empty()) text += "\n";
     const bool gpu = cluster.kind(alike.fullest).device_class == DeviceClass::kGpu;
     text += RenderOne(NamesOf(alike, cluster), memory, gpu, style);

@@ -17,11 +17,11 @@ struct AlikeMemory {
   std::vector<DeviceId> devices;  // ascending
 };
 // In the order of their first devices; those that hold nothing are left out.
-std::vector<AlikeMemory> FoldMemory(const IdVector<DeviceId, DeviceMemory>& memories,
+std::vector<AlikeMemory> FoldMemory(const IdVector<DeviceId, DevicePeaks>& memories,
                                     const Cluster& cluster);
 
 // For each of these groups the three peaks of its fullest device and what fills them, with bars over what it offers.
-std::string RenderMemory(const IdVector<DeviceId, DeviceMemory>& memories, const Cluster& cluster,
+std::string RenderMemory(const IdVector<DeviceId, DevicePeaks>& memories, const Cluster& cluster,
                          const Style& style);
 
 }  // namespace placewright

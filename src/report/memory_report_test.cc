@@ -10,8 +10,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-DeviceMemory Holding(int64_t mib) {
-  DeviceMemory memory;
+DevicePeaks Holding(int64_t mib) {
+  DevicePeaks memory;
   memory.uses[static_cast<size_t>(MemoryUse::kParameters)] = memory.allocated = Bytes(mib << 20);
   memory.reserved = Bytes((mib + 64) << 20);
   memory.library = {Bytes(int64_t{720} << 20), 1, 0};
@@ -23,8 +23,8 @@ DeviceMemory Holding(int64_t mib) {
 class MemoryReport : public ::testing::Test {
  protected:
   Cluster cluster_ = MakePreset("4xP100").Take();
-  IdVector<DeviceId, DeviceMemory> memories_ =
-      IdVector<DeviceId, DeviceMemory>(cluster_.device_count());
+  IdVector<DeviceId, DevicePeaks> memories_ =
+      IdVector<DeviceId, DevicePeaks>(cluster_.device_count());
 };
 
 // Of 1,000, 1,005, 1,005 and 2,000 MiB the first three are alike, and the second is shown.

@@ -144,7 +144,7 @@ TEST(Accumulate, TheBatchAxisIsThatOfAMicroBatch) {
 // x [4 3] through one op, with a gradient that is a sum over its rows.
 std::string ThroughOp(const std::string& type, std::vector<Value> more = {},
                       AliasKind alias = AliasKind::kFresh) {
-  StepWriter step(4);
+  BatchedStepWriter step(4);
   const TensorId x = step.Input("input:x", {4, 3});
   const TensorId y = step.Op("y", type, {x}, {4, 3}, std::move(more), alias);
   return Accumulated(step.Build({step.Op("s", "sum.default", {y}, {})}), 2);
@@ -166,7 +166,7 @@ TEST(Accumulate, OpsThatCannotBeCutAreRefusedByName) {
 
 // The mean of all samples, taken from each.
 TEST(Accumulate, WhatCouplesSamplesIsRefused) {
-  StepWriter step(4);
+  BatchedStepWriter step(4);
   const TensorId x = step.Input("input:x", {4, 3}), w = step.Input("param:w", {3});
   const TensorId y = step.Op("y", "mul.Tensor", {x, w}, {4, 3});
   const TensorId mean = step.Op("mean", "mean.dim", {y}, {3}, {Value(Value::List{Number(0)})});
@@ -177,7 +177,7 @@ TEST(Accumulate, WhatCouplesSamplesIsRefused) {
 
 // Of inputs alone such a mean is known before the first micro-batch.
 TEST(Accumulate, SumsOverInputsComeBeforeTheFirstMicroBatch) {
-  StepWriter step(4);
+  BatchedStepWriter step(4);
   const TensorId x = step.Input("input:x", {4, 3}), w = step.Input("param:w", {3});
   const TensorId mean = step.Op("mean", "mean.dim", {x}, {3}, {Value(Value::List{Number(0)})});
   const TensorId y = step.Op("y", "sub.Tensor", {x, mean}, {4, 3});
@@ -197,7 +197,7 @@ z [4 3] = cat(z@1, z@2, [%0, %1], 0)
 
 // A loss of classes of which some are ignored: the weight of all targets, one loss each of them.
 TEST(Accumulate, WeightsAreThoseOfAllTargets) {
-  StepWriter step(4);
+  BatchedStepWriter step(4);
   const TensorId x = step.Input("input:x", {4, 7});
   const TensorId targets = step.Input("input:targets", {4}, DType::kI64);
   const auto loss = step.Ops("loss", "nll_loss_forward.default", {x, targets}, {{}, {}},
@@ -236,7 +236,7 @@ sum.sum@2 [] = add(sum@1, sum@2)
 // A parameter that is read twice, once transposed: its gradients are added in each micro-batch, and the sum over these
 // is the one that is kept. The norm of the sum comes behind.
 TEST(Accumulate, SumsGoOnThroughWhatIsLinear) {
-  StepWriter step(4);
+  BatchedStepWriter step(4);
   const TensorId x = step.Input("input:x", {4, 3}), y = step.Input("input:y", {4, 3});
   step.Begin(Phase::kBackward);
   const TensorId xt = step.Op("xt", "t.default", {x}, {3, 4}, {}, AliasKind::kView);
@@ -253,7 +253,7 @@ TEST(Accumulate, SumsGoOnThroughWhatIsLinear) {
 
 // Rows are added into a table of each micro-batch's own; what was in it counts once.
 TEST(Accumulate, TablesAreAddedUp) {
-  StepWriter step(4);
+  BatchedStepWriter step(4);
   const TensorId rows = step.Input("input:rows", {4, 3});
   const TensorId index = step.Input("input:index", {4}, DType::kI64);
   step.Begin(Phase::kBackward);
@@ -285,7 +285,7 @@ neg [9 3] = neg(put.sum@2)
 
 // Each micro-batch has statistics of its own; running ones are followed in order, and counted.
 TEST(Accumulate, BatchNormsFollowEveryMicroBatch) {
-  StepWriter step(4);
+  BatchedStepWriter step(4);
   const TensorId x = step.Input("input:x", {4, 3, 2, 2});
   const TensorId count = step.Input("buffer:norm.num_batches_tracked", {}, DType::kI64);
   const TensorId w = step.Input("param:norm.weight", {3}), b = step.Input("param:norm.bias", {3});

@@ -114,7 +114,7 @@ TEST(Recomputation, KeepsGroupsModulesAndArguments) {
 // Two calls of one module, the second on what the first made: two regions, of which each is made again where its
 // own backward pass begins. What the first call made entered the second and is kept.
 TEST(Recomputation, OfAModuleThatIsCalledTwice) {
-  RecordedStep step;
+  StepByOps step;
   step.Input("input:x", TensorKind::kInput);
   step.In(Phase::kForward, "block").Op("a", "tanh.default", {"input:x"});
   step.Op("b", "tanh.default", {"a"});
@@ -140,7 +140,7 @@ b da = db a@recompute
 
 // A buffer is written in place twice: what reads the second content needs both writes, in their order.
 TEST(Recomputation, OfContentsThatAreOverwritten) {
-  RecordedStep step;
+  StepByOps step;
   step.Input("input:x", TensorKind::kInput);
   step.In(Phase::kForward, "m").Op("a", "neg.default", {"input:x"});
   step.Op("view", "view.default", {"a"}, AliasKind::kView);
@@ -161,7 +161,7 @@ b da = g first@recompute.2
 }
 
 TEST(Recomputation, OfBatchNormsLeavesRunningStatisticsAlone) {
-  RecordedStep step;
+  StepByOps step;
   step.Input("buffer:mean", TensorKind::kBuffer);
   step.Input("buffer:var", TensorKind::kBuffer);
   step.Input("input:x", TensorKind::kInput);
@@ -182,7 +182,7 @@ TEST(Recomputation, OfBatchNormsLeavesRunningStatisticsAlone) {
 
 // Products of queries and keys, softmax, product with the values; a projection behind.
 TEST(Recomputation, OfTheCoreOfAttention) {
-  RecordedStep step;
+  StepByOps step;
   for (const char* name : {"input:q", "input:k", "input:v"}) step.Input(name, TensorKind::kInput);
   step.Input("param:w", TensorKind::kParameter);
   step.In(Phase::kForward, "attention").Op("scores", "bmm.default", {"input:q", "input:k"});
@@ -206,7 +206,7 @@ b dv = weights@recompute g
 
 // A module that draws a mask; its backward pass reads the mask.
 Graph Drawing() {
-  RecordedStep step;
+  StepByOps step;
   step.Input("input:x", TensorKind::kInput);
   step.In(Phase::kForward, "drop").Op("empty", "empty_like.default", {"input:x"});
   step.Op("mask", "bernoulli_.float", {"empty"}, AliasKind::kInPlace);
@@ -244,7 +244,7 @@ TEST(Recomputation, RefusesWhatItCannotRepeat) {
 
   // `x` is overwritten behind the module that has read it.
   const auto overwriting = [](bool by_module) {
-    RecordedStep step;
+    StepByOps step;
     step.Input("buffer:b", TensorKind::kBuffer);
     step.In(Phase::kForward, "m");
     if (by_module) {
@@ -265,7 +265,7 @@ TEST(Recomputation, RefusesWhatItCannotRepeat) {
 }
 
 TEST(Recomputation, OfAForwardPassChangesNothing) {
-  RecordedStep step;
+  StepByOps step;
   step.Input("input:x", TensorKind::kInput);
   step.In(Phase::kForward, "m").Op("a", "tanh.default", {"input:x"});
   EXPECT_EQ(Rewritten(step.Build({"a"}), {"m"}), "as it was");

@@ -17,9 +17,9 @@ inline Value Read(int32_t i) { return Value(InputRef{i}); }
 inline Value Number(int64_t number) { return Value(number); }
 
 // Writes steps op by op. What begins with the batch follows it.
-class StepWriter {
+class BatchedStepWriter {
  public:
-  explicit StepWriter(int64_t batch) : batch_(batch) { builder_.set_batch(batch); }
+  explicit BatchedStepWriter(int64_t batch) : batch_(batch) { builder_.set_batch(batch); }
 
   TensorId Input(const std::string& name, std::vector<int64_t> shape, DType dtype = DType::kF32) {
     const TensorKind kind = name.starts_with("param:")    ? TensorKind::kParameter
@@ -80,7 +80,7 @@ class StepWriter {
 
 // x w' against y in squares, and a step of plain gradient descent; w has 5 by 3.
 inline Graph Perceptron(int64_t batch) {
-  StepWriter step(batch);
+  BatchedStepWriter step(batch);
   const TensorId x = step.Input("input:x", {batch, 3}), y = step.Input("input:y", {batch, 5});
   const TensorId w = step.Input("param:w", {5, 3});
   const TensorId wt = step.Op("wt", "t.default", {w}, {3, 5}, {}, AliasKind::kView);

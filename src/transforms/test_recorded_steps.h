@@ -13,9 +13,9 @@
 namespace placewright {
 
 // Tensors are named after their ops, all [4 8] of f32.
-class RecordedStep {
+class StepByOps {
  public:
-  RecordedStep& In(Phase phase, std::string module) {
+  StepByOps& In(Phase phase, std::string module) {
     phase_ = phase;
     module_ = std::move(module);
     return *this;
@@ -57,7 +57,7 @@ class RecordedStep {
 // Two blocks: norm, product, activation, addition to what came in. The derivative of the activation reads what it
 // reads, that of the product what the norm made, that of the norm what came in and its statistics.
 inline Graph TwoBlocks(const std::string& list = "layers") {
-  RecordedStep step;
+  StepByOps step;
   step.Input("param:w", TensorKind::kParameter);
   step.Input("input:x", TensorKind::kInput);
   std::string x = "input:x";

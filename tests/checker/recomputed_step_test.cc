@@ -35,7 +35,7 @@ Op& Edit(Graph& step, const std::string& op) {
 
 // Two masks drawn for two products, of which the backward pass reads both.
 Graph TwoMasks() {
-  RecordedStep step;
+  StepByOps step;
   step.Input("input:x", TensorKind::kInput);
   step.In(Phase::kForward, "drop");
   for (const char* n : {"0", "1"}) {
@@ -85,7 +85,7 @@ TEST(Congruence, NamesWhatReadsAnotherMask) {
 // A sequence goes on: the second draw of a mask is another one.
 TEST(Congruence, NamesADrawFromASequence) {
   const auto drawing = [](bool again) {
-    RecordedStep step;
+    StepByOps step;
     step.Input("input:x", TensorKind::kInput);
     step.In(Phase::kForward, "drop").Op("mask", "bernoulli.default", {"input:x"});
     if (again) step.Op("mask@recompute", "bernoulli.default", {"input:x"});
@@ -100,7 +100,7 @@ TEST(Congruence, NamesAnotherOperatorAndAMissingOp) {
   Graph step = Again(blocks, "full");
   Edit(step, "up1@recompute").type = "aten.mul.Tensor";
   ExpectViolation(blocks, step, ViolationKind::kWrongArgument, "aten.mul.Tensor");
-  RecordedStep less;
+  StepByOps less;
   less.Input("param:w", TensorKind::kParameter);
   less.Input("input:x", TensorKind::kInput);
   ExpectViolation(blocks, less.Build(), ViolationKind::kMissingOp, "the step has no op norm0");
@@ -138,7 +138,7 @@ TEST(Congruence, NamesEveryOtherInput) {
 
 // A copy that reads a buffer before it was overwritten, where the original reads it behind.
 TEST(Congruence, NamesAStaleValue) {
-  RecordedStep step;
+  StepByOps step;
   step.Input("input:x", TensorKind::kInput);
   step.In(Phase::kForward, "m").Op("a", "neg.default", {"input:x"});
   step.Op("b", "relu_.default", {"a"}, AliasKind::kInPlace);
@@ -157,7 +157,7 @@ TEST(Congruence, NamesAStaleValue) {
 // Running statistics move once a step.
 TEST(Congruence, NamesASecondUpdateOfRunningStatistics) {
   const auto norm = [](bool again) {
-    RecordedStep step;
+    StepByOps step;
     for (const char* name : {"buffer:mean", "buffer:var"}) step.Input(name, TensorKind::kBuffer);
     step.Input("input:x", TensorKind::kInput);
     const std::vector<std::string> inputs = {"input:x", "input:x", "input:x", "buffer:mean",

@@ -34,11 +34,11 @@ struct Measured {
   const StepInputs& of;
   const PlannerResult& result;
   const SimResult& replay;
-  IdVector<DeviceId, DeviceMemory> memories;
+  IdVector<DeviceId, DevicePeaks> memories;
 
   bool fits() const {
     return std::all_of(memories.begin(), memories.end(),
-                       [](const DeviceMemory& memory) { return memory.fits; });
+                       [](const DevicePeaks& memory) { return memory.fits; });
   }
 };
 
@@ -177,7 +177,7 @@ class MemoryCommand : public Command {
     object["fits"] = measured.fits();
     object["devices"] = Json::array();
     for (const DeviceId id : cluster.devices()) {
-      const DeviceMemory& memory = measured.memories[id];
+      const DevicePeaks& memory = measured.memories[id];
       Json uses;
       for (const MemoryUse use : kMemoryUses) {
         std::string name(ToString(use));

@@ -26,7 +26,7 @@ std::vector<RoundTransfer> HandsOf(const std::vector<DeviceId>& machine, size_t 
 }
 
 // ns a byte between each device and the one NVSwitch of its machine; 0: there is none that adds up. Nothing
-// tells a switch of PCIe from one of NVLink but its rate: a slot of PCIe 6 has 126 GB/s.
+// distinguishes a switch of PCIe from one of NVLink but its rate: a slot of PCIe 6 has 126 GB/s.
 double NanosToSwitch(const Cluster& cluster, const Machines& machines) {
   constexpr double kFasterThanPcie = 130e9;
   constexpr size_t kMinDevices = 3;

@@ -118,7 +118,7 @@ class DeviceTimeline {
     });
   }
 
-  void FindPeak(DeviceMemory& memory) const {
+  void FindPeak(DevicePeaks& memory) const {
     std::array<Bytes, kMemoryUses.size()> now{};
     Bytes sum;
     const auto add = [&](size_t stay, int64_t sign) {
@@ -217,7 +217,7 @@ Bytes OfferedBy(const Device& device) {
   return device.reserve == ReserveOf(kDefaultMemoryReserve, memory) ? memory : device.capacity;
 }
 
-void FillReserved(const DeviceTimeline& timeline, DeviceMemory& memory) {
+void FillReserved(const DeviceTimeline& timeline, DevicePeaks& memory) {
   const Bytes limit = memory.offered - memory.library.bytes - memory.context;
   const std::optional<CachingAllocator> free = timeline.Replay(Bytes(kMaxQuantity));
   memory.reserved = free->max_reserved();
@@ -313,14 +313,14 @@ IdVector<DeviceId, LibraryUse> LibraryBuffers(const Graph& graph, const Cluster&
   return uses;
 }
 
-IdVector<DeviceId, DeviceMemory> MeasureMemory(const MemoryInputs& of) {
+IdVector<DeviceId, DevicePeaks> MeasureMemory(const MemoryInputs& of) {
   const Cluster& cluster = of.cluster;
   const std::vector<DeviceTimeline> timelines = MakeTimelines(of);
   const IdVector<DeviceId, LibraryUse> library =
       LibraryBuffers(of.graph, cluster, of.placement, of.schedule);
-  IdVector<DeviceId, DeviceMemory> memories(cluster.device_count());
+  IdVector<DeviceId, DevicePeaks> memories(cluster.device_count());
   for (const DeviceId id : cluster.devices()) {
-    DeviceMemory& memory = memories[id];
+    DevicePeaks& memory = memories[id];
     memory.library = library[id];
     memory.context = Bytes(of.sim_graph.runtime_context[id]);
     memory.offered = OfferedBy(cluster.device(id));

@@ -54,7 +54,7 @@ struct LibraryUse {
   friend bool operator==(const LibraryUse&, const LibraryUse&) = default;
 };
 
-struct DeviceMemory {
+struct DevicePeaks {
   std::array<Bytes, kMemoryUses.size()> uses{};  // at the first instant of the allocated peak
   Bytes allocated;                               // their sum
   Nanos peak_time;
@@ -68,7 +68,7 @@ struct DeviceMemory {
 
   Bytes Of(MemoryUse use) const { return uses[static_cast<size_t>(use)]; }
   Bytes Device() const { return reserved + library.bytes + context; }
-  friend bool operator==(const DeviceMemory&, const DeviceMemory&) = default;
+  friend bool operator==(const DevicePeaks&, const DevicePeaks&) = default;
 };
 
 // NCCL's buffers on GPUs: 10 MiB for each channel of each connection (4 MiB for its simple protocol,
@@ -95,7 +95,7 @@ struct MemoryInputs {
 
 // Of every device. Offered is its memory less its reserve; the default reserve is not kept, as it
 // stands for what is counted here. Complexity: O((ops + slices + transfers) log).
-IdVector<DeviceId, DeviceMemory> MeasureMemory(const MemoryInputs& of);
+IdVector<DeviceId, DevicePeaks> MeasureMemory(const MemoryInputs& of);
 
 }  // namespace placewright
 

@@ -13,7 +13,7 @@ constexpr int64_t kMebibyte = int64_t{1} << 20;
 constexpr TinyOpOptions kBackward{.phase = Phase::kBackward};
 constexpr TinyOpOptions kUpdate{.phase = Phase::kOptimizer};
 
-IdVector<DeviceId, DeviceMemory> Measure(const TinyProblem& problem, bool lasting_buckets = false) {
+IdVector<DeviceId, DevicePeaks> Measure(const TinyProblem& problem, bool lasting_buckets = false) {
   Simulator simulator(problem.sim_graph);
   const SimResult& result = simulator.Run(problem.placement, {.schedule = true});
   return MeasureMemory({problem.sim_graph, problem.graph, problem.cluster, problem.placement,
@@ -37,8 +37,8 @@ TinyProblem TrainingStep(DeviceClass device_class) {
   return step.Build();
 }
 
-TEST(DeviceMemory, UsesAreThoseOfTheAllocatedPeak) {
-  const DeviceMemory memory = Measure(TrainingStep(DeviceClass::kGpu))[DeviceId(0)];
+TEST(DevicePeaks, UsesAreThoseOfTheAllocatedPeak) {
+  const DevicePeaks memory = Measure(TrainingStep(DeviceClass::kGpu))[DeviceId(0)];
   // At 10: w, m, x, g. At 20 x is gone: w, m, g, t are 16 MiB.
   EXPECT_EQ(memory.allocated.count, 18 * kMebibyte);
   EXPECT_EQ(memory.peak_time.count, 10);
@@ -54,17 +54,17 @@ TEST(DeviceMemory, UsesAreThoseOfTheAllocatedPeak) {
   EXPECT_TRUE(memory.fits);
 }
 
-TEST(DeviceMemory, OtherDevicesHoldWhatIsAllocated) {
-  const DeviceMemory memory = Measure(TrainingStep(DeviceClass::kCpu))[DeviceId(0)];
+TEST(DevicePeaks, OtherDevicesHoldWhatIsAllocated) {
+  const DevicePeaks memory = Measure(TrainingStep(DeviceClass::kCpu))[DeviceId(0)];
   EXPECT_EQ(memory.allocated.count, 18 * kMebibyte);
   EXPECT_EQ(memory.reserved, memory.allocated);
 }
 
-TEST(DeviceMemory, WorkspaceAndContextAreAdded) {
+TEST(DevicePeaks, WorkspaceAndContextAreAdded) {
   TinyProblem problem = TrainingStep(DeviceClass::kGpu);
   problem.sim_graph.workspace[ExecOpId(1)] = 3 * kMebibyte;
   problem.sim_graph.runtime_context[DeviceId(0)] = 7 * kMebibyte;
-  const DeviceMemory memory = Measure(problem)[DeviceId(0)];
+  const DevicePeaks memory = Measure(problem)[DeviceId(0)];
   EXPECT_EQ(memory.allocated.count, 21 * kMebibyte);
   EXPECT_EQ(memory.Of(MemoryUse::kWorkspace).count, 3 * kMebibyte);
   // The 6 MiB at 14-20 that g leaves hold it in the first step. In the second w, m, x and g fill
@@ -75,7 +75,7 @@ TEST(DeviceMemory, WorkspaceAndContextAreAdded) {
 
 // x of 30 MiB is gone when y of 40 MiB comes: two segments, 70 MiB, of which 30 go back where there
 // are only 60. Then y's serves x in the second step.
-TEST(DeviceMemory, CachedSegmentsGoBackBeforeAStepDoesNotFit) {
+TEST(DevicePeaks, CachedSegmentsGoBackBeforeAStepDoesNotFit) {
   const auto measure = [](int64_t capacity) {
     TinyStep step(1, capacity, DeviceKind{.device_class = DeviceClass::kGpu});
     const TensorId x = step.Op("a", 0, 10, {}, {30 * kMebibyte})[0];
@@ -83,15 +83,15 @@ TEST(DeviceMemory, CachedSegmentsGoBackBeforeAStepDoesNotFit) {
     step.Op("c", 0, 10, {}, {40 * kMebibyte}, {.after = {"b"}});
     return Measure(step.Build())[DeviceId(0)];
   };
-  const DeviceMemory plenty = measure(70 * kMebibyte);
+  const DevicePeaks plenty = measure(70 * kMebibyte);
   EXPECT_TRUE(plenty.fits);
   EXPECT_EQ(plenty.reserved.count, 70 * kMebibyte);
   EXPECT_EQ(plenty.retries, 0);
-  const DeviceMemory tight = measure(60 * kMebibyte);
+  const DevicePeaks tight = measure(60 * kMebibyte);
   EXPECT_TRUE(tight.fits);
   EXPECT_EQ(tight.reserved.count, 40 * kMebibyte);
   EXPECT_EQ(tight.retries, 1);
-  const DeviceMemory over = measure(39 * kMebibyte);
+  const DevicePeaks over = measure(39 * kMebibyte);
   EXPECT_FALSE(over.fits);
   EXPECT_EQ(over.reserved.count, 70 * kMebibyte);
 }
@@ -99,7 +99,7 @@ TEST(DeviceMemory, CachedSegmentsGoBackBeforeAStepDoesNotFit) {
 // Free memory in pieces: x and z of 12 MiB lie in a segment of 36 MiB around y; when they are gone
 // 24 MiB are free there, yet v of 24 MiB needs a segment. 60 MiB for 36 MiB of tensors, and none of
 // it can go back.
-TEST(DeviceMemory, FragmentsMayBeWhyAStepDoesNotFit) {
+TEST(DevicePeaks, FragmentsMayBeWhyAStepDoesNotFit) {
   const auto measure = [](int64_t capacity) {
     TinyStep step(1, capacity, DeviceKind{.device_class = DeviceClass::kGpu});
     step.Op("whole", 0, 10, {}, {36 * kMebibyte});
@@ -110,7 +110,7 @@ TEST(DeviceMemory, FragmentsMayBeWhyAStepDoesNotFit) {
     step.Op("v", 0, 10, {y}, {24 * kMebibyte}, {.after = {"free"}});
     return Measure(step.Build())[DeviceId(0)];
   };
-  const DeviceMemory plenty = measure(60 * kMebibyte);
+  const DevicePeaks plenty = measure(60 * kMebibyte);
   EXPECT_EQ(plenty.allocated.count, 36 * kMebibyte);
   EXPECT_EQ(plenty.reserved.count, 60 * kMebibyte);
   EXPECT_TRUE(plenty.fits);
@@ -118,7 +118,7 @@ TEST(DeviceMemory, FragmentsMayBeWhyAStepDoesNotFit) {
 }
 
 // The default reserve is 5% of 100 MiB, for what is counted; another one is kept free.
-TEST(DeviceMemory, OnlyAReserveOfOnesOwnIsKept) {
+TEST(DevicePeaks, OnlyAReserveOfOnesOwnIsKept) {
   TinyProblem problem = TrainingStep(DeviceClass::kGpu);
   ASSERT_TRUE(problem.cluster.SetReserve(DeviceId(0), Bytes(5 * kMebibyte)).ok());
   EXPECT_EQ(Measure(problem)[DeviceId(0)].offered.count, 100 * kMebibyte);
@@ -127,7 +127,7 @@ TEST(DeviceMemory, OnlyAReserveOfOnesOwnIsKept) {
 }
 
 // A gathered parameter, a bucket of two gradients, and what the update makes for itself.
-TEST(DeviceMemory, WhatStoragesAreUsedFor) {
+TEST(DevicePeaks, WhatStoragesAreUsedFor) {
   TinyStep step(1);
   const TensorId w = step.Input("param:w", TensorKind::kParameter, 512);
   const TensorId i = step.Input("input:i", TensorKind::kInput, 512);
@@ -166,7 +166,7 @@ TEST(DeviceMemory, WhatStoragesAreUsedFor) {
 // d0 and d1 each make g (4 MiB) and pack it into a bucket (4), from which an all-reduce makes the sum (4)
 // that the update reads. As the step has it, two of the three lie there at a time; with buckets that
 // stay, g or the sum lies beside the 4 MiB for ever.
-TEST(DeviceMemory, LastingBucketsTakeThePlaceOfTheStepsOwn) {
+TEST(DevicePeaks, LastingBucketsTakeThePlaceOfTheStepsOwn) {
   TinyStep step(2, 100 * kMebibyte, DeviceKind{.device_class = DeviceClass::kGpu});
   step.ConnectAll();
   std::vector<OpId> members;
@@ -185,10 +185,10 @@ TEST(DeviceMemory, LastingBucketsTakeThePlaceOfTheStepsOwn) {
   }
   step.Collective("sum", members, {}, 100);
   const TinyProblem problem = step.Build();
-  const DeviceMemory own = Measure(problem)[DeviceId(1)];
+  const DevicePeaks own = Measure(problem)[DeviceId(1)];
   EXPECT_EQ(own.allocated.count, 8 * kMebibyte);
   EXPECT_EQ(own.Of(MemoryUse::kCommunication).count, 4 * kMebibyte);
-  const DeviceMemory lasting = Measure(problem, true)[DeviceId(1)];
+  const DevicePeaks lasting = Measure(problem, true)[DeviceId(1)];
   EXPECT_EQ(lasting.allocated.count, 8 * kMebibyte);
   EXPECT_EQ(lasting.Of(MemoryUse::kCommunication).count, 4 * kMebibyte);
   EXPECT_EQ(lasting.peak_time.count, 0);
@@ -196,7 +196,7 @@ TEST(DeviceMemory, LastingBucketsTakeThePlaceOfTheStepsOwn) {
 
 // Routes of 1 GB/s have the fewest channels, 2. Three devices that sum: a ring and two of a tree, 6
 // connections of 10 MiB. Two that gather: a ring, 2 more. One transfer from d0 to d2: 2.
-TEST(DeviceMemory, TheLibraryHasBuffersByCommunicatorAndSender) {
+TEST(DevicePeaks, TheLibraryHasBuffersByCommunicatorAndSender) {
   TinyStep step(3, 100 * kMebibyte, DeviceKind{.device_class = DeviceClass::kGpu});
   step.ConnectAll();
   const auto member = [&](const char* type, const std::string& name, int32_t device) {
@@ -214,7 +214,7 @@ TEST(DeviceMemory, TheLibraryHasBuffersByCommunicatorAndSender) {
   step.Collective("gather", {OpId(3), OpId(4)}, {}, 1);
   const TensorId x = step.Op("x", 0, 1, {}, {512})[0];
   step.Op("y", 2, 1, {x}, {512});
-  const IdVector<DeviceId, DeviceMemory> memories = Measure(step.Build());
+  const IdVector<DeviceId, DevicePeaks> memories = Measure(step.Build());
   EXPECT_EQ(memories[DeviceId(0)].library, (LibraryUse{Bytes(80 * kMebibyte), 2, 0}));
   EXPECT_EQ(memories[DeviceId(1)].library, (LibraryUse{Bytes(80 * kMebibyte), 2, 0}));
   EXPECT_EQ(memories[DeviceId(2)].library, (LibraryUse{Bytes(80 * kMebibyte), 1, 1}));
