@@ -157,18 +157,8 @@ Moved MovedIn(const Step& step) {
   return moved;
 }
 
-// A step in micro-batches has the batch of one of them; a compiled one does not state what it was rewritten by.
-int64_t SamplesOf(const Plan& plan, const Graph& graph) {
-  int64_t samples = graph.batch();
-  const bool states = !graph.transforms().empty() || !plan.distribution.transforms;
-  for (const Transform& one : states ? graph.transforms() : *plan.distribution.transforms) {
-    if (one.kind == Transform::kAccumulate) samples *= one.micro_batches;
-  }
-  return samples;
-}
-
 MaybeViolation CheckSamples(const Plan& plan, const Json& document, const Step& step) {
-  const int64_t samples = plan.samples, due = SamplesOf(plan, step.graph());
+  const int64_t samples = plan.samples, due = step.graph().samples();
   if (samples != due) {
     return Differs(ViolationKind::kSamples, "samples", std::to_string(samples),
                    std::to_string(due));
