@@ -15,6 +15,7 @@
 #include "planning/search_budget.h"
 #include "report/memory_report.h"
 #include "report/plan_report.h"
+#include "search/evaluation/group_placement.h"
 #include "sim/memory/device_memory.h"
 
 namespace placewright {
