@@ -38,18 +38,18 @@ struct Work {
   int64_t ops = 0;
 };
 
-// Precondition: the step time is right, and so is the schedule: beside collectives ops may take longer than they cost
-// (rule 18).
+// Precondition: the step time is right.
 MaybeViolation CheckDeviceWork(const Plan& plan, const Step& step) {
   IdVector<DeviceId, Work> works(step.cluster().device_count());
   for (OpId op : step.graph().ops()) {
     if (step.graph().op(op).is_view) continue;
     const DeviceId device = step.placement()[op];
     Work& work = works[device];
-    const bool collective = step.graph().collective_of(op).valid();
-    const Nanos took =
-        collective ? step.costs().time(op, device) : step.span(op).end - step.span(op).start;
-    work.busy = Nanos(SaturatingAdd(work.busy.count, took.count));
+    // Beside collectives ops take longer than they cost (rule 18); their spans are looked at by then.
+    const bool longer = step.cluster().collectives_share() && !step.IsMember(op);
+    const Nanos time = longer ? Nanos(step.span(op).end.count - step.span(op).start.count)
+                              : step.costs().time(op, device);
+    work.busy = Nanos(SaturatingAdd(work.busy.count, time.count));
     ++work.ops;
   }
   for (DeviceId id : step.cluster().devices()) {
