@@ -10,6 +10,7 @@
 
 #include "report/page/alike_devices.h"
 #include "report/table.h"
+#include "transforms/accumulate.h"
 
 namespace placewright {
 namespace {
@@ -34,9 +35,10 @@ constexpr const char* kDefinitions =
     "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f8f8f8\"/>"
     "<rect width=\"2\" height=\"6\" fill=\"#b9a98a\"/></pattern></defs>\n";
 
-// Consecutive ops of one phase on one device, drawn as one box.
+// Consecutive ops of one phase, and of one micro-batch, on one device, drawn as one box.
 struct Box {
   Phase phase = Phase::kForward;
+  int32_t micro_batch = 0;  // from 1; 0: of none
   Nanos start, end;
   int64_t ops = 0;
   OpId first, last;
@@ -128,16 +130,34 @@ class Painter {
       const OpSpan& span = in_.schedule.ops[op];
       if (span.start == span.end) continue;
       const Phase phase = in_.graph.op(op).phase;
+      const int32_t micro_batch = MicroBatchOf(in_.graph.op(op));
       const bool joins =
           !boxes.empty() && boxes.back().phase == phase &&
-          X(span.start) - X(boxes.back().end) < kEye &&
+          boxes.back().micro_batch == micro_batch && X(span.start) - X(boxes.back().end) < kEye &&
           (X(span.end) - X(span.start) < 3 || X(boxes.back().end) - X(boxes.back().start) < 3);
-      if (!joins) boxes.push_back({phase, span.start, span.end, 0, op, op});
+      if (!joins) boxes.push_back({phase, micro_batch, span.start, span.end, 0, op, op});
       boxes.back().end = std::max(boxes.back().end, span.end);
       boxes.back().last = op;
       ++boxes.back().ops;
     }
     return boxes;
+  }
+
+  // Each pass of a micro-batch has its number, where there is room, and a gap before it.
+  void NumberMicroBatches(const std::vector<Box>& boxes, double y, std::string& out) const {
+    constexpr double kRoom = 14;
+    for (size_t i = 0, end = 0; i < boxes.size(); i = end) {
+      const Box& first = boxes[i];
+      while (end < boxes.size() && boxes[end].phase == first.phase &&
+             boxes[end].micro_batch == first.micro_batch) {
+        ++end;
+      }
+      const double from = X(first.start), to = X(boxes[end - 1].end);
+      if (first.micro_batch == 0 || to - from < kRoom) continue;
+      Rectangle(out, from, y, 0.8, kOpLane, "#f3f3f3", "");
+      Text(out, (from + to) / 2, y + kOpLane / 2 + 3, fmt::format("{}", first.micro_batch),
+           "text-anchor=\"middle\" font-size=\"9\" style=\"fill:#fff\"");
+    }
   }
 
   std::string TipOf(const Box& box) const {
@@ -177,6 +197,7 @@ class Painter {
       Rectangle(out, x, y, std::max(0.3, X(box.end) - x), kOpLane,
                 kPhaseColor[static_cast<size_t>(box.phase)], TipOf(box));
     }
+    NumberMicroBatches(boxes, y, out);
     const MemoryCurve& curve = in_.memory[device.index()];
     const bool holds = std::any_of(curve.begin(), curve.end(),
                                    [](const MemoryPoint& point) { return point.bytes.count > 0; });

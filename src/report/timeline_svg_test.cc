@@ -140,5 +140,21 @@ TEST(EscapeXml, LeavesNothingThatEndsTextOrAttribute) {
   EXPECT_EQ(EscapeXml("a<b>&\"'\x01"), "a&lt;b&gt;&amp;&quot;&apos;?");
 }
 
+TEST(TimelineSvgOfMicroBatches, NumbersTheirPasses) {
+  TinyStep step(1);
+  const TensorId x = step.Op("f@1", 0, 10, {}, {8})[0];
+  step.Op("f@2", 0, 10, {x}, {8});
+  const TinyProblem problem = step.Build();
+  Simulator simulator(problem.sim_graph);
+  const SimResult result = simulator.Run(problem.placement, {.schedule = true});
+  const std::vector<MemoryCurve> memory =
+      MemoryCurves(problem.sim_graph, problem.placement, *result.schedule);
+  const std::string svg =
+      RenderTimelineSvg({problem.graph, problem.cluster, problem.placement, *result.schedule,
+                         memory, result.devices, result.step_time, Nanos(0), "t", "s"});
+  EXPECT_THAT(svg, HasSubstr(">1</text>"));
+  EXPECT_THAT(svg, HasSubstr(">2</text>"));
+}
+
 }  // namespace
 }  // namespace placewright
