@@ -9,6 +9,7 @@ import unittest
 
 from apply_models import LENGTH
 from apply_support import PlannedTest
+from support import VERSION
 
 # Links on which few bytes take longer than the start of an all-to-all.
 CLUSTER = """
@@ -90,6 +91,8 @@ class ExchangesTest(PlannedTest):
             self.assertGreaterEqual(members, 2 * devices)
             self.compare(devices, [case])
 
+    @unittest.skipIf(VERSION < (2, 7), "attention in float64 has a derivative that PyTorch 2.6 "
+                     "compiles to one of float32")
     def test_compiled(self):
         for results in self.compare(2, [self.exchanged(2, unevenly, compile=True)]):
             self.assertEqual([result["graphs"] for result in results], [1])

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 from .errors import ApplyError
-from .tensors import DTYPES, bytes_of, cut, elements, empty, join
+from .tensors import DTYPES, bytes_of, crossed, crossing, cut, elements, empty, join
 
 FUNCTIONAL = torch.ops._c10d_functional
 # Whether sends and receives have a form that torch.compile takes.
@@ -114,8 +114,8 @@ class Groups:
         The result may be the argument."""
         if self.places.ranks == 1:
             return tensor
-        crossing = tensor.to(self._transport(list(self.places.rank_of)))
-        row = bytes_of(crossing)
+        sent = tensor.to(self._transport(list(self.places.rank_of)))
+        row = bytes_of(sent)
         dist.broadcast(row, self._world[self.places.rank_of[source]], group=self._group)
         return row.view(tensor.dtype).view(tensor.shape).to(tensor.device)
 
@@ -236,13 +236,13 @@ class AllGather:
             row = torch.nn.functional.pad(row, (0, self._longest - row.numel()))
         if len(members.of_rank) == 1:
             return row
-        return FUNCTIONAL.all_gather_into_tensor(bytes_of(row), len(members.of_rank),
+        return FUNCTIONAL.all_gather_into_tensor(crossing(row), len(members.of_rank),
                                                  members.group)
 
     def end(self, pending):
         members = self._members
         if len(members.of_rank) > 1:
-            pending = FUNCTIONAL.wait_tensor(pending).view(self._dtype)
+            pending = crossed(FUNCTIONAL.wait_tensor(pending), self._dtype)
         rows = pending.view(len(members.of_rank), -1)
         parts = [rows[rank][at:at + elements(shape)].view(shape)
                  for rank, at, shape in self._places]
@@ -319,7 +319,7 @@ class AllToAll:
             for positions in members.of_rank for j in positions for i in own])
         if len(members.of_rank) == 1:
             return row
-        row = bytes_of(row)
+        row = crossing(row)
         width = self._dtype.itemsize // row.dtype.itemsize
         lengths = [[width * sum(elements(shape) for shape in shapes) for shapes in way]
                    for way in (self._receives, self._sends)]
@@ -328,7 +328,7 @@ class AllToAll:
     def end(self, pending):
         members = self._members
         if len(members.of_rank) > 1:
-            pending = FUNCTIONAL.wait_tensor(pending).view(self._dtype)
+            pending = crossed(FUNCTIONAL.wait_tensor(pending), self._dtype)
         shapes = [shape for shapes in self._receives for shape in shapes]
         pieces = iter(pending.split([elements(shape) for shape in shapes]))
         got = {}  # taker -> (first in its axis, part of it)

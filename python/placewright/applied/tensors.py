@@ -63,6 +63,17 @@ def bytes_of(tensor):
     return row if row.dtype in (torch.float32, torch.float64) else row.view(torch.uint8)
 
 
+def crossing(row):
+    """As bytes_of(), of a row that a functional collective takes: bools are copied, of which
+    inductor of PyTorch 2.6 has no other view."""
+    return row.to(torch.uint8) if row.dtype == torch.bool else bytes_of(row)
+
+
+def crossed(row, dtype):
+    """What such a collective gave, as of this type."""
+    return row.to(dtype) if dtype == torch.bool else row.view(dtype)
+
+
 def empty(shape, dtype, device):
     """Room for a tensor, and the row of bytes_of() that it is received in."""
     tensor = torch.empty(shape, dtype=dtype, device=device)
