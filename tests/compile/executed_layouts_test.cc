@@ -91,7 +91,6 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
   // `wide`: every float of 64 bits; else as it was recorded, for one step.
   void Prepare(bool wide) {
     at::set_num_threads(1);
-    usual_ = c10::get_default_dtype();
     if (wide) c10::set_default_dtype(caffe2::TypeMeta::Make<double>());
     tolerance_ = wide ? kTolerance : kFloatTolerance;
     WholeStep& whole = WholeStepOf(GetParam(), batch_, wide);
@@ -302,7 +301,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
   double tolerance_ = kTolerance;
   double largest_gradient_ = 1;
   std::map<std::string, double> noise_;  // by tensor
-  caffe2::TypeMeta usual_;
+  const caffe2::TypeMeta usual_ = c10::get_default_dtype();  // before Prepare changes it
   const Graph* graph_ = nullptr;
   const NamedAxes* axes_ = nullptr;
   std::vector<std::pair<TensorId, at::Tensor>> inputs_;
