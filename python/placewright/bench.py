@@ -186,15 +186,15 @@ class _Bench:
                                       options.function, ("name", "batch", "rebatch",
                                                          "frozen_weights"))
         except exporter.ExportError as error:
-            raise InputError("function", str(error), place=options.function,
+            raise InputError("not-recordable", str(error), place=options.function,
                              remedy="Give the function that the step was recorded with."
                              ) from error
         except Exception as error:
-            raise InputError("function", f"it failed: {type(error).__name__}: {error}",
+            raise InputError("not-recordable", f"it failed: {type(error).__name__}: {error}",
                              place=options.function, remedy="Give the function that the step was "
                              "recorded with; it is called with the arguments of --set.") from error
         if parts["optimizer"] is None:
-            raise InputError("function", "it returns no optimizer", place=options.function,
+            raise InputError("not-recordable", "it returns no optimizer", place=options.function,
                              remedy="A step that is applied has an update: return (model, "
                              "example_inputs, loss, optimizer, targets).")
         return UserStep(**{key: parts[key] for key in exporter.PARTS})
@@ -212,7 +212,7 @@ def _plan_of(path: str) -> dict[str, Any]:
         raise InputError("file-unreadable", f"cannot be read: {error}", file=path,
                          remedy="Write the plan with `placewright plan ... -o FILE`.") from error
     if not isinstance(plan, dict) or "step_time_ns" not in plan:
-        raise InputError("plan-format", "it is no plan", file=path,
+        raise InputError("plan-invalid", "it is no plan", file=path,
                          remedy="Write the plan with `placewright plan ... -o FILE`.")
     return plan
 
@@ -230,7 +230,7 @@ def _function_of(options: argparse.Namespace) -> Callable[..., Any]:
         errors = importlib.import_module("placewright_torch.errors")
         if isinstance(error, errors.UsageError):
             raise UsageError("usage", str(error), remedy="See --help.") from error
-        raise InputError("function", str(error), place=options.function,
+        raise InputError("not-recordable", str(error), place=options.function,
                          remedy="Give the function that the step was recorded with.") from error
 
 

@@ -162,14 +162,14 @@ class BenchTest(unittest.TestCase):
         """Each with its exit status, code, and what to do."""
         cases = [(["missing.plan.json", "train.py:build"], 3, "file-unreadable"),
                  (["train.py", "train.py:build"], 3, "file-unreadable"),
-                 (["step.plan", "train.py:build"], 3, "plan-format"),
+                 (["step.plan", "train.py:build"], 3, "plan-invalid"),
                  (["one.plan.json", "train.py"], 2, "usage"),
                  (["one.plan.json", "hf:folder"], 2, "usage"),
                  (["one.plan.json", "train.py:build", "--set", "width"], 2, "usage"),
-                 (["one.plan.json", "train.py:other"], 3, "function"),
-                 (["one.plan.json", "missing.py:build"], 3, "function"),
-                 (["one.plan.json", "train.py:broken"], 3, "function"),
-                 (["one.plan.json", "train.py:frozen"], 3, "function"),
+                 (["one.plan.json", "train.py:other"], 3, "not-recordable"),
+                 (["one.plan.json", "missing.py:build"], 3, "not-recordable"),
+                 (["one.plan.json", "train.py:broken"], 3, "not-recordable"),
+                 (["one.plan.json", "train.py:frozen"], 3, "not-recordable"),
                  (["two.plan.json", "train.py:build"], 3, "no-process-group")]
         (self.folder / "step.plan").write_text("{}")
         for words, status, code in cases:
