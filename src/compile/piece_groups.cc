@@ -10,7 +10,7 @@
 namespace placewright {
 namespace {
 
-using Members = std::vector<size_t>;  // pieces, by their places in the state
+using Members = std::vector<size_t>;      // pieces, by their places in the state
 using AxisParts = std::vector<AxisPart>;  // by member
 
 std::vector<Piece> PiecesOf(const TensorState& state, const Members& members) {
@@ -101,6 +101,16 @@ bool Follow(const std::vector<Interval>& intervals, const Interval& whole) {
   return next == whole.to;
 }
 
+// By their intervals; false where these do not follow one another over the whole.
+template <class Along>
+bool PutInOrder(Members& members, const Along& along, const Interval& whole) {
+  std::stable_sort(members.begin(), members.end(),
+                   [&](size_t a, size_t b) { return along(a) < along(b); });
+  std::vector<Interval> intervals;
+  for (const size_t piece : members) intervals.push_back(along(piece));
+  return Follow(intervals, whole);
+}
+
 // The box that all of these parts of a sum are together; nothing where they are none.
 std::optional<Box> TogetherOf(const std::vector<Box>& parts) {
   std::vector<AxisInterval> hull(parts.front().begin(), parts.front().end());
@@ -165,9 +175,8 @@ namespace {
 // In the order of their parts of the sum as many at once as there are different needs: shards within each host.
 std::optional<std::vector<Scattering>> ScatteringsIn(const TensorState& state, const Needs& needs,
                                                      Members members) {
-  std::stable_sort(members.begin(), members.end(), [&](size_t a, size_t b) {
-    return state.SummedAt(a) < state.SummedAt(b);
-  });
+  std::stable_sort(members.begin(), members.end(),
+                   [&](size_t a, size_t b) { return state.SummedAt(a) < state.SummedAt(b); });
   const auto by_need = ByKey<TensorBox>(members, [&](size_t piece) { return needs[piece]; });
   const size_t at_once = by_need.size();
   if (members.size() % at_once != 0) return std::nullopt;
@@ -255,11 +264,7 @@ std::optional<std::vector<Gathering>> GatheringsAlong(const AxisPlace& place,
     const auto layers = WithOneOfEach<Interval>(members, along);
     if (!layers) return std::nullopt;
     for (Members layer : *layers) {
-      std::stable_sort(layer.begin(), layer.end(),
-                       [&](size_t a, size_t b) { return along(a) < along(b); });
-      std::vector<Interval> intervals;
-      for (const size_t piece : layer) intervals.push_back(along(piece));
-      if (!Follow(intervals, AlongPlace(all, place))) return std::nullopt;
+      if (!PutInOrder(layer, along, AlongPlace(all, place))) return std::nullopt;
       if (layer.size() < 2) continue;
       Gathering one{layer, {}};
       for (const size_t piece : layer) {
@@ -286,7 +291,8 @@ bool AreAllOfOneAxis(const TensorState& state, const Needs& needs) {
     }
     next = box.front().interval.to;
   }
-  return std::all_of(needs.begin(), needs.end(), [](const TensorBox& need) { return need.empty(); });
+  return std::all_of(needs.begin(), needs.end(),
+                     [](const TensorBox& need) { return need.empty(); });
 }
 
 }  // namespace
@@ -321,8 +327,7 @@ std::optional<TensorState> EmitGathered(Emitter& emitter, const TensorState& sta
   for (const AxisPlace& place : places) {
     Step step;
     for (size_t i = 0; i < state.pieces.size(); ++i) {
-      step.after.push_back(
-          WithInterval(gathered.BoxAt(i), place, AlongPlace(needs[i], place)));
+      step.after.push_back(WithInterval(gathered.BoxAt(i), place, AlongPlace(needs[i], place)));
     }
     auto gatherings = GatheringsAlong(place, gathered, step.after);
     if (!gatherings) return std::nullopt;
@@ -395,11 +400,7 @@ std::optional<TensorState> EmitExchanged(Emitter& emitter, const TensorState& st
     const auto layers = WithOneOfEach<Interval>(members, along);
     if (!layers) return std::nullopt;
     for (Members layer : *layers) {
-      std::stable_sort(layer.begin(), layer.end(),
-                       [&](size_t a, size_t b) { return along(a) < along(b); });
-      std::vector<Interval> intervals;
-      for (const size_t piece : layer) intervals.push_back(along(piece));
-      if (!Follow(intervals, AlongPlace(needs[layer.front()], more))) return std::nullopt;
+      if (!PutInOrder(layer, along, AlongPlace(needs[layer.front()], more))) return std::nullopt;
       if (layer.size() > 1) groups.push_back(std::move(layer));
     }
   }

@@ -23,7 +23,8 @@ namespace placewright {
 // transform. Errors: kTransform (fewer layers than chunks).
 Result<IdVector<OpId, int32_t>> PipelineChunks(const Graph& step, const Transform& pipeline);
 
-// Errors: kTransform (no micro-batches, those of PipelineSequences and PipelineChunks).
+// Without kAccumulate before it the whole batch is the one micro-batch. Errors: those of PipelineSequences and
+// PipelineChunks.
 // Complexity: O((ops + edges) log ops + layers^2 chunks).
 Result<std::unique_ptr<Graph>> WithPipeline(const Graph& step, const Transform& pipeline);
 

@@ -9,6 +9,7 @@
 #include "cli/request/learned_planners.h"
 #include "cli/request/planning.h"
 #include "cli/request/result_json.h"
+#include "cli/request/rewriting.h"
 #include "cli/terminal/interrupt.h"
 #include "formats/plan/layouts_json.h"
 #include "planning/algorithms.h"
@@ -73,6 +74,7 @@ class MemoryCommand : public Command {
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_RETURN_IF_ERROR(CheckOptions());
+    AlignPipeline(!space_.layouts.empty() || !plan_.empty(), algorithm_, input_.rewriting);
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     PW_RETURN_IF_ERROR(SettleSpace({app_, *asked, plan_}, space_));
     PW_RETURN_IF_ERROR(CheckAgentSettings(*asked, settings_));
@@ -86,9 +88,11 @@ class MemoryCommand : public Command {
     PW_ASSIGN(const StepInputs of, StepOf(*planning, result, input_.graph));
     PW_ASSIGN(const SimResult replay, Replay(*planning, of, result));
     const StepOfPlan& step = of.step;
+    // DistributedDataParallel keeps its buckets between steps, whatever the plan's own step packs.
     Measured measured{of, result, replay,
                       MeasureMemory({*step.sim_graph, *step.graph, of.inputs->cluster.cluster,
                                      step.placement, *replay.schedule, result.algorithm == "ddp"})};
+    // Searches go by a reserve in the place of what is counted here, so that the two may differ near the limit.
     if (measured.fits() != replay.feasible) {
       result.notes.push_back(fmt::format(
           "`plan` says that it {}: in the place of what is counted here it keeps the memory "
@@ -146,6 +150,7 @@ class MemoryCommand : public Command {
       console.Note(fmt::format("what {} was made for differs in: {}; all names are the same",
                                Printable(plan_, 4096), fmt::join(initial.differs, ", ")));
     }
+    // A placement has no algorithm and no order of its own; a plan has both.
     PlannerResult result;
     result.plan = std::move(initial.plan);
     result.algorithm = "plan";

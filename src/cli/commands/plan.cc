@@ -18,6 +18,7 @@
 #include "cli/request/planning.h"
 #include "cli/request/policies.h"
 #include "cli/request/result_json.h"
+#include "cli/request/rewriting.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/layouts_json.h"
@@ -29,7 +30,6 @@
 #include "search/evaluation/group_placement.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/torch_library.h"
-#include "transforms/pipeline_schedule.h"
 
 namespace placewright {
 namespace {
@@ -111,7 +111,7 @@ class PlanCommand : public Command {
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_RETURN_IF_ERROR(TakeEngine());
-    TakePipeline();
+    AlignPipeline(!space_.layouts.empty(), algorithm_, input_.rewriting);
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     PW_ASSIGN(sfb_, ParseSfb(space_));
     PW_RETURN_IF_ERROR(SettleSpace({app_, *asked, initial_, measured_}, space_));
@@ -207,15 +207,6 @@ class PlanCommand : public Command {
   }
 
  private:
-  // A pipeline is asked for by its schedule or by the algorithm of that name.
-  void TakePipeline() {
-    std::string& schedule = input_.rewriting.schedule;
-    const bool pipeline = std::find(kPipelineSchedules.begin(), kPipelineSchedules.end(),
-                                    algorithm_) != kPipelineSchedules.end();
-    if (pipeline && schedule.empty()) schedule = algorithm_;
-    if (!schedule.empty() && algorithm_ == "auto" && space_.layouts.empty()) algorithm_ = schedule;
-  }
-
   // From what the planner made to the plan's files and the report.
   Result<int> Finish(const Planning& planning, PlannerResult result, const Planner& asked,
                      const Budget& budget, Context& context) {

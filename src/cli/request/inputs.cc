@@ -173,6 +173,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   PW_ASSIGN(LoadedGraph graph,
             LoadGraphOrModel(options.graph, graph_options, {options.store, options.store_kept},
                              options.interrupted, options.say));
+  // What the options leave open of it follows from the batch and the machines.
   PW_ASSIGN(
       const Rewriting rewriting,
       ChooseRewriting(graph.graph, cluster ? cluster->cluster : Cluster(), options.rewriting));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "transforms/layers.h"
+#include "transforms/pipeline_schedule.h"
 
 namespace placewright {
 namespace {
@@ -50,6 +51,13 @@ Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rew
       fmt::format("{} {} stages of {} GPUs find no number of micro-batches for a batch of {}",
                   asked.schedule, asked.stages, of_stage, batch),
       "", "Give another --batch, --stages, or --micro-batches.");
+}
+
+void AlignPipeline(bool given, std::string& algorithm, Rewriting& asked) {
+  const bool pipeline = std::find(kPipelineSchedules.begin(), kPipelineSchedules.end(),
+                                  algorithm) != kPipelineSchedules.end();
+  if (pipeline && asked.schedule.empty()) asked.schedule = algorithm;
+  if (!asked.schedule.empty() && algorithm == "auto" && !given) algorithm = asked.schedule;
 }
 
 }  // namespace placewright

@@ -2,6 +2,8 @@
 #ifndef PLACEWRIGHT_CLI_REQUEST_REWRITING_H_
 #define PLACEWRIGHT_CLI_REQUEST_REWRITING_H_
 
+#include <string>
+
 #include "base/result.h"
 #include "cluster/cluster.h"
 #include "graph/graph.h"
@@ -13,6 +15,10 @@ namespace placewright {
 // interleaved; as many micro-batches as divide the batch, four for each stage at most, with a sample for every GPU of a
 // stage. Errors: kUsage (stages or chunks of no pipeline; no such number of micro-batches).
 Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked);
+
+// A pipeline is asked for by its schedule or by the algorithm of that name: either states the other. `given`: there are
+// layouts by hand, or a plan, in the place of an algorithm's.
+void AlignPipeline(bool given, std::string& algorithm, Rewriting& asked);
 
 }  // namespace placewright
 
