@@ -4,8 +4,8 @@
 
 Records each model on meta (needs PyTorch), plans it by the strategy of the run and prints a table in
 Markdown: published and predicted step time and memory of the fullest GPU, their ratio, and the cause
-where they differ by more than the limit (time and reserved 10%, allocated 5%). Rows that no plan can
-say yet are listed with what is missing. Recordings are kept in FOLDER.
+where they differ by more than the limit (time and reserved 10%, allocated 5%). Rows without a
+plan are listed with what is missing. Recordings are kept in FOLDER.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ ROWS = [
         PLAIN + "; the rest is not explained",
     ),
     Row("2x4x1_16_1536x16", DLPERF, {"ms": 576.48}, missing="2d with a degree of its own"),
-    Row("8x1x4_512_1536x16", DLPERF, {"ms": 4893.55}, missing="pipelines"),
+    Row("8x1x4_512_1536x16", DLPERF, {"ms": 4893.55}, missing="its micro-batches are not stated"),
     Row(
         "GPT-3 7B, tensor 4, data 2",
         MEGATRON,
         {"ms": 1115, "allocated": 53.2},
-        missing="accumulation, sequence parallelism",
+        missing="sequence parallelism beside tensors",
     ),
     Row(
         "GPT 12 x 512, data 8",
@@ -114,7 +114,7 @@ ROWS = [
         "Llama-3.1-8B, FSDP 8, selective",
         TITAN,
         {"reserved": 82.4, "ms": 2 * 8192 / 5762 * 1000},
-        missing="gathers that are made again, selective recomputation",
+        missing="not tried yet: fsdp --recompute selective on a kind of 2.4 TB/s",
     ),
     Row("Llama-3.1-8B, 64 GPUs", TITAN, {}, missing="FSDP with tensor parallelism"),
 ]
@@ -161,7 +161,7 @@ def main() -> None:
         if options.only and row.name not in options.only:
             continue
         if row.missing:
-            print(f"| {row.name} | {row.source} | | | | not sayable: {row.missing} |", flush=True)
+            print(f"| {row.name} | {row.source} | | | | no plan: {row.missing} |", flush=True)
             continue
         predicted = predict(row, options.program, options.work)
         for what, value in row.published.items():
