@@ -125,7 +125,8 @@ class StrategyFinder {
 
   // Everything between the instance of an update and the ops that made the gradients. Other ops of the update
   // (gradients clipped by their norm) are looked through along tensors of one size: what scales a gradient
-  // does not bring it. An op that is made of several (a batch norm in parts) is looked through as far as it goes.
+  // does not bring it; and so are sums of gradients (of micro-batches, of the uses of a tied weight). An op
+  // that is made of several (a batch norm in parts) is looked through as far as it goes.
   void Follow(OpId update, GradientPaths& paths) const {
     std::vector<OpId> open = {update};
     std::set<OpId> seen = {update};
@@ -144,7 +145,10 @@ class StrategyFinder {
   bool LeadsOn(OpId op, TensorId input, OpId maker) const {
     const OpId origin = inputs_.origin[op];
     if (!origin.valid()) return true;
-    if (original_.op(origin).phase == Phase::kOptimizer) return IsAsLarge(input, op);
+    const Op& original = original_.op(origin);
+    if (original.phase == Phase::kOptimizer || original.type == "aten.add.Tensor") {
+      return IsAsLarge(input, op);
+    }
     return inputs_.origin[maker] == origin;
   }
 

@@ -20,7 +20,7 @@ using testing::IsEmpty;
 class Strategy : public testing::Test {
  protected:
   static constexpr int64_t kElements = 256, kSamples = 8;
-  enum class Way { kAllReduce, kBuckets, kServer, kScatter, kRecompute, kPlace };
+  enum class Way { kAllReduce, kBuckets, kServer, kScatter, kScatterTwice, kRecompute, kPlace };
 
   void AddLayer(const std::string& module, Way way) {
     const std::string n = std::to_string(layers_++);
@@ -30,6 +30,12 @@ class Strategy : public testing::Test {
     const OpId forward = original_.added().tensors[f].producer;
     const TensorId g = Op(original_, "g" + n, "test.g", Phase::kBackward, module, {f}, kElements);
     const OpId backward = original_.added().tensors[g].producer;
+    OpId sum;
+    if (way == Way::kScatterTwice) {
+      const TensorId added =
+          Op(original_, "s" + n, "aten.add.Tensor", Phase::kBackward, module, {g, g}, kElements);
+      sum = original_.added().tensors[added].producer;
+    }
     Update(original_, "u" + n, module, w, g);
     const OpId update(original_.added().ops.size() - 1);
 
@@ -40,7 +46,7 @@ class Strategy : public testing::Test {
       const int64_t samples = kSamples / devices;
       const TensorId part = Input(step_, "x" + at, TensorKind::kInput, samples);
       weights_[d] = Input(step_, "w" + at, TensorKind::kParameter,
-                          way == Way::kScatter ? kElements / 2 : kElements);
+                          IsScattered(way) ? kElements / 2 : kElements);
       const TensorId made = Instance("f" + at, "test.f", Phase::kForward, module,
                                      {part, weights_[d]}, samples, d, forward);
       const bool whole = way == Way::kRecompute;
@@ -49,7 +55,7 @@ class Strategy : public testing::Test {
                                 : Instance("g" + at, "test.g", Phase::kBackward, module, {made},
                                            kElements, d, backward));
     }
-    Synchronise(way, n, module, gradients, backward, update);
+    Synchronise(way, n, module, gradients, backward, sum, update);
   }
 
   StepStrategy Find(const LayoutSpec* spec = nullptr) {
@@ -130,8 +136,9 @@ class Strategy : public testing::Test {
                     std::move(inputs), size, device, OpId());
   }
 
+  static bool IsScattered(Way way) { return way == Way::kScatter || way == Way::kScatterTwice; }
   void Synchronise(Way way, const std::string& n, const std::string& module,
-                   std::vector<TensorId> gradients, OpId backward, OpId update) {
+                   std::vector<TensorId> gradients, OpId backward, OpId added, OpId update) {
     for (int d = 0; d < 2; ++d) {
       const std::string at = n + "@d" + std::to_string(d);
       TensorId sum = gradients[static_cast<size_t>(d) % gradients.size()];
@@ -151,6 +158,13 @@ class Strategy : public testing::Test {
         case Way::kScatter:
           sum = Move("s" + at, "reduce_scatter", module, {sum}, kElements / 2, d);
           break;
+        case Way::kScatterTwice: {
+          const TensorId first = Move("s" + at, "reduce_scatter", module, {sum}, kElements / 2, d);
+          const TensorId second = Move("t" + at, "reduce_scatter", module, {sum}, kElements / 2, d);
+          sum = Instance("a" + at, "aten.add.Tensor", Phase::kBackward, module, {first, second},
+                         kElements / 2, d, added);
+          break;
+        }
         case Way::kRecompute:
           sum = Move("c" + at, "all_gather", module, {factor_[d]}, kSamples, d);
           sum =
@@ -179,11 +193,13 @@ TEST_F(Strategy, NamesHowGradientsComeTogether) {
   AddLayer("d", Way::kScatter);
   AddLayer("e", Way::kRecompute);
   AddLayer("f", Way::kPlace);
+  AddLayer("g", Way::kScatterTwice);  // in each of two micro-batches
   const StepStrategy found = Find();
   std::vector<SyncKind> kinds;
   for (const ParameterStrategy& parameter : found.parameters) kinds.push_back(parameter.sync);
   EXPECT_THAT(kinds, ElementsAre(SyncKind::kAllReduce, SyncKind::kAllReduce, SyncKind::kServer,
-                                 SyncKind::kReduceScatter, SyncKind::kRecomputed, SyncKind::kNone));
+                                 SyncKind::kReduceScatter, SyncKind::kRecomputed, SyncKind::kNone,
+                                 SyncKind::kReduceScatter));
   EXPECT_FALSE(found.parameters[0].in_buckets);
   EXPECT_TRUE(found.parameters[1].in_buckets);
   EXPECT_THAT(found.parameters[2].devices, ElementsAre(DeviceId(0)));
