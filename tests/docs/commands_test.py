@@ -7,11 +7,13 @@ A page is read from its top in an empty folder in which `placewright`, `./run`, 
 files that a page shows (see markdown.py), and the reader's own of fixtures.py. Only time is
 changed: a search ends after BUDGET, or MOVES, a training after a quarter of its placements, and what
 is scored anew is so RESCORED times; where a search has found no plan that fits by then (a busy
-machine), it gets LONGER. What stands for something in a usage (GRAPH) is not run, but its command and options must exist.
+machine), it gets LONGER. What stands for something in a usage (GRAPH) is not run, but its command
+and options must exist.
 Commands that cannot be run are in NOT_RUN.
 """
 
 import fnmatch
+import functools
 import importlib.util
 import json
 import os
@@ -51,7 +53,8 @@ NOT_RUN = [
 # Pages that hold commands, and at least how many: so that none is lost unseen.
 AT_LEAST = {
     "README.md": 7, "docs/capture.md": 1, "docs/measurements.md": 11,
-    "docs/memory.md": 1, "docs/plan.md": 1, "docs/page.md": 1, "docs/simulator-placeto.md": 2, "docs/algorithms/partitioning.md": 1,
+    "docs/memory.md": 1, "docs/plan.md": 1, "docs/page.md": 1, "docs/simulator-placeto.md": 2,
+    "docs/algorithms/partitioning.md": 1,
     "docs/formats/accelerate.md": 2, "docs/formats/cluster.md": 7, "docs/formats/cost-overrides.md": 1,
     "docs/formats/costgraph.md": 1, "docs/formats/cost-store.md": 4, "docs/formats/dnn-partitioning.md": 4,
     "docs/formats/graphdef.md": 4, "docs/formats/onnx.md": 1, "docs/formats/pipedream.md": 3,
@@ -360,7 +363,7 @@ def read_pages(reader, helps, texts):
     for page in sorted(AT_LEAST.keys() - pages().keys()):
         reader.fail(0, page, "there is no such page")
     for page, text in texts.items():
-        in_a_folder(reader, page, lambda: read_page(reader, helps, page, text))
+        in_a_folder(reader, page, functools.partial(read_page, reader, helps, page, text))
 
 
 def read_helps(reader, helps):
