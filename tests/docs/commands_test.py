@@ -39,9 +39,10 @@ LIMIT = 300  # seconds for a command
 
 # (page, commands, why they are not run); an entry without such a command fails the test.
 NOT_RUN = [
-    ("docs/measurements.md", "bench/capture/run *", "needs valgrind, and takes minutes"),
-    ("docs/measurements.md", "placewright validate --suite *", "takes minutes"),
-    ("docs/measurements.md", "./test --long", "this is one of its tests"),
+    ("docs/results/recording.md", "bench/capture/run *", "needs valgrind, and takes minutes"),
+    ("docs/results/executed.md", "placewright validate --suite *", "takes minutes"),
+    ("docs/results/recording.md", "./test --long", "this is one of its tests"),
+    ("docs/results/transformers.md", "./test --long", "this is one of its tests"),
     ("docs/capture.md", "./test --long", "this is one of its tests"),
     ("docs/formats/pytorch.md", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
     ("placewright capture --help", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
@@ -52,7 +53,8 @@ NOT_RUN = [
 
 # Pages that hold commands, and at least how many: so that none is lost unseen.
 AT_LEAST = {
-    "README.md": 7, "docs/capture.md": 1, "docs/measurements.md": 11,
+    "README.md": 7, "docs/capture.md": 1, "docs/results/recording.md": 4,
+    "docs/results/reproduction/README.md": 1, "docs/results/reproduction/tag.md": 1,
     "docs/memory.md": 1, "docs/plan.md": 1, "docs/page.md": 1, "docs/simulator-placeto.md": 2,
     "docs/algorithms/partitioning.md": 1,
     "docs/formats/accelerate.md": 2, "docs/formats/cluster.md": 7, "docs/formats/cost-overrides.md": 1,
@@ -348,8 +350,10 @@ def read_block(reader, block):
 
 
 def pages():
+    """Without those of the laboratory, whose commands are of their day."""
     found = ["README.md"]
-    found += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+    found += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")
+                    if path.parent.name != "lab")
     return {page: (ROOT / page).read_text() for page in found}
 
 
