@@ -104,7 +104,8 @@ def export(model, example_inputs, loss=None, optimizer=None, path=None, *, targe
     said = {"path": os.fspath(path), "name": head["name"], "ops": len(recorded.ops),
             "edges": aten_file.edge_count(recorded.ops),
             "phases": aten_file.phase_counts(recorded.ops),
-            "parameters": _elements(recorded.inputs) + recorded.elements_beside, "notes": recorded.notes, **recorded.head}
+            "parameters": _elements(recorded.inputs) + recorded.elements_beside,
+            "notes": recorded.notes, **recorded.head}
     return said if batch is None else {**said, "batch_proof": proof}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of layouts in docs/measurements.md: bench/layouts/tables.py PLACEWRIGHT TABLE [MODEL ...]
+"""Tables of layouts in docs/results/planners.md: bench/layouts/tables.py PLACEWRIGHT TABLE [MODEL ...]
 
 PLACEWRIGHT is the program (./run); TABLE: testbed, cloud, by-hand or table4. Each cell is a plan of its own:
 step time, share of it in which something moves, memory of the fullest GPU in GiB; the fastest of a row is

@@ -20,7 +20,7 @@ PLANNERS = ("m-etf", "metis", "scotch", "expert", "layered", "heft", "m-topo", "
 FAMILIES = {"rnnlm": "RNNLM", "gnmt": "GNMT", "transformer-xl": "Transformer-XL", "inception": "Inception",
             "amoebanet": "AmoebaNet", "wavenet": "WaveNet", "resnet": "ResNet", "vgg": "VGG", "bert": "BERT",
             "gpt": "GPT-2"}
-# Where policies without a family are judged: docs/reproduction.md.
+# Where policies without a family are judged: docs/results/reproduction/gdp.md.
 JUDGED = (("rnnlm-2@gdp", 2), ("gnmt-2@gdp", 2), ("transformer-xl-2@gdp", 2), ("inception-v3@gdp", 2),
           ("amoebanet-d@gdp", 4), ("wavenet-2x18@gdp", 2), ("resnet-50", 4), ("vgg-16", 4), ("bert-base", 4),
           ("gpt-2", 4))

@@ -16,7 +16,7 @@ constexpr Bytes kApexBert(int64_t{250'000'000} * 4);  // the same as NVIDIA's pr
 
 using Values = std::map<std::string, double>;
 
-// As docs/measurements.md says it of the rows' configurations and sources.
+// As docs/results/scaling.md says it of the rows' configurations and sources.
 const std::vector<ScalingRow>& Rows() {
   static const Values none, squad = {{"sequence", 384}}, pretrain = {{"sequence", 128}};
   static constexpr std::string_view kInput = "input", kNetwork = "network", kOpen = "open";

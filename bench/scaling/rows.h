@@ -33,7 +33,7 @@ struct ScalingRow {
   FloatPrecision precision = FloatPrecision::kFp32;
   Bytes fusion;  // gradients are reduced together up to so many bytes; 0: each by itself
   Throughput few, many;
-  std::string_view source;  // key of docs/measurements.md, "Weak scaling"
+  std::string_view source;  // key of docs/results/scaling.md
   // Why its prediction differs by more than 10 points: a key of the same section; else empty.
   std::string_view beyond{};
   bool quick = false;  // of those that ./test predicts

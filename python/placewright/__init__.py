@@ -26,7 +26,7 @@ from .errors import PlacewrightError
 if TYPE_CHECKING:
     from ._apply import TrainStep, apply
 
-__version__ = "0.1.0"
+__version__ = "0.12.0"  # the only place: CMakeLists.txt and pyproject.toml read it
 
 __all__ = [
     "ApplyError", "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse",

@@ -18,6 +18,7 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Sequence, Sized
+from typing import TypeAlias
 
 import torch
 import torch.distributed as dist
@@ -39,7 +40,7 @@ from .applied.tensors import DTYPES
 from .applied.watch import Watch
 
 SAMPLED = 64
-Device = torch.device | str
+Device: TypeAlias = torch.device | str
 __all__ = ["ApplyError", "TrainStep", "apply"]
 
 
@@ -296,7 +297,8 @@ class TrainStep:
 
     def _batch(self, batch, named):
         """Recorded name -> tensor."""
-        tensors, given = [], {}
+        tensors: list = []
+        given: dict = {}
         for value in batch:
             _flatten(value, tensors, given)
         for name, value in named.items():

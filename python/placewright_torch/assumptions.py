@@ -9,8 +9,6 @@ import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from . import compat
-
 EVERY_ELEMENT = object()  # a mask is taken to be true everywhere
 
 READ = ("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero", "aten::item")

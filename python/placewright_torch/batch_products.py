@@ -18,7 +18,7 @@ _TERM = re.compile(r"([*/]|^)(?:(1)(?=/)|(sqrt)?(?:\((?:(\d+)\*)?N([+-]\d+)?\)|(
 
 
 def parse(text):
-    """[(a, b, halves)], where the text is the product of (a * N + b) ** (halves / 2); halves are 1 or 2, or negative."""
+    """[(a, b, halves)], where the text is the product of (a * N + b) ** (halves / 2); halves: 1, 2 or negative."""
     factors, at = [], 0
     while at < len(text):
         term = _TERM.match(text, at)
@@ -105,8 +105,10 @@ def number_at(value, text, batch, to):
 
 def _real_of(part, ratio):
     """part * ratio, where its numerator and denominator are real numbers; else None."""
-    scaled = None if part is None else part * ratio
-    fits = scaled is not None and max(abs(scaled.numerator), scaled.denominator) <= LARGEST_REAL
+    if part is None:
+        return None
+    scaled = part * ratio
+    fits = max(abs(scaled.numerator), scaled.denominator) <= LARGEST_REAL
     return scaled.numerator / scaled.denominator if fits else None
 
 
@@ -182,7 +184,7 @@ def _fraction_near(value):
 
 def _text(factors):
     """The one text of a product: equal terms together, N first, products before divisors."""
-    powers = {}
+    powers: dict = {}
     for a, b, halves in factors:
         powers[b / a, a, b] = powers.get((b / a, a, b), 0) + halves
     order = sorted(powers, key=lambda term: (abs(term[0]), term))

@@ -140,7 +140,8 @@ class Builder:
             method = given.get("quant_method", "its quantization_config")
             raise ConfigurationError(
                 f"{self.__name__}: weights stored as {method} cannot be recorded; for the model with all its weights "
-                "--set quantization_config=null, for adapters on weights in 4 bits also --lora RANK --frozen-weights nf4")
+                "--set quantization_config=null, for adapters on weights in 4 bits also --lora RANK "
+                "--frozen-weights nf4")
         if stored and self._lora is None:
             raise ConfigurationError(
                 f"{self.__name__}: weights in 4 or 8 bits cannot be trained themselves: add adapters with --lora "

@@ -47,8 +47,9 @@ def _whole(tensors=None, dim=0, **options):
     if dim != 0 or options or not isinstance(tensors, (list, tuple)) or len(tensors) < 2:
         return None
     pieces = [getattr(tensor, "_placewright_piece", None) for tensor in tensors]
-    if None in pieces or any(tensor._placewright_lies != _lies(tensor) for tensor in tensors) or [(number, count) for _, number, count in pieces] != [
-            (number, len(tensors)) for number in range(len(tensors))]:
+    if None in pieces or any(tensor._placewright_lies != _lies(tensor) for tensor in tensors):
+        return None
+    if [piece[1:] for piece in pieces] != [(number, len(tensors)) for number in range(len(tensors))]:
         return None
     whole = pieces[0][0]
     return whole if whole.dim() > 1 and all(of is whole for of, _, _ in pieces) else None

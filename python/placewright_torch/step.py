@@ -45,7 +45,7 @@ class Step:
         self.elements_beside = 0  # of parameters, more than the inputs have
 
 
-def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):
+def record(model, example_inputs, targets, loss, optimizer, choices=Choices()):  # noqa: B008  it is never written on
     """Records the step on fakes of everything; model and optimizer are left as they were."""
     model = wrappers.original(model)
     optimizer = wrappers.original_optimizer(optimizer)

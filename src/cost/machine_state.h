@@ -8,7 +8,7 @@
 // A, C, M: the ratios (now / then) of a product that the caches hold, of a pass over what a core's own
 // cache holds, and of a pass over what no cache holds; a, c, m by the class of op. These shares come from ops
 // and references measured side by side on a virtual machine, ten times eight seconds (ops of no model;
-// docs/measurements.md): products go with A; convolutions 0.6 A + 0.4 C; pooling 0.7 A + 0.3 C; chains of
+// docs/lab/2026-11-22-validation.md): products go with A; convolutions 0.6 A + 0.4 C; pooling 0.7 A + 0.3 C; chains of
 // elementwise ops on large tensors M, with a little C where the next finds in the cache what the last
 // wrote. All of this is ours; the papers measure on machines of their own.
 #ifndef PLACEWRIGHT_COST_MACHINE_STATE_H_

@@ -127,7 +127,7 @@ void Change(LearnedAlgorithm& algorithm, Values values) {
   for (const auto& [name, value] : values) SettingOf(algorithm, name).value = value;
 }
 
-// Defaults of our own, beside the published ones (docs/algorithms/learned.md says how they were found).
+// Defaults of our own, beside the published ones (docs/lab/2026-11-22-learned-settings.md says how they were found).
 void Tune(LearnedAlgorithm& algorithm, Values values) {
   for (const auto& [name, value] : values) {
     AgentSetting& setting = SettingOf(algorithm, name);

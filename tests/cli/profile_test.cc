@@ -38,7 +38,7 @@ TEST_F(Profile, MeasuresEverySignature) {
   EXPECT_EQ(object["measured"], object["signatures"]);
   EXPECT_EQ(object["rows"], object["signatures"]);  // one kind, one batch
   EXPECT_EQ(object["store"], "costs.sqlite");
-  EXPECT_GT(object["coverage"], 0);  // how much is a measurement (docs/measurements.md)
+  EXPECT_GT(object["coverage"], 0);  // how much is a measurement (docs/results/executed.md)
   EXPECT_LE(object["coverage"], 1);
   ASSERT_EQ(object["steps"].size(), 1u);  // one kind, not two devices
   EXPECT_EQ(object["steps"][0]["kind"], "worker");

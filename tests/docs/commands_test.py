@@ -7,11 +7,13 @@ A page is read from its top in an empty folder in which `placewright`, `./run`, 
 files that a page shows (see markdown.py), and the reader's own of fixtures.py. Only time is
 changed: a search ends after BUDGET, or MOVES, a training after a quarter of its placements, and what
 is scored anew is so RESCORED times; where a search has found no plan that fits by then (a busy
-machine), it gets LONGER. What stands for something in a usage (GRAPH) is not run, but its command and options must exist.
+machine), it gets LONGER. What stands for something in a usage (GRAPH) is not run, but its command
+and options must exist.
 Commands that cannot be run are in NOT_RUN.
 """
 
 import fnmatch
+import functools
 import importlib.util
 import json
 import os
@@ -37,9 +39,10 @@ LIMIT = 300  # seconds for a command
 
 # (page, commands, why they are not run); an entry without such a command fails the test.
 NOT_RUN = [
-    ("docs/measurements.md", "bench/capture/run *", "needs valgrind, and takes minutes"),
-    ("docs/measurements.md", "placewright validate --suite *", "takes minutes"),
-    ("docs/measurements.md", "./test --long", "this is one of its tests"),
+    ("docs/results/recording.md", "bench/capture/run *", "needs valgrind, and takes minutes"),
+    ("docs/results/executed.md", "placewright validate --suite *", "takes minutes"),
+    ("docs/results/recording.md", "./test --long", "this is one of its tests"),
+    ("docs/results/transformers.md", "./test --long", "this is one of its tests"),
     ("docs/capture.md", "./test --long", "this is one of its tests"),
     ("docs/formats/pytorch.md", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
     ("placewright capture --help", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
@@ -50,8 +53,10 @@ NOT_RUN = [
 
 # Pages that hold commands, and at least how many: so that none is lost unseen.
 AT_LEAST = {
-    "README.md": 7, "docs/capture.md": 1, "docs/measurements.md": 11,
-    "docs/memory.md": 1, "docs/plan.md": 1, "docs/page.md": 1, "docs/simulator-placeto.md": 2, "docs/algorithms/partitioning.md": 1,
+    "README.md": 7, "docs/capture.md": 1, "docs/results/recording.md": 4,
+    "docs/results/reproduction/README.md": 1, "docs/results/reproduction/tag.md": 1,
+    "docs/memory.md": 1, "docs/plan.md": 1, "docs/page.md": 1, "docs/simulator-placeto.md": 2,
+    "docs/algorithms/partitioning.md": 1,
     "docs/formats/accelerate.md": 2, "docs/formats/cluster.md": 7, "docs/formats/cost-overrides.md": 1,
     "docs/formats/costgraph.md": 1, "docs/formats/cost-store.md": 4, "docs/formats/dnn-partitioning.md": 4,
     "docs/formats/graphdef.md": 4, "docs/formats/onnx.md": 1, "docs/formats/pipedream.md": 3,
@@ -345,8 +350,10 @@ def read_block(reader, block):
 
 
 def pages():
+    """Without those of the laboratory, whose commands are of their day."""
     found = ["README.md"]
-    found += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
+    found += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")
+                    if path.parent.name != "lab")
     return {page: (ROOT / page).read_text() for page in found}
 
 
@@ -360,7 +367,7 @@ def read_pages(reader, helps, texts):
     for page in sorted(AT_LEAST.keys() - pages().keys()):
         reader.fail(0, page, "there is no such page")
     for page, text in texts.items():
-        in_a_folder(reader, page, lambda: read_page(reader, helps, page, text))
+        in_a_folder(reader, page, functools.partial(read_page, reader, helps, page, text))
 
 
 def read_helps(reader, helps):

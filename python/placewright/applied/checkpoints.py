@@ -71,7 +71,7 @@ def chunks_of(shape, box, piece):
 
 
 def _runs(indices):
-    result = []
+    result: list = []
     for at, index in enumerate(indices):
         if result and index == result[-1][0] + result[-1][2]:
             result[-1][2] += 1

@@ -183,7 +183,7 @@ class OptimizerState:
 
     def _check_slots(self):
         """What the class keeps for a parameter is what the recorded step updates."""
-        recorded = {}
+        recorded: dict = {}
         for parameter, slot in self.slots.values():
             recorded.setdefault(id(parameter), set()).add(slot)
         for name, (parameter, _) in self.slots.items():

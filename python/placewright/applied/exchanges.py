@@ -121,7 +121,7 @@ class Groups:
 
     def of_all(self):
         """Members of a sum with one of each rank."""
-        first = {}
+        first: dict = {}
         for device, rank in self.places.rank_of.items():
             first.setdefault(rank, device)
         return self.members(list(first.values()))
@@ -331,7 +331,7 @@ class AllToAll:
             pending = crossed(FUNCTIONAL.wait_tensor(pending), self._dtype)
         shapes = [shape for shapes in self._receives for shape in shapes]
         pieces = iter(pending.split([elements(shape) for shape in shapes]))
-        got = {}  # taker -> (first in its axis, part of it)
+        got: dict = {}  # taker -> (first in its axis, part of it)
         own = members.of_rank[members.own]
         for positions, shapes in zip(members.of_rank, self._receives, strict=True):
             order = [(j, i) for j in own for i in positions]

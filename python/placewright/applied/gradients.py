@@ -24,7 +24,8 @@ def find(step, references, storage_of):
     """The gradients of a step. An update's ops, joined by what they make and by state, must be of
     one parameter each."""
     found = Components(step, references, storage_of)
-    result, boxes = {}, {}
+    result: dict = {}
+    boxes: dict = {}
     for reference, device, one in found.read:
         parameter = found.parameter_of(one)
         if found.shape_of(reference) != parameter.shape or (reference, device) in result:
@@ -53,7 +54,7 @@ class Components:
 
     def __init__(self, step, references, storage_of):
         self._step, self._references, self._storage_of = step, references, storage_of
-        self._above = {}
+        self._above: dict = {}
         self.read = []  # (canonical reference, device, a storage of its component)
         updates = {op.name for op in step.ops if op.phase == "opt"}
         for op in step.ops:
@@ -67,7 +68,7 @@ class Components:
                     self._join(own, storage_of[canonical])
                 else:
                     self.read.append((canonical, op.device, own))
-        self._parameters = {}
+        self._parameters: dict = {}
         for name, one in step.inputs.items():
             if one.kind == "param" and name in self._above:
                 self._parameters.setdefault(self._top(name), []).append(one)

@@ -27,8 +27,8 @@ class InPlace:
         """`devices`: those of the plan that this rank has; `own`: its (place, node) in their order;
         `uses`: (reference, device) -> place of its last use, as rank_code has it."""
         self._references, self._storage_of = references, ordered.storage_of
-        self._ends = {}  # (storage, device) -> place of the last use of anything that lies there
-        self._fresh = set()  # (reference, device): results alone in memory of their own
+        self._ends: dict = {}  # (storage, device) -> place of the last use of anything that lies there
+        self._fresh: set = set()  # (reference, device): results alone in memory of their own
         self._crossing = set()  # (storage, device): what is sent, or given to a collective
         for key, place in uses.items():
             if isinstance(key, tuple):

@@ -178,7 +178,7 @@ class _Orderer:
 
     def _make_nodes(self):
         collective_of = {name: members for members in self._step.collectives for name in members}
-        made = {}
+        made: dict = {}
         for place, op in enumerate(self._step.ops):
             if op.name in collective_of:
                 members = tuple(collective_of[op.name])
@@ -228,7 +228,7 @@ class _Orderer:
         return node
 
     def _connect(self, node, op, device):
-        before = set()
+        before: set = set()
         for reference in self._reads_of[op.name]:
             node.reads[reference, device] = self._read(node, reference, device, before)
         for reference in op_schemas.written_inputs(op):
@@ -287,7 +287,7 @@ class _Orderer:
         """Each node behind those that it waits for; of those that may come, the file's first."""
         number = {id(node): i for i, node in enumerate(self._nodes)}
         waits = [len(node.before) for node in self._nodes]
-        next_of = [[] for _ in self._nodes]
+        next_of: list = [[] for _ in self._nodes]
         for i, node in enumerate(self._nodes):
             for earlier in node.before:
                 next_of[number[earlier]].append(i)

@@ -32,7 +32,8 @@ def without_update(step, references, storage_of, homes):
     """(the step without the update of its parameters, a list of Updated). `homes`: storage -> the
     plan's device that has it."""
     found = Components(step, references, storage_of)
-    updated, boxes = {}, set()
+    updated: dict = {}
+    boxes: set = set()
     for reference, _, component in found.read:
         piece = found.parameter_of(component)
         if found.shape_of(reference) != piece.shape:
@@ -73,8 +74,8 @@ class OwnUpdate:
         self._first = groups.places.first
         owners = {id(p): i for i, g in enumerate(optimizer.param_groups) for p in g["params"]}
         self.parameters = {}  # (name, device) -> Parameter over the piece
-        members = [[] for _ in optimizer.param_groups]
-        state = collections.defaultdict(dict)
+        members: list = [[] for _ in optimizer.param_groups]
+        state: dict = collections.defaultdict(dict)
         for one in self._updated:
             of, box = step.inputs[one.name].of, step.inputs[one.name].box
             if box and type(optimizer).__name__ in WHOLE_TENSORS:

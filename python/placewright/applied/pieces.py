@@ -32,7 +32,7 @@ class Pieces:
 
     def _check_written(self):
         """A tensor that lies in several places is written in all of them, or a copy grows old."""
-        places = {}
+        places: dict = {}
         for name, one in self._step.inputs.items():
             if one.kind != "input" and self._ordered.held[name]:
                 places.setdefault(one.of, []).append(name)
@@ -62,7 +62,7 @@ class Pieces:
 
     def parts(self, of):
         """Pieces that make up a recorded tensor: (name of the input, device that has it)."""
-        pieces = {}
+        pieces: dict = {}
         for name, one in self._step.inputs.items():
             if one.of == of and self._ordered.held[name]:
                 key = tuple(sorted(tuple(sorted(axis.items())) for axis in one.box))

@@ -146,10 +146,11 @@ def _step_of(path, plan, recorded, step, batch):
     for record in step["ops"]:
         device = placement[record["name"]] if placement else record["device"]
         origin = numbers_of.get(record.get("of", record["name"]))
-        same = origin is not None and origin["target"] == record["target"]
+        numbers = (origin["numbers"] if origin is not None and origin["target"] == record["target"]
+                   else [])
         ops.append(Op(record["name"], record["target"], device, record["phase"], record["inputs"],
                       record["args"], record.get("kwargs", {}), record["outputs"],
-                      record.get("after", []), origin["numbers"] if same else []))
+                      record.get("after", []), numbers))
     used = {op.device for op in ops}
     tensors = {r["name"]: r for r in recorded["inputs"] if r["kind"] != "hyper"}
     return PlannedStep(

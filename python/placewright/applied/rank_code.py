@@ -127,7 +127,8 @@ class _Writer:
     # Inputs and variables
 
     def _inputs(self):
-        state, batch = [], []
+        state: list = []
+        batch: list = []
         for name, one in self._step.inputs.items():
             for device in self._ordered.held[name]:
                 if device in self._own:

@@ -132,7 +132,8 @@ class TrainingState:
     # them
 
     def save(self, folder):
-        tensors, objects = {}, {"apply.steps": self._numbers.steps}
+        tensors: dict = {}
+        objects = {"apply.steps": self._numbers.steps}
         for key, value, name in self._model_entries():
             self._add(tensors, objects, f"model.{key}", value,
                       self._pieces.to_save(name) if name in self._held else None)
@@ -190,7 +191,7 @@ class TrainingState:
         """Room for what an own update keeps, (name of an input, device) -> {slot: tensor or the
         object that has a key}, added to the tensors and names that are read. `stored`: key -> the
         checkpoint's (shape, type) of a tensor, or None of an object."""
-        states = {key: {} for key in self._own_update.parameters}
+        states: dict = {key: {} for key in self._own_update.parameters}
         for path, parameter in self._parameters():
             of, prefix = self._names[id(parameter)], f"optimizer.state.{path}."
             own = [key for key in states if self._prepared.step.inputs[key[0]].of == of]

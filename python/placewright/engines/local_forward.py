@@ -193,7 +193,7 @@ def _followed(model: torch.nn.Module, styles: Mapping[str, Style], ranks: int,
         stack.pop()
         return result
 
-    class Results(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    class Results(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (),
                                kwargs: Any = None) -> Any:
             made = func(*args, **(kwargs or {}))
@@ -208,7 +208,7 @@ def _followed(model: torch.nn.Module, styles: Mapping[str, Style], ranks: int,
     hooks = [hook for module in model.modules() for hook in (
         module.register_forward_pre_hook(enter), module.register_forward_hook(leave))]
     try:
-        with Results():  # type: ignore[no-untyped-call]
+        with Results():
             yield
     finally:
         for hook in hooks:
