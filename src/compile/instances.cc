@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "compile/rewrites/batch_norm.h"
 #include "compile/rewrites/rewrites.h"
+#include "compile/rewrites/softmax.h"
 #include "compile/sum_parts.h"
 
 namespace placewright {
@@ -56,7 +57,7 @@ void InstanceMaker::ChooseSplit(const SmallVector<AxisId>& by) {
 }
 
 bool InstanceMaker::MayBeSplitBy(const OpSplit::By& by) const {
-  if (split_.IsSynchronised(by) && !BatchNormCallOf(op_)) return false;
+  if (split_.IsSynchronised(by) && !BatchNormCallOf(op_) && !SoftmaxCallOf(op_)) return false;
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (IsWritten(i) && !MayWriteParts(i, by)) return false;
   }
@@ -65,10 +66,10 @@ bool InstanceMaker::MayBeSplitBy(const OpSplit::By& by) const {
 
 // The backward of a norm has what the norm has.
 bool InstanceMaker::HasOwnStatistics() const {
-  if (!split_.IsSynchronised()) return false;
-  const BatchNormCall call = *BatchNormCallOf(op_);
-  if (!call.backward) return own_statistics_;
-  return fetcher_.state(op_.inputs[static_cast<size_t>(call.save_mean)]).of_parts;
+  const std::optional<BatchNormCall> call = BatchNormCallOf(op_);
+  if (!call || !split_.IsSynchronised()) return false;
+  if (!call->backward) return own_statistics_;
+  return fetcher_.state(op_.inputs[static_cast<size_t>(call->save_mean)]).of_parts;
 }
 
 // Parts are written over parts, and nothing that is whole over a sum's parts.
@@ -308,7 +309,6 @@ void InstanceMaker::MakeEach() {
 
 // What needs sums over all parts first. A share that has all of what these are over needs none.
 void InstanceMaker::MakeSynchronised() {
-  const BatchNormCall call = *BatchNormCallOf(op_);
   made_.items.assign(layout_.shares.size() * made_.width, TensorId());
   const auto set = [&](size_t share, const std::vector<TensorId>& made) {
     std::copy(made.begin(), made.end(),
@@ -327,10 +327,18 @@ void InstanceMaker::MakeSynchronised() {
       parts.devices.push_back(devices_[share]);
       parts.read.emplace_back(read_[share].begin(), read_[share].end());
     }
-    const auto emit = call.backward ? EmitBatchNormBackward : EmitBatchNorm;
-    const MadeInParts made = emit(emitter_, parts, call, fetcher_.collectives());
+    const MadeInParts made = EmitInParts(parts);
     for (size_t i = 0; i < shares.size(); ++i) set(shares[i], made[i]);
   }
+}
+
+MadeInParts InstanceMaker::EmitInParts(const OpInParts& parts) {
+  if (const std::optional<SoftmaxCall> softmax = SoftmaxCallOf(op_)) {
+    return EmitSoftmax(emitter_, parts, *softmax, fetcher_.collectives());
+  }
+  const BatchNormCall norm = *BatchNormCallOf(op_);
+  const auto emit = norm.backward ? EmitBatchNormBackward : EmitBatchNorm;
+  return emit(emitter_, parts, norm, fetcher_.collectives());
 }
 
 Status InstanceMaker::CheckNotStale(size_t input) const {

@@ -10,6 +10,7 @@
 #include "compile/emitter.h"
 #include "compile/fetcher.h"
 #include "compile/op_split.h"
+#include "compile/rewrites/part_writer.h"
 #include "plan/layout.h"
 #include "sharding/named_axes.h"
 
@@ -74,6 +75,7 @@ class InstanceMaker {
   void MakeOne(size_t share, std::vector<TensorId>& made);
   void MakeEach();
   void MakeSynchronised();
+  MadeInParts EmitInParts(const OpInParts& parts);
   Status Finish();
   TensorState StateOf(size_t output) const;
   Status DivideByWeight();
@@ -93,7 +95,8 @@ class InstanceMaker {
   const OpId id_;
   const Op& op_;
   const Layout& layout_;
-  const bool writes_unsplit_;  // the group may not be split by all axes of the layout (unsplit_writes.h)
+  const bool
+      writes_unsplit_;  // the group may not be split by all axes of the layout (unsplit_writes.h)
   Emitter& emitter_;
   Fetcher& fetcher_;
   OpSplit split_;

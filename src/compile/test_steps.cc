@@ -62,6 +62,10 @@ const std::map<std::string, Operator> kOperators = {
     {"sum", {"aten.sum.default"}},
     {"mean", {"aten.mean.default"}},
     {"softmax", {"aten._softmax.default"}},
+    {"log_softmax", {"aten._log_softmax.default"}},
+    {"log_softmax_back", {"aten._log_softmax_backward_data.default"}},
+    {"nll_loss", {"aten.nll_loss_forward.default"}},
+    {"nll_loss_back", {"aten.nll_loss_backward.default"}},
     {"t", {"aten.t.default", AliasKind::kView}},
     {"flatten", {"aten.view.default", AliasKind::kView}},
     {"second", {"aten.select.int", AliasKind::kView}},
@@ -172,6 +176,8 @@ class StepReader {
     if (word == "sum" || word == "mean") return {{}};
     if (word == "t") return {{first[1], first[0]}};
     if (word == "flatten") return {{first[0] * first[1]}};
+    if (word == "nll_loss") return {{}, {}};
+    if (word == "nll_loss_back") return {shape(read[1])};
     if (word == "second") return {{first.begin() + 1, first.end()}};
     if (word == "conv_back") return {shape(read[1]), shape(read[2]), {shape(read[2])[0]}};
     return {first};
@@ -183,7 +189,13 @@ class StepReader {
     const auto more = [&](const std::vector<Value>& values) {
       args.insert(args.end(), values.begin(), values.end());
     };
+    const Value mean(int64_t{1}), none(int64_t{-100});
     if (word == "softmax") more({zero, no});
+    if (word == "log_softmax") more({one, no});
+    if (word == "log_softmax_back") more({one, Value(std::string("torch.float32"))});
+    if (word == "nll_loss") more({Value(), mean, none});
+    // The weight of all stands last.
+    if (word == "nll_loss_back") args = {args[0], args[1], args[2], Value(), mean, none, args[3]};
     if (word == "second") more({zero, one});
     if (word == "flatten") more({IntegerList(ShapesOf(word, read)[0])});
     if (word == "conv_back") {

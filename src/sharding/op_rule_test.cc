@@ -133,6 +133,41 @@ TEST(OpRule, AVocabularysGradientIsSplitUnlessByFrequency) {
   EXPECT_EQ(scaled.Verdict(scaled.Out(0)[0]), PartVerdict::kWhole);
 }
 
+// A part of the classes gives the losses of its own targets; of the gradient it has columns.
+TEST(OpRule, ALossIsSplitByItsClasses) {
+  const Value none, mean(int64_t{1}), ignored(int64_t{-100});
+  const OneOp loss("aten.nll_loss_forward.default", {{4, 6}, {4}}, {{}, {}},
+                   {Input(0), Input(1), none, mean, ignored});
+  ASSERT_TRUE(loss.rule);
+  const char samples = loss.In(0)[0], classes = loss.In(0)[2];
+  EXPECT_EQ(loss.Verdict(classes, 0), PartVerdict::kSum);
+  EXPECT_EQ(loss.Verdict(classes, 1), PartVerdict::kSum);
+  const PartCall part = loss.Part(classes, 3);
+  EXPECT_EQ(part.type, "placewright.nll_loss_part.default");
+  EXPECT_EQ(part.args, (std::vector<Value>{Input(0), Input(1), none, Value(kReductionSum), ignored,
+                                           Integers({})}));
+  EXPECT_EQ(loss.Part(samples, 2).type, "aten.nll_loss_forward.default");
+  const OneOp backward("aten.nll_loss_backward.default", {{}, {4, 6}, {4}, {}}, {{4, 6}},
+                       {Input(0), Input(1), Input(2), none, mean, ignored, Input(3)});
+  ASSERT_TRUE(backward.rule);
+  EXPECT_EQ(backward.Verdict(backward.Out(0)[2]), PartVerdict::kConcat);
+  EXPECT_EQ(backward.Part(backward.Out(0)[2], 3).type,
+            "placewright.nll_loss_backward_part.default");
+}
+
+// Sums over all parts come between; those of a masked softmax are not known to.
+TEST(OpRule, ASoftmaxIsSynchronisedAlongItsDimension) {
+  const OneOp logarithm("aten._log_softmax.default", {{4, 6}}, {{4, 6}},
+                        {Input(0), Value(int64_t{-1}), Value(false)});
+  ASSERT_TRUE(logarithm.rule);
+  EXPECT_EQ(logarithm.rule->axes[RuleAxisId(1)].parts, Parts::kSynchronised);
+  EXPECT_EQ(logarithm.rule->axes[RuleAxisId(0)].parts, Parts::kSplit);
+  const OneOp safe("aten._safe_softmax.default", {{4, 6}}, {{4, 6}},
+                   {Input(0), Value(int64_t{-1}), Value()});
+  ASSERT_TRUE(safe.rule);
+  EXPECT_EQ(safe.rule->axes[RuleAxisId(1)].parts, Parts::kWhole);
+}
+
 // The gradients of a convolution are two convolutions; a norm's come of the same sums.
 TEST(SeparableResults, AreThoseOfConvolutions) {
   std::vector<Value> args = {Input(0),

@@ -302,9 +302,12 @@ bool ReadAnother(const DistributedStep& step, StepEditor& editor, Random& random
 
 // A part of a vocabulary that is said to be another one.
 bool ShiftVocabulary(const DistributedStep& step, StepEditor& editor, Random& random) {
-  std::vector<OpId> parts = OpsOf(step, "placewright.embedding_part.default");
-  const auto backward = OpsOf(step, "placewright.embedding_dense_backward_part.default");
-  parts.insert(parts.end(), backward.begin(), backward.end());
+  std::vector<OpId> parts;
+  for (const char* const type : {"embedding_part", "embedding_dense_backward_part", "nll_loss_part",
+                                 "nll_loss_backward_part"}) {
+    const auto found = OpsOf(step, std::string("placewright.") + type + ".default");
+    parts.insert(parts.end(), found.begin(), found.end());
+  }
   const OpId op = OneOf(parts, random);
   if (!op.valid()) return false;
   Value::List& place = *editor.op(op).spec.args.back().AsList();
@@ -340,7 +343,8 @@ const std::vector<Corruption>& Corruptions() {
       {"mean of a part", MeanOfPart, {"local-divisor"}},
       {"dropped update",
        DropUpdate,
-       {"stale-parameter", "missing-sample", "missing-op", "wrong-input", "wrong-part", "lost-sum"}},
+       {"stale-parameter", "missing-sample", "missing-op", "wrong-input", "wrong-part",
+        "lost-sum"}},
       {"dropped collective", DropCollective, {"missing-collective"}},
       // Two broadcasts may be of tensors of the same sizes; two sub-groups of a sum, or of a norm, of other parts.
       {"swapped members",
@@ -356,7 +360,7 @@ const std::vector<Corruption>& Corruptions() {
        {"wrong-part", "wrong-argument", "missing-collective"}},
       {"another part of an all-to-all",
        ShiftTaken,
-       {"wrong-part", "wrong-argument", "doubled-sample", "missing-sample"}},
+       {"wrong-part", "wrong-argument", "doubled-sample", "missing-sample", "doubled-sum"}},
       {"an all-to-all in another order", SwapGiven, {"wrong-part", "wrong-argument"}},
       {"lost member of an all-to-all", LoseExchanged, {"missing-collective"}},
       {"lost member of a broadcast", LoseReceiver, {"missing-collective", "reordered-collective"}},

@@ -393,6 +393,12 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAnyAxis) {
 }
 
 // The vocabulary of each embedding, by all that it splits; the rest by the batch. The shares are uneven.
+size_t CountOf(const Graph& graph, std::string_view type) {
+  size_t count = 0;
+  for (const OpId op : graph.ops()) count += graph.op(op).type == type ? 1 : 0;
+  return count;
+}
+
 TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
   std::set<AxisId> vocabularies;
   for (const OpId op : graph().ops()) {
@@ -414,11 +420,13 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
       }
       const Cluster cluster = DevicesAlike(devices);
       const DistributedStep step = Compile(graph(), *axes_, layouts, cluster).Take();
-      size_t parts = 0;
-      for (const OpId op : step.graph.ops()) {
-        parts += step.graph.op(op).type == "placewright.embedding_part.default" ? 1 : 0;
+      EXPECT_GE(CountOf(step.graph, "placewright.embedding_part.default"), devices);
+      size_t losses = 0;  // of words that are the rows of this embedding
+      for (const OpId op : graph().ops()) {
+        const bool loss = graph().op(op).type == "aten.nll_loss_forward.default";
+        losses += loss && axes_->SplitBy(op, axis).valid() ? 1 : 0;
       }
-      EXPECT_GE(parts, devices);
+      EXPECT_EQ(CountOf(step.graph, "placewright.nll_loss_part.default"), losses * devices);
       RunLayouts(layouts, devices, {}, /*through_file=*/true);
       if (HasFatalFailure()) return;
     }

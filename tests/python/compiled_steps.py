@@ -250,6 +250,13 @@ class Step:
             own = (words >= place[3]) & (words < place[4]) & (words != padding)
             total = gradient.new_zeros(rows, gradient.shape[-1])
             return total.index_add(0, (words[own] - place[3]).flatten(), gradient[own])
+        if name in ("nll_loss_part", "nll_loss_backward_part"):  # targets of other parts count for nothing
+            place, target_at = args[-1], 1 if name == "nll_loss_part" else 2
+            target, ignored = args[target_at], args[target_at + 3]
+            own = (target >= place[3]) & (target < place[4]) & (target != ignored)
+            args[target_at], args[target_at + 3] = torch.where(own, target - place[3], -100), -100
+            operator = name.replace("_part", "_forward" if target_at == 1 else "")
+            return getattr(torch.ops.aten, operator).default(*args[:-1])
         raise NotImplementedError(name)
 
     def _together(self, members):

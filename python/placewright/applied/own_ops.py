@@ -58,6 +58,33 @@ def embedding_dense_backward_part(grad, indices, num_weights, padding_idx, place
         grad, rows.masked_fill(none, num_weights), num_weights, num_weights, False)
 
 
+_IGNORED = -100  # in the place of a target whose class the part does not have
+
+
+def _targets_in_part(scores, target, ignore_index, place):
+    ignored = target == ignore_index
+    classes = scores.shape[min(scores.dim() - 1, 1)]
+    own, outside = _rows_in_part(target.masked_fill(ignored, 0), classes, place)
+    return own.masked_fill(outside | ignored, _IGNORED)
+
+
+def nll_loss_part(scores, target, weight, reduction, ignore_index, place):
+    own = _targets_in_part(scores, target, ignore_index, place)
+    aten = torch.ops.aten
+    loss = aten.nll_loss2d_forward if scores.dim() == 4 else aten.nll_loss_forward
+    return loss.default(scores, own, weight, reduction, _IGNORED)
+
+
+def nll_loss_backward_part(grad, scores, target, weight, reduction, ignore_index, total_weight,
+                           place):
+    own = _targets_in_part(scores, target, ignore_index, place)
+    aten = torch.ops.aten
+    loss = aten.nll_loss2d_backward if scores.dim() == 4 else aten.nll_loss_backward
+    return loss.default(grad, scores, own, weight, reduction, _IGNORED, total_weight)
+
+
 OPERATORS = {"split": split, "concat": concat, "add_n": add_n, "pack": pack, "unpack": unpack,
              "embedding_part": embedding_part,
-             "embedding_dense_backward_part": embedding_dense_backward_part, **DRAWS}
+             "embedding_dense_backward_part": embedding_dense_backward_part,
+             "nll_loss_part": nll_loss_part, "nll_loss_backward_part": nll_loss_backward_part,
+             **DRAWS}

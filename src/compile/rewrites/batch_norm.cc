@@ -7,11 +7,6 @@
 namespace placewright {
 namespace {
 
-// A 16-bit type is too coarse for sums.
-DType DTypeOfSums(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
-}
-
 class BatchNormForward : NormInParts {
  public:
   BatchNormForward(Emitter& emitter, const OpInParts& op, const BatchNormCall& call)
@@ -30,7 +25,8 @@ class BatchNormForward : NormInParts {
     for (size_t part = 0; part < parts_.size(); ++part) {
       rows.push_back({parts_[part].device(), OwnStatistics(part)});
     }
-    const std::vector<TensorId> all = RowsEverywhere(rows, 2 * channels_ + 1, collectives);
+    const AxisPlace place = {0, 1, static_cast<int64_t>(rows.size()), 2 * channels_ + 1};
+    const std::vector<TensorId> all = JoinOnAll(emitter_, rows, place, collectives);
     std::vector<Outputs> outputs;
     for (size_t part = 0; part < parts_.size(); ++part) {
       const Statistics whole = Combine(parts_[part], all[part]);

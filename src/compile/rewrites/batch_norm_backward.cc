@@ -20,7 +20,7 @@ class BatchNormGradients : NormInParts {
   MadeInParts Emit(bool collectives) {
     std::vector<Piece> sums;
     for (PartWriter& ops : parts_) sums.push_back({ops.device(), OwnSums(ops)});
-    const std::vector<TensorId> all = SumEverywhere(sums, collectives);
+    const std::vector<TensorId> all = SumOnAll(emitter_, sums, collectives);
     std::vector<Outputs> outputs;
     for (size_t part = 0; part < parts_.size(); ++part) {
       PartWriter& ops = parts_[part];

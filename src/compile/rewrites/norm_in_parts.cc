@@ -2,20 +2,9 @@
 
 #include <utility>
 
-#include "compile/rewrites/rewrites.h"
 #include "graph/is_read.h"
 
 namespace placewright {
-namespace {
-
-std::vector<TensorId> TensorsOf(const std::vector<Piece>& pieces) {
-  std::vector<TensorId> tensors;
-  for (const Piece& piece : pieces) tensors.push_back(piece.tensor);
-  return tensors;
-}
-
-}  // namespace
-
 NormInParts::NormInParts(Emitter& emitter, const OpInParts& op, const BatchNormCall& call)
     : emitter_(emitter),
       op_(op),
@@ -30,30 +19,6 @@ NormInParts::NormInParts(Emitter& emitter, const OpInParts& op, const BatchNormC
     counts_.push_back(count);
     count_ += count;
   }
-}
-
-std::vector<TensorId> NormInParts::SumEverywhere(const std::vector<Piece>& pieces,
-                                                 bool collectives) {
-  if (collectives) return TensorsOf(EmitAllReduce(emitter_, pieces));
-  std::vector<TensorId> sums;
-  for (const Piece& piece : pieces) sums.push_back(EmitAddN(emitter_, pieces, piece.device));
-  return sums;
-}
-
-std::vector<TensorId> NormInParts::RowsEverywhere(const std::vector<Piece>& pieces, int64_t width,
-                                                  bool collectives) {
-  const auto count = static_cast<int64_t>(pieces.size());
-  const AxisPlace place = {0, 1, count, width};
-  if (collectives) {
-    std::vector<AxisPart> parts;
-    for (int64_t row = 0; row < count; ++row) parts.push_back({place, {row, row + 1}});
-    return TensorsOf(EmitAllGather(emitter_, pieces, parts));
-  }
-  std::vector<TensorId> rows;
-  for (const Piece& piece : pieces) {
-    rows.push_back(EmitConcat(emitter_, pieces, place, piece.device));
-  }
-  return rows;
 }
 
 void NormInParts::AddTensors(const std::vector<TensorId>& tensors, PlainOp& plain) {

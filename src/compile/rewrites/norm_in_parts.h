@@ -7,7 +7,6 @@
 
 #include "compile/rewrites/batch_norm.h"
 #include "compile/rewrites/part_writer.h"
-#include "compile/tensor_state.h"
 
 namespace placewright {
 
@@ -17,11 +16,6 @@ class NormInParts {
 
  protected:
   using Outputs = std::vector<TensorId>;  // of a part, parallel to the op's; invalid: not made
-
-  // By part: the sum of all pieces; and all pieces, each `width` elements, one behind the other.
-  std::vector<TensorId> SumEverywhere(const std::vector<Piece>& pieces, bool collectives);
-  std::vector<TensorId> RowsEverywhere(const std::vector<Piece>& pieces, int64_t width,
-                                       bool collectives);
 
   TensorId InputOf(int32_t input, size_t part) const {
     return op_.read[part][static_cast<size_t>(input)];

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compile/rewrites/rewrites.h"
 
 namespace placewright {
 namespace {
@@ -96,6 +97,36 @@ TensorId PartWriter::Join(std::vector<TensorId> vectors) {
               AliasKind::kFresh,
               /*kernel=*/true},
              {length}, of_all);
+}
+
+std::vector<TensorId> SumOnAll(Emitter& emitter, const std::vector<Piece>& pieces,
+                               bool collectives) {
+  std::vector<TensorId> sums;
+  if (collectives) {
+    for (const Piece& piece : EmitAllReduce(emitter, pieces)) sums.push_back(piece.tensor);
+    return sums;
+  }
+  for (const Piece& piece : pieces) sums.push_back(EmitAddN(emitter, pieces, piece.device));
+  return sums;
+}
+
+std::vector<TensorId> JoinOnAll(Emitter& emitter, const std::vector<Piece>& pieces,
+                                const AxisPlace& place, bool collectives) {
+  std::vector<TensorId> joined;
+  if (collectives) {
+    std::vector<AxisPart> parts;
+    for (int64_t i = 0; i < place.size; ++i) parts.push_back({place, {i, i + 1}});
+    for (const Piece& piece : EmitAllGather(emitter, pieces, parts)) joined.push_back(piece.tensor);
+    return joined;
+  }
+  for (const Piece& piece : pieces) {
+    joined.push_back(EmitConcat(emitter, pieces, place, piece.device));
+  }
+  return joined;
+}
+
+DType DTypeOfSums(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
 }
 
 }  // namespace placewright

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compile/emitter.h"
+#include "compile/tensor_state.h"
 
 namespace placewright {
 
@@ -67,6 +68,16 @@ class PartWriter {
   const OpInParts& op_;
   const size_t part_;
 };
+
+// On the device of every piece: the sum of all of them, or all of them joined in their order along the axis at `place`,
+// of which each has one. `collectives`: as CompileOptions has it.
+std::vector<TensorId> SumOnAll(Emitter& emitter, const std::vector<Piece>& pieces,
+                               bool collectives);
+std::vector<TensorId> JoinOnAll(Emitter& emitter, const std::vector<Piece>& pieces,
+                                const AxisPlace& place, bool collectives);
+
+// A 16-bit type is too coarse for sums.
+DType DTypeOfSums(DType dtype);
 
 }  // namespace placewright
 

@@ -24,6 +24,8 @@ constexpr WorkRow kPlacewrightRows[] = {
     {"concat pack", kDataMovement, Streaming},
     {"embedding_part split", kDataMovement, Gathering},  // split reads the part alone
     {"embedding_dense_backward_part", kDataMovement, ZeroAndAdd, kCheap},
+    {"nll_loss_part", kReduction, PickOne, kCheap},
+    {"nll_loss_backward_part", kDataMovement, SkipInput1, kCheap},
     {"unpack", kView, Nothing},
 };
 

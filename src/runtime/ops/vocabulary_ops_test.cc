@@ -5,11 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace placewright {
 namespace {
+
+constexpr int64_t kNone = 0, kSum = 2;  // as ATen's losses reduce
+constexpr int64_t kIgnore = -7;
 
 at::Tensor LookUpPart(const at::Tensor& weight, const at::Tensor& indices,
                       const std::vector<int64_t>& place) {
@@ -84,6 +88,83 @@ TEST(EmbeddingPart, RejectsWordsThatThereAreNot) {
   EXPECT_ANY_THROW(LookUpPart(weight, at::tensor({-1}, at::kLong), {0, 1, 7, 2, 5}));
   EXPECT_ANY_THROW(LookUpPart(weight, Words(), {0, 1, 7, 5, 5}));
   EXPECT_ANY_THROW(LookUpPart(weight, Words(), {0, 1, 7, 2}));
+}
+
+std::tuple<at::Tensor, at::Tensor> LossOfPart(const at::Tensor& scores, const at::Tensor& target,
+                                              const c10::optional<at::Tensor>& weight,
+                                              int64_t reduction,
+                                              const std::vector<int64_t>& place) {
+  RegisterVocabularyOps();
+  static const auto op =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("placewright::nll_loss_part", "")
+          .typed<std::tuple<at::Tensor, at::Tensor>(const at::Tensor&, const at::Tensor&,
+                                                    const c10::optional<at::Tensor>&, int64_t,
+                                                    int64_t, at::IntArrayRef)>();
+  return op.call(scores, target, weight, reduction, kIgnore, place);
+}
+
+at::Tensor LossGradientOfPart(const at::Tensor& grad, const at::Tensor& scores,
+                              const at::Tensor& target, const c10::optional<at::Tensor>& weight,
+                              int64_t reduction, const at::Tensor& total,
+                              const std::vector<int64_t>& place) {
+  RegisterVocabularyOps();
+  static const auto op =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("placewright::nll_loss_backward_part", "")
+          .typed<at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                            const c10::optional<at::Tensor>&, int64_t, int64_t, const at::Tensor&,
+                            at::IntArrayRef)>();
+  return op.call(grad, scores, target, weight, reduction, kIgnore, total, place);
+}
+
+// Of the targets 6, 0, 3, 2, one that is ignored, 6, with and without weights of classes; scores of samples, and of the
+// pixels of images.
+TEST(LossPart, PartsAddUpToTheLossAndItsGradientIsTheirs) {
+  for (const bool images : {false, true}) {
+    const std::vector<int64_t> shape =
+        images ? std::vector<int64_t>{2, 7, 3, 1} : std::vector<int64_t>{6, 7};
+    const at::Tensor scores = at::rand(shape, at::kDouble);
+    at::Tensor target = at::tensor({6, 0, 3, 2, int(kIgnore), 6}, at::kLong);
+    if (images) target = target.view({2, 3, 1});
+    for (const bool weighted : {false, true}) {
+      const at::Tensor classes = at::arange(1, 8, at::kDouble);
+      for (const int64_t reduction : {kNone, kSum}) {
+        c10::optional<at::Tensor> weight;
+        if (weighted) weight = classes;
+        const auto [loss, total] =
+            images ? at::nll_loss2d_forward(scores, target, weight, reduction, kIgnore)
+                   : at::nll_loss_forward(scores, target, weight, reduction, kIgnore);
+        const at::Tensor grad = at::rand_like(loss);
+        const at::Tensor gradient =
+            images
+                ? at::nll_loss2d_backward(grad, scores, target, weight, reduction, kIgnore, total)
+                : at::nll_loss_backward(grad, scores, target, weight, reduction, kIgnore, total);
+        at::Tensor sum = at::zeros_like(loss), weights = at::zeros_like(total);
+        for (const auto& [from, to] : {std::pair(0, 2), std::pair(2, 5), std::pair(5, 7)}) {
+          const std::vector<int64_t> place = {1, 1, 7, from, to};
+          const at::Tensor own = scores.narrow(1, from, to - from).contiguous();
+          if (weighted) weight = classes.narrow(0, from, to - from);
+          const auto [part, part_weight] = LossOfPart(own, target, weight, reduction, place);
+          sum.add_(part);
+          weights.add_(part_weight);
+          const at::Tensor columns =
+              LossGradientOfPart(grad, own, target, weight, reduction, total, place);
+          EXPECT_TRUE(columns.equal(gradient.narrow(1, from, to - from))) << from;
+        }
+        EXPECT_TRUE(sum.allclose(loss, 1e-14)) << images << weighted << reduction;
+        if (reduction == kSum) {
+          EXPECT_TRUE(weights.equal(total));
+        }
+      }
+    }
+  }
+}
+
+TEST(LossPart, RefusesATargetOutsideOfAllClasses) {
+  const at::Tensor scores = at::rand({1, 2}, at::kDouble);
+  EXPECT_THROW(LossOfPart(scores, at::tensor({7}, at::kLong), {}, kSum, {1, 1, 7, 2, 4}),
+               c10::Error);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include "sharding/softmax_call.h"
+
 namespace placewright {
 namespace {
 
@@ -134,7 +136,9 @@ MeasuredParts::Smallest MeasuredParts::Of(const Graph& graph, OpId id, const OpR
   const auto& of_kind = rows_[kind];
   // Where other operators compute a part of it, any row of theirs may be what that takes.
   if (rule != nullptr) {
-    const bool several = rule->form != PartForm::kSameOp && rule->form != PartForm::kWeightedMean;
+    const bool several =
+        (rule->form != PartForm::kSameOp && rule->form != PartForm::kWeightedMean) ||
+        HasSynchronisedAxis(*rule);
     const bool other = !rule->part_type.empty() && of_kind.contains(rule->part_type);
     const bool of_axis =
         std::any_of(rule->axis_parts.begin(), rule->axis_parts.end(),

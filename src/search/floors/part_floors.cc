@@ -9,6 +9,7 @@
 #include "cost/signature.h"
 #include "graph/is_read.h"
 #include "sharding/separable_results.h"
+#include "sharding/softmax_call.h"
 
 namespace placewright {
 namespace {
@@ -141,7 +142,8 @@ Work PartFloors::WorkAtLeast(OpId id) const {
   }
   if (parts_[id] == 1) return work;
   const OpRule* const rule = problem_.axes.rule(id);
-  if (rule->form != PartForm::kSameOp || MovesDataOnly(work.op_class)) work.flops = 0;
+  const bool others = rule->form != PartForm::kSameOp || HasSynchronisedAxis(*rule);
+  if (others || MovesDataOnly(work.op_class)) work.flops = 0;
   if (IsBatchNorm(rule)) SetNormTraffic(graph, op, work);
   return work;
 }
@@ -198,6 +200,17 @@ void PartFloors::SetFloors(OpId id, DeviceId device, const std::vector<int64_t>&
     part = line.scale > 0 ? ScaledDown(part, line.scale) : whole;
   }
   if (parts_[id] > 1 && (IsBatchNorm(rule) || MayBeMadeApart(op))) part = 0;
+  // What was said of the op holds of none of those that compute a part of it.
+  const bool several = rule != nullptr && (HasSynchronisedAxis(*rule) || other);
+  if (parts_[id] > 1 && several && IsOverridden(id, device)) part = 0;
+}
+
+bool PartFloors::IsOverridden(OpId id, DeviceId device) const {
+  const Device& on = problem_.cluster.device(device);
+  const auto& lines = problem_.cost_options.overrides;
+  return std::any_of(lines.begin(), lines.end(), [&](const CostOverride& line) {
+    return OverrideMatches(line, problem_.graph.op(id), on, problem_.cluster.kind(device));
+  });
 }
 
 // Where what an instance reads may lie otherwise in memory than what the op states.

@@ -64,6 +64,7 @@ class PartFloors {
   int64_t CountParts(OpId op) const;
   Work WorkAtLeast(OpId op) const;
   bool IsExact(OpId op) const;
+  bool IsOverridden(OpId op, DeviceId device) const;
   bool MaySignatureDiffer(OpId op) const;
   std::vector<int64_t> Modelled(OpId op) const;  // by kind of device
   void SetFloors(OpId op, DeviceId device, const std::vector<int64_t>& modelled);

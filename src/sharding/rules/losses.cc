@@ -31,7 +31,17 @@ ClassAxes Classes(RuleMaker& maker, const std::vector<int64_t>& scores, Parts sa
   return axes;
 }
 
-// nll_loss_forward(x, target, weight?, reduction, ignore_index) -> (loss, total_weight)
+// Whether the op's arguments up to the number of a class that is ignored, or what stands behind it, are all there by
+// position: then a part of the classes has an operator of its own.
+bool HasPartsOfClasses(const RuleMaker& maker, size_t arguments, size_t ignored_at) {
+  const Op& op = maker.op();
+  return op.args.size() == arguments && op.attributes.empty() &&
+         op.args[ignored_at].AsInt() != nullptr && maker.InputAt(0) == 0 && maker.InputAt(1) == 1;
+}
+
+// nll_loss_forward(x, target, weight?, reduction, ignore_index) -> (loss, total_weight). A part of the classes has the
+// losses of the samples whose targets are its own, and zeros for the others: the loss is the sum (Shoeybi et al. 2019,
+// Megatron-LM, section 3).
 void NllLoss(RuleMaker& maker) {
   if (maker.input_count() < 2 || maker.output_count() < 1) return maker.Fail();
   const int64_t reduction = maker.Integer(3, "reduction", kMean);
@@ -41,6 +51,10 @@ void NllLoss(RuleMaker& maker) {
   if (reduction == kMean) {
     maker.rule().form = PartForm::kWeightedMean;
     maker.rule().reduction_argument = 3;
+  }
+  if (HasPartsOfClasses(maker, 5, 4)) {
+    maker.SetParts(axes.classes, Parts::kSum);
+    maker.rule().axis_parts = {{axes.classes, "placewright.nll_loss_part.default", 5, false}};
   }
   maker.input(0) = axes.scores;
   maker.input(1) = axes.targets;
@@ -57,6 +71,11 @@ void NllLossBackward(RuleMaker& maker) {
   const int64_t reduction = maker.Integer(4, "reduction", kMean);
   const ClassAxes axes = Classes(maker, maker.in(1), Parts::kSplit);
   if (maker.failed()) return;
+  if (HasPartsOfClasses(maker, 7, 5)) {
+    maker.SetParts(axes.classes, Parts::kSplit);
+    maker.rule().axis_parts = {
+        {axes.classes, "placewright.nll_loss_backward_part.default", 7, true}};
+  }
   maker.input(0) = reduction == kNone ? axes.targets : TensorAxes();
   maker.input(1) = maker.output(0) = axes.scores;
   maker.input(2) = axes.targets;

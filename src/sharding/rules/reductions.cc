@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sharding/rules/forms.h"
+#include "sharding/softmax_call.h"
 
 namespace placewright {
 namespace {
@@ -114,8 +115,15 @@ void AlongOne(RuleMaker& maker, size_t dim_at) {
   }
 }
 
-void Softmax(RuleMaker& maker) { AlongOne(maker, 1); }
-void SoftmaxBackward(RuleMaker& maker) { AlongOne(maker, 2); }
+// Along d in parts, too, where several ops can compute them.
+void SoftmaxAlong(RuleMaker& maker, size_t dim_at) {
+  AlongOne(maker, dim_at);
+  if (maker.failed() || maker.in(0).empty() || !SoftmaxCallOf(maker.op())) return;
+  const size_t dim = maker.Dimension(maker.Integer(dim_at, "dim", -1), maker.in(0).size());
+  if (!maker.failed()) maker.SetParts(maker.input(0)[dim][0], Parts::kSynchronised);
+}
+void Softmax(RuleMaker& maker) { SoftmaxAlong(maker, 1); }
+void SoftmaxBackward(RuleMaker& maker) { SoftmaxAlong(maker, 2); }
 void CumulativeSum(RuleMaker& maker) {
   AlongOne(maker, 1);
   maker.rule().linear = {{0}};

@@ -552,7 +552,7 @@ MaybeViolation InstanceCheck::CheckPlaceArguments(std::vector<Value>& args) cons
 }
 
 // A sum, to be divided by the weight of all parts, which is the second result.
-MaybeViolation InstanceCheck::CheckWeightedMean(const PartCall& call) {
+MaybeViolation InstanceCheck::CheckWeightedMean(PartCall& call) {
   const auto reduction = static_cast<size_t>(rule_->reduction_argument);
   constexpr int64_t kMean = 1;
   if (reduction < made_.args.size() && made_.args[reduction] == Value(kMean)) {
@@ -562,6 +562,7 @@ MaybeViolation InstanceCheck::CheckWeightedMean(const PartCall& call) {
   for (const TensorId output : stated_.outputs) {
     if (original_.tensor(output).output_index == 1) division_.tensor = contents_.Same(output);
   }
+  CHECK_PLAN_RETURN_IF_VIOLATED(CheckPlaceArguments(call.args));
   return CheckSameCall(call.type, call.args, call.attributes);
 }
 

@@ -64,7 +64,7 @@ class InstanceCheck {
   MaybeViolation CheckPlaceArguments(std::vector<Value>& args) const;
   std::optional<Part> PlaceStated(const PlaceArgument& at) const;
   Part PlaceDue(RuleAxisId axis, const PlaceArgument& at) const;
-  MaybeViolation CheckWeightedMean(const PartCall& call);
+  MaybeViolation CheckWeightedMean(PartCall& call);
   MaybeViolation CheckSameCall(std::string_view type, const std::vector<Value>& args,
                                const std::vector<NamedValue>& attributes) const;
   MaybeViolation CheckOutputs() const;

@@ -19,6 +19,7 @@
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/movement.h"
 #include "check_plan/distributed/norms/norm_check.h"
+#include "check_plan/distributed/norms/softmax_check.h"
 #include "check_plan/distributed/sums.h"
 
 namespace placewright::check {
@@ -34,6 +35,7 @@ class Interpreter {
         contents_(original, step),
         movement_(original, step, facets_, contents_, sums_),
         norms_(original, step, contents_, movement_),
+        softmaxes_(original, step, contents_, movement_),
         instances_(facets_.size()),
         given_up_(facets_.size(), false),
         cuts_(step.graph.op_count()),
@@ -55,9 +57,9 @@ class Interpreter {
     }
     Report(position + 1, norms_.NameAllResults());
     for (const FacetId facet : facets_.all()) {
-      if (given_up_[facet] || norms_.Follows(facets_.origin(facet)) || instances_[facet].empty()) {
-        continue;
-      }
+      const OpId origin = facets_.origin(facet);
+      const bool several = norms_.Follows(origin) || softmaxes_.Follows(origin);
+      if (given_up_[facet] || several || instances_[facet].empty()) continue;
       Report(position_[instances_[facet].front().op],
              CheckTogether(original_, step_, facets_, facet, instances_[facet], sums_));
     }
@@ -66,7 +68,7 @@ class Interpreter {
   }
 
  private:
-  // Some ops are computed in parts by several others: batch norms, which need statistics of all parts, and
+  // Some ops are computed in parts by several others: batch norms and softmaxes, which need sums over all parts, and
   // random draws that count.
   void FindSeveralOps() {
     std::map<FacetId, std::vector<OpId>> ops_of;
@@ -78,7 +80,8 @@ class Interpreter {
       if (!rule) continue;
       const bool is_norm =
           rule->form == PartForm::kBatchNorm || rule->form == PartForm::kBatchNormBackward;
-      if (!is_norm && !rule->draws_random) continue;
+      const bool is_softmax = SoftmaxCallOf(facets_.op(facet)).has_value();
+      if (!is_norm && !is_softmax && !rule->draws_random) continue;
       std::vector<OpId> others;
       for (const OpId op : ops) {
         if (!IsItself(op)) others.push_back(op);
@@ -86,9 +89,9 @@ class Interpreter {
       const std::string_view type = facets_.op(facet).type;
       const auto other = std::find_if(others.begin(), others.end(),
                                       [&](OpId op) { return step_.graph.op(op).type != type; });
-      if (other == others.end() || (is_norm && norms_.Follow(facets_.origin(facet), others))) {
-        continue;
-      }
+      if (other == others.end()) continue;
+      if (is_norm && norms_.Follow(facets_.origin(facet), others)) continue;
+      if (is_softmax && softmaxes_.Follow(facets_.origin(facet), others)) continue;
       given_up_[facet] = true;
       GiveUp(*other, fmt::format("is computed by {}", Printable(step_.graph.op(*other).type, 80)));
     }
@@ -112,13 +115,22 @@ class Interpreter {
   void RunMovement(OpId op) {
     if (FollowsMembers(op)) return;
     Report(position_[op], norms_.NameResults(op));
-    Note(op, norms_.Moves(op) ? norms_.Move(op) : movement_.Run(op));
+    if (softmaxes_.Moves(op)) {
+      Note(op, softmaxes_.Move(op));
+    } else {
+      Note(op, norms_.Moves(op) ? norms_.Move(op) : movement_.Run(op));
+    }
   }
 
   void RunInstance(OpId op) {
     const FacetId facet = facets_.of(op);
     if (norms_.Follows(facets_.origin(facet)) && !IsItself(op)) {
       RunNorm(op);
+      return;
+    }
+    if (softmaxes_.Follows(facets_.origin(facet)) && !IsItself(op)) {
+      Report(position_[op], norms_.NameResults(op));
+      NoteSeveral(op, softmaxes_.Run(op), 0, softmaxes_.PartRead(op));
       return;
     }
     MaybeViolation of_norms = norms_.NameResults(op);
@@ -146,10 +158,16 @@ class Interpreter {
 
   void RunNorm(OpId op) {
     MaybeViolation violation = norms_.Run(op);
-    if (const std::optional<Part> part = norms_.PartRead(op)) {
-      const auto x = static_cast<size_t>(StatedNormOf(original_.op(step_.origin[op]))->x);
+    const auto x = static_cast<size_t>(StatedNormOf(original_.op(step_.origin[op]))->x);
+    NoteSeveral(op, std::move(violation), x, norms_.PartRead(op));
+  }
+
+  // Of one of several ops that compute a part of an op: `part` of that input has been read.
+  void NoteSeveral(OpId op, MaybeViolation violation, size_t input,
+                   const std::optional<Part>& part) {
+    if (part) {
       const OpRule& rule = *facets_.rule(FacetId(step_.origin[op].index()));
-      const std::optional<Cut> cut = CutOf(rule, rule.inputs[x], *part);
+      const std::optional<Cut> cut = CutOf(rule, rule.inputs[input], *part);
       if (cut) cuts_[op] = {true, *cut};
     }
     if (violation && violation->kind == ViolationKind::kNotProven) {
@@ -162,7 +180,7 @@ class Interpreter {
   // A norm whose parts have statistics of their own.
   void NoteLocal(OpId op) {
     constexpr std::string_view kHow = "is computed from statistics of its part alone";
-    if (local_batch_norm_) {
+    if (local_batch_norm_ && !SoftmaxCallOf(original_.op(step_.origin[op]))) {
       GiveUp(op, std::string(kHow));
       return;
     }
@@ -202,6 +220,7 @@ class Interpreter {
   Sums sums_;
   Movement movement_;
   NormCheck norms_;
+  SoftmaxCheck softmaxes_;
   IdVector<FacetId, std::vector<Instance>> instances_;
   IdVector<FacetId, bool> given_up_;  // not all instances of it are proven
   IdVector<OpId, FoundCut> cuts_;     // by op of the step

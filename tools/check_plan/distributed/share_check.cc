@@ -13,6 +13,7 @@
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/norms/definition.h"
 #include "sharding/separable_results.h"
+#include "sharding/softmax_call.h"
 #include "sharding/unsplit_writes.h"
 
 namespace placewright::check {
@@ -170,11 +171,13 @@ class ShareCheck {
     const OpRule* const rule = axes_.rule(origin);
     const bool is_norm = rule != nullptr && (rule->form == PartForm::kBatchNorm ||
                                              rule->form == PartForm::kBatchNormBackward);
+    const bool is_softmax = SoftmaxCallOf(original_.op(origin)).has_value();
     return drawn_once_[original_.group(origin)] || WritesWhole(origin, axis) ||
-           (is_norm && (!StatedNormOf(original_.op(origin)) || !HaveStatistics(origin)));
+           (is_norm && !StatedNormOf(original_.op(origin))) ||
+           ((is_norm || is_softmax) && !HaveStatistics(origin));
   }
 
-  // Whether devices that are alike but for the axes of a norm's statistics have all of these among them: each part
+  // Whether devices that are alike but for the axes of a norm's statistics (a softmax's sums) have all of these among them: each part
   // once, or each as often.
   bool HaveStatistics(OpId norm) const {
     const GroupId group = original_.group(norm);
