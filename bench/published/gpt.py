@@ -1,65 +1,91 @@
-"""Megatron's GPT as a training step: weights in half precision, masters, gradients and Adam in f32.
+"""Megatron's GPT as a training step, in the operators that its runs had.
 
-A parameter is its f32 master; the half-precision copy that the model computes with is made of it in
-the forward pass and lies there until its gradient, as Megatron's always does. Layers may be computed
-again whole in the backward pass (full recomputation). No dropout.
+Weights in half precision are made of f32 masters in the forward pass and lie there until their
+gradients, as Megatron's always do. Dropout, scores of attention that are kept for the backward pass, the
+loss scaled and unscaled, gradients in f32 for all parameters before the first update, and their norm
+are there as in the run; layers may be computed again whole (full recomputation).
 """
 
 import torch
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+HALVES = {"bf16": torch.bfloat16, "f16": torch.float16}
 
-class Linear(torch.nn.Module):
-    def __init__(self, inputs: int, outputs: int) -> None:
+
+def dropped(x: torch.Tensor, share: float) -> torch.Tensor:
+    """Dropout as one kernel with a mask of bytes, as on a GPU."""
+    return torch.native_dropout(x, share, True)[0] if share > 0 else x
+
+
+class Weights(torch.nn.Module):
+    """A weight and a bias: of a product, or of a norm."""
+
+    def __init__(self, *shape: int) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.empty(outputs, inputs))
-        self.bias = torch.nn.Parameter(torch.empty(outputs))
+        self.weight = torch.nn.Parameter(torch.empty(*shape))
+        self.bias = torch.nn.Parameter(torch.empty(shape[0]))
 
 
-class Norm(torch.nn.Module):
-    def __init__(self, width: int) -> None:
+class Attention(torch.nn.Module):
+    def __init__(self, width: int, heads: int, dropout: float, flash: bool) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.empty(width))
-        self.bias = torch.nn.Parameter(torch.empty(width))
-
-
-class Block(torch.nn.Module):
-    def __init__(self, width: int, heads: int, attention: str) -> None:
-        super().__init__()
-        self.heads, self.attention = heads, attention
-        self.norm1 = Norm(width)
-        self.query = Linear(width, width)
-        self.key = Linear(width, width)
-        self.value = Linear(width, width)
-        self.out = Linear(width, width)
-        self.norm2 = Norm(width)
-        self.up = Linear(width, 4 * width)
-        self.down = Linear(4 * width, width)
+        self.heads, self.dropout, self.flash = heads, dropout, flash
+        self.query = Weights(width, width)
+        self.key = Weights(width, width)
+        self.value = Weights(width, width)
+        self.out = Weights(width, width)
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        if self.attention == "flash":
-            return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        if self.flash:
+            return functional.scaled_dot_product_attention(
+                q, k, v, dropout_p=self.dropout, is_causal=True
+            )
         # Two products around one kernel that scales, masks and normalises the scores.
-        scores = torch.matmul(q, k.transpose(2, 3))
-        return torch.matmul(torch.softmax(scores, dim=-1), v)
+        probabilities = torch.softmax(torch.matmul(q, k.transpose(2, 3)), dim=-1)
+        return torch.matmul(dropped(probabilities, self.dropout), v)
 
     def forward(self, x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
-        (n1, m1, q, bq, k, bk, v, bv, o, bo, n2, m2, u, bu, d, bd) = weights
+        (q, bq, k, bk, v, bv, o, bo) = weights
         batch, length, width = x.shape
 
         def split(y: torch.Tensor) -> torch.Tensor:
             return y.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
 
-        y = functional.layer_norm(x, (width,), n1, m1)
         attended = self.attend(
-            split(functional.linear(y, q, bq)),
-            split(functional.linear(y, k, bk)),
-            split(functional.linear(y, v, bv)),
+            split(functional.linear(x, q, bq)),
+            split(functional.linear(x, k, bk)),
+            split(functional.linear(x, v, bv)),
         )
-        x = x + functional.linear(attended.transpose(1, 2).reshape(batch, length, width), o, bo)
-        y = functional.layer_norm(x, (width,), n2, m2)
-        return x + functional.linear(functional.gelu(functional.linear(y, u, bu)), d, bd)
+        y = attended.transpose(1, 2).reshape(batch, length, width)
+        return dropped(functional.linear(y, o, bo), self.dropout)
+
+
+class Perceptron(torch.nn.Module):
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.up = Weights(4 * width, width)
+        self.down = Weights(width, 4 * width)
+
+    def forward(self, x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        (u, bu, d, bd) = weights
+        y = functional.gelu(functional.linear(x, u, bu), approximate="tanh")
+        return dropped(functional.linear(y, d, bd), self.dropout)
+
+
+class Block(torch.nn.Module):
+    def __init__(self, width: int, heads: int, dropout: float, flash: bool) -> None:
+        super().__init__()
+        self.norm1 = Weights(width)
+        self.attention = Attention(width, heads, dropout, flash)
+        self.norm2 = Weights(width)
+        self.mlp = Perceptron(width, dropout)
+
+    def forward(self, x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        (n1, m1, *of_attention, n2, m2, u, bu, d, bd) = weights
+        x = x + self.attention(functional.layer_norm(x, n1.shape, n1, m1), *of_attention)
+        return x + self.mlp(functional.layer_norm(x, n2.shape, n2, m2), u, bu, d, bd)
 
 
 class Gpt(torch.nn.Module):
@@ -71,21 +97,28 @@ class Gpt(torch.nn.Module):
         length: int,
         vocabulary: int,
         half: torch.dtype,
+        dropout: float,
         recompute: bool,
-        attention: str,
+        flash: bool,
+        tied: bool,
     ) -> None:
         super().__init__()
-        self.half, self.recompute = half, recompute
+        self.half, self.dropout, self.recompute = half, dropout, recompute
         self.words = torch.nn.Embedding(vocabulary, width)
         self.positions = torch.nn.Embedding(length, width)
-        self.blocks = torch.nn.ModuleList(Block(width, heads, attention) for _ in range(layers))
-        self.norm = Norm(width)
+        self.blocks = torch.nn.ModuleList(
+            Block(width, heads, dropout, flash) for _ in range(layers)
+        )
+        self.norm = Weights(width)
+        # The first and the last stage of a pipeline each have a table.
+        self.head = None if tied else torch.nn.Parameter(torch.empty(vocabulary, width))
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
         table = self.words.weight.to(self.half)
         places = torch.arange(words.shape[1], device=words.device)
         x = functional.embedding(words, table)
         x = x + functional.embedding(places, self.positions.weight.to(self.half))
+        x = dropped(x, self.dropout)
         for block in self.blocks:
             weights = [parameter.to(self.half) for parameter in block.parameters()]
             x = (
@@ -93,10 +126,9 @@ class Gpt(torch.nn.Module):
                 if self.recompute
                 else block(x, *weights)
             )
-        x = functional.layer_norm(
-            x, x.shape[-1:], self.norm.weight.to(self.half), self.norm.bias.to(self.half)
-        )
-        return functional.linear(x, table)
+        weight, bias = self.norm.weight.to(self.half), self.norm.bias.to(self.half)
+        x = functional.layer_norm(x, x.shape[-1:], weight, bias)
+        return functional.linear(x, table if self.head is None else self.head.to(self.half))
 
 
 class CrossEntropy(torch.autograd.Function):
@@ -123,8 +155,20 @@ class CrossEntropy(torch.autograd.Function):
         return scores.to(context.half), None
 
 
-def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    return CrossEntropy.apply(logits, labels)
+class Adam(torch.optim.AdamW):
+    """Unscales the gradients of all parameters, finds their norm and clips by it, then updates."""
+
+    def __init__(self, parameters, scale: float) -> None:
+        super().__init__(parameters, foreach=False)
+        self.scale = scale
+
+    def step(self, closure=None):
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        if self.scale != 1:
+            for parameter in parameters:
+                parameter.grad.mul_(1 / self.scale)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=False)
+        return super().step(closure)
 
 
 def build(
@@ -135,18 +179,23 @@ def build(
     vocabulary=50304,
     batch=32,
     half="bf16",
+    dropout=0.1,
     recompute=0,
-    attention="core",
+    flash=0,
+    tied=1,
 ):
-    kind = {"bf16": torch.bfloat16, "f16": torch.float16}[half]
-    model = Gpt(layers, width, heads, length, vocabulary, kind, bool(recompute), attention)
-    words = torch.zeros(batch, length, dtype=torch.int64)
-    optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+    flags = (bool(recompute), bool(flash), bool(tied))
+    model = Gpt(layers, width, heads, length, vocabulary, HALVES[half], dropout, *flags)
+    scale = 2.0**16 if half == "f16" else 1.0
+
+    def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return CrossEntropy.apply(logits, labels) * scale
+
     return {
         "model": model,
-        "example_inputs": words,
+        "example_inputs": torch.zeros(batch, length, dtype=torch.int64),
         "loss": loss,
-        "optimizer": optimizer,
+        "optimizer": Adam(model.parameters(), scale),
         "targets": torch.zeros(batch, length, dtype=torch.int64),
         "batch": batch,
     }

@@ -4,6 +4,7 @@
 #include "compile/array_writer.h"
 #include "compile/graph_printer.h"
 #include "compile/part_prices.h"
+#include "compile/rewrites/flat_copies.h"
 #include "compile/rewrites/fuse_all_reduces.h"
 #include "compile/rewrites/prefetch.h"
 #include "compile/rewrites/separate_gradients.h"
@@ -26,6 +27,7 @@ Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const
   }
   if (options.switches.prefetch) {
     DelayFetches(*options.switches.prefetch, graph, writer, changes);
+    CopyFlatBuffers(graph, writer, changes);
   }
   return std::move(printer).Print();
 }

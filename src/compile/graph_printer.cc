@@ -13,6 +13,7 @@ namespace placewright {
 namespace {
 
 constexpr std::string_view kPack = "placewright.pack.default";
+constexpr std::string_view kCopy = "placewright.concat.default";  // of one tensor
 constexpr std::string_view kUnpack = "placewright.unpack.default";
 
 // "aten.div.Scalar": div.
@@ -195,6 +196,7 @@ void GraphPrinter::NameChanges() {
       if (type == kUnpack) modules_[id] = like.module;
       names.emplace_back(id, like.name + (type == kUnpack ? ""
                                           : type == kPack ? ".pack"
+                                          : type == kCopy ? ".copy"
                                                           : ".fused"));
     }
   }

@@ -12,6 +12,7 @@
 
 #include "compile/array_changes.h"
 #include "compile/array_writer.h"
+#include "compile/rewrites/flat_copies.h"
 #include "compile/rewrites/fuse_all_reduces.h"
 #include "compile/rewrites/prefetch.h"
 #include "compile/rewrites/separate_gradients.h"
@@ -153,6 +154,7 @@ class BothForms {
       if (switches.fusion > Bytes(0)) FuseAllReduces(switches.fusion, prices_, writer_, changes);
       if (options_.switches.prefetch) {
         DelayFetches(*options_.switches.prefetch, step_.graph(), writer_, changes);
+        CopyFlatBuffers(step_.graph(), writer_, changes);
       }
       text = FormOf(writer_.arrays(), prices_, step_.cluster());
     }

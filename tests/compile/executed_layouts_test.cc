@@ -378,7 +378,7 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAnyAxis) {
   for (const AxisId axis : axes_->axes()) {
     if (axes_->axis(axis).size >= 2) axes.push_back(axis);
   }
-  const size_t some = std::min(axes.size(), static_cast<size_t>(4 * LayoutsOfEach()));
+  const size_t some = std::min(axes.size(), static_cast<size_t>(2 * LayoutsOfEach()));
   for (size_t i = 0; i < some; ++i) {
     const AxisId axis = axes[i * axes.size() / some];
     const int64_t size = axes_->axis(axis).size;
@@ -408,7 +408,7 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
   }
   for (const AxisId axis : vocabularies) {
     const int64_t size = axes_->axis(axis).size;
-    for (size_t devices = 2; devices <= 4 && static_cast<int64_t>(devices) <= size; ++devices) {
+    for (size_t devices = 2; devices <= 4 && static_cast<int64_t>(devices) <= size; devices += 2) {
       SCOPED_TRACE(testing::Message() << axes_->axis(axis).name << " over " << devices);
       std::vector<DeviceId> all;
       for (size_t d = 0; d < devices; ++d) all.push_back(DeviceId(d));
@@ -470,7 +470,7 @@ TEST_P(ExecutedLayouts, SoDoesAMesh) {
   for (const AxisId axis : axes_->axes()) {
     if (axis != axes_->batch() && axes_->axis(axis).size >= 2) axes.push_back(axis);
   }
-  const size_t some = std::min(axes.size(), static_cast<size_t>(2 * LayoutsOfEach()));
+  const size_t some = std::min(axes.size(), static_cast<size_t>(1 + LayoutsOfEach() / 2));
   for (size_t i = 0; i < some; ++i) {
     const AxisId axis = axes[i * axes.size() / some];
     const int64_t size = axes_->axis(axis).size, first = std::max<int64_t>(1, size / 3);
@@ -664,7 +664,7 @@ TEST_P(ExecutedMicroBatches, SoDoTheirParts) {
     CutBatch(micro_batches);
     if (HasFatalFailure()) return;
     RunLayouts(DataParallel({batch_ / micro_batches - 1, 1}), 2, {}, /*through_file=*/true);
-    for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    for (int i = 0; i < 1 + LayoutsOfEach() / 3 && !HasFailure(); ++i) {
       const size_t devices = 2 + random.Below(4);
       SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
       RunLayouts(RandomBoxLayouts(random, graph(), *axes_, devices), devices);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compile/array_changes.h"
+#include "compile/rewrites/flat_copies.h"
 #include "compile/rewrites/fuse_all_reduces.h"
 #include "compile/rewrites/prefetch.h"
 #include "compile/rewrites/separate_gradients.h"
@@ -154,7 +155,10 @@ struct LayoutEvaluator::State {
 
   Status Pack(ArrayWriter& writer, ArrayChanges& changes, bool with_paths) {
     if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, writer, changes);
-    if (prefetch) DelayFetches(*prefetch, problem.graph, writer, changes);
+    if (prefetch) {
+      DelayFetches(*prefetch, problem.graph, writer, changes);
+      CopyFlatBuffers(problem.graph, writer, changes);
+    }
     prices.PriceNew();
     return packer.Pack(writer.arrays(), with_paths || policy == SchedulingPolicy::kCriticalPath,
                        policy == SchedulingPolicy::kProgram);

@@ -1,0 +1,125 @@
+#include "compile/rewrites/flat_copies.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "compile/emitter.h"
+#include "compile/rewrites/rewrites.h"
+
+namespace placewright {
+namespace {
+
+class FlatCopier {
+ public:
+  FlatCopier(const Graph& original, ArrayWriter& writer, ArrayChanges& changes)
+      : original_(original),
+        emitter_(writer.emitter()),
+        arrays_(writer.arrays()),
+        changes_(changes),
+        readers_(arrays_),
+        storages_before_(arrays_.storages.size()),
+        gathered_(storages_before_),
+        copy_of_(storages_before_) {}
+
+  void Copy() {
+    changes_.KeepOrder();
+    const std::vector<OpId> before = arrays_.order;
+    std::vector<OpId> order;
+    order.reserve(before.size());
+    for (const OpId id : before) {
+      const ArrayOp op = arrays_.ops[id];
+      for (auto row = static_cast<size_t>(op.reads.begin); row < static_cast<size_t>(op.reads.end);
+           ++row) {
+        ReadCopy(row, order);
+      }
+      MoveViews(op);
+      if (IsOf(op, CollectiveKind::kReduceScatter) && IsOfUpdate(op)) CopyIn(op, order);
+      order.push_back(id);
+      if (IsOf(op, CollectiveKind::kAllGather) && IsOfParameter(op)) {
+        const TensorId made = arrays_.MadeBy(op).front();
+        gathered_[arrays_.tensors[made].storage.index()] = made;
+      }
+    }
+    arrays_.order = std::move(order);
+  }
+
+ private:
+  bool IsOf(const ArrayOp& op, CollectiveKind kind) const {
+    return op.collective.valid() && arrays_.collectives[op.collective].request.kind == kind;
+  }
+  // What it reads is there before the step, as a parameter.
+  bool IsOfParameter(const ArrayOp& op) const {
+    const ArrayVersion& content = arrays_.versions[arrays_.ReadsOf(op).front().version];
+    const StorageId storage = arrays_.storages[content.storage].original;
+    return !content.writer.valid() && storage.valid() &&
+           original_.storage(storage).kind == TensorKind::kParameter;
+  }
+  bool IsOfUpdate(const ArrayOp& op) const {
+    bool any = false;
+    for (const TensorId made : arrays_.MadeBy(op)) {
+      if (made.index() >= tensors_before_) return false;
+      for (const OpId id : readers_.Of(made)) {
+        any = true;
+        const ArrayOp& reader = arrays_.ops[id];
+        if (reader.phase == Phase::kOptimizer) continue;
+        if ((reader.is_view || !reader.IsInstance()) && IsOfUpdate(reader)) continue;
+        return false;
+      }
+    }
+    return any;
+  }
+
+  TensorId AddCopy(TensorId tensor, DeviceId device, std::vector<OpId>& order) {
+    const TensorId copy = EmitCopy(emitter_, tensor, device);
+    order.push_back(emitter_.last());
+    return copy;
+  }
+
+  void CopyIn(const ArrayOp& member, std::vector<OpId>& order) {
+    const auto row = static_cast<size_t>(member.reads.begin);
+    const ArrayRead gradient = arrays_.reads[row];
+    const TensorId copy = AddCopy(gradient.tensor, member.device, order);
+    arrays_.reads[static_cast<size_t>(arrays_.ops[emitter_.last()].reads.begin)] = gradient;
+    changes_.ChangeRead(row) = {copy, FirstOf(copy)};
+  }
+
+  // A read of what was gathered becomes one of its copy, which the first of them makes.
+  void ReadCopy(size_t row, std::vector<OpId>& order) {
+    const StorageId storage = arrays_.versions[arrays_.reads[row].version].storage;
+    if (storage.index() >= storages_before_ || !gathered_[storage.index()].valid()) return;
+    const TensorId gathered = gathered_[storage.index()], read = arrays_.reads[row].tensor;
+    TensorId& copy = copy_of_[storage.index()];
+    if (!copy.valid()) copy = AddCopy(gathered, emitter_.device_of(gathered), order);
+    changes_.ChangeRead(row) = {read == gathered ? copy : read, FirstOf(copy)};
+  }
+
+  // Views of what was gathered are views of the copy.
+  void MoveViews(const ArrayOp& op) {
+    for (const TensorId made : arrays_.MadeBy(op)) {
+      const StorageId storage = arrays_.tensors[made].storage;
+      if (storage.index() >= storages_before_ || !copy_of_[storage.index()].valid()) continue;
+      changes_.Change(made).storage = arrays_.tensors[copy_of_[storage.index()]].storage;
+    }
+  }
+
+  ArrayVersionId FirstOf(TensorId tensor) const {
+    return arrays_.storages[arrays_.tensors[tensor].storage].first;
+  }
+
+  const Graph& original_;
+  Emitter& emitter_;
+  StepArrays& arrays_;
+  ArrayChanges& changes_;
+  const ArrayReaders readers_;
+  const size_t storages_before_, tensors_before_ = arrays_.tensors.size();
+  std::vector<TensorId> gathered_, copy_of_;  // by storage: the parameter in it, and its copy
+};
+
+}  // namespace
+
+void CopyFlatBuffers(const Graph& original, ArrayWriter& writer, ArrayChanges& changes) {
+  FlatCopier(original, writer, changes).Copy();
+}
+
+}  // namespace placewright
