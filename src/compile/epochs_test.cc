@@ -84,6 +84,26 @@ b: w1@b [2 6] = sub_(w@b, gw.reduce_scatter@b)
   EXPECT_EQ(GathersOf(TwoPasses(), Regather({"*"})), 2u);
 }
 
+// One that lies on one device, as in host memory, comes to the only other one that reads it the same way.
+TEST(Epochs, BringWhatLiesOnOneDevice) {
+  EXPECT_EQ(InForms(TwoPasses(), "*: a; w1: c", Regather({"*"})), R"(
+c: w.broadcast@c = broadcast#0(w)
+a: w.broadcast@a [4 6] = broadcast#0()
+a: y [8 6] = mm(x, w.broadcast@a)
+a: z [8 6] = add(y, y)
+c: w.broadcast@c#1 = broadcast#1(w)
+a: w.broadcast@a#1 [4 6] = broadcast#1()
+a: v [4 6] = add(w.broadcast@a#1, w.broadcast@a#1)
+c: wt [6 4] = t(w)
+a: wt@a [6 4] = t(w.broadcast@a#1)
+a: gx [8 4] = mm(z, wt@a)
+a: xt [4 8] = t(x)
+a: gw [4 6] = mm(xt, z)
+c: w1 [4 6] = sub_(w, gw)
+-> gx v w1
+)");
+}
+
 // As they are, views apart: one for y and v, one for wt. With a distance one for all.
 TEST(Epochs, AreOneWhereNothingIsFetchedAnew) {
   EXPECT_EQ(GathersOf(TwoPasses(), Regather({})), 2u);

@@ -116,6 +116,12 @@ bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<Devi
   return true;
 }
 
+// A parameter that waits for when it is wanted (rewrites/prefetch.h): what brings it has to be an op.
+bool Fetcher::IsFetchedByOps(TensorId id) const {
+  const StorageId storage = graph_.tensor(id).storage;
+  return gathers_parameters_ && graph_.storage(storage).kind == TensorKind::kParameter;
+}
+
 // Those of the devices that have nothing of it yet.
 std::vector<DeviceId> Fetcher::WithoutCopies(TensorId id, int32_t version,
                                              const std::vector<DeviceId>& devices) {
@@ -144,7 +150,8 @@ TensorId Fetcher::ViewedBy(TensorId id, int32_t version) {
 }
 
 void Fetcher::PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices) {
-  if (!broadcasts_ || devices.size() < 2 || IsOfInput(id)) return;
+  const size_t enough = IsFetchedByOps(id) ? 1 : 2;
+  if (!broadcasts_ || devices.size() < enough || IsOfInput(id)) return;
   const TensorState& own = store_.state(id);
   if (!own.IsWhole() || own.pieces.size() != 1) return;
   const TensorId base = ViewedBy(id, version);
@@ -153,7 +160,7 @@ void Fetcher::PrepareCopies(TensorId id, int32_t version, const std::vector<Devi
     return AddViews(id, version, base);
   }
   const std::vector<DeviceId> others = WithoutCopies(id, version, devices);
-  if (others.size() < 2) return;
+  if (others.size() < enough) return;
   const std::vector<Piece> made = EmitBroadcast(emitter_, own.pieces.front(), others);
   TensorState copied = store_.StateAt(id, version);
   copied.pieces.insert(copied.pieces.end(), made.begin(), made.end());

@@ -40,8 +40,9 @@ class Fetcher {
   // them there.
   void Prepare(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
                const std::vector<TensorBox>& boxes);
-  // All of what one device has is about to be fetched: two or more others get copies. Of a view that shows
-  // all of what it views they get that, and views of their own: what one storage holds crosses once.
+  // All of what one device has is about to be fetched: two or more others get copies, and of a parameter that waits
+  // for when it is wanted one, too. Of a view that shows all of what it views they get that, and views of their own:
+  // what one storage holds crosses once.
   void PrepareCopies(TensorId id, int32_t version, const std::vector<DeviceId>& devices);
   // The tensor is read at that version as the sum of its pieces.
   bool IsPartial(TensorId id, int32_t version);
@@ -50,6 +51,7 @@ class Fetcher {
   void Add(TensorId id, FetchedPart part);
   bool IsInput(TensorId id) const;
   bool IsOfInput(TensorId id) const;
+  bool IsFetchedByOps(TensorId id) const;
   std::vector<DeviceId> WithoutCopies(TensorId id, int32_t version,
                                       const std::vector<DeviceId>& devices);
   bool PrepareAsView(TensorId id, int32_t version, const std::vector<DeviceId>& devices,

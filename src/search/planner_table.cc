@@ -13,6 +13,7 @@
 #include "search/layouts/expert_hybrid.h"
 #include "search/layouts/layout_search.h"
 #include "search/layouts/mesh_strategies.h"
+#include "search/layouts/offload.h"
 #include "search/layouts/pipelines.h"
 #include "search/local/descent.h"
 #include "search/local/local_search.h"
@@ -76,6 +77,7 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   for (const std::string_view schedule : kPipelineSchedules) {
     table.push_back(std::make_unique<PipelinePlanner>(schedule));
   }
+  table.push_back(std::make_unique<OffloadPlanner>(settings.agent));
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
   table.push_back(std::make_unique<LayoutSearchPlanner>(settings.agent));
   table.push_back(std::make_unique<MctsPlanner>(settings.agent));
