@@ -335,16 +335,16 @@ TEST(Compiler, APlacementIsTheSimplestLayout) {
   }
 }
 
-// The softmax over the rows of w needs all of it; what is written are the pieces, not what was gathered.
+// The product of the rows of w needs all of it; what is written are the pieces, not what was gathered.
 TEST(Compiler, PiecesAreWrittenThoughAllWasGathered) {
   GraphBuilder builder("gathered", "aten");
   const TensorId w =
       builder.AddInput("param:w", TensorKind::kParameter, DType::kF32, {4, 2}).Take();
-  OpSpec softmax{.name = "y", .type = "aten._softmax.default"};
-  softmax.inputs = {w};
-  softmax.args = {Value(InputRef{0}), Value(int64_t{0}), Value(false)};
-  softmax.outputs = {{.name = "y", .shape = {4, 2}}};
-  (void)builder.AddOp(std::move(softmax)).Take();
+  OpSpec product{.name = "y", .type = "aten.cumprod.default"};
+  product.inputs = {w};
+  product.args = {Value(InputRef{0}), Value(int64_t{0})};
+  product.outputs = {{.name = "y", .shape = {4, 2}}};
+  (void)builder.AddOp(std::move(product)).Take();
   OpSpec add{.name = "w1", .type = "aten.add_.Tensor"};
   add.inputs = {w, w};
   add.args = {Value(InputRef{0}), Value(InputRef{1})};
@@ -360,8 +360,8 @@ TEST(Compiler, PiecesAreWrittenThoughAllWasGathered) {
   EXPECT_EQ(Lines(made, *other.cluster),
             "param:w.all_gather@a = placewright.all_gather.default(param:w@a) [4 2] on a\n"
             "param:w.all_gather@b = placewright.all_gather.default(param:w@b) [4 2] on b\n"
-            "y@a = aten._softmax.default(param:w.all_gather@a) [4 2] on a\n"
-            "y@b = aten._softmax.default(param:w.all_gather@b) [4 2] on b\n"
+            "y@a = aten.cumprod.default(param:w.all_gather@a) [4 2] on a\n"
+            "y@b = aten.cumprod.default(param:w.all_gather@b) [4 2] on b\n"
             "w1@a = aten.add_.Tensor(param:w@a, param:w@a) [1 2] on a\n"
             "w1@b = aten.add_.Tensor(param:w@b, param:w@b) [3 2] on b\n");
 }

@@ -62,6 +62,7 @@ const std::map<std::string, Operator> kOperators = {
     {"sum", {"aten.sum.default"}},
     {"mean", {"aten.mean.default"}},
     {"softmax", {"aten._softmax.default"}},
+    {"cumprod", {"aten.cumprod.default"}},
     {"log_softmax", {"aten._log_softmax.default"}},
     {"log_softmax_back", {"aten._log_softmax_backward_data.default"}},
     {"nll_loss", {"aten.nll_loss_forward.default"}},
@@ -191,6 +192,7 @@ class StepReader {
     };
     const Value mean(int64_t{1}), none(int64_t{-100});
     if (word == "softmax") more({zero, no});
+    if (word == "cumprod") more({zero});
     if (word == "log_softmax") more({one, no});
     if (word == "log_softmax_back") more({one, Value(std::string("torch.float32"))});
     if (word == "nll_loss") more({Value(), mean, none});

@@ -47,7 +47,8 @@ TEST(LayoutFloor, IsNeverAboveDrawnSteps) {
   EXPECT_GT(compared, 3000);
 }
 
-// All that is left out are the sums of what is read twice, and the like.
+// All that is left out are the sums of what is read twice, the arithmetic of softmaxes, whose parts are other ops,
+// and the like.
 TEST(LayoutFloor, IsNearTheStepOfOneDevice) {
   double floors = 0, steps = 0;
   for (uint64_t seed = 0; seed < 50; ++seed) {
@@ -60,7 +61,7 @@ TEST(LayoutFloor, IsNearTheStepOfOneDevice) {
     floors += static_cast<double>(LayoutFloor(*tiny.layouts).Of(layouts).count);
     steps += static_cast<double>(step.value().step_time.count);
   }
-  EXPECT_GT(floors, 0.9 * steps);
+  EXPECT_GT(floors, 0.8 * steps);
   EXPECT_LE(floors, steps);
 }
 

@@ -197,15 +197,15 @@ TEST(ModelStructureOf, SamplesOfAStateThatIsAParameterAreNoHeads) {
   }
 }
 
-// What is summed over twice, or normalised, is no inner width.
+// What is summed over twice, or is needed whole, is no inner width.
 TEST(ModelStructureOf, AnInnerWidthHasOneReaderThatSumsIt) {
   for (const bool twice : {false, true}) {
     ForwardPass step;
     const TensorId x = step.Input("x", {6, 8});
     const TensorId inner = step.Mm("inner", x, step.Weight("up", {8, 16}), {6, 16});
-    const TensorId between = twice ? step.Relu("relu", inner, {6, 16})
-                                   : step.Op("softmax", "aten._softmax.default", {inner}, {6, 16},
-                                             {Value(int64_t{-1}), Value(false)});
+    const TensorId between =
+        twice ? step.Relu("relu", inner, {6, 16})
+              : step.Op("product", "aten.cumprod.default", {inner}, {6, 16}, {Value(int64_t{-1})});
     step.Mm("outer", between, step.Weight("down", {16, 8}), {6, 8});
     if (twice) step.Mm("other", between, step.Weight("aside", {16, 8}), {6, 8});
     step.Build();
