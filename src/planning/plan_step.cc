@@ -12,6 +12,7 @@
 #include "planning/batch_trials.h"
 #include "planning/plan_session.h"
 #include "planning/search_budget.h"
+#include "planning/strategy_search.h"
 #include "search/evaluation/group_placement.h"
 #include "sim/placement_check.h"
 
@@ -278,6 +279,22 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const C
                       "Leave the costs out, so that they are modelled, or ask for kPlaced.");
   }
   return PlanSubject(*made, {graph, cluster, costs, nullptr});
+}
+
+Result<std::vector<StrategyResult>> RankStrategies(const Graph& graph, const Cluster& described,
+                                                   const PlanRequest& request) {
+  const Clock::time_point started = Clock::now();
+  PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
+  PW_ASSIGN(const MeasuredMachines machines, made->MachinesOf(described));
+  PW_ASSIGN(const CostOptions costs, made->CostsOn(machines.cluster));
+  StrategySearchOptions options;
+  options.strategies = request.strategies;
+  options.policy = PolicyOf(request, graph);
+  options.wishes.local_batch_norm = request.local_batch_norm;
+  options.planning = made->Options(started);
+  PW_ASSIGN(StrategySearchResult found, SearchStrategies(graph, machines.cluster, costs, options));
+  if (request.stop.StopRequested() && found.evaluations == 0) return Cancelled();
+  return std::move(found.strategies);
 }
 
 Result<PlannedBatch> PlanLargestBatch(const GraphAtBatch& graph_at, const Cluster& described,
