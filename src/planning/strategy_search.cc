@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
 #include "base/text.h"
 #include "cost/cost_model.h"
+#include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
+#include "search/layouts/layout_search.h"
 #include "search/planner_table.h"
 #include "search/problem/problem.h"
 #include "search/strategies/strategy_space.h"
@@ -155,17 +159,20 @@ class Search {
   }
 
   bool IsOver() {
-    const bool over =
-        options_.planning.budget.Expired() || found_.evaluations >= options_.strategies.evaluations;
-    found_.cut_short |= over;
-    return over;
+    const Budget& budget = options_.planning.budget;
+    const bool in_vain = !found_.best || !found_.plan.feasible;
+    const int64_t min = in_vain ? kMinEvaluations : 1;
+    found_.cut_short |=
+        budget.Stopped() || (budget.Expired() && found_.evaluations >= min) ||
+        found_.evaluations >= std::max(min, budget.iterations.value_or(kMaxQuantity));
+    return found_.cut_short || found_.evaluations >= options_.strategies.evaluations;
   }
 
   // Whether it may still be better than what was found.
   bool MayWin(size_t i) const {
     const StrategyEstimate& one = estimates_[i];
     if (!found_.best || !found_.plan.feasible) return true;
-    if (!one.Fits()) return false;
+    if (!HasRoom(i, kAboutFits)) return false;
     const int64_t best = found_.plan.step_time.count;
     return one.floor.count < best &&
            static_cast<double>(one.time.count) <= kFarBehind * static_cast<double>(best);
@@ -220,11 +227,18 @@ class Search {
     const auto score = [](const PlannerResult& of) {
       return std::tuple(!of.feasible, of.feasible ? 0 : of.over.count, of.step_time.count);
     };
+    plan.algorithm = Describe(result.strategy);
+    found_.baselines.push_back(BaselineOf(step.problem(), plan, false));
     if (!found_.best || score(plan) < score(found_.plan)) {
       found_.best = result.strategy;
+      best_ = i;
+      if (plan.feasible) {
+        found_.history.push_back({found_.evaluations, SecondsSince(options_.planning.started),
+                                  plan.step_time, plan.algorithm});
+      }
       found_.plan = std::move(plan);
     }
-    if (options_.tried) options_.tried(result);
+    if (options_.tried) options_.tried(result, found_.evaluations, found_.strategies[best_]);
   }
 
   void SetFullest(const Evaluation& evaluation, StrategyResult& result) const {
@@ -244,12 +258,63 @@ class Search {
   const Cluster& cluster_;
   const CostOptions& costs_;
   const StrategySearchOptions& options_;
+  size_t best_ = 0;  // of the strategies
   const PlannerTable planners_ = MakeLayoutPlanners();
   std::vector<StrategyEstimate> estimates_;
   StrategySearchResult found_;  // strategies in the order of the estimates until it is over
 };
 
 }  // namespace
+
+std::vector<StrategyResult> StrategySearchResult::Shown() const {
+  std::vector<StrategyResult> shown;
+  std::set<std::string> algorithms;
+  for (const StrategyResult& one : strategies) {
+    if (one.evaluated) algorithms.insert(one.strategy.algorithm);
+  }
+  for (const StrategyResult& one : strategies) {
+    if (one.evaluated || algorithms.insert(one.strategy.algorithm).second) shown.push_back(one);
+  }
+  return shown;
+}
+
+PlannerResult StrategySearchResult::ForAuto() const {
+  PlannerResult result = plan;
+  result.iterations = evaluations;
+  result.history = history;
+  result.first_feasible_seconds = history.front().seconds;
+  result.baselines = baselines;
+  return result;
+}
+
+Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
+                               Evaluator& evaluator, PlannerOptions options) {
+  PlannerResult result = found.ForAuto();
+  if (options.budget.iterations) *options.budget.iterations -= found.evaluations;
+  if (found.cut_short || options.budget.Expired()) return result;
+  if (options.budget.iterations.value_or(1) <= 0) return result;
+  options.starts = {found.plan.plan};
+  const LayoutSearchPlanner search;
+  PW_ASSIGN(const PlannerResult searched, search.Plan(problem, evaluator, options));
+  result.iterations += searched.iterations;
+  result.baselines.push_back(BaselineOf(problem, searched, true));
+  if (!searched.feasible || searched.step_time >= result.step_time) return result;
+  result.plan = searched.plan;
+  result.step_time = searched.step_time;
+  result.algorithm = searched.algorithm;
+  for (HistoryPoint point : searched.history) {
+    if (point.step_time >= result.history.back().step_time) continue;
+    point.iterations += found.evaluations;
+    result.history.push_back(std::move(point));
+  }
+  return result;
+}
+
+bool MayChooseStrategies(const Graph& graph, const Constraints& constraints) {
+  const BatchScaling* const laws = graph.batch_scaling();
+  return graph.format() == "aten" && laws != nullptr && laws->reason.empty() &&
+         constraints.Empty() && RewriteAlike(graph.transforms(), {});
+}
 
 Result<StrategySearchResult> SearchStrategies(const Graph& graph, const Cluster& cluster,
                                               const CostOptions& costs,

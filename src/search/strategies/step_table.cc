@@ -13,87 +13,6 @@
 namespace placewright {
 namespace {
 
-// The ops and tensors of a step with what the problem knows of those that they are, or are copies of.
-class StepReader {
- public:
-  StepReader(const LayoutProblem& problem, const Graph& step)
-      : problem_(problem), step_(step), tensors_(step.tensor_count()), last_(step.storage_count()) {
-    for (const OpId op : step.ops()) {
-      OpId of = problem.graph.FindOp(step.op(op).name);
-      if (!of.valid()) of = problem.graph.FindOp(step.op(RecomputedOp(step, op)).name);
-      original_.push_back(of);
-      const auto& made = step.op(op).outputs;
-      const auto& known = problem.graph.op(of).outputs;
-      for (size_t i = 0; i < std::min(made.size(), known.size()); ++i) tensors_[made[i]] = known[i];
-    }
-    for (const OpId op : step.ops()) {
-      if (step.op(op).is_view) continue;
-      for (const TensorId id : step.op(op).inputs) last_[step.tensor(id).storage] = op;
-      for (const TensorId id : step.op(op).outputs) last_[step.tensor(id).storage] = op;
-    }
-  }
-
-  // Of the problem's graph.
-  OpId Original(OpId op) const { return original_[op]; }
-  // Whether samples split the op; or the tensor, which an op makes.
-  bool Samples(OpId op) const {
-    const AxisId batch = problem_.axes.batch();
-    return batch.valid() && problem_.axes.SplitBy(original_[op], batch).valid();
-  }
-  bool Samples(TensorId id) const {
-    return tensors_[id].valid() && problem_.axes.batch().valid() &&
-           problem_.axes.Holds(tensors_[id], problem_.axes.batch());
-  }
-  bool Any(TensorId id, const std::vector<AxisId>& axes) const {
-    return tensors_[id].valid() && std::any_of(axes.begin(), axes.end(), [&](AxisId axis) {
-             return problem_.axes.Holds(tensors_[id], axis);
-           });
-  }
-  bool Any(OpId op, const std::vector<AxisId>& axes) const {
-    return std::any_of(axes.begin(), axes.end(), [&](AxisId axis) {
-      return problem_.axes.SplitBy(original_[op], axis).valid();
-    });
-  }
-  // Each part has a partial sum of an output that samples divide.
-  bool IsSum(OpId op, const std::vector<AxisId>& axes, size_t output) const {
-    const auto& outputs = problem_.graph.op(original_[op]).outputs;
-    if (output >= outputs.size() || !problem_.axes.Holds(outputs[output], problem_.axes.batch())) {
-      return false;
-    }
-    return std::any_of(axes.begin(), axes.end(), [&](AxisId axis) {
-      return problem_.axes.SplitBy(original_[op], axis).valid() &&
-             problem_.axes.verdict(original_[op], axis, output) == PartVerdict::kSum;
-    });
-  }
-  // Without its launch; 0 where the device does not run it.
-  double Nanos(OpId op, DeviceId device) const {
-    const OpId of = original_[op];
-    if (!problem_.costs.Supports(of, device)) return 0;
-    const int64_t launch = problem_.cluster.kind(device).launch_overhead.count;
-    return static_cast<double>(
-        std::max<int64_t>(0, problem_.costs.time(of, device).count - launch));
-  }
-  // Made within the step: from the op that makes it to the last that reads or writes it.
-  bool IsTransient(StorageId id) const {
-    const Storage& storage = step_.storage(id);
-    return !IsPersistent(storage.kind) && step_.tensor(storage.first).producer.valid();
-  }
-  OpId First(StorageId id) const { return step_.tensor(step_.storage(id).first).producer; }
-  OpId Last(StorageId id) const { return std::max(First(id), last_[id]); }
-  // A forward pass leaves it to its backward pass.
-  bool IsKept(StorageId id) const {
-    return step_.op(First(id)).phase == Phase::kForward && last_[id].valid() &&
-           step_.op(last_[id]).phase != Phase::kForward;
-  }
-
- private:
-  const LayoutProblem& problem_;
-  const Graph& step_;
-  IdVector<OpId, OpId> original_;
-  IdVector<TensorId, TensorId> tensors_;
-  IdVector<StorageId, OpId> last_;
-};
-
 std::vector<AxisId> WidthsOf(const ModelStructure& structure) {
   std::vector<AxisId> axes = structure.heads;
   axes.insert(axes.end(), structure.widths.begin(), structure.widths.end());
@@ -111,95 +30,156 @@ void AddMoment(const StepTable::Moment& moment, std::vector<StepTable::Moment>& 
   moments.push_back(moment);
 }
 
-void AddBytes(const Graph& step, const StepReader& reader, const std::vector<AxisId>& widths,
-              StepTable& table) {
-  std::vector<StepTable::Moment> from(step.op_count()), until(step.op_count());
-  for (const StorageId id : step.storages()) {
-    if (!reader.IsTransient(id)) continue;
-    const auto bytes = static_cast<double>(step.storage(id).bytes.count);
-    const TensorId first = step.storage(id).first;
-    StepTable::Moment one;
-    if (reader.Samples(first)) {
-      (reader.Any(first, widths) ? one.widths : one.samples) = bytes;
-      if (reader.IsKept(id)) table.kept += bytes;
-    } else {
-      one.others = bytes;
+}  // namespace
+
+StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& devices)
+    : problem_(problem),
+      structure_(StructureOf(problem.graph, problem.axes)),
+      kinds_(problem.cluster.kinds().size()),
+      nanos_(problem.graph.op_count() * kinds_, 0) {
+  const Graph& graph = problem.graph;
+  const NamedAxes& axes = problem.axes;
+  const std::vector<AxisId> widths = WidthsOf(structure_);
+  IdVector<AxisId, bool> is_width(axes.axis_count(), false);
+  for (const AxisId axis : widths) is_width[axis] = true;
+  for (const TensorId id : graph.tensors()) {
+    uint8_t facts = 0;
+    for (size_t d = 0; d < graph.tensor(id).shape.size(); ++d) {
+      for (const AxisId axis : axes.factors(id, d)) {
+        if (axis == axes.batch()) facts |= kSamples;
+        if (is_width[axis]) facts |= kWidths;
+      }
     }
-    const auto add = [&](StepTable::Moment& to) {
-      to.samples += one.samples;
-      to.widths += one.widths;
-      to.others += one.others;
-    };
-    add(from[reader.First(id).index()]);
-    add(until[reader.Last(id).index()]);
+    tensor_.push_back(facts);
   }
-  StepTable::Moment alive;
-  for (size_t i = 0; i < step.op_count(); ++i) {
-    alive.samples += from[i].samples;
-    alive.widths += from[i].widths;
-    alive.others += from[i].others;
-    const bool falls = until[i].samples + until[i].widths + until[i].others > 0;
-    if (falls) AddMoment(alive, table.moments);
-    alive.samples -= until[i].samples;
-    alive.widths -= until[i].widths;
-    alive.others -= until[i].others;
+  std::map<size_t, DeviceId> of_kind;
+  for (const DeviceId device : devices) {
+    of_kind.try_emplace(static_cast<size_t>(problem.cluster.device(device).kind), device);
+  }
+  const auto touches = [&](const std::vector<TensorId>& tensors) {
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](TensorId id) { return this->widths(id); });
+  };
+  for (const OpId op : graph.ops()) {
+    const Op& one = graph.op(op);
+    uint8_t facts = 0;
+    if (axes.batch().valid() && axes.SplitBy(op, axes.batch()).valid()) facts |= kSamples;
+    for (size_t i = 0; i < widths.size() && (touches(one.inputs) || touches(one.outputs)); ++i) {
+      if (!axes.SplitBy(op, widths[i]).valid()) continue;
+      facts |= kWidths;
+      const bool sums = !one.outputs.empty() && samples(one.outputs.front()) &&
+                        axes.verdict(op, widths[i], 0) == PartVerdict::kSum;
+      if (sums) facts |= kSums;
+    }
+    op_.push_back(facts);
+    for (const auto& [kind, device] : of_kind) {
+      if (one.is_view || !problem.costs.Supports(op, device)) continue;
+      const int64_t launch = problem.cluster.kind(device).launch_overhead.count;
+      nanos_[op.index() * kinds_ + kind] =
+          static_cast<double>(std::max<int64_t>(0, problem.costs.time(op, device).count - launch));
+    }
   }
 }
 
-void AddWork(const LayoutProblem& problem, const Graph& step, const StepReader& reader,
-             const std::vector<AxisId>& widths, StepTable& table) {
+FactsOfStep::FactsOfStep(const StepFacts& facts, const Graph& step)
+    : facts_(facts), step_(step), known_(step.tensor_count()), last_(step.storage_count()) {
+  const Graph& graph = facts.problem().graph;
   for (const OpId op : step.ops()) {
-    const Op& one = step.op(op);
+    OpId of = &step == &graph ? op : graph.FindOp(step.op(op).name);
+    if (!of.valid()) of = graph.FindOp(step.op(RecomputedOp(step, op)).name);
+    original_.push_back(of);
+    const auto& made = step.op(op).outputs;
+    const auto& known = graph.op(of).outputs;
+    for (size_t i = 0; i < std::min(made.size(), known.size()); ++i) known_[made[i]] = known[i];
+    if (step.op(op).is_view) continue;
+    for (const TensorId id : step.op(op).inputs) last_[step.tensor(id).storage] = op;
+    for (const TensorId id : made) last_[step.tensor(id).storage] = op;
+  }
+}
+
+bool FactsOfStep::IsTransient(StorageId id) const {
+  const Storage& storage = step_.storage(id);
+  return !IsPersistent(storage.kind) && step_.tensor(storage.first).producer.valid();
+}
+
+bool FactsOfStep::IsKept(StorageId id) const {
+  return step_.op(First(id)).phase == Phase::kForward && last_[id].valid() &&
+         step_.op(last_[id]).phase != Phase::kForward;
+}
+
+void FactsOfStep::AddBytes(StepTable& table) const {
+  std::vector<StepTable::Moment> from(step_.op_count()), until(step_.op_count());
+  for (const StorageId id : step_.storages()) {
+    if (!IsTransient(id)) continue;
+    const auto bytes = static_cast<double>(step_.storage(id).bytes.count);
+    const TensorId first = step_.storage(id).first;
+    StepTable::Moment one;
+    if (Samples(first)) {
+      (Widths(first) ? one.widths : one.samples) = bytes;
+      if (IsKept(id)) table.kept += bytes;
+    } else {
+      one.others = bytes;
+    }
+    from[First(id).index()] += one;
+    until[Last(id).index()] += one;
+  }
+  StepTable::Moment alive;
+  for (size_t i = 0; i < step_.op_count(); ++i) {
+    alive += from[i];
+    if (until[i].samples + until[i].widths + until[i].others > 0) AddMoment(alive, table.moments);
+    alive -= until[i];
+  }
+}
+
+void FactsOfStep::AddWork(StepTable& table) const {
+  for (const OpId op : step_.ops()) {
+    const Op& one = step_.op(op);
     if (one.is_view) continue;
-    const bool update = one.phase == Phase::kOptimizer;
-    StepTable::Work& work = update                         ? table.update
-                            : !reader.Samples(op)          ? table.once
-                            : one.phase == Phase::kForward ? table.forward
-                                                           : table.backward;
-    const bool by_width = reader.Any(op, widths);
+    const OpId of = original_[op];
+    const bool update = one.phase == Phase::kOptimizer, forward = one.phase == Phase::kForward;
+    const bool samples = !update && facts_.samples(of);
+    StepTable::Work& work = update     ? table.update
+                            : !samples ? table.once
+                            : forward  ? table.forward
+                                       : table.backward;
+    const double* const nanos = facts_.nanos(of);
     double longest = 0;
-    for (const DeviceId device : problem.cluster.devices()) {
-      const double nanos = reader.Nanos(op, device);
-      work.nanos[device] += nanos;
-      if (by_width) work.by_width[device] += nanos;
-      longest = std::max(longest, nanos);
+    for (size_t kind = 0; kind < facts_.kinds(); ++kind) {
+      work.nanos[kind] += nanos[kind];
+      if (facts_.widths(of)) work.by_width[kind] += nanos[kind];
+      longest = std::max(longest, nanos[kind]);
     }
     if (longest > 0) work.launches += 1;
-    if (update || !reader.Samples(op)) continue;
-    const bool forward = one.phase == Phase::kForward;
-    for (size_t i = 0; by_width && i < one.outputs.size(); ++i) {
-      if (!reader.IsSum(op, widths, i)) continue;
+    if (!samples) continue;
+    if (facts_.sums(of)) {
       StepTable::Sums& sums = forward ? table.forward_sums : table.backward_sums;
-      sums.bytes += static_cast<double>(step.tensor(one.outputs[i]).bytes.count);
+      sums.bytes += static_cast<double>(step_.tensor(one.outputs.front()).bytes.count);
       ++sums.tensors;
     }
     if (!forward || one.type.find("attention") == std::string_view::npos) continue;
     ++table.attentions;
     for (const std::vector<TensorId>* const tensors : {&one.inputs, &one.outputs}) {
       for (const TensorId id : *tensors) {
-        if (!reader.Samples(id)) continue;
-        table.attention_bytes += static_cast<double>(step.tensor(id).bytes.count);
+        if (!Samples(id)) continue;
+        table.attention_bytes += static_cast<double>(step_.tensor(id).bytes.count);
       }
     }
   }
 }
 
-void AddParameters(const LayoutProblem& problem, const Graph& step,
-                   const std::vector<AxisId>& widths, StepTable& table) {
+void FactsOfStep::AddParameters(StepTable& table) const {
+  const Graph& graph = facts_.problem().graph;
   std::map<std::string_view, double> layers;
-  for (const StorageId id : step.storages()) {
-    const Storage& storage = step.storage(id);
-    const Tensor& tensor = step.tensor(storage.first);
+  for (const StorageId id : step_.storages()) {
+    const Storage& storage = step_.storage(id);
+    const Tensor& tensor = step_.tensor(storage.first);
     const auto bytes = static_cast<double>(storage.bytes.count);
     if (tensor.producer.valid()) continue;
     if (tensor.kind == TensorKind::kOptimizerState) table.state += bytes;
     if (tensor.kind != TensorKind::kParameter) continue;
     table.parameters += bytes;
-    const TensorId known = problem.graph.FindTensor(tensor.name);
-    const bool by_width =
-        known.valid() && std::any_of(widths.begin(), widths.end(),
-                                     [&](AxisId axis) { return problem.axes.Holds(known, axis); });
-    if (by_width) table.by_width += bytes;
+    const TensorId known = graph.FindTensor(tensor.name);
+    if (known.valid() && facts_.widths(known)) table.by_width += bytes;
     const std::string_view layer = LayerOf(ModuleOfParameter(tensor.name));
     if (!layer.empty()) layers[layer] += bytes;
     if (storage.versions.size() < 2) continue;
@@ -213,8 +193,6 @@ void AddParameters(const LayoutProblem& problem, const Graph& step,
   }
 }
 
-}  // namespace
-
 double StepTable::Peak(double per_sample_part, double per_width_part, double per_other_part) const {
   double peak = 0;
   for (const Moment& moment : moments) {
@@ -224,81 +202,71 @@ double StepTable::Peak(double per_sample_part, double per_width_part, double per
   return peak;
 }
 
-StepTable MakeStepTable(const LayoutProblem& problem, const Graph& step,
-                        const ModelStructure& structure) {
-  const StepReader reader(problem, step);
-  const std::vector<AxisId> widths = WidthsOf(structure);
+StepTable FactsOfStep::MakeTable() const {
   StepTable table;
-  const size_t devices = problem.cluster.device_count();
   for (StepTable::Work* const work :
        {&table.forward, &table.backward, &table.once, &table.update}) {
-    *work = StepTable::Work(devices);
+    work->nanos = work->by_width = ByKind(facts_.kinds(), 0);
   }
-  AddWork(problem, step, reader, widths, table);
-  AddBytes(step, reader, widths, table);
-  AddParameters(problem, step, widths, table);
+  AddWork(table);
+  AddBytes(table);
+  AddParameters(table);
   return table;
 }
 
-Result<ChunkTable> MakeChunkTable(const LayoutProblem& problem, const Graph& step,
-                                  const Transform& pipeline) {
-  PW_ASSIGN(const auto chunk_of, PipelineChunks(step, pipeline));
-  const StepReader reader(problem, step);
-  const size_t devices = problem.cluster.device_count();
+Result<ChunkTable> FactsOfStep::MakeChunks(const Transform& pipeline) const {
+  PW_ASSIGN(const auto chunk_of, PipelineChunks(step_, pipeline));
   ChunkTable table;
   table.chunks.resize(static_cast<size_t>(pipeline.stages * pipeline.chunks));
   for (ChunkTable::Chunk& chunk : table.chunks) {
-    chunk.forward = chunk.backward = chunk.weights = IdVector<DeviceId, double>(devices, 0);
+    chunk.forward = chunk.backward = chunk.weights = ByKind(facts_.kinds(), 0);
   }
   const auto chunk = [&](OpId op) -> ChunkTable::Chunk& {
     return table.chunks[static_cast<size_t>(chunk_of[op])];
   };
-  for (const OpId op : step.ops()) {
-    const Op& one = step.op(op);
-    if (one.is_view || one.phase == Phase::kOptimizer || !reader.Samples(op)) continue;
+  for (const OpId op : step_.ops()) {
+    const Op& one = step_.op(op);
+    if (one.is_view || one.phase == Phase::kOptimizer || !facts_.samples(original_[op])) continue;
     // What sums over samples makes gradients of weights.
-    const bool weights = one.phase == Phase::kBackward && !one.outputs.empty() &&
-                         !reader.Samples(one.outputs.front());
+    const bool weights =
+        one.phase == Phase::kBackward && !one.outputs.empty() && !Samples(one.outputs.front());
+    const double* const nanos = facts_.nanos(original_[op]);
+    ByKind& pass = one.phase == Phase::kForward ? chunk(op).forward : chunk(op).backward;
     double longest = 0;
-    for (const DeviceId device : problem.cluster.devices()) {
-      const double nanos = reader.Nanos(op, device);
-      (one.phase == Phase::kForward ? chunk(op).forward : chunk(op).backward)[device] += nanos;
-      if (weights) chunk(op).weights[device] += nanos;
-      longest = std::max(longest, nanos);
+    for (size_t kind = 0; kind < facts_.kinds(); ++kind) {
+      pass[kind] += nanos[kind];
+      if (weights) chunk(op).weights[kind] += nanos[kind];
+      longest = std::max(longest, nanos[kind]);
     }
     if (longest > 0) chunk(op).launches += 1;
   }
-  std::vector<double> alive(table.chunks.size(), 0);
-  std::vector<std::vector<StorageId>> begin(step.op_count()), end(step.op_count());
-  for (const StorageId id : step.storages()) {
-    if (reader.IsTransient(id) && reader.Samples(step.storage(id).first)) {
-      begin[reader.First(id).index()].push_back(id);
-      end[reader.Last(id).index()].push_back(id);
-      if (reader.IsKept(id)) {
-        chunk(reader.First(id)).kept += static_cast<double>(step.storage(id).bytes.count);
-      }
+  // What comes and goes with each op, of its chunk.
+  std::vector<double> made(step_.op_count(), 0), alive(table.chunks.size(), 0);
+  std::vector<std::vector<std::pair<size_t, double>>> gone(step_.op_count());
+  for (const StorageId id : step_.storages()) {
+    const auto bytes = static_cast<double>(step_.storage(id).bytes.count);
+    const TensorId first = step_.storage(id).first;
+    if (IsTransient(id) && Samples(first)) {
+      const auto of = static_cast<size_t>(chunk_of[First(id)]);
+      made[First(id).index()] += bytes;
+      gone[Last(id).index()].emplace_back(of, bytes);
+      if (IsKept(id)) table.chunks[of].kept += bytes;
     }
-    const Tensor& tensor = step.tensor(step.storage(id).first);
-    const OpId home = step.home_op(id);
+    const OpId home = step_.home_op(id);
+    const Tensor& tensor = step_.tensor(first);
     if (tensor.producer.valid() || !home.valid()) continue;
-    const auto bytes = static_cast<double>(step.storage(id).bytes.count);
     if (tensor.kind == TensorKind::kOptimizerState) chunk(home).state += bytes;
     if (tensor.kind != TensorKind::kParameter) continue;
     chunk(home).parameters += bytes;
-    if (step.storage(id).versions.size() < 2) continue;
+    if (step_.storage(id).versions.size() < 2) continue;
     chunk(home).gradients += bytes;
     ++chunk(home).tensors;
   }
-  for (size_t i = 0; i < step.op_count(); ++i) {
-    for (const StorageId id : begin[i]) {
-      const auto of = static_cast<size_t>(chunk_of[reader.First(id)]);
-      alive[of] += static_cast<double>(step.storage(id).bytes.count);
-      table.chunks[of].peak = std::max(table.chunks[of].peak, alive[of]);
-    }
-    for (const StorageId id : end[i]) {
-      alive[static_cast<size_t>(chunk_of[reader.First(id)])] -=
-          static_cast<double>(step.storage(id).bytes.count);
-    }
+  for (const OpId op : step_.ops()) {
+    const auto of = static_cast<size_t>(chunk_of[op]);
+    alive[of] += made[op.index()];
+    table.chunks[of].peak = std::max(table.chunks[of].peak, alive[of]);
+    for (const auto& [from, bytes] : gone[op.index()]) alive[from] -= bytes;
   }
   return table;
 }

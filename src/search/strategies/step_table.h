@@ -3,7 +3,7 @@
 #ifndef PLACEWRIGHT_SEARCH_STRATEGIES_STEP_TABLE_H_
 #define PLACEWRIGHT_SEARCH_STRATEGIES_STEP_TABLE_H_
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -13,12 +13,14 @@
 
 namespace placewright {
 
+// By the kinds of a cluster (Device::kind).
+using ByKind = std::vector<double>;
+
 struct StepTable {
-  // Ops that take time. On every device, of all samples: the time without launches.
+  // Ops that take time, of all samples. Of every kind of device: the time without launches.
   struct Work {
-    explicit Work(size_t devices = 0) : nanos(devices, 0), by_width(devices, 0) {}
-    IdVector<DeviceId, double> nanos;
-    IdVector<DeviceId, double> by_width;  // of them, of ops that heads or inner widths split
+    ByKind nanos;
+    ByKind by_width;  // of them, of ops that heads or inner widths split
     double launches = 0;
   };
   // A work by what divides it: samples (of the forward and the backward pass), nothing, shards of parameters.
@@ -29,6 +31,18 @@ struct StepTable {
     double samples = 0;  // what the batch divides
     double widths = 0;   // of that, what heads or inner widths divide, too
     double others = 0;   // gradients of parameters, casts of them, temporaries of the update
+    Moment& operator+=(const Moment& more) {
+      samples += more.samples;
+      widths += more.widths;
+      others += more.others;
+      return *this;
+    }
+    Moment& operator-=(const Moment& less) {
+      samples -= less.samples;
+      widths -= less.widths;
+      others -= less.others;
+      return *this;
+    }
   };
   std::vector<Moment> moments;  // none is nowhere above another one
   double Peak(double per_sample_part, double per_width_part, double per_other_part) const;
@@ -56,7 +70,7 @@ struct StepTable {
 // The same of the chunks that a pipeline cuts the step into.
 struct ChunkTable {
   struct Chunk {
-    IdVector<DeviceId, double> forward, backward, weights;  // ns; of weights: part of `backward`
+    ByKind forward, backward, weights;  // ns; of weights: part of `backward`
     double launches = 0;
     double
         kept = 0,
@@ -68,13 +82,64 @@ struct ChunkTable {
   std::vector<Chunk> chunks;
 };
 
-// `step`: the problem's graph, or what WithRecomputation makes of it. Complexity: O(ops + edges), and of one moment for
-// every other one.
-StepTable MakeStepTable(const LayoutProblem& problem, const Graph& step,
-                        const ModelStructure& structure);
-// `pipeline`: stages and chunks. Errors: those of PipelineChunks.
-Result<ChunkTable> MakeChunkTable(const LayoutProblem& problem, const Graph& step,
-                                  const Transform& pipeline);
+// Of the problem's step: what tables of all that is made of it read. It must outlive them; devices of a kind are alike.
+class StepFacts {
+ public:
+  StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& devices);
+
+  const LayoutProblem& problem() const { return problem_; }
+  const ModelStructure& structure() const { return structure_; }
+  size_t kinds() const { return kinds_; }
+  bool samples(OpId op) const { return (op_[op] & kSamples) != 0; }  // split it
+  bool widths(OpId op) const { return (op_[op] & kWidths) != 0; }    // heads, too
+  bool sums(OpId op) const {
+    return (op_[op] & kSums) != 0;
+  }  // its first output, over widths, of samples
+  bool samples(TensorId id) const { return (tensor_[id] & kSamples) != 0; }
+  bool widths(TensorId id) const { return (tensor_[id] & kWidths) != 0; }
+  // Of every kind, without a launch; 0 where it does not run the op.
+  const double* nanos(OpId op) const { return &nanos_[op.index() * kinds_]; }
+
+ private:
+  static constexpr uint8_t kSamples = 1, kWidths = 2, kSums = 4;
+
+  const LayoutProblem& problem_;
+  const ModelStructure structure_;
+  const size_t kinds_;
+  IdVector<OpId, uint8_t> op_;
+  IdVector<TensorId, uint8_t> tensor_;
+  std::vector<double> nanos_;
+};
+
+// A step, and which ops and tensors of the facts its own are, or are copies of.
+class FactsOfStep {
+ public:
+  // `step`: the problem's graph, or what WithRecomputation makes of it.
+  FactsOfStep(const StepFacts& facts, const Graph& step);
+
+  // Complexity: O(ops + edges), and of one moment for every other one.
+  StepTable MakeTable() const;
+  // `pipeline`: stages and chunks. Errors: those of PipelineChunks.
+  Result<ChunkTable> MakeChunks(const Transform& pipeline) const;
+
+ private:
+  void AddWork(StepTable& table) const;
+  void AddBytes(StepTable& table) const;
+  void AddParameters(StepTable& table) const;
+  bool Samples(TensorId id) const { return known_[id].valid() && facts_.samples(known_[id]); }
+  bool Widths(TensorId id) const { return known_[id].valid() && facts_.widths(known_[id]); }
+  // Made within the step: from the op that makes it to the last that reads or writes it.
+  bool IsTransient(StorageId id) const;
+  OpId First(StorageId id) const { return step_.tensor(step_.storage(id).first).producer; }
+  OpId Last(StorageId id) const { return std::max(First(id), last_[id]); }
+  bool IsKept(StorageId id) const;  // by a forward pass, for its backward pass
+
+  const StepFacts& facts_;
+  const Graph& step_;
+  IdVector<OpId, OpId> original_;
+  IdVector<TensorId, TensorId> known_;
+  IdVector<StorageId, OpId> last_;
+};
 
 }  // namespace placewright
 

@@ -49,7 +49,8 @@ class Estimator {
   Estimator(const LayoutProblem& problem, std::vector<DeviceId> usable)
       : problem_(problem),
         graph_(problem.graph),
-        structure_(StructureOf(problem.graph, problem.axes)),
+        facts_(problem, usable),
+        structure_(facts_.structure()),
         hosts_(UsableGroups(problem.cluster.host_groups(), usable)) {
     for (const std::vector<DeviceId>& host : hosts_) {
       devices_.insert(devices_.end(), host.begin(), host.end());
@@ -76,6 +77,7 @@ class Estimator {
   struct Rewritten {
     std::unique_ptr<Graph> graph;  // nullptr: as it is
     std::string why_not;
+    std::optional<FactsOfStep> facts;
     StepTable table;
     std::map<std::pair<int64_t, int64_t>, Result<ChunkTable>> chunks;  // by stages and chunks
   };
@@ -117,7 +119,8 @@ class Estimator {
         return made;
       }
     }
-    made.table = MakeStepTable(problem_, made.graph ? *made.graph : graph_, structure_);
+    made.facts.emplace(facts_, made.graph ? *made.graph : graph_);
+    made.table = made.facts->MakeTable();
     return made;
   }
 
@@ -125,10 +128,7 @@ class Estimator {
     const auto it = of.chunks.find({stages, chunks});
     if (it != of.chunks.end()) return it->second;
     const Transform cut{.kind = Transform::kPipeline, .stages = stages, .chunks = chunks};
-    return of.chunks
-        .emplace(std::pair(stages, chunks),
-                 MakeChunkTable(problem_, of.graph ? *of.graph : graph_, cut))
-        .first->second;
+    return of.chunks.emplace(std::pair(stages, chunks), of.facts->MakeChunks(cut)).first->second;
   }
 
   // ---- what moves
@@ -168,18 +168,21 @@ class Estimator {
 
   // ---- what is computed
 
+  size_t Kind(DeviceId device) const {
+    return static_cast<size_t>(problem_.cluster.device(device).kind);
+  }
   double Launch(DeviceId device) const {
     return static_cast<double>(problem_.cluster.kind(device).launch_overhead.count);
   }
   // Of a micro-batch, `parts` parts of which run at a time, and of what widths divide so many more.
   double Pass(const StepTable::Work& work, DeviceId device, double micro_batches, double parts,
               double width_parts) const {
-    const double by_width = work.by_width[device];
+    const double by_width = work.by_width[Kind(device)];
     return work.launches * Launch(device) +
-           (work.nanos[device] - by_width + by_width / width_parts) / (micro_batches * parts);
+           (work.nanos[Kind(device)] - by_width + by_width / width_parts) / (micro_batches * parts);
   }
   double Whole(const StepTable::Work& work, DeviceId device, double share) const {
-    return work.launches * Launch(device) + work.nanos[device] * share;
+    return work.launches * Launch(device) + work.nanos[Kind(device)] * share;
   }
   // Sums of gradients over micro-batches: two are read, one is written.
   double Additions(double gradients, int64_t tensors, double micro_batches, DeviceId device) const {
@@ -318,11 +321,15 @@ class Estimator {
       const double in_layers = table.parameters > 0 ? table.in_layers / table.parameters : 0;
       if (family.gathers_anew) {
         const double anew = gathers * in_layers;
-        time = micro_batches * (std::max(forward, anew) + std::max(backward, anew + scatters)) +
-               gathers * (1 - in_layers);
+        // Of a micro-batch nothing hides the first layer's gather, or the scatter of the last and of what lies outside.
+        const double bare =
+            std::min(1.0, 3 / layers) * (anew + scatters) + (1 - in_layers) * scatters;
+        time =
+            micro_batches * (std::max(forward, anew) + std::max(backward, anew + scatters) + bare) +
+            gathers * (1 - in_layers);
       } else {
-        time = std::max(forward, gathers) + (micro_batches - 1) * forward +
-               micro_batches * std::max(backward, scatters);
+        // All are asked for at once, in no order: the first layer waits for about all of them.
+        time = gathers + micro_batches * (forward + std::max(backward, scatters));
       }
       time += rest + (gathers + scatters) / layers;
     }
@@ -333,7 +340,10 @@ class Estimator {
     if (family.gathers_anew) {
       memory += table.parameters - table.in_layers + 2 * table.largest_layer;
     } else if (family.shards) {
-      memory += table.parameters;
+      // Products read a matrix as it is and transposed: two copies, of which one batch without recomputation gives the
+      // first up while it fills memory with activations.
+      const bool again = !estimate.strategy.rewriting.recompute.empty();
+      memory += table.parameters * (micro_batches > 1 ? 2 : again ? 1.5 : 1);
     }
     if (micro_batches > 1) memory += table.gradients * own;
     const double part = 1 / (micro_batches * sample_parts);
@@ -415,9 +425,9 @@ class Estimator {
         double f = 0, b = 0, w = 0;
         for (const DeviceId device : own) {
           const double launches = chunk.launches * Launch(device);
-          f = std::max(f, chunk.forward[device] * share + launches / 3);
-          b = std::max(b, chunk.backward[device] * share + launches * 2 / 3);
-          w = std::max(w, chunk.weights[device] * share);
+          f = std::max(f, chunk.forward[Kind(device)] * share + launches / 3);
+          b = std::max(b, chunk.backward[Kind(device)] * share + launches * 2 / 3);
+          w = std::max(w, chunk.weights[Kind(device)] * share);
         }
         forward += f;
         backward += b;
@@ -469,7 +479,8 @@ class Estimator {
 
   const LayoutProblem& problem_;
   const Graph& graph_;
-  const ModelStructure structure_;
+  const StepFacts facts_;
+  const ModelStructure& structure_;
   const std::vector<Devices> hosts_;
   Devices devices_;  // host after host
   std::map<std::string, Rewritten> rewritten_;
