@@ -28,6 +28,7 @@
 #include <placewright/plan/schedule.h>
 #include <placewright/plan/sfb_mode.h>
 #include <placewright/planning/largest_batch.h>
+#include <placewright/planning/strategies.h>
 
 #include <chrono>
 #include <cstdint>
@@ -105,6 +106,8 @@ struct PlanRequest {
   std::string cost_store{};
   // Keep what the plan's files hold beside the plan itself (planning/plan_files.h).
   bool keep_files = false;
+  // Of `auto`, and of RankStrategies.
+  StrategyOptions strategies{};
   // Further algorithms, by their names (LearnedPlanners); `auto` runs those that say so.
   std::vector<std::shared_ptr<const Planner>> planners{};
 };
@@ -135,6 +138,13 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
                              const PlanRequest& request = {});
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                              const PlanRequest& request = {});
+
+// Strategies for a recorded step, as it was recorded, on a cluster: those that were simulated and fit, the fastest first;
+// those that are estimated to fit, likewise; those that do not; those that are none for this step or cluster. All are
+// estimated, the best of them simulated, until `strategies.evaluations` or the time is over. `request`: strategies, costs,
+// order, time and threads; the rest is not looked at. Errors: kUsage (a step whose ops may not be split; one that is rewritten already), those of the cost model.
+Result<std::vector<StrategyResult>> RankStrategies(const Graph& graph, const Cluster& cluster,
+                                                   const PlanRequest& request = {});
 
 // The step at a batch, recorded or read anew. An error of the batch (kBatchScaling, kTooLarge, kNotRecordable,
 // kGraphShape, kField) says that there is none at it.

@@ -12,8 +12,10 @@
 #include "planning/batch_trials.h"
 #include "planning/plan_session.h"
 #include "planning/search_budget.h"
+#include "planning/strategy_search.h"
 #include "search/evaluation/group_placement.h"
 #include "sim/placement_check.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -122,6 +124,27 @@ class Request {
     return options;
   }
 
+  bool ChoosesStrategies(const Graph& graph) const {
+    return in.algorithm == "auto" && in.strategies.rewrite && !in.initial && !in.layouts &&
+           in.planners.empty() && MayChooseStrategies(graph, in.constraints);
+  }
+  StrategySearchOptions StrategyOptionsAt(const Graph& graph, Clock::time_point started,
+                                          bool only_if_rewritten) const {
+    StrategySearchOptions options;
+    options.strategies = in.strategies;
+    options.policy = PolicyOf(in, graph);
+    options.wishes.local_batch_norm = in.local_batch_norm;
+    options.planning = Options(started);
+    options.only_if_rewritten = only_if_rewritten;
+    if (in.progress) {
+      options.tried = [this](const StrategyResult& one, int64_t evaluations,
+                             const StrategyResult& best) {
+        in.progress({Describe(one.strategy), evaluations, best.step_time, best.fits});
+      };
+    }
+    return options;
+  }
+
   const PlanRequest& in;
 
  private:
@@ -138,13 +161,18 @@ struct Subject {
   // What of the costs and the cluster was measured; nullptr where the caller gave the costs.
   const MeasuredUse* measured = nullptr;
   const std::vector<LinkId>* links = nullptr;
+  const StrategySearchResult* strategies =
+      nullptr;  // that were tried; the graph is that of the best, if it rewrites
 };
 
 // `trials`: that chose the batch; or nullptr.
-Result<PlannerResult> Search(const Request& request, PlanSession& session, PlannerOptions options,
-                             const MaxBatch* trials) {
+Result<PlannerResult> Search(const Request& request, const Subject& subject, PlanSession& session,
+                             PlannerOptions options, const MaxBatch* trials) {
   const PlanRequest& in = request.in;
   const Problem& problem = session.problem();
+  if (subject.strategies != nullptr && subject.strategies->rewrites()) {
+    return GoOnFrom(*subject.strategies, problem, session.evaluator(), options);
+  }
   if (in.layouts) return session.TakeLayouts(*in.layouts);
   if (in.initial) {
     PW_RETURN_IF_ERROR(
@@ -160,9 +188,9 @@ Result<PlannerResult> Search(const Request& request, PlanSession& session, Plann
 }
 
 Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
-                                const MaxBatch* trials = nullptr) {
+                                const MaxBatch* trials = nullptr,
+                                Clock::time_point started = Clock::now()) {
   const PlanRequest& in = request.in;
-  const Clock::time_point started = Clock::now();
   ProblemSettings settings;
   settings.constraints = in.constraints;
   settings.policy = PolicyOf(in, subject.graph);
@@ -173,7 +201,7 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
   PW_ASSIGN(const std::unique_ptr<PlanSession> session,
             PlanSession::Open(subject.graph, subject.cluster, subject.costs, subject.parts,
                               {.local_batch_norm = in.local_batch_norm}, settings));
-  PW_ASSIGN(PlannerResult result, Search(request, *session, options, trials));
+  PW_ASSIGN(PlannerResult result, Search(request, subject, *session, options, trials));
   PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, in.stop, started, result));
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   PW_ASSIGN(StepOfPlan step, session->StepOf(result));
@@ -191,6 +219,7 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
     }
   }
   if (step.compiled) planned.compiled = std::move(step.compiled->step.graph);
+  if (subject.strategies != nullptr) planned.plan.strategies = subject.strategies->Shown();
   planned.plan.cost_profile = in.cost_profile;
   planned.plan.precision = in.precision;
   if (subject.links != nullptr) {
@@ -257,15 +286,29 @@ Result<DistributionSpec> ReadLayouts(const std::string& path) { return ReadDistr
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
                              const PlanRequest& request) {
+  const Clock::time_point started = Clock::now();
   PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
   PW_ASSIGN(const MeasuredMachines machines, made->MachinesOf(described));
   const Cluster& cluster = machines.cluster;
   PW_ASSIGN(const CostOptions options, made->CostsOn(cluster));
-  CostModelReport report;
-  PW_ASSIGN(const CostTable costs, ModelCosts(graph, cluster, options, &report));
   PW_ASSIGN(const bool splits, made->Splits(graph, cluster));
-  return PlanSubject(*made, {graph, cluster, costs, splits ? &options : nullptr, &report.measured,
-                             &machines.measured});
+  std::optional<StrategySearchResult> strategies;
+  std::unique_ptr<const Graph> rewritten;
+  if (splits && made->ChoosesStrategies(graph)) {
+    PW_ASSIGN(strategies, SearchStrategies(graph, cluster, options,
+                                           made->StrategyOptionsAt(graph, started, true)));
+    if (request.stop.StopRequested() && !strategies->rewrites()) return Cancelled();
+    if (strategies->rewrites()) {
+      PW_ASSIGN(rewritten, ApplyTransforms(graph, TransformsFor(strategies->best->rewriting)));
+    }
+  }
+  const Graph& step = rewritten ? *rewritten : graph;
+  CostModelReport report;
+  PW_ASSIGN(const CostTable costs, ModelCosts(step, cluster, options, &report));
+  Subject subject{
+      step, cluster, costs, splits ? &options : nullptr, &report.measured, &machines.measured};
+  if (strategies) subject.strategies = &*strategies;
+  return PlanSubject(*made, subject, nullptr, started);
 }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,
@@ -278,6 +321,19 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const C
                       "Leave the costs out, so that they are modelled, or ask for kPlaced.");
   }
   return PlanSubject(*made, {graph, cluster, costs, nullptr});
+}
+
+Result<std::vector<StrategyResult>> RankStrategies(const Graph& graph, const Cluster& described,
+                                                   const PlanRequest& request) {
+  const Clock::time_point started = Clock::now();
+  PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
+  PW_ASSIGN(const MeasuredMachines machines, made->MachinesOf(described));
+  PW_ASSIGN(const CostOptions costs, made->CostsOn(machines.cluster));
+  PW_ASSIGN(StrategySearchResult found,
+            SearchStrategies(graph, machines.cluster, costs,
+                             made->StrategyOptionsAt(graph, started, false)));
+  if (request.stop.StopRequested() && found.evaluations == 0) return Cancelled();
+  return std::move(found.strategies);
 }
 
 Result<PlannedBatch> PlanLargestBatch(const GraphAtBatch& graph_at, const Cluster& described,

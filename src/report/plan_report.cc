@@ -217,4 +217,25 @@ std::string RenderBaselines(const Plan& plan, const Style& style) {
   return table.Render(style);
 }
 
+std::string RenderStrategies(const Plan& plan, const Style& style) {
+  if (plan.strategies.empty()) return "";
+  Table table({{"strategy"}, {"step time", kRight}, {"memory", kRight}, {"of", kRight}, {""}});
+  for (const StrategyResult& one : plan.strategies) {
+    const bool possible = one.capacity.count > 0;
+    std::string verdict = one.why_not;
+    if (verdict.empty() && !one.evaluated) verdict = "estimated";
+    if (verdict.empty() && one.step_time == plan.step_time) verdict = "this plan";
+    if (verdict.empty()) {
+      verdict =
+          fmt::format("{:.2f} times as long", ShareOf(one.step_time.count, plan.step_time.count));
+    }
+    table.AddRow({Describe(one.strategy),
+                  possible ? FormatNanosLike(one.BestTime(), plan.step_time) : std::string(),
+                  possible ? FormatBytesLike(one.memory, one.capacity) : std::string(),
+                  possible ? FormatBytes(one.capacity) : std::string(),
+                  {verdict, one.fits && one.evaluated ? Tone::kPlain : Tone::kFaint}});
+  }
+  return table.Render(style);
+}
+
 }  // namespace placewright

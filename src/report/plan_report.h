@@ -62,6 +62,9 @@ std::vector<BaselineRow> FoldBaselines(std::span<const Baseline> baselines);
 std::string DescribeDevices(std::span<const std::string> names,
                             std::span<const DeviceUse> all_devices);
 
+// The strategies that the plan was chosen among, with time, memory, and why others are none; "" without any.
+std::string RenderStrategies(const Plan& plan, const Style& style);
+
 // The plan's baselines against its step time, equal ones in one line, each with the devices that it
 // runs on; an empty list gives an empty text.
 std::string RenderBaselines(const Plan& plan, const Style& style);

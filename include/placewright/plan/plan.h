@@ -14,6 +14,7 @@
 #include <placewright/plan/placement.h>
 #include <placewright/plan/plan_space.h>
 #include <placewright/plan/schedule.h>
+#include <placewright/plan/strategy.h>
 
 namespace placewright {
 
@@ -101,6 +102,7 @@ struct Plan {
   PlanSpace bound_space = PlanSpace::kPlaced;  // of the plans that the bound holds for
   std::vector<DeviceUse> devices;
   std::vector<Baseline> baselines;
+  std::vector<StrategyResult> strategies;  // that `auto` looked at, the best first; or none
   std::optional<CostStoreUse> cost_store;
   // Links whose figures are not the cluster file's, but measured ones.
   struct LinkFigures {

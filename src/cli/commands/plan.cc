@@ -56,6 +56,11 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+std::string IsChoice(const std::string& text) {
+  if (text == "auto" || text == "off") return "";
+  return fmt::format("\"{}\" is neither auto nor off", Printable(text));
+}
+
 class PlanCommand : public Command {
  public:
   CommandLine Register(CommandLine program) override {
@@ -76,6 +81,12 @@ class PlanCommand : public Command {
         .TypeName("ENGINE")
         .Group("Search");
     AddSearchOptions(app, &search_);
+    app.AddOption("--strategies", strategies_,
+                  "Whether auto may choose micro-batches, recomputation or a pipeline: auto "
+                  "(default, where that fits or is faster) or off")
+        .TypeName("CHOICE")
+        .Check(IsChoice)
+        .Group("Search");
     AddSpaceOptions(app, &space_, true);
     AddSfbOption(app, &space_);
     app_ = app;
@@ -143,7 +154,11 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(CheckOutput());
     }
 
-    Result<std::unique_ptr<Planning>> prepared = Prepare(input_, search_, space_);
+    PW_ASSIGN(Budget strategies_budget, MakeBudget(search_, context.started));
+    strategies_budget.stop = StopToken(&interrupted);
+    const PlannerOptions choose = MakePlannerOptions(search_, strategies_budget, context);
+    Result<std::unique_ptr<Planning>> prepared =
+        Prepare(input_, search_, space_, ChoosesStrategies() ? &choose : nullptr);
     if (!prepared.ok() && prepared.error().code == ErrorCode::kInfeasible) {
       prepared.error().remedy += FitAdvice(
           {input_, search_, space_, *asked, nullptr, StopToken(&interrupted)}, context.console);
@@ -196,8 +211,10 @@ class PlanCommand : public Command {
                 service->MakeMeasuringEvaluator(planning->problem()).InFile(input_.graph));
     }
     Evaluator& simulating = planning->prepared().evaluator();
+    const bool rewrites = planning->strategies && planning->strategies->rewrites();
     Result<PlannerResult> planned =
-        planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
+        rewrites ? GoOnFrom(*planning->strategies, planning->problem(), simulating, options)
+                 : planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
     if (!planned.ok() && planned.error().code == ErrorCode::kCancelled && interrupted) {
       return Interrupted(false);
     }
@@ -223,6 +240,7 @@ class PlanCommand : public Command {
     PW_ASSIGN(SimResult replay, Replay(planning, of, result));
     Plan plan = MakePlan(planning, input_, search_, of, result, replay, seconds);
     plan.measured_step_time = measured_time_;
+    if (planning.strategies) plan.strategies = planning.strategies->Shown();
     const Inputs& inputs = *of.inputs;
     const Cluster& cluster = inputs.cluster.cluster;
     if (plan.feasible) {
@@ -310,6 +328,13 @@ class PlanCommand : public Command {
     result.history.clear();
     result.first_feasible_seconds.reset();
     result.baselines.clear();
+  }
+
+  // Nothing says which rewriting, batch or plan it is to be.
+  bool ChoosesStrategies() const {
+    return algorithm_ == "auto" && strategies_ == "auto" && space_.layouts.empty() &&
+           initial_.empty() && expert_.empty() && !measured_ && !wants_max_batch_ &&
+           input_.rewriting.micro_batches == 0 && input_.rewriting.recompute.empty();
   }
 
   // --for names one of the algorithms, whose plans are those of an engine.
@@ -495,7 +520,11 @@ class PlanCommand : public Command {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
     console.Print(RenderCommunication(analysis, plan, inputs.graph.graph, style));
-    if (!plan.baselines.empty()) console.Print("\n" + RenderBaselines(plan, style));
+    if (!plan.strategies.empty()) {
+      console.Print("\n" + RenderStrategies(plan, style));
+    } else if (!plan.baselines.empty()) {
+      console.Print("\n" + RenderBaselines(plan, style));
+    }
     console.Print("\n" + Explain(analysis, cluster, style));
     const std::vector<std::string>& unknown = inputs.cost_report.unknown_types;
     if (!unknown.empty()) console.Print("\n" + RenderUnknownTypes(unknown));
@@ -520,7 +549,8 @@ class PlanCommand : public Command {
   std::optional<MaxBatch> max_batch_;
   PermittedChanges permitted_;
   std::optional<Nanos> measured_time_;
-  std::string algorithm_ = "auto", engine_, initial_, expert_, output_, policy_;
+  std::string algorithm_ = "auto", strategies_ = "auto", engine_, initial_, expert_, output_,
+              policy_;
   std::string loaded_policy_;  // its path, or that of the planner's own
   std::vector<std::string> init_differs_;
 };

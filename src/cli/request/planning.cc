@@ -16,6 +16,7 @@
 #include "search/proof/memory_advice.h"
 #include "sim/order_advice.h"
 #include "sim/placement_check.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 
@@ -29,10 +30,44 @@ int64_t UncountedBytes(const Inputs& inputs) {
   return scale.exact() ? 0 : scale.uncounted;
 }
 
+// With what the budget leaves of --time for the rest: half of it.
+Result<StrategySearchResult> ChooseStrategy(const Planning& planning, const SearchOptions& search,
+                                            const CostOptions& costs, const SplitWishes& wishes,
+                                            const PlannerOptions& planner_options) {
+  StrategySearchOptions options;
+  options.policy = planning.inputs.policy;
+  options.wishes = wishes;
+  options.planning = planner_options;
+  PW_ASSIGN(Budget budget, MakeBudget(search, planning.loaded));
+  budget.stop = planner_options.budget.stop;
+  if (budget.deadline) *budget.deadline -= (*budget.deadline - planning.loaded) / 2;
+  options.planning.budget = budget;
+  options.only_if_rewritten = true;
+  if (planner_options.progress) {
+    options.tried = [&](const StrategyResult& one, int64_t evaluations,
+                        const StrategyResult& best) {
+      planner_options.progress({Describe(one.strategy), evaluations, best.step_time, best.fits});
+    };
+  }
+  return SearchStrategies(planning.inputs.graph.graph, planning.inputs.cluster.cluster, costs,
+                          options);
+}
+
+// The step becomes that of the best strategy, where it rewrites it.
+Status TakeStrategy(const InputOptions& input, Planning& planning) {
+  if (!planning.strategies->rewrites()) return Ok();
+  Inputs& inputs = planning.inputs;
+  const Transforms transforms = TransformsFor(planning.strategies->best->rewriting);
+  PW_RETURN_IF_ERROR(TransformLoaded(transforms, inputs.graph).InFile(input.graph));
+  PW_ASSIGN(inputs.costs,
+            LoadCosts(input, inputs.graph.graph, inputs.cluster.cluster, &inputs.cost_report));
+  return Ok();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search,
-                                          const SpaceOptions& space) {
+                                          const SpaceOptions& space, const PlannerOptions* choose) {
   PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
   auto planning = std::make_unique<Planning>();
   InputOptions proven = input;
@@ -50,6 +85,10 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   if (MaySplit(space, inputs)) {
     PW_ASSIGN(wishes, WishesOf(space));
     PW_ASSIGN(parts, CostsOfParts(input, inputs));
+    if (choose != nullptr && MayChooseStrategies(inputs.graph.graph, constraints)) {
+      PW_ASSIGN(planning->strategies, ChooseStrategy(*planning, search, *parts, wishes, *choose));
+      PW_RETURN_IF_ERROR(TakeStrategy(input, *planning));
+    }
   }
   PW_ASSIGN(settings.advice, MakeBudget(search, planning->loaded));
   if (input.interrupted != nullptr) settings.advice.stop = StopToken(input.interrupted);

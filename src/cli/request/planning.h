@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_CLI_REQUEST_PLANNING_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "cli/terminal/options.h"
 #include "plan/plan.h"
 #include "planning/plan_session.h"
+#include "planning/strategy_search.h"
 #include "search/planner.h"
 #include "sim/simulator.h"
 
@@ -23,6 +25,8 @@ struct Planning {
   Inputs inputs;
   std::unique_ptr<PlanSession> session;
   Clock::time_point loaded;  // when the graph had been read or recorded: --time counts from here
+  // That were tried, where `auto` chooses; the graph is what the best makes of it, where that rewrites it.
+  std::optional<StrategySearchResult> strategies;
 
   const Problem& problem() const { return session->problem(); }
   const PreparedProblem& prepared() const { return session->prepared(); }
@@ -32,9 +36,11 @@ struct Planning {
 
 // Loads, builds, proves that something may fit, bounds. Errors: those of the readers, kConstraint,
 // kInfeasible with its proof.
-// `space`: what plans may do with ops beyond placing them.
+// `space`: what plans may do with ops beyond placing them. `choose`: what strategies are searched with, where `auto` chooses one;
+// nullptr: the step stays as it is.
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search,
-                                          const SpaceOptions& space = {});
+                                          const SpaceOptions& space = {},
+                                          const PlannerOptions* choose = nullptr);
 
 // --init: where to start, and what a plan given there was made for another of: "graph", "sizes"
 // (--batch, --dim), "cluster", "memory reserve". That is no error where all ops and devices have

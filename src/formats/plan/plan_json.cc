@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cost/precision.h"
 #include "formats/plan/layouts_json.h"
+#include "formats/plan/strategies_json.h"
 #include "formats/text/file.h"
 
 namespace placewright {
@@ -387,6 +388,9 @@ Status ReadOutcome(const Json& document, bool distributed, Plan& plan) {
   PW_ASSIGN(plan.bound_space, ReadSpace(document, "bound_space"));
   PW_ASSIGN(plan.devices, ReadList<DeviceUse>(document, "devices", ReadDeviceUse));
   PW_ASSIGN(plan.baselines, ReadList<Baseline>(document, "baselines", ReadBaseline));
+  if (document.contains("strategies")) {
+    PW_ASSIGN(plan.strategies, ReadList<StrategyResult>(document, "strategies", StrategyFromJson));
+  }
   PW_ASSIGN(const Json* sources, GetObject(document, "cost_sources", ""));
   PW_ASSIGN(plan.share_given, GetShare(*sources, "given", "cost_sources"));
   PW_ASSIGN(plan.share_measured, GetShare(*sources, "measured", "cost_sources"));
@@ -423,7 +427,7 @@ std::string PlanDigest(const Json& document) {
 
 Json PlanToJson(const Plan& plan) {
   const bool distributed = plan.space != PlanSpace::kPlaced;
-  Json json = ObjectFor(40);
+  Json json = ObjectFor(41);
   json["schema"] = distributed ? kDistributedSchema : kPlanSchema;
   json["graph"] = Json{{"path", plan.graph.path},
                        {"sha256", plan.graph.sha256},
@@ -451,6 +455,7 @@ Json PlanToJson(const Plan& plan) {
   json["devices"] = Json::array();
   for (const DeviceUse& use : plan.devices) json["devices"].push_back(DeviceUseToJson(use));
   json["baselines"] = BaselinesToJson(plan.baselines);
+  if (!plan.strategies.empty()) json["strategies"] = StrategiesToJson(plan.strategies);
   json["cost_sources"] = Json{{"given", plan.share_given},
                               {"measured", plan.share_measured},
                               {"modelled", plan.share_modelled}};

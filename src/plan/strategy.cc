@@ -1,0 +1,21 @@
+#include "plan/strategy.h"
+
+#include <fmt/format.h>
+
+namespace placewright {
+
+std::string Describe(const Strategy& strategy) {
+  const Rewriting& rewriting = strategy.rewriting;
+  std::string text = strategy.algorithm;
+  if (rewriting.stages > 1) text += fmt::format(", {} stages", rewriting.stages);
+  if (rewriting.chunks > 1) text += fmt::format(" of {} chunks", rewriting.chunks);
+  if (rewriting.micro_batches > 1) {
+    text += fmt::format(", {} micro-batches", rewriting.micro_batches);
+  }
+  if (!rewriting.recompute.empty()) {
+    text += fmt::format(", recompute {}", fmt::join(rewriting.recompute, " "));
+  }
+  return text;
+}
+
+}  // namespace placewright

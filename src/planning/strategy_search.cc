@@ -1,0 +1,332 @@
+#include "planning/strategy_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "cost/cost_model.h"
+#include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated.h"
+#include "search/layouts/layout_search.h"
+#include "search/planner_table.h"
+#include "search/problem/problem.h"
+#include "search/strategies/strategy_space.h"
+#include "transforms/transforms.h"
+
+namespace placewright {
+namespace {
+
+// Hands on, and keeps what the last plan came to.
+class LastEvaluation : public Evaluator {
+ public:
+  explicit LastEvaluation(Evaluator& evaluator) : evaluator_(evaluator) {}
+
+  std::vector<Evaluation> Evaluate(std::span<const Placement> candidates,
+                                   const EvaluationOptions& options) override {
+    return evaluator_.Evaluate(candidates, options);
+  }
+  std::vector<Result<Evaluation>> EvaluatePlans(std::span<const StepPlan> candidates,
+                                                const EvaluationOptions& options) override {
+    std::vector<Result<Evaluation>> evaluations = evaluator_.EvaluatePlans(candidates, options);
+    if (!evaluations.empty() && evaluations.back().ok()) last_ = evaluations.back().value();
+    return evaluations;
+  }
+  int threads() const override { return evaluator_.threads(); }
+  std::unique_ptr<MoveEvaluator> StartMoves(size_t memory_limit) override {
+    return evaluator_.StartMoves(memory_limit);
+  }
+  std::unique_ptr<Evaluator> ForProblem(const Problem& variant, int threads) const override {
+    return evaluator_.ForProblem(variant, threads);
+  }
+
+  const Evaluation& last() const { return last_; }
+
+ private:
+  Evaluator& evaluator_;
+  Evaluation last_;
+};
+
+// The step under one rewriting, with all that planners of layouts ask for.
+class RewrittenStep {
+ public:
+  static Result<std::unique_ptr<RewrittenStep>> Make(const Graph& step, const Cluster& cluster,
+                                                     const CostOptions& costs,
+                                                     const Rewriting& rewriting,
+                                                     const StrategySearchOptions& options) {
+    auto made = std::make_unique<RewrittenStep>();
+    PW_ASSIGN(made->graph_, ApplyTransforms(step, TransformsFor(rewriting)));
+    const Graph& graph = made->graph_ ? *made->graph_ : step;
+    PW_ASSIGN(made->layouts_, MakeLayouts(graph, cluster, costs, options.policy, options.wishes));
+    PW_ASSIGN(made->problem_,
+              BuildProblem(graph, cluster, made->layouts_->costs, {}, options.policy));
+    made->problem_.layouts = made->layouts_.get();
+    made->evaluator_ = MakeSimulatedEvaluator(made->problem_, options.planning.threads);
+    return made;
+  }
+
+  const Problem& problem() const { return problem_; }
+  Evaluator& evaluator() const { return *evaluator_; }
+
+ private:
+  std::unique_ptr<const Graph> graph_;  // nullptr: the step as it is
+  std::unique_ptr<LayoutProblem> layouts_;
+  Problem problem_;
+  std::unique_ptr<Evaluator> evaluator_;
+};
+
+std::string DoesNotFitIn(Bytes memory, Bytes capacity) {
+  return fmt::format("does not fit: {} of {}", FormatBytes(memory), FormatBytes(capacity));
+}
+
+class Search {
+ public:
+  Search(const Graph& step, const Cluster& cluster, const CostOptions& costs,
+         const StrategySearchOptions& options)
+      : step_(step), cluster_(cluster), costs_(costs), options_(options) {}
+
+  Result<StrategySearchResult> Run() {
+    {
+      PW_ASSIGN(const auto base,
+                MakeLayouts(step_, cluster_, costs_, options_.policy, options_.wishes));
+      PW_ASSIGN(estimates_, EstimateStrategies(*base, {options_.strategies.micro_batches,
+                                                       options_.strategies.recompute}));
+    }
+    for (const StrategyEstimate& estimate : estimates_) Add(estimate);
+    if (!options_.only_if_rewritten || RewritingPays()) Simulate();
+    const auto rank = [](const StrategyResult& one) {
+      const int64_t over = std::max<int64_t>(0, one.memory.count - one.capacity.count);
+      const int kind = one.fits ? (one.evaluated ? 0 : 1) : one.capacity.count > 0 ? 2 : 3;
+      return std::tuple(kind, one.fits ? one.BestTime().count : over);
+    };
+    std::stable_sort(
+        found_.strategies.begin(), found_.strategies.end(),
+        [&](const StrategyResult& a, const StrategyResult& b) { return rank(a) < rank(b); });
+    return std::move(found_);
+  }
+
+ private:
+  void Add(const StrategyEstimate& estimate) {
+    StrategyResult result;
+    result.strategy = estimate.strategy;
+    result.estimated_time = estimate.time;
+    result.estimated_memory = result.memory = estimate.memory;
+    result.capacity = estimate.capacity;
+    result.fits = estimate.Fits();
+    result.why_not = estimate.why_not;
+    if (result.why_not.empty() && !result.fits) {
+      result.why_not = DoesNotFitIn(result.memory, result.capacity);
+    }
+    found_.strategies.push_back(std::move(result));
+  }
+
+  bool Rewrites(size_t i) const { return !TransformsFor(estimates_[i].strategy.rewriting).empty(); }
+  bool HasRoom(size_t i, double share) const {
+    const StrategyEstimate& one = estimates_[i];
+    return one.why_not.empty() &&
+           static_cast<double>(one.memory.count) <= share * static_cast<double>(one.capacity.count);
+  }
+
+  // The best of those that fit is one of a rewriting, or none without one has room to spare.
+  bool RewritingPays() const {
+    for (size_t i = 0; i < estimates_.size(); ++i) {
+      if (!estimates_[i].Fits()) continue;
+      if (!Rewrites(i) && HasRoom(i, kRoomToSpare)) return false;
+      if (Rewrites(i)) return true;
+    }
+    return true;
+  }
+
+  // By estimate: those that fit, the first of them with room to spare; then those that nearly do, the smallest first.
+  std::vector<size_t> Order() const {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < estimates_.size(); ++i) {
+      if (HasRoom(i, kALittleMore)) order.push_back(i);
+    }
+    // Where nothing is estimated to fit, what exceeds memory by the smallest amount.
+    for (size_t i = 0; i < estimates_.size() && order.empty(); ++i) {
+      if (estimates_[i].why_not.empty()) order.push_back(i);
+    }
+    const auto safe = std::find_if(order.begin(), order.end(),
+                                   [&](size_t i) { return HasRoom(i, kRoomToSpare); });
+    if (safe != order.end()) std::rotate(order.begin(), safe, safe + 1);
+    return order;
+  }
+
+  bool IsOver() {
+    const Budget& budget = options_.planning.budget;
+    const bool in_vain = !found_.best || !found_.plan.feasible;
+    const int64_t min = in_vain ? kMinEvaluations : 1;
+    found_.cut_short |=
+        budget.Stopped() || (budget.Expired() && found_.evaluations >= min) ||
+        found_.evaluations >= std::max(min, budget.iterations.value_or(kMaxQuantity));
+    return found_.cut_short || found_.evaluations >= options_.strategies.evaluations;
+  }
+
+  // Whether it may still be better than what was found.
+  bool MayWin(size_t i) const {
+    const StrategyEstimate& one = estimates_[i];
+    if (!found_.best || !found_.plan.feasible) return true;
+    if (!HasRoom(i, kAboutFits)) return false;
+    const int64_t best = found_.plan.step_time.count;
+    return one.floor.count < best &&
+           static_cast<double>(one.time.count) <= kFarBehind * static_cast<double>(best);
+  }
+
+  void Simulate() {
+    const std::vector<size_t> order = Order();
+    std::vector<bool> done(estimates_.size(), false);
+    for (size_t at = 0; at < order.size(); ++at) {
+      if (done[order[at]] || !MayWin(order[at])) continue;
+      const Rewriting& rewriting = estimates_[order[at]].strategy.rewriting;
+      if (IsOver()) return;
+      const Transforms transforms = TransformsFor(rewriting);
+      const auto made = RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_);
+      for (size_t next = at; next < order.size(); ++next) {
+        const size_t i = order[next];
+        if (done[i] || !(TransformsFor(estimates_[i].strategy.rewriting) == transforms)) continue;
+        if (!MayWin(i)) continue;
+        if (IsOver()) return;
+        done[i] = true;
+        if (made.ok()) {
+          Try(*made.value(), i);
+        } else {
+          Refuse(i, made.error().message);
+        }
+      }
+    }
+  }
+
+  void Refuse(size_t i, const std::string& why) {
+    StrategyResult& result = found_.strategies[i];
+    result.why_not = why;
+    result.fits = false;
+    result.memory = result.capacity = Bytes();
+  }
+
+  void Try(const RewrittenStep& step, size_t i) {
+    StrategyResult& result = found_.strategies[i];
+    const auto planner = std::find_if(planners_.begin(), planners_.end(), [&](const auto& one) {
+      return one->name() == result.strategy.algorithm;
+    });
+    LastEvaluation evaluator(step.evaluator());
+    Result<PlannerResult> planned = (*planner)->Plan(step.problem(), evaluator, options_.planning);
+    if (!planned.ok()) return Refuse(i, planned.error().message);
+    ++found_.evaluations;
+    PlannerResult& plan = planned.value();
+    result.evaluated = true;
+    result.fits = plan.feasible;
+    result.step_time = plan.step_time;
+    SetFullest(evaluator.last(), result);
+    result.why_not = result.fits ? "" : DoesNotFitIn(result.memory, result.capacity);
+    const auto score = [](const PlannerResult& of) {
+      return std::tuple(!of.feasible, of.feasible ? 0 : of.over.count, of.step_time.count);
+    };
+    plan.algorithm = Describe(result.strategy);
+    found_.baselines.push_back(BaselineOf(step.problem(), plan, false));
+    if (!found_.best || score(plan) < score(found_.plan)) {
+      found_.best = result.strategy;
+      best_ = i;
+      if (plan.feasible) {
+        found_.history.push_back({found_.evaluations, SecondsSince(options_.planning.started),
+                                  plan.step_time, plan.algorithm});
+      }
+      found_.plan = std::move(plan);
+    }
+    if (options_.tried) options_.tried(result, found_.evaluations, found_.strategies[best_]);
+  }
+
+  void SetFullest(const Evaluation& evaluation, StrategyResult& result) const {
+    double fullest = -1;
+    for (size_t d = 0; d < evaluation.devices.size(); ++d) {
+      const Bytes capacity = cluster_.device(DeviceId(d)).capacity;
+      const double share = static_cast<double>(evaluation.devices[d].peak.count) /
+                           static_cast<double>(std::max<int64_t>(1, capacity.count));
+      if (share <= fullest) continue;
+      fullest = share;
+      result.memory = evaluation.devices[d].peak;
+      result.capacity = capacity;
+    }
+  }
+
+  const Graph& step_;
+  const Cluster& cluster_;
+  const CostOptions& costs_;
+  const StrategySearchOptions& options_;
+  size_t best_ = 0;  // of the strategies
+  const PlannerTable planners_ = MakeLayoutPlanners();
+  std::vector<StrategyEstimate> estimates_;
+  StrategySearchResult found_;  // strategies in the order of the estimates until it is over
+};
+
+}  // namespace
+
+std::vector<StrategyResult> StrategySearchResult::Shown() const {
+  std::vector<StrategyResult> shown;
+  std::set<std::string> algorithms;
+  for (const StrategyResult& one : strategies) {
+    if (one.evaluated) algorithms.insert(one.strategy.algorithm);
+  }
+  for (const StrategyResult& one : strategies) {
+    if (one.evaluated || algorithms.insert(one.strategy.algorithm).second) shown.push_back(one);
+  }
+  return shown;
+}
+
+PlannerResult StrategySearchResult::ForAuto() const {
+  PlannerResult result = plan;
+  result.iterations = evaluations;
+  result.history = history;
+  result.first_feasible_seconds = history.front().seconds;
+  result.baselines = baselines;
+  return result;
+}
+
+Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
+                               Evaluator& evaluator, PlannerOptions options) {
+  PlannerResult result = found.ForAuto();
+  if (options.budget.iterations) *options.budget.iterations -= found.evaluations;
+  if (found.cut_short || options.budget.Expired()) return result;
+  if (options.budget.iterations.value_or(1) <= 0) return result;
+  options.starts = {found.plan.plan};
+  const LayoutSearchPlanner search;
+  PW_ASSIGN(const PlannerResult searched, search.Plan(problem, evaluator, options));
+  result.iterations += searched.iterations;
+  result.baselines.push_back(BaselineOf(problem, searched, true));
+  if (!searched.feasible || searched.step_time >= result.step_time) return result;
+  result.plan = searched.plan;
+  result.step_time = searched.step_time;
+  result.algorithm = searched.algorithm;
+  for (HistoryPoint point : searched.history) {
+    if (point.step_time >= result.history.back().step_time) continue;
+    point.iterations += found.evaluations;
+    result.history.push_back(std::move(point));
+  }
+  return result;
+}
+
+bool MayChooseStrategies(const Graph& graph, const Constraints& constraints) {
+  const BatchScaling* const laws = graph.batch_scaling();
+  return graph.format() == "aten" && laws != nullptr && laws->reason.empty() &&
+         constraints.Empty() && RewriteAlike(graph.transforms(), {});
+}
+
+Result<StrategySearchResult> SearchStrategies(const Graph& graph, const Cluster& cluster,
+                                              const CostOptions& costs,
+                                              const StrategySearchOptions& options) {
+  if (!RewriteAlike(graph.transforms(), {})) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("strategies rewrite a step as it was recorded, and {} is "
+                                 "rewritten already ({})",
+                                 Printable(graph.name(), 80), Describe(graph.transforms())),
+                     "", "Read it without a rewriting.");
+  }
+  return Search(graph, cluster, costs, options).Run();
+}
+
+}  // namespace placewright

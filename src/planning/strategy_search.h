@@ -1,0 +1,83 @@
+// Which strategy a step is trained by: all are estimated (search/strategies/strategy_space.h), the best are laid out by the
+// planners of their names and simulated, one rewriting of the step after the other.
+//
+// A rewriting's turn comes by its best estimate among those that are estimated to fit, and first by one that has room to
+// spare. Of a rewriting those are simulated whose floor is below the best time so far, and whose estimate is at most
+// kFarBehind times that. What does not fit by a little is tried where nothing else fits.
+//
+// Everything follows from the step, the cluster and the number of evaluations, so that this number repeats it; time, or
+// the budget's iterations, end it earlier, but not before something fits or kMinEvaluations were made. Threads change nothing.
+#ifndef PLACEWRIGHT_PLANNING_STRATEGY_SEARCH_H_
+#define PLACEWRIGHT_PLANNING_STRATEGY_SEARCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "planning/plan_session.h"
+#include "planning/strategies.h"
+#include "search/planner.h"
+#include "transforms/transforms.h"
+
+namespace placewright {
+
+inline constexpr double kFarBehind = 1.1;     // times the best step
+inline constexpr double kRoomToSpare = 0.9;   // of the memory, of the first that is tried
+inline constexpr double kAboutFits = 1.04;    // times the memory: estimates are no more exact
+inline constexpr double kALittleMore = 1.25;  // times the memory, where nothing else fits
+inline constexpr int64_t kMinEvaluations = 3;
+
+struct StrategySearchOptions {
+  StrategyOptions strategies{};
+  SchedulingPolicy policy = SchedulingPolicy::kProgram;
+  SplitWishes wishes{};
+  PlannerOptions planning{};  // budget: its deadline and stop token; threads, seed
+  // Nothing is simulated where some strategy without rewriting is estimated to fit with room to spare and none with one is estimated
+  // to be faster: `auto` tries those itself.
+  bool only_if_rewritten = false;
+  // Behind every one that was simulated, with how many these are, and the best so far.
+  std::function<void(const StrategyResult& one, int64_t evaluations, const StrategyResult& best)>
+      tried{};
+};
+
+struct StrategySearchResult {
+  // Those that were simulated and fit, the fastest first; those that are estimated to; those that do not fit; those that
+  // are none for this step or cluster.
+  std::vector<StrategyResult> strategies;
+  int64_t evaluations = 0;            // that were simulated
+  bool cut_short = false;             // by time, or by the limit of evaluations
+  std::vector<Baseline> baselines;    // those that were simulated, in this order
+  std::vector<HistoryPoint> history;  // of those that fit
+  // The fastest that fits, or else the one that exceeds memory by the smallest amount; none: nothing was simulated.
+  std::optional<Strategy> best;
+  PlannerResult plan;  // of `best`, in the ids of the graph that its rewriting makes of the step
+
+  // The best is one that fits and that rewrites the step: what `auto` goes on with.
+  bool rewrites() const { return best && plan.feasible && !TransformsFor(best->rewriting).empty(); }
+  // What a plan says of them: those that were simulated, and of each algorithm of which none was its best.
+  std::vector<StrategyResult> Shown() const;
+  // `plan` as `auto` has it: with the name of its strategy, baselines and history.
+  PlannerResult ForAuto() const;
+};
+
+// The best strategy's plan, and what a search over layouts makes of it with what is left of the budget: a part of its
+// iterations were evaluations of strategies. `problem`: of the step that the strategy rewrites. Precondition: rewrites().
+// Errors: those of LayoutSearchPlanner.
+Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
+                               Evaluator& evaluator, PlannerOptions options);
+
+// Whether `auto` chooses strategies: of a recorded step, as it was recorded, whose ops may be split, without constraints.
+bool MayChooseStrategies(const Graph& graph, const Constraints& constraints);
+
+// `graph`: as it was recorded; it may count its draws. Errors: kUsage (a graph that is rewritten already), kInfeasible (no
+// device supports every op), those of LayoutProblem::Make.
+Result<StrategySearchResult> SearchStrategies(const Graph& graph, const Cluster& cluster,
+                                              const CostOptions& costs,
+                                              const StrategySearchOptions& options);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLANNING_STRATEGY_SEARCH_H_

@@ -1,0 +1,146 @@
+// What a recorded step takes, from the step, its named axes and its costs alone: what StrategyEstimates reckon with. A step
+// with recomputation has a table of its own, since what is computed again is in its ops and what is kept in its lifetimes.
+#ifndef PLACEWRIGHT_SEARCH_STRATEGIES_STEP_TABLE_H_
+#define PLACEWRIGHT_SEARCH_STRATEGIES_STEP_TABLE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "search/layouts/model_structure.h"
+#include "search/problem/layout_problem.h"
+
+namespace placewright {
+
+// By the kinds of a cluster (Device::kind).
+using ByKind = std::vector<double>;
+
+struct StepTable {
+  // Ops that take time, of all samples. Of every kind of device: the time without launches.
+  struct Work {
+    ByKind nanos;
+    ByKind by_width;  // of them, of ops that heads or inner widths split
+    double launches = 0;
+  };
+  // A work by what divides it: samples (of the forward and the backward pass), nothing, shards of parameters.
+  Work forward, backward, once, update;
+
+  // Bytes alive at some moment of the step in the order of the program, beside what is there for the whole step.
+  struct Moment {
+    double samples = 0;  // what the batch divides
+    double widths = 0;   // of that, what heads or inner widths divide, too
+    double others = 0;   // gradients of parameters, casts of them, temporaries of the update
+    Moment& operator+=(const Moment& more) {
+      samples += more.samples;
+      widths += more.widths;
+      others += more.others;
+      return *this;
+    }
+    Moment& operator-=(const Moment& less) {
+      samples -= less.samples;
+      widths -= less.widths;
+      others -= less.others;
+      return *this;
+    }
+  };
+  std::vector<Moment> moments;  // none is nowhere above another one
+  double Peak(double per_sample_part, double per_width_part, double per_other_part) const;
+  // Of the activations that a forward pass leaves behind: what its backward pass reads.
+  double kept = 0;
+
+  double parameters = 0, gradients = 0, state = 0;  // bytes; state: of the optimizer
+  double by_width = 0;                      // of the parameters, what heads or inner widths divide
+  double in_layers = 0, largest_layer = 0;  // of the parameters
+  int64_t layers = 0;
+  std::map<int64_t, int64_t>
+      sizes;  // of parameters that have gradients: how many have so many bytes
+
+  // What heads and inner widths make partial sums of, by pass: bytes of all samples, and of how many tensors.
+  struct Sums {
+    double bytes = 0;
+    int64_t tensors = 0;
+  };
+  Sums forward_sums, backward_sums;
+  // Read and made by attention in one operator in the forward pass, of all samples.
+  double attention_bytes = 0;
+  int64_t attentions = 0;
+};
+
+// The same of the chunks that a pipeline cuts the step into.
+struct ChunkTable {
+  struct Chunk {
+    ByKind forward, backward, weights;  // ns; of weights: part of `backward`
+    double launches = 0;
+    double
+        kept = 0,
+        peak =
+            0;  // bytes that samples divide: kept for the backward pass; at the highest, these included
+    double parameters = 0, gradients = 0, state = 0;
+    int64_t tensors = 0;  // that have gradients
+  };
+  std::vector<Chunk> chunks;
+};
+
+// Of the problem's step: what tables of all that is made of it read. It must outlive them; devices of a kind are alike.
+class StepFacts {
+ public:
+  StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& devices);
+
+  const LayoutProblem& problem() const { return problem_; }
+  const ModelStructure& structure() const { return structure_; }
+  size_t kinds() const { return kinds_; }
+  bool samples(OpId op) const { return (op_[op] & kSamples) != 0; }  // split it
+  bool widths(OpId op) const { return (op_[op] & kWidths) != 0; }    // heads, too
+  bool sums(OpId op) const {
+    return (op_[op] & kSums) != 0;
+  }  // its first output, over widths, of samples
+  bool samples(TensorId id) const { return (tensor_[id] & kSamples) != 0; }
+  bool widths(TensorId id) const { return (tensor_[id] & kWidths) != 0; }
+  // Of every kind, without a launch; 0 where it does not run the op.
+  const double* nanos(OpId op) const { return &nanos_[op.index() * kinds_]; }
+
+ private:
+  static constexpr uint8_t kSamples = 1, kWidths = 2, kSums = 4;
+
+  const LayoutProblem& problem_;
+  const ModelStructure structure_;
+  const size_t kinds_;
+  IdVector<OpId, uint8_t> op_;
+  IdVector<TensorId, uint8_t> tensor_;
+  std::vector<double> nanos_;
+};
+
+// A step, and which ops and tensors of the facts its own are, or are copies of.
+class FactsOfStep {
+ public:
+  // `step`: the problem's graph, or what WithRecomputation makes of it.
+  FactsOfStep(const StepFacts& facts, const Graph& step);
+
+  // Complexity: O(ops + edges), and of one moment for every other one.
+  StepTable MakeTable() const;
+  // `pipeline`: stages and chunks. Errors: those of PipelineChunks.
+  Result<ChunkTable> MakeChunks(const Transform& pipeline) const;
+
+ private:
+  void AddWork(StepTable& table) const;
+  void AddBytes(StepTable& table) const;
+  void AddParameters(StepTable& table) const;
+  bool Samples(TensorId id) const { return known_[id].valid() && facts_.samples(known_[id]); }
+  bool Widths(TensorId id) const { return known_[id].valid() && facts_.widths(known_[id]); }
+  // Made within the step: from the op that makes it to the last that reads or writes it.
+  bool IsTransient(StorageId id) const;
+  OpId First(StorageId id) const { return step_.tensor(step_.storage(id).first).producer; }
+  OpId Last(StorageId id) const { return std::max(First(id), last_[id]); }
+  bool IsKept(StorageId id) const;  // by a forward pass, for its backward pass
+
+  const StepFacts& facts_;
+  const Graph& step_;
+  IdVector<OpId, OpId> original_;
+  IdVector<TensorId, TensorId> known_;
+  IdVector<StorageId, OpId> last_;
+};
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_STRATEGIES_STEP_TABLE_H_

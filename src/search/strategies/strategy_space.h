@@ -1,0 +1,56 @@
+// The strategies for a step on a cluster, and what each is estimated to take: from tables of the step (step_table.h) and
+// the times of collectives (cost/communication.h), in microseconds, before anything is rewritten or compiled.
+//
+//   time    K (F + B) + update + what communication is not hidden: a pass hides as much of it as it takes itself. F, B: a
+//           micro-batch of the slowest device, products in equal parts, launches once a micro-batch
+//   memory  shares of parameters, state and gradients, what is gathered of others, and the activations of a micro-batch
+//           at the moment of the step, in the order of the program, that holds the largest sum
+//   floor   the time without communication and launches: what is computed again is in it, a pipeline's bubble is not
+//
+// of a pipeline of p stages, m micro-batches, v chunks a stage (transforms/pipeline_schedule.h has the bubbles):
+//
+//   time    m max_i (F_i + B_i) + what the other stages take once, a v-th of it if interleaved
+//   memory  of stage i min(m, p - i) micro-batches' activations, p of zb-h1
+//
+// Estimates rank strategies; plans are what the best of them come to when simulated. Left out: transfers between stages,
+// links that two collectives share, order of collectives.
+#ifndef PLACEWRIGHT_SEARCH_STRATEGIES_STRATEGY_SPACE_H_
+#define PLACEWRIGHT_SEARCH_STRATEGIES_STRATEGY_SPACE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/strategy.h"
+#include "search/problem/layout_problem.h"
+
+namespace placewright {
+
+// What of a rewriting is stated, and kept.
+struct StatedRewriting {
+  std::optional<int64_t> micro_batches{};
+  std::optional<std::vector<std::string>> recompute{};
+};
+
+struct StrategyEstimate {
+  Strategy strategy;
+  Nanos time, floor;
+  Bytes memory, capacity;  // of the fullest device
+  std::string why_not;     // it is none for this step and cluster
+  bool Fits() const { return why_not.empty() && memory <= capacity; }
+};
+
+// Of the step as it was recorded: `problem` is of no rewriting. It must outlive it.
+// Data parallelism, zero-2, hybrid-zero-2, fsdp, hsdp, 2d, ulysses, context, experts with every number of micro-batches
+// that divides the batch and leaves each part a sample, and with each set of recomputation; 1f1b, interleaved and zb-h1
+// with every number of stages that divides the devices besides. Micro-batches of batch norms compute another step: only where they are stated. The
+// fastest of those that fit first, then the others by memory, then those that are none.
+// Errors: kInfeasible (no device supports every op).
+Result<std::vector<StrategyEstimate>> EstimateStrategies(const LayoutProblem& problem,
+                                                         const StatedRewriting& stated);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_STRATEGIES_STRATEGY_SPACE_H_
