@@ -313,10 +313,13 @@ TensorId Fetcher::Assemble(TensorId id, const TensorState& state, const TensorBo
 // Of the pieces that have the box the one from which it arrives first, of several such the first.
 size_t Fetcher::NearestWith(const TensorState& state, const TensorBox& box, DeviceId device,
                             Bytes bytes) const {
+  // Mostly its own, without a look at all the others.
+  for (size_t i = 0; i < state.pieces.size(); ++i) {
+    if (state.pieces[i].device == device && Contains(state.BoxAt(i), box)) return i;
+  }
   std::optional<size_t> nearest;
   for (size_t i = 0; i < state.pieces.size(); ++i) {
     if (!Contains(state.BoxAt(i), box)) continue;
-    if (state.pieces[i].device == device) return i;
     const bool nearer = !nearest || ArrivalOf(state.pieces[i], device, bytes) <
                                         ArrivalOf(state.pieces[*nearest], device, bytes);
     if (nearer) nearest = i;
