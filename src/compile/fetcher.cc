@@ -192,7 +192,7 @@ TensorId Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
 
 // The same on every device, but a tensor of its own on each, so that each may view it.
 TensorId Fetcher::WholeInput(TensorId id, DeviceId device) {
-  if (store_.IsFirstReader(id, device)) return store_.state(id).pieces.front().tensor;
+  if (!emitter_.folds() && store_.IsFirstReader(id, device)) return store_.state(id).pieces.front().tensor;
   return emitter_.AddInput(id, device);
 }
 
@@ -224,7 +224,7 @@ TensorId Fetcher::Part(TensorId id, int32_t version, const TensorBox& box, Devic
 
 TensorId Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBox& box,
                            DeviceId device) {
-  if (IsInput(id)) return emitter_.AddInput(id, DeviceId(), box);
+  if (IsInput(id)) return emitter_.AddInput(id, DeviceId(), box, device);
   if (!IsOfAnotherAxis(state, box)) return Assemble(id, state, box, device);
   return EmitSplit(emitter_, Assemble(id, state, {}, device), box, device);
 }
