@@ -1,6 +1,7 @@
 #include "compile/array_writer.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "compile/op_kinds.h"
@@ -31,14 +32,19 @@ size_t Differing(const IdVector<GroupId, LayoutId>& from, const Layouts& layouts
   return differ;
 }
 
+Status DevicesDiffer(const std::string& at) {
+  return MakeError(ErrorCode::kPlanInvalid, "devices of a class do not do alike", at);
+}
+
 }  // namespace
 
 ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
-                         PartPrices& prices, bool once)
+                         PartPrices& prices, bool once, const LaneClasses* lanes)
     : graph_(graph),
       axes_(axes),
       options_(options),
       once_(once),
+      lanes_(lanes),
       kinds_(KindsOfOps(graph, axes)),
       prices_(prices) {
   std::vector<std::pair<TensorId, OpId>> reads;
@@ -56,8 +62,10 @@ ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const Compil
 
 void ArrayWriter::Restart() {
   arrays_ = {};
-  store_ = std::make_unique<FetchStore>(graph_.tensor_count(), /*keeps_users=*/!once_);
+  const bool again = !once_ && lanes_ == nullptr;
+  store_ = std::make_unique<FetchStore>(graph_.tensor_count(), /*keeps_users=*/again);
   emitter_ = std::make_unique<Emitter>(graph_, kinds_, prices_, arrays_, once_);
+  if (lanes_ != nullptr) emitter_->Fold(*lanes_);
   writer_ = std::make_unique<StepWriter>(graph_, axes_, options_, *emitter_, *store_);
   marked_.assign(static_cast<size_t>(place_behind()), 1);
   rows_ = 0;
@@ -75,12 +83,13 @@ Status ArrayWriter::Write(const Layouts& layouts) {
     MarkChanged(layouts);
   }
   before_ = std::exchange(written_, {});  // until all is well
-  emitter_->Record();
+  if (lanes_ == nullptr) emitter_->Record();
   store_->Record();
   states_before_.clear();
   writer_->SetLayouts(layouts);
   const Status done = WriteMarked();
   emitter_->StopRecording();
+  emitter_->FinishFolding();
   if (!done.ok()) {
     before_.raw().clear();
     return done;
@@ -142,6 +151,7 @@ Status ArrayWriter::WriteMarked() {
   }
   for (const OpId op : graph_.ops()) {
     if (take(PlaceOf(op))) PW_RETURN_IF_ERROR(WriteOp(op));
+    if (emitter_->failed_to_fold()) return DevicesDiffer(graph_.op(op).name);
   }
   const int32_t end = PlaceOf(OpId(graph_.op_count()));
   marked_[static_cast<size_t>(end)] = 0;
@@ -150,7 +160,7 @@ Status ArrayWriter::WriteMarked() {
   PW_ASSIGN(outputs_, writer_->WriteOutputs());
   store_->End(false);
   emitter_->End();
-  return Ok();
+  return emitter_->failed_to_fold() ? DevicesDiffer("outputs") : Ok();
 }
 
 void ArrayWriter::WriteInput(TensorId id) {

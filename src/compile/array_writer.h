@@ -29,12 +29,13 @@ namespace placewright {
 class ArrayWriter {
  public:
   // All must outlive it. Of the options, fusion and gradients made apart are not looked at. `once`: there will be one
-  // call of Write, whose step is printed as a graph.
+  // call of Write, whose step is printed as a graph. `lanes`: there will be one call, in lanes of these classes.
   ArrayWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
-              PartPrices& prices, bool once = false);
+              PartPrices& prices, bool once = false, const LaneClasses* lanes = nullptr);
 
   // The step, laid out like that. `layouts.layouts` only grows from call to call. Layouts are not checked, and
-  // new parts have no prices yet. Errors: those of Compile, of the instances.
+  // new parts have no prices yet. Errors: those of Compile, of the instances; kPlanInvalid where devices of a class do
+  // not do alike.
   Status Write(const Layouts& layouts);
   // It is not called again: what was kept for that is given up.
   void Finish() {
@@ -72,6 +73,7 @@ class ArrayWriter {
   const NamedAxes& axes_;
   const CompileOptions options_;
   const bool once_;
+  const LaneClasses* const lanes_;
   const IdVector<OpId, int32_t> kinds_;
   PartPrices& prices_;
   Csr<TensorId, OpId> readers_;

@@ -36,6 +36,11 @@ Emitter::Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, Pa
   }
 }
 
+void Emitter::Fold(const LaneClasses& classes) {
+  arrays_.lanes = &classes;
+  folder_.emplace(classes, !cluster().collectives_share(), arrays_);
+}
+
 Phase Emitter::PhaseOf(TensorId like) const {
   const OpId maker = producer(like);
   return maker.valid() ? arrays_.ops[maker].phase : Phase::kForward;
@@ -116,6 +121,7 @@ OpId Emitter::AddCopyOf(OpId op) {
   const OpId id = Take(block().ops, used_ops_, free_ops_, arrays_.ops);
   arrays_.ops[id] = arrays_.ops[op];
   last_ = id;
+  if (folds()) SetLaneBlock(id, arrays_.lane_blocks[op]);
   return id;
 }
 
@@ -224,10 +230,44 @@ TensorId Emitter::Overwrite(TensorId written, TensorId value, DeviceId device) {
   return made;
 }
 
-TensorId Emitter::AddInput(TensorId original, DeviceId device, const TensorBox& box) {
+TensorId Emitter::AddInput(TensorId original, DeviceId device, const TensorBox& box, DeviceId on) {
   const Tensor& like = original_.tensor(original);
   const PartTypeId type = prices_.ContiguousType(like.dtype, ShapeOf(like.shape, box));
   const Bytes bytes = SizeOf(like.dtype) > 0 ? prices_.type(type).bytes : like.bytes;
+  if (!folder_ || !folder_->active()) {
+    const TensorId made = AddInputHere(original, type, bytes);
+    if (keeps_inputs_) inputs_[made] = {original, device, box};
+    return made;
+  }
+  if (!on.valid()) on = device;
+  TensorId made = on.valid() ? folder_->NextInput(on) : TensorId();
+  if (made.valid()) {
+    const ArrayTensor& known = arrays_.tensors[made];
+    const bool same =
+        known.type == type && arrays_.storages[known.storage].original == like.storage;
+    if (!same) folder_->Fail();
+  } else {
+    made = AddInputHere(original, type, bytes);
+    if (on.valid()) folder_->AddInput(on, made);
+    folder_->Place(made, on.valid() ? folder_->FirstOf(on) : on, made);
+  }
+  return on.valid() && folder_->FirstOf(on) != on ? AddImage(made, on, /*own=*/false) : made;
+}
+
+void Emitter::SetLaneBlock(OpId op, int32_t block) {
+  if (arrays_.lane_blocks.size() <= op.index()) arrays_.lane_blocks.resize(op.index() + 1);
+  arrays_.lane_blocks[op] = block;
+}
+
+TensorId Emitter::AddImage(TensorId of, DeviceId device, bool own) {
+  const ArrayTensor like = arrays_.tensors[of];
+  const TensorId image = AddTensor(like, own);
+  folder_->Place(image, device, of);
+  return image;
+}
+
+TensorId Emitter::AddInputHere(TensorId original, PartTypeId type, Bytes bytes) {
+  const Tensor& like = original_.tensor(original);
   // One that an op reads is there for all that come to read it.
   const bool for_all = place_ > static_cast<int32_t>(original_.tensor_count());
   const int32_t of_op = std::exchange(place_, for_all ? 0 : place_);
@@ -248,18 +288,19 @@ TensorId Emitter::AddInput(TensorId original, DeviceId device, const TensorBox& 
     own_tails_.swap(no_tails);
   }
   place_ = of_op;
-  if (keeps_inputs_) inputs_[made] = {original, device, box};
   return made;
 }
 
 void Emitter::JoinMakers(const std::vector<TensorId>& made) {
-  std::vector<OpId> members;
-  for (const TensorId id : made) members.push_back(producer(id));
-  return Join(std::move(members));
+  std::vector<Member> members;
+  for (const TensorId id : made) members.push_back({producer(id), device_of(id)});
+  return Join(members);
 }
 
-void Emitter::Join(std::vector<OpId> members) {
-  const std::string_view type = prices_.part(arrays_.ops[members.front()].part).op.type;
+void Emitter::Join(std::span<const Member> members) {
+  const bool folds = folder_ && folder_->active();
+  if (folds && folder_->JoinsKnown(members)) return;
+  const std::string_view type = prices_.part(arrays_.ops[members.front().op].part).op.type;
   const std::optional<CollectiveKind> kind = CollectiveKindOf(type);
   PW_CHECK(kind.has_value());
   ArrayCollective collective;
@@ -268,8 +309,9 @@ void Emitter::Join(std::vector<OpId> members) {
   const CollectiveId id =
       Take(block().collectives, used_collectives_, free_collectives_, arrays_.collectives);
   collective.members.begin = static_cast<int32_t>(arrays_.members.size());
-  for (const OpId member : members) {
-    ArrayOp& op = arrays_.ops[member];
+  for (const Member& member : members) {
+    ArrayOp& op = arrays_.ops[member.op];
+    if (folds && op.collective == id) continue;  // it stands for several
     op.collective = id;
     const PricedPart& part = prices_.part(op.part);
     for (const PartInput& input : part.inputs) {
@@ -279,11 +321,12 @@ void Emitter::Join(std::vector<OpId> members) {
       outputs = std::max(outputs, prices_.type(output.type).bytes);
     }
     if (*kind == CollectiveKind::kBroadcast && !part.inputs.empty()) root = op.device;
-    arrays_.members.push_back(member);
+    arrays_.members.push_back(member.op);
   }
   collective.members.end = static_cast<int32_t>(arrays_.members.size());
   collective.request = RequestOfMembers(*kind, inputs, outputs, root);
   arrays_.collectives[id] = collective;
+  if (folds) folder_->AddCollective(id, members);
 }
 
 template <class Number, class Pool>
@@ -383,8 +426,43 @@ TensorId Emitter::AddOne(PricedPartId part, std::span<const TensorId> inputs, De
   return made_.front();
 }
 
-void Emitter::Add(PricedPartId part_id, std::span<const TensorId> inputs, DeviceId device,
-                  OpId origin, Phase phase, bool own, std::vector<TensorId>& made) {
+void Emitter::Add(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
+                  Phase phase, bool own, std::vector<TensorId>& made) {
+  const bool folds = folder_ && folder_->active();
+  if (folds) return AddFolded(part, inputs, device, origin, phase, own, made);
+  AddHere(part, inputs, device, origin, phase, own, made);
+}
+
+void Emitter::AddFolded(PricedPartId part, std::span<const TensorId> inputs, DeviceId device,
+                        OpId origin, Phase phase, bool own, std::vector<TensorId>& made) {
+  const size_t before = made.size();
+  const DeviceId first = folder_->FirstOf(device);
+  const std::span<const TensorId> read = folder_->Read(inputs, device);
+  last_ = folder_->NextOp(device);
+  if (last_.valid()) {
+    const ArrayOp& op = arrays_.ops[last_];
+    const bool same =
+        op.part == part && op.origin == origin && op.phase == phase &&
+        std::equal(read.begin(), read.end(), arrays_.ReadsOf(op).begin(), arrays_.ReadsOf(op).end(),
+                   [](TensorId one, const ArrayRead& is) { return one == is.tensor; });
+    if (!same) {
+      folder_->Fail();
+      return AddHere(part, inputs, device, origin, phase, own, made);
+    }
+    const std::span<const TensorId> row = arrays_.MadeBy(op);
+    made.insert(made.end(), row.begin(), row.end());
+  } else {
+    AddHere(part, read, first, origin, phase, own, made);
+    folder_->AddOp(device, last_);
+    SetLaneBlock(last_, place_);
+    for (size_t i = before; i < made.size(); ++i) folder_->Place(made[i], first, made[i]);
+  }
+  if (device == first) return;
+  for (size_t i = before; i < made.size(); ++i) made[i] = AddImage(made[i], device, own);
+}
+
+void Emitter::AddHere(PricedPartId part_id, std::span<const TensorId> inputs, DeviceId device,
+                      OpId origin, Phase phase, bool own, std::vector<TensorId>& made) {
   const PricedPart& part = prices_.part(part_id);
   const OpId id = Take(block().ops, used_ops_, free_ops_, arrays_.ops);
   last_ = id;

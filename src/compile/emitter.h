@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "base/small_vector.h"
 #include "cluster/cluster.h"
+#include "compile/lane_folder.h"
 #include "compile/step_arrays.h"
 #include "graph/graph_builder.h"
 #include "plan/distributed_step.h"
@@ -40,6 +42,15 @@ class Emitter {
   // inputs are is asked for.
   Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, PartPrices& prices,
           StepArrays& arrays, bool keeps_inputs);
+  // Before anything is written: in lanes. The classes must outlive it. Blocks are then written once, in their order.
+  void Fold(const LaneClasses& classes);
+  // Behind all blocks.
+  void FinishFolding() {
+    if (folder_) folder_->Finish();
+  }
+  bool folds() const { return folder_.has_value(); }
+  // Devices of a class differ.
+  bool failed_to_fold() const { return folder_ && folder_->failed(); }
 
   // What follows belongs to the block at this place: blocks may be written again, in any order. What it had is
   // taken back. Inputs that are read by ops belong to the block at place 0.
@@ -82,10 +93,13 @@ class Emitter {
   TensorId AddWholeView(OpId origin, PartCall call, TensorId like, TensorId base, DeviceId device);
   // Writes `value` over `tensor`, which lies on the device, or zeros; what `tensor` then is.
   TensorId Overwrite(TensorId tensor, TensorId value, DeviceId device);
-  // A part of an original input, or all of it; of a device alone, or of none.
-  TensorId AddInput(TensorId original, DeviceId device, const TensorBox& box = {});
-  // The ops begin and end together.
-  void Join(std::vector<OpId> members);
+  // A part of an original input, or all of it; of a device alone, or of none. `on`: where it lies, or is read, though its
+  // name does not say so.
+  TensorId AddInput(TensorId original, DeviceId device, const TensorBox& box = {},
+                    DeviceId on = DeviceId());
+  // The ops, which are on these devices, begin and end together.
+  using Member = LaneFolder::Member;
+  void Join(std::span<const Member> members);
   // The ops that made these tensors do.
   void JoinMakers(const std::vector<TensorId>& made);
   // One more op with the same rows.
@@ -111,7 +125,8 @@ class Emitter {
   // Where it is made; none of an input.
   DeviceId device_of(TensorId id) const {
     const OpId maker = producer(id);
-    return maker.valid() ? device(maker) : DeviceId();
+    if (!maker.valid()) return DeviceId();
+    return folder_ && folder_->active() ? folder_->DeviceOf(id) : device(maker);
   }
 
  private:
@@ -134,6 +149,13 @@ class Emitter {
   // `own`: it is an instance itself; else something that was fetched for one. What it makes is appended to `made`.
   void Add(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
            Phase phase, bool own, std::vector<TensorId>& made);
+  void AddHere(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
+               Phase phase, bool own, std::vector<TensorId>& made);
+  void AddFolded(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
+                 Phase phase, bool own, std::vector<TensorId>& made);
+  TensorId AddInputHere(TensorId original, PartTypeId type, Bytes bytes);
+  void SetLaneBlock(OpId op, int32_t block);
+  TensorId AddImage(TensorId of, DeviceId device, bool own);
   // With one output.
   TensorId AddOne(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
                   Phase phase);
@@ -196,6 +218,7 @@ class Emitter {
   const bool keeps_inputs_;
   PartPrices& prices_;
   StepArrays& arrays_;
+  std::optional<LaneFolder> folder_;
   std::vector<ArrayBlock> blocks_;
   std::map<TensorId, Input> inputs_;
   // Of each block, and the end: where its rows begin in what SetOrder has written, and which have changed since.

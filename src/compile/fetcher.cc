@@ -199,7 +199,7 @@ TensorId Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
 
 // The same on every device, but a tensor of its own on each, so that each may view it.
 TensorId Fetcher::WholeInput(TensorId id, DeviceId device) {
-  if (store_.IsFirstReader(id, device)) return store_.state(id).pieces.front().tensor;
+  if (!emitter_.folds() && store_.IsFirstReader(id, device)) return store_.state(id).pieces.front().tensor;
   return emitter_.AddInput(id, device);
 }
 
@@ -231,7 +231,7 @@ TensorId Fetcher::Part(TensorId id, int32_t version, const TensorBox& box, Devic
 
 TensorId Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBox& box,
                            DeviceId device) {
-  if (IsInput(id)) return emitter_.AddInput(id, DeviceId(), box);
+  if (IsInput(id)) return emitter_.AddInput(id, DeviceId(), box, device);
   if (!IsOfAnotherAxis(state, box)) return Assemble(id, state, box, device);
   return EmitSplit(emitter_, Assemble(id, state, {}, device), box, device);
 }
@@ -320,10 +320,13 @@ TensorId Fetcher::Assemble(TensorId id, const TensorState& state, const TensorBo
 // Of the pieces that have the box the one from which it arrives first, of several such the first.
 size_t Fetcher::NearestWith(const TensorState& state, const TensorBox& box, DeviceId device,
                             Bytes bytes) const {
+  // Mostly its own, without a look at all the others.
+  for (size_t i = 0; i < state.pieces.size(); ++i) {
+    if (state.pieces[i].device == device && Contains(state.BoxAt(i), box)) return i;
+  }
   std::optional<size_t> nearest;
   for (size_t i = 0; i < state.pieces.size(); ++i) {
     if (!Contains(state.BoxAt(i), box)) continue;
-    if (state.pieces[i].device == device) return i;
     const bool nearer = !nearest || ArrivalOf(state.pieces[i], device, bytes) <
                                         ArrivalOf(state.pieces[*nearest], device, bytes);
     if (nearer) nearest = i;

@@ -22,19 +22,19 @@ std::vector<Piece> PiecesOf(const TensorState& state, const Members& members) {
 // Keys come in the order of their first members.
 template <class Key, class KeyOf>
 std::vector<Members> ByKey(const Members& members, const KeyOf& key_of) {
-  std::vector<std::pair<Key, Members>> rows;
+  std::vector<std::pair<Key, size_t>> known;  // ascending, as keys mostly come; with its group
+  std::vector<Members> groups;
   for (const size_t member : members) {
-    const Key key = key_of(member);
-    const auto found =
-        std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.first == key; });
-    if (found == rows.end()) {
-      rows.push_back({key, {member}});
+    Key key = key_of(member);
+    const auto at = std::lower_bound(known.begin(), known.end(), key,
+                                     [](const auto& row, const Key& of) { return row.first < of; });
+    if (at != known.end() && at->first == key) {
+      groups[at->second].push_back(member);
     } else {
-      found->second.push_back(member);
+      known.insert(at, {std::move(key), groups.size()});
+      groups.push_back({member});
     }
   }
-  std::vector<Members> groups;
-  for (auto& row : rows) groups.push_back(std::move(row.second));
   return groups;
 }
 

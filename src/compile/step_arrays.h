@@ -4,12 +4,14 @@
 #define PLACEWRIGHT_COMPILE_STEP_ARRAYS_H_
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/units.h"
+#include "compile/lane_classes.h"
 #include "compile/part_prices.h"
 #include "cost/communication/device_set_plan.h"
 #include "graph/graph.h"
@@ -83,7 +85,8 @@ struct ArrayVersion {
 
 struct ArrayCollective {
   CollectiveRequest request;
-  ArrayRow members;  // none: it has become a part of another one
+  ArrayRow members;   // none: it has become a part of another one
+  int32_t over = -1;  // of a step in lanes: row of StepArrays::over
 };
 
 // What belongs to one op of the original step, or to one of its inputs.
@@ -118,6 +121,14 @@ struct StepArrays {
   std::vector<CollectiveId> joined;  // the collectives that there are
   std::vector<std::pair<OpId, OpId>> after;  // the second does not begin before the first has ended
 
+  // Of a step in lanes (lane_folder.h), else nothing: who stands for whom; over which sets of devices the collectives
+  // are that one stands for, its own set first; and which first devices read what others of them have.
+  const LaneClasses* lanes = nullptr;
+  std::vector<std::vector<std::vector<DeviceId>>> over;
+  std::set<std::pair<DeviceId, DeviceId>> lane_reads;
+  bool lane_orders_differ = false;      // some set of devices is stated in several orders
+  IdVector<OpId, int32_t> lane_blocks;  // which block each op is of
+
   std::span<const ArrayRead> ReadsOf(const ArrayOp& op) const { return Row(reads, op.reads); }
   std::span<const TensorId> MadeBy(const ArrayOp& op) const { return Row(made, op.made); }
   std::span<const ArrayVersionId> WrittenBy(const ArrayOp& op) const {
@@ -133,6 +144,15 @@ struct StepArrays {
       version = versions[version].next;
     }
     return version;
+  }
+  // For how many devices this one stands.
+  int32_t DevicesLike(DeviceId device) const { return lanes == nullptr ? 1 : lanes->size[device]; }
+  // Whose devices are in the collective.
+  std::vector<DeviceId> DevicesOf(const ArrayCollective& collective) const {
+    if (collective.over >= 0) return over[static_cast<size_t>(collective.over)].front();
+    std::vector<DeviceId> devices;
+    for (const OpId member : MembersOf(collective)) devices.push_back(ops[member].device);
+    return devices;
   }
   // Rows that nothing has any more are left out.
   void Compact();

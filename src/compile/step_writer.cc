@@ -192,7 +192,7 @@ void StepWriter::WriteInput(TensorId id) {
     }
     TensorBox box = BoxOf(std::move(parts));
     split = split || !box.empty();
-    const TensorId piece = emitter_.AddInput(id, device, box);
+    const TensorId piece = emitter_.AddInput(id, device, box, share.device);
     state.pieces.push_back({share.device, piece});
     state.boxes.push_back(std::move(box));
   }

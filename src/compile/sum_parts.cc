@@ -58,9 +58,9 @@ class Chooser {
     });
     if (missing == corners_.end()) return true;
     for (size_t part = 0; part < parts_.size(); ++part) {
-      const bool fits = Has(part, *missing) &&
-                        std::none_of(chosen_.begin(), chosen_.end(),
-                                     [&](size_t other) { return Meet(part, other); });
+      const bool fits =
+          Has(part, *missing) && std::none_of(chosen_.begin(), chosen_.end(),
+                                              [&](size_t other) { return Meet(part, other); });
       if (!fits) continue;
       chosen_.push_back(part);
       if (Choose()) return true;
@@ -132,14 +132,21 @@ bool AreAllOnce(const NamedAxes& axes, const std::vector<Box>& parts) {
 
 bool AreAllOfSums(const NamedAxes& axes, const std::vector<TensorBox>& boxes,
                   const std::vector<Box>& summed) {
-  for (size_t i = 0; i < boxes.size(); ++i) {
-    const auto here = boxes.begin() + static_cast<ptrdiff_t>(i);
-    if (std::find(boxes.begin(), here, boxes[i]) != here) continue;
-    std::vector<Box> parts;
-    for (size_t j = i; j < boxes.size(); ++j) {
-      const bool another = boxes[j] == boxes[i] &&
-                           std::find(parts.begin(), parts.end(), summed[j]) == parts.end();
-      if (another) parts.push_back(summed[j]);
+  std::vector<size_t> order(boxes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto before = [&](size_t a, size_t b) { return boxes[a] < boxes[b]; };
+  if (!std::is_sorted(order.begin(), order.end(), before)) {
+    std::stable_sort(order.begin(), order.end(), before);
+  }
+  for (size_t i = 0; i < order.size();) {
+    std::vector<Box> parts, known;  // of one box, each once: in their order, and ascending
+    const size_t first = order[i];
+    for (; i < order.size() && boxes[order[i]] == boxes[first]; ++i) {
+      const Box& part = summed[order[i]];
+      const auto at = std::lower_bound(known.begin(), known.end(), part);
+      if (at != known.end() && *at == part) continue;
+      known.insert(at, part);
+      parts.push_back(part);
     }
     if (!AreAllOnce(axes, parts)) return false;
   }

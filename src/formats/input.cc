@@ -168,11 +168,6 @@ Result<LoadedCluster> LoadCluster(const std::string& path_or_preset,
   return loaded;
 }
 
-std::string ClusterHash(const Cluster& cluster) {
-  const nlohmann::json canonical = ClusterToJson(cluster);
-  return Sha256(canonical.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
-
 namespace {
 
 // Beside a `placement`; a flat map may well place an op called "sequence".

@@ -11,15 +11,15 @@ std::vector<Piece> EmitBroadcast(Emitter& emitter, const Piece& root,
                                  const std::vector<DeviceId>& others) {
   constexpr std::string_view kType = "placewright.broadcast.default";
   const OpId source = emitter.AddReader(kType, {root.tensor}, References(1), root.device);
-  std::vector<OpId> members = {source};
+  std::vector<Emitter::Member> members = {{source, root.device}};
   std::vector<Piece> made;
   for (const DeviceId device : others) {
     const TensorId copy =
         emitter.AddLike(kType, {}, {}, emitter.shape(root.tensor), root.tensor, device);
-    members.push_back(emitter.producer(copy));
+    members.push_back({emitter.producer(copy), device});
     made.push_back({device, copy});
   }
-  emitter.Join(std::move(members));
+  emitter.Join(members);
   return made;
 }
 

@@ -92,8 +92,8 @@ class Fuser {
       one.ready = std::max({one.ready, PlaceOf(arrays_.tensors[read.tensor].producer),
                             PlaceOf(arrays_.versions[read.version].writer)});
       one.bytes = std::max(one.bytes, TypeOf(member).bytes);
-      one.devices.push_back(arrays_.ops[member].device);
     }
+    one.devices = arrays_.DevicesOf(arrays_.collectives[id]);
     return one;
   }
 
@@ -111,8 +111,10 @@ class Fuser {
   CollectiveId AddBucket(const SumBucket& bucket, std::vector<OpId>& added) {
     added_ = &added;
     std::vector<OpId> joined;
-    const size_t devices = bucket.sums.front().devices.size();
-    for (size_t m = 0; m < devices; ++m) {
+    const ArrayCollective& first = arrays_.collectives[bucket.sums.front().id];
+    const int32_t over = first.over;
+    const size_t count = arrays_.MembersOf(first).size();
+    for (size_t m = 0; m < count; ++m) {
       std::vector<OpId> members;
       for (const GradientSum& one : bucket.sums) {
         members.push_back(arrays_.MembersOf(arrays_.collectives[one.id])[m]);
@@ -121,7 +123,8 @@ class Fuser {
       gone_.insert(members.begin(), members.end());
     }
     for (const GradientSum& one : bucket.sums) std::erase(arrays_.joined, one.id);
-    arrays_.joined.push_back(JoinedAs(std::move(joined)));
+    arrays_.joined.push_back(JoinedAs(joined));
+    arrays_.collectives[arrays_.joined.back()].over = over;
     return arrays_.joined.back();
   }
 
@@ -152,10 +155,11 @@ class Fuser {
     }
   }
 
-  CollectiveId JoinedAs(std::vector<OpId> members) {
-    const OpId first = members.front();
-    emitter_.Join(std::move(members));
-    return arrays_.ops[first].collective;
+  CollectiveId JoinedAs(const std::vector<OpId>& ops) {
+    std::vector<Emitter::Member> members;
+    for (const OpId op : ops) members.push_back({op, arrays_.ops[op].device});
+    emitter_.Join(members);
+    return arrays_.ops[ops.front()].collective;
   }
 
   OpId AddMember(const std::vector<OpId>& members) {

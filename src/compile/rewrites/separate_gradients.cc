@@ -34,7 +34,9 @@ class Separator {
       const std::span<const std::pair<OpId, OpId>> all(instances.data() + i, end - i);
       i = end;
       const bool input = AnyLeaves(all, true), others = AnyLeaves(all, false);
-      if (all.size() < 2 || input == others) continue;
+      const bool alone =
+          all.size() < 2 && arrays_.DevicesLike(arrays_.ops[all.front().second].device) < 2;
+      if (alone || input == others) continue;
       for (const auto& [origin, op] : all) second[op.index()] = Split(op, input);
       any = true;
     }

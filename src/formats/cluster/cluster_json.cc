@@ -1,4 +1,14 @@
+#include <fmt/format.h>
+#include <nettle/sha2.h>
+
+#include <array>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "formats/cluster/cluster_reader.h"
+#include "formats/input.h"
 
 namespace placewright {
 namespace {
@@ -27,26 +37,27 @@ Json KindToJson(const DeviceKind& kind) {
   return object;
 }
 
-Json RoutesToJson(const Cluster& cluster, bool& partial) {
-  Json routes = Json::array();
+template <class Visit>
+void ForEachRoute(const Cluster& cluster, const Visit& visit) {
   for (const DeviceId from : cluster.devices()) {
     for (const DeviceId to : cluster.devices()) {
-      if (from == to) continue;
-      if (!cluster.Connected(from, to)) {
-        partial = true;
-        continue;
-      }
-      const Route& route = cluster.route(from, to);
-      Json links = Json::array();
-      for (const LinkId id : route.links) links.push_back(cluster.link(id).name);
-      routes.push_back({{"from", cluster.device(from).name},
-                        {"to", cluster.device(to).name},
-                        {"links", std::move(links)},
-                        {"latency_ns", route.latency.count},
-                        {"bandwidth_bytes_per_s", route.bandwidth.count}});
-      if (route.through_host) routes.back()["through_host"] = true;
+      if (from != to && cluster.Connected(from, to)) visit(from, to, cluster.route(from, to));
     }
   }
+}
+
+Json RoutesToJson(const Cluster& cluster) {
+  Json routes = Json::array();
+  ForEachRoute(cluster, [&](DeviceId from, DeviceId to, const Route& route) {
+    Json links = Json::array();
+    for (const LinkId id : route.links) links.push_back(cluster.link(id).name);
+    routes.push_back({{"from", cluster.device(from).name},
+                      {"to", cluster.device(to).name},
+                      {"links", std::move(links)},
+                      {"latency_ns", route.latency.count},
+                      {"bandwidth_bytes_per_s", route.bandwidth.count}});
+    if (route.through_host) routes.back()["through_host"] = true;
+  });
   return routes;
 }
 
@@ -64,9 +75,8 @@ Json CollectivesToJson(const StatedCollectives& collectives) {
   return object;
 }
 
-}  // namespace
-
-Json ClusterToJson(const Cluster& cluster) {
+// `routes`: with which it is filled.
+Json ClusterWithRoutes(const Cluster& cluster, Json routes) {
   Json kinds = Json::object(), devices = Json::array(), links = Json::array();
   for (const DeviceKind& kind : cluster.kinds()) kinds[kind.name] = KindToJson(kind);
   for (const DeviceId id : cluster.devices()) {
@@ -94,7 +104,11 @@ Json ClusterToJson(const Cluster& cluster) {
     groups.push_back({{"name", group.name}, {"devices", std::move(names)}});
   }
   bool partial = false;
-  Json routes = RoutesToJson(cluster, partial);
+  for (const DeviceId from : cluster.devices()) {
+    for (const DeviceId to : cluster.devices()) {
+      partial = partial || (from != to && !cluster.Connected(from, to));
+    }
+  }
   Json document = {{"schema", "placewright.cluster/1"}, {"name", cluster.name()},
                    {"kinds", std::move(kinds)},         {"devices", std::move(devices)},
                    {"links", std::move(links)},         {"routes", std::move(routes)},
@@ -104,6 +118,57 @@ Json ClusterToJson(const Cluster& cluster) {
   }
   if (partial) document["partial"] = true;
   return document;
+}
+
+std::string CanonicalText(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Json ClusterToJson(const Cluster& cluster) {
+  return ClusterWithRoutes(cluster, RoutesToJson(cluster));
+}
+
+// Of the canonical text, without having all of it: the routes between 1,024 GPUs and their CPUs are 400 MB.
+std::string ClusterHash(const Cluster& cluster) {
+  constexpr std::string_view kRoutes = "\"routes\":[";
+  sha256_ctx context;
+  sha256_init(&context);
+  const auto add = [&](std::string_view text) {
+    sha256_update(&context, text.size(), reinterpret_cast<const uint8_t*>(text.data()));
+  };
+  const std::string text = CanonicalText(ClusterWithRoutes(cluster, Json::array()));
+  // No string holds that: quotes within one have a backslash before them.
+  const size_t at = text.rfind(std::string(kRoutes) + "]") + kRoutes.size();
+  add(std::string_view(text).substr(0, at));
+  IdVector<DeviceId, std::string> devices;
+  IdVector<LinkId, std::string> links;
+  for (const DeviceId id : cluster.devices()) {
+    devices.push_back(CanonicalText(cluster.device(id).name));
+  }
+  for (const LinkId id : cluster.links()) links.push_back(CanonicalText(cluster.link(id).name));
+  std::string one;
+  ForEachRoute(cluster, [&](DeviceId from, DeviceId to, const Route& route) {
+    one.assign(one.empty() ? "{" : ",{");
+    auto out = std::back_inserter(one);
+    fmt::format_to(out, "\"bandwidth_bytes_per_s\":{},\"from\":{},\"latency_ns\":{},\"links\":[",
+                   route.bandwidth.count, devices[from], route.latency.count);
+    for (const LinkId link : route.links) {
+      if (one.back() != '[') one += ',';
+      one += links[link];
+    }
+    one += ']';
+    if (route.through_host) one += ",\"through_host\":true";
+    fmt::format_to(out, ",\"to\":{}}}", devices[to]);
+    add(one);
+  });
+  add(std::string_view(text).substr(at));
+  std::array<uint8_t, SHA256_DIGEST_SIZE> digest;
+  sha256_digest(&context, digest.size(), digest.data());
+  std::string hash;
+  for (const uint8_t byte : digest) hash += fmt::format("{:02x}", byte);
+  return hash;
 }
 
 }  // namespace placewright

@@ -41,8 +41,9 @@ bool HandsOutViews(const Graph& graph, OpId id) {
 }  // namespace
 
 struct LayoutEvaluator::State {
-  explicit State(const LayoutProblem& of)
+  State(const LayoutProblem& of, LaneUse use)
       : problem(of),
+        lane_use(use),
         suffices(Suffices(of)),
         separable(HasSeparable(of.graph)),
         prices(of.cluster, of.cost_options, of.graph.batch()),
@@ -55,22 +56,27 @@ struct LayoutEvaluator::State {
     std::vector<std::unique_ptr<ArrayWriter>> writers;
   };
   static constexpr size_t kWriters = 2;
+  static constexpr size_t kManyDevices = 16;
 
   Writers& WritersFor(const StepSwitches& switches) {
     for (Writers& of : writers) {
-      const bool same = of.switches.broadcasts == switches.broadcasts &&
-                        of.switches.regather == switches.regather;
-      if (same && of.switches.local_batch_norm == switches.local_batch_norm) return of;
+      if (AreFor(of, switches)) return of;
     }
     writers.push_back({switches, {}});
     return writers.back();
   }
+  static bool AreFor(const Writers& of, const StepSwitches& switches) {
+    return of.switches.broadcasts == switches.broadcasts &&
+           of.switches.regather == switches.regather &&
+           of.switches.local_batch_norm == switches.local_batch_norm;
+  }
+  static size_t NearFor(const Layouts& layouts) { return layouts.of_group.size() / 4; }
 
   // The one whose step is nearest; what changes much goes to another one than that of the last steps, which is
   // near many to come.
   ArrayWriter& WriterFor(const StepSwitches& switches, const Layouts& layouts) {
     Writers& of = WritersFor(switches);
-    size_t chosen = of.writers.size(), nearest = layouts.of_group.size() / 4;
+    size_t chosen = of.writers.size(), nearest = NearFor(layouts);
     for (size_t i = 0; i < of.writers.size(); ++i) {
       const size_t distance = of.writers[i]->DistanceTo(layouts);
       if (distance > nearest) continue;
@@ -93,13 +99,68 @@ struct LayoutEvaluator::State {
   Result<Evaluation> Evaluate(const Layouts& layouts, const StepSwitches& switches,
                               Nanos abandon_above) {
     apart.reset();
+    classes.reset();
     if (!suffices) return Compiled(layouts, switches, /*feedback=*/false);
     if (IsAbove(abandon_above, layouts)) return Evaluation{.abandoned = true};
-    ArrayWriter& writer = WriterFor(switches, layouts);
-    last = &writer;
     fusion = switches.fusion;
     prefetch = switches.prefetch;
     policy = switches.order.value_or(problem.policy);
+    if (MayUseLanes(switches, layouts)) {
+      std::optional<Evaluation> evaluation = EvaluateInLanes(layouts, switches, abandon_above);
+      if (evaluation) return *std::move(evaluation);
+    }
+    return EvaluateAll(layouts, switches, abandon_above);
+  }
+
+  Result<Evaluation> EvaluateAll(const Layouts& layouts, const StepSwitches& switches,
+                                 Nanos abandon_above) {
+    ArrayWriter& writer = WriterFor(switches, layouts);
+    last = &writer;
+    return WriteAndSimulate(writer, layouts, switches, abandon_above);
+  }
+
+  bool MayUseLanes(const StepSwitches& switches, const Layouts& layouts) {
+    if (lane_use == LaneUse::kNever) return false;
+    if (lane_use == LaneUse::kAlways) return true;
+    if (CountDevices(problem.cluster, layouts) < kManyDevices) return false;
+    for (const Writers& of : writers) {
+      if (!AreFor(of, switches)) continue;
+      for (const auto& writer : of.writers) {
+        if (writer->DistanceTo(layouts) <= NearFor(layouts)) return false;
+      }
+    }
+    return true;
+  }
+
+  // None: devices that seem alike are not. What is wrong with layouts is said by the one that has all devices.
+  std::optional<Evaluation> EvaluateInLanes(const Layouts& layouts, const StepSwitches& switches,
+                                            Nanos abandon_above) {
+    last = nullptr;
+    for (const LaneClasses& lanes : FindLaneClasses(problem.cluster, layouts)) {
+      ArrayWriter writer(problem.graph, problem.axes, {.switches = switches}, prices,
+                         /*once=*/false, &lanes);
+      Result<Evaluation> evaluation = WriteAndSimulate(writer, layouts, switches, abandon_above);
+      if (!evaluation.ok()) continue;
+      classes = CountClasses(lanes, layouts);
+      return std::move(evaluation).Take();
+    }
+    apart.reset();
+    return std::nullopt;
+  }
+
+  static size_t CountClasses(const LaneClasses& lanes, const Layouts& layouts) {
+    std::vector<DeviceId> first;
+    for (const LayoutId id : layouts.of_group) {
+      for (const Share& share : layouts.layouts[id.index()].shares) {
+        first.push_back(lanes.first[share.device]);
+      }
+    }
+    std::sort(first.begin(), first.end());
+    return static_cast<size_t>(std::unique(first.begin(), first.end()) - first.begin());
+  }
+
+  Result<Evaluation> WriteAndSimulate(ArrayWriter& writer, const Layouts& layouts,
+                                      const StepSwitches& switches, Nanos abandon_above) {
     PW_RETURN_IF_ERROR(writer.Write(layouts));
     prices.PriceNew();
     // Both ways, where that is left open.
@@ -154,7 +215,13 @@ struct LayoutEvaluator::State {
   }
 
   Status Pack(ArrayWriter& writer, ArrayChanges& changes, bool with_paths) {
-    if (fusion > Bytes(0)) FuseAllReduces(fusion, prices, writer, changes);
+    if (fusion > Bytes(0)) {
+      // Of sums over several sets of devices, the places of these say which are joined.
+      if (writer.arrays().lanes != nullptr && !SumsAreOverOneSet(writer.arrays())) {
+        return MakeError(ErrorCode::kPlanInvalid, "sums of a class are joined differently");
+      }
+      FuseAllReduces(fusion, prices, writer, changes);
+    }
     if (prefetch) {
       DelayFetches(*prefetch, problem.graph, writer, changes);
       CopyFlatBuffers(problem.graph, writer, changes);
@@ -164,12 +231,34 @@ struct LayoutEvaluator::State {
                        policy == SchedulingPolicy::kProgram);
   }
 
+  static bool SumsAreOverOneSet(const StepArrays& arrays) {
+    std::optional<int32_t> known;
+    for (const CollectiveId id : arrays.joined) {
+      const ArrayCollective& one = arrays.collectives[id];
+      if (one.request.kind != CollectiveKind::kAllReduce) continue;
+      if (known.value_or(one.over) != one.over) return false;
+      known = one.over;
+    }
+    const auto row = static_cast<size_t>(known.value_or(0));
+    return !known || (!arrays.lane_orders_differ && arrays.over[row].size() == 1);
+  }
+
   Result<Evaluation> Simulate(Nanos abandon_above, ArrayWriter& writer, ArrayChanges& changes) {
     PW_RETURN_IF_ERROR(Pack(writer, changes, abandon_above < Nanos(kMaxQuantity)));
-    return evaluator.Evaluate(packer.packed(), packer.placement(), policy, abandon_above);
+    Evaluation evaluation =
+        evaluator.Evaluate(packer.packed(), packer.placement(), policy, abandon_above);
+    if (const LaneClasses* const lanes = writer.arrays().lanes) {
+      for (const DeviceId device : IdRange<DeviceId>(lanes->first.size())) {
+        evaluation.devices[device.index()] = evaluation.devices[lanes->first[device].index()];
+      }
+      // What is over was said of first devices alone.
+      evaluation.feasible = evaluation.TotalOver() == Bytes(0);
+    }
+    return evaluation;
   }
 
   const LayoutProblem& problem;
+  const LaneUse lane_use;
   const bool suffices, separable;
   PartPrices prices;
   std::vector<Writers> writers;
@@ -181,13 +270,15 @@ struct LayoutEvaluator::State {
   std::optional<int32_t> prefetch;                    // and fetches
   SchedulingPolicy policy = SchedulingPolicy::kFifo;  // and its order
   std::optional<bool> apart;                          // of the last evaluation
+  std::optional<size_t> classes;                      // of its devices
 };
 
-LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem)
-    : state_(std::make_unique<State>(problem)) {}
+LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem, LaneUse lanes)
+    : state_(std::make_unique<State>(problem, lanes)) {}
 LayoutEvaluator::~LayoutEvaluator() = default;
 
 std::optional<bool> LayoutEvaluator::gradients_apart() const { return state_->apart; }
+std::optional<size_t> LayoutEvaluator::classes() const { return state_->classes; }
 
 Result<Evaluation> LayoutEvaluator::Evaluate(const Layouts& layouts, const StepSwitches& switches,
                                              Nanos abandon_above) {
@@ -197,7 +288,9 @@ Result<Evaluation> LayoutEvaluator::Evaluate(const Layouts& layouts, const StepS
 Result<Evaluation> LayoutEvaluator::EvaluateWithFeedback(const Layouts& layouts,
                                                          const StepSwitches& switches) {
   if (!state_->suffices) return state_->Compiled(layouts, switches, /*feedback=*/true);
-  PW_RETURN_IF_ERROR(Evaluate(layouts, switches));
+  PW_RETURN_IF_ERROR(state_->Evaluate(layouts, switches, Nanos(kMaxQuantity)));
+  if (state_->classes)
+    PW_RETURN_IF_ERROR(state_->EvaluateAll(layouts, switches, Nanos(kMaxQuantity)));
   return state_->Feedback();
 }
 

@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_LAYOUTS_H_
 #define PLACEWRIGHT_SEARCH_EVALUATION_SIMULATED_LAYOUTS_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,11 +15,15 @@
 
 namespace placewright {
 
+// When steps are written and simulated in lanes (docs/simulator.md), where devices are alike: results are the same. Where
+// there are many devices and no step that is nearly the same was written before; always; never.
+enum class LaneUse : uint8_t { kWhereItPays, kAlways, kNever };
+
 // For one thread. Evaluations equal those of EvaluateCompiled (compiled_step.h) to the nanosecond and the byte.
 class LayoutEvaluator {
  public:
   // `problem` must outlive it.
-  explicit LayoutEvaluator(const LayoutProblem& problem);
+  explicit LayoutEvaluator(const LayoutProblem& problem, LaneUse lanes = LaneUse::kWhereItPays);
   ~LayoutEvaluator();
 
   // Layouts that CheckLayouts accepts; `layouts.layouts` only grows from call to call. Exactly those whose step
@@ -31,6 +36,8 @@ class LayoutEvaluator {
   // Of the last evaluation: whether its gradients are made apart, where that was open because the step is then faster, or
   // needs less memory that there is not; none where it was given up or failed.
   std::optional<bool> gradients_apart() const;
+  // Of the last evaluation: how many classes its devices were, or none where it was not in lanes.
+  std::optional<size_t> classes() const;
 
   // With what ran where and when, and gradients_apart. What a device waits for is said where the step was compiled.
   Result<Evaluation> EvaluateWithFeedback(const Layouts& layouts, const StepSwitches& switches);

@@ -6,6 +6,7 @@
 
 #include "base/prefetch.h"
 #include "compile/step_costs.h"
+#include "search/evaluation/lane_links.h"
 
 namespace placewright {
 namespace {
@@ -78,10 +79,15 @@ Status StepPacker::Pack(const StepArrays& arrays, bool with_paths, bool with_ord
   AddWaits(arrays);
   PW_RETURN_IF_ERROR(AddCollectives(arrays));
   packed_.AddRoutes(p_);
-  if (!all_connected_) PW_RETURN_IF_ERROR(CheckRoutes(arrays));
+  if (!all_connected_) {
+    // Who has no route is said by name.
+    if (arrays.lanes != nullptr) return MakeError(ErrorCode::kPlanInvalid, "not all are connected");
+    PW_RETURN_IF_ERROR(CheckRoutes(arrays));
+  }
   if (with_paths || with_order) AddOrder();
   if (with_order) AddMoving();
   if (with_paths) AddPaths();
+  if (with_order && arrays.lanes != nullptr) return CheckLaneOrder(arrays);
   return Ok();
 }
 
@@ -143,7 +149,9 @@ Status StepPacker::CollectOps(const StepArrays& arrays) {
     row.of_input = op.of_input;
     placement[ops] = op.device;
     ++ops;
-    if (op.origin.valid() && is_gpu_[op.device.index()]) CountDevice(op.origin, op.device);
+    if (op.origin.valid() && is_gpu_[op.device.index()]) {
+      CountDevice(op.origin, op.device, arrays.DevicesLike(op.device));
+    }
     for (const ArrayVersionId version : arrays.WrittenBy(op)) {
       const StorageId id_of = arrays.versions[version].storage;
       const ArrayStorage& storage = arrays.storages[id_of];
@@ -193,12 +201,12 @@ Status StepPacker::Apart(const ArrayOp& op) const {
 }
 
 // How many GPUs of each kind have an instance of each op.
-inline void StepPacker::CountDevice(OpId origin, DeviceId device) {
+inline void StepPacker::CountDevice(OpId origin, DeviceId device, int32_t count) {
   char& seen = seen_[origin.index() * is_gpu_.size() + device.index()];
   if (seen) return;
   seen = 1;
-  ++gpus_of_[origin.index() * cluster_.kinds().size() +
-             static_cast<size_t>(kind_of_[device.index()])];
+  gpus_of_[origin.index() * cluster_.kinds().size() +
+           static_cast<size_t>(kind_of_[device.index()])] += count;
 }
 
 // By what the time of a part is multiplied.
@@ -464,9 +472,19 @@ Status StepPacker::AddCollectives(const StepArrays& arrays) {
   Begin(p_.collective_members);
   Begin(p_.collective_links);
   p_.collective_time.raw().clear();
+  p_.communicator.raw().clear();
+  std::vector<LaneCollective> in_lanes;
+  if (arrays.lanes != nullptr) {
+    PW_ASSIGN(in_lanes, FindLaneCollectives(arrays, communication_));
+  }
   if (arrays.joined.empty()) return Ok();
   p_.collective_of.assign(static_cast<size_t>(p_.ops), CollectiveId());
   std::vector<DeviceId> devices;
+  const auto hold = [&](Nanos time, std::span<const LinkId> links) {
+    p_.collective_time.push_back(time.count);
+    p_.collective_links.items.insert(p_.collective_links.items.end(), links.begin(), links.end());
+    EndRow(p_.collective_links);
+  };
   for (const CollectiveId joined : arrays.joined) {
     const ArrayCollective& collective = arrays.collectives[joined];
     const CollectiveId id(p_.collective_time.size());
@@ -477,12 +495,14 @@ Status StepPacker::AddCollectives(const StepArrays& arrays) {
       p_.collective_members.items.push_back(p_.exec_of[member]);
     }
     EndRow(p_.collective_members);
+    if (arrays.lanes != nullptr) {
+      p_.communicator.push_back(collective.over);
+      hold(in_lanes[id.index()].time, in_lanes[id.index()].links);
+      continue;
+    }
     PW_ASSIGN(const CollectiveEstimate estimate,
               communication_.Estimate(collective.request, devices));
-    p_.collective_time.push_back(estimate.time.count);
-    p_.collective_links.items.insert(p_.collective_links.items.end(), estimate.links.begin(),
-                                     estimate.links.end());
-    EndRow(p_.collective_links);
+    hold(estimate.time, estimate.links);
   }
   return Ok();
 }

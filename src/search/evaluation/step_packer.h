@@ -100,7 +100,7 @@ class StepPacker {
   Status CollectOps(const StepArrays& arrays);
   Status Touch(const StepArrays& arrays, const ArrayOp& op);
   Status Apart(const ArrayOp& op) const;  // the error
-  void CountDevice(OpId origin, DeviceId device);
+  void CountDevice(OpId origin, DeviceId device, int32_t count);
   double SlowerOf(OpId origin, int32_t kind);
   Status AddTimes();
   void CollectReads(const StepArrays& arrays);
@@ -117,6 +117,7 @@ class StepPacker {
   Status AddCollectives(const StepArrays& arrays);
   Status CheckRoutes(const StepArrays& arrays) const;
   void AddOrder();
+  Status CheckLaneOrder(const StepArrays& arrays);
   void AddMoving();
   void AddPaths();
   std::span<const ArrayRead> ReadsOf(const StepArrays& arrays, const ExecOp& op) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "search/evaluation/step_packer.h"
+#include "sim/engine/program_order.h"
 
 namespace placewright {
 
@@ -92,6 +93,21 @@ void StepPacker::AddMoving() {
   for (const ExecOpId op : p_.exec_ops()) {
     p_.moves_pieces[op] = prices_.part(exec_[op.index()].part).moves_pieces;
   }
+}
+
+Status StepPacker::CheckLaneOrder(const StepArrays& arrays) {
+  IdVector<ExecOpId, int32_t> blocks(static_cast<size_t>(p_.ops), -1);
+  IdVector<ExecOpId, OpState> ops(static_cast<size_t>(p_.ops));
+  for (const OpId id : arrays.order) {
+    const ExecOpId op = p_.exec_of[id];
+    if (!op.valid()) continue;
+    ops[op].device = placement_.raw()[op.index()];
+    if (id.index() < arrays.lane_blocks.size()) blocks[op] = arrays.lane_blocks[id];
+  }
+  ProgramOrder order;
+  order.Find(p_, packed_, ops);
+  if (order.IsSameInLanes(blocks)) return Ok();
+  return MakeError(ErrorCode::kPlanInvalid, "collectives have other orders in other lanes");
 }
 
 void StepPacker::AddPaths() {

@@ -241,10 +241,14 @@ void Engine::PrepareShares() {
     communicator_of_[id] = id.value();
     if (options_.policy == SchedulingPolicy::kProgram) continue;
     std::vector<DeviceId> devices;
-    for (const ExecOpId member : p_.collective_members[id]) {
-      devices.push_back(run_.ops[member].device);
+    if (!p_.communicator.empty()) {
+      devices.push_back(DeviceId(p_.communicator[id]));  // whichever devices these are
+    } else {
+      for (const ExecOpId member : p_.collective_members[id]) {
+        devices.push_back(run_.ops[member].device);
+      }
+      std::sort(devices.begin(), devices.end());
     }
-    std::sort(devices.begin(), devices.end());
     communicator_of_[id] = numbers.emplace(std::move(devices), id.value()).first->second;
   }
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
+#include <utility>
 
 namespace placewright {
 
@@ -129,16 +131,80 @@ void ProgramOrder::FindCommunicators() {
   std::vector<DeviceId> devices;
   for (const auto& [rank, last, id] : items) {
     devices.clear();
-    for (const ExecOpId member : p_->collective_members[id]) {
-      devices.push_back((*ops_)[member].device);
+    if (!p_->communicator.empty()) {
+      devices.push_back(DeviceId(p_->communicator[id]));  // whichever devices these are
+    } else {
+      for (const ExecOpId member : p_->collective_members[id]) {
+        devices.push_back((*ops_)[member].device);
+      }
+      std::sort(devices.begin(), devices.end());
     }
-    std::sort(devices.begin(), devices.end());
     const auto [of, fresh] =
         known.try_emplace(devices, static_cast<int32_t>(communicators_.size()));
     if (fresh) communicators_.emplace_back();
     communicators_[static_cast<size_t>(of->second)].push_back(id);
     communicator_of_[id] = of->second;
   }
+}
+
+namespace {
+
+// What ops wait for that stand behind ops of the latest block: by which ways it comes there.
+struct LaneWays {
+  int32_t block = -1;
+  std::set<int32_t> ways;
+  void Add(const LaneWays& other) {
+    if (other.block < block) return;
+    if (other.block > block) ways.clear();
+    block = other.block;
+    ways.insert(other.ways.begin(), other.ways.end());
+  }
+};
+
+}  // namespace
+
+bool ProgramOrder::IsSameInLanes(const IdVector<ExecOpId, int32_t>& blocks) const {
+  std::map<std::pair<int32_t, std::set<int32_t>>, int32_t> numbers;
+  const auto number_of = [&](int32_t by, const std::set<int32_t>& ways) {
+    return static_cast<int32_t>(
+        numbers.emplace(std::pair(by, ways), static_cast<int32_t>(numbers.size())).first->second);
+  };
+  std::map<ExecOpId, LaneWays> waits;                    // of collectives, and what is for others
+  std::map<std::pair<int32_t, int32_t>, int32_t> known;  // by communicator and block
+  const std::vector<ExecOpId>& order = p_->topological_order;
+  for (size_t i = 0; i < order.size();) {
+    const CollectiveId collective = p_->CollectiveOf(order[i]);
+    size_t end = i + 1;
+    while (collective.valid() && end < order.size() && p_->CollectiveOf(order[end]) == collective) {
+      ++end;
+    }
+    LaneWays ways;
+    for (size_t j = i; j < end; ++j) {
+      const auto found = waits.find(order[j]);
+      if (found != waits.end()) ways.Add(found->second);
+    }
+    if (collective.valid()) {
+      const int32_t way = number_of(CommunicatorOf(collective), ways.ways);
+      const auto at = known.emplace(std::pair(CommunicatorOf(collective), ways.block), way).first;
+      if (ways.block >= 0 && at->second != way) return false;
+      ways.ways = {way};
+    }
+    for (; i < end; ++i) {
+      const ExecOpId op = order[i];
+      LaneWays behind = ways;
+      const bool moves = !p_->moves_pieces.empty() && p_->moves_pieces[op] != 0;
+      if (!collective.valid() && !(moves && for_others_[op])) {
+        behind = {blocks[op], {number_of(-1 - (*ops_)[op].device.value(), {})}};
+      }
+      ForEachWaiting(op, [&](ExecOpId later) {
+        const bool moves_later = !p_->moves_pieces.empty() && p_->moves_pieces[later] != 0;
+        const bool hands_on =
+            p_->CollectiveOf(later).valid() || (moves_later && for_others_[later]);
+        if (hands_on) waits[later].Add(behind);
+      });
+    }
+  }
+  return true;
 }
 
 ExecOpId FirstOutOfProgram(const SimGraph& p) {

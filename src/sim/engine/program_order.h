@@ -42,6 +42,11 @@ class ProgramOrder {
   // By communicator its collectives in their order; and of each collective the communicator.
   const std::vector<std::vector<CollectiveId>>& communicators() const { return communicators_; }
   int32_t CommunicatorOf(CollectiveId id) const { return communicator_of_[id]; }
+  // Of a step in lanes, whose ops are of these `blocks` (none: -1) and are written for all devices of a class where one is
+  // here: whether the order of collectives is the same in every lane. Collectives of one communicator that stand behind
+  // ops of one block have to come there in the same ways, over the same sets of devices: else which is the first depends
+  // on the places of devices.
+  bool IsSameInLanes(const IdVector<ExecOpId, int32_t>& blocks) const;
 
  private:
   template <class Visit>

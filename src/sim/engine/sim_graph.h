@@ -61,6 +61,8 @@ struct SimGraph {
   IdVector<ExecOpId, CollectiveId> collective_of;  // empty without collectives
   Csr<CollectiveId, ExecOpId> collective_members;
   Csr<CollectiveId, LinkId> collective_links;
+  // Which communicator does each (rules 17 and 18), where members do not say it: one may stand for several.
+  IdVector<CollectiveId, int32_t> communicator;
   IdVector<CollectiveId, int64_t> collective_time;  // ns
 
   // Derived from the above for the event loop and for analyses.

@@ -1,0 +1,29 @@
+// What the collectives of a step in lanes hold: docs/simulator.md, "Lanes" (internal to the module).
+//
+// Collectives of one class run at the same times, so that links over which the same classes go, equally often, are
+// alike: one stands for all of them, and a collective holds it as often as its class goes over it.
+#ifndef PLACEWRIGHT_SEARCH_EVALUATION_LANE_LINKS_H_
+#define PLACEWRIGHT_SEARCH_EVALUATION_LANE_LINKS_H_
+
+#include <vector>
+
+#include "base/result.h"
+#include "compile/step_arrays.h"
+#include "cost/communication.h"
+
+namespace placewright {
+
+struct LaneCollective {
+  Nanos time;
+  std::vector<LinkId> links;
+};
+
+// Of arrays.joined, in their order. Errors: kPlanInvalid where collectives of a class take different times or meet
+// different ones on their links, where several of one hold a link that only one can have (rule 15), or where transfers of
+// two lanes share a link, or do not have routes that are alike; those of Communication::Estimate.
+Result<std::vector<LaneCollective>> FindLaneCollectives(const StepArrays& arrays,
+                                                        const Communication& communication);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_EVALUATION_LANE_LINKS_H_

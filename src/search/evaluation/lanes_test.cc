@@ -1,0 +1,293 @@
+// Steps simulated in lanes (docs/simulator.md) against the same steps simulated in full.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "cost/communication/test_clusters.h"
+#include "graph/batch/at_batch.h"
+#include "graph/graph_builder.h"
+#include "search/evaluation/simulated_layouts.h"
+#include "search/layouts/mesh_strategies.h"
+
+namespace placewright {
+namespace {
+
+constexpr int64_t kLaneSamples = 64, kLaneWidth = 64;
+
+// Layers, each a product with a square weight and what it is made positive by; a loss of each sample that is averaged, or
+// none; every weight has a gradient, which a momentum takes up.
+class LaneLayers {
+ public:
+  LaneLayers(int layers, bool loss, bool in_place) : loss_(loss), in_place_(in_place) {
+    for (int i = 0; i < layers; ++i) modules_.push_back("layers." + std::to_string(i));
+  }
+
+  Graph Build() {
+    builder_.set_batch(kLaneSamples);
+    TensorId x = Input("input:x", TensorKind::kInput, {kLaneSamples, kLaneWidth});
+    std::vector<TensorId> weights, read, outputs;
+    for (const std::string& module : modules_) {
+      module_ = module;
+      read.push_back(x);
+      weights.push_back(Input("param:" + module + ".weight", TensorKind::kParameter, kSquare));
+      x = Add("aten.mm.default", {x, weights.back()}, {kLaneSamples, kLaneWidth},
+              AliasKind::kFresh);
+      x = Add(in_place_ ? "aten.relu_.default" : "aten.relu.default", {x},
+              {kLaneSamples, kLaneWidth}, in_place_ ? AliasKind::kInPlace : AliasKind::kFresh);
+    }
+    if (loss_) outputs.push_back(Add("aten.sum.default", {x}, {}, AliasKind::kFresh));
+    phase_ = Phase::kBackward;
+    TensorId g = x;
+    std::vector<TensorId> gradients(modules_.size());
+    for (size_t i = modules_.size(); i-- > 0;) {
+      module_ = modules_[i];
+      const TensorId across =
+          Add("aten.t.default", {read[i]}, {kLaneWidth, kLaneSamples}, AliasKind::kView);
+      gradients[i] = Add("aten.mm.default", {across, g}, kSquare, AliasKind::kFresh);
+      const TensorId t = Add("aten.t.default", {weights[i]}, kSquare, AliasKind::kView);
+      g = Add("aten.mm.default", {g, t}, {kLaneSamples, kLaneWidth}, AliasKind::kFresh);
+    }
+    phase_ = Phase::kOptimizer;
+    for (size_t i = 0; i < modules_.size(); ++i) {
+      module_ = modules_[i];
+      const TensorId momentum =
+          Input("opt_state:" + module_ + ".weight.m", TensorKind::kOptimizerState, kSquare);
+      outputs.push_back(
+          Add("aten.add_.Tensor", {momentum, gradients[i]}, kSquare, AliasKind::kInPlace));
+      outputs.push_back(
+          Add("aten.sub_.Tensor", {weights[i], outputs.back()}, kSquare, AliasKind::kInPlace));
+    }
+    outputs.push_back(g);
+    builder_.SetOutputs(outputs);
+    return Scaled(std::move(builder_).Build().Take());
+  }
+
+ private:
+  const std::vector<int64_t> kSquare = {kLaneWidth, kLaneWidth};
+
+  TensorId Input(std::string name, TensorKind kind, std::vector<int64_t> shape) {
+    return builder_.AddInput(std::move(name), kind, DType::kF32, std::move(shape)).Take();
+  }
+  TensorId Add(const char* type, std::vector<TensorId> inputs, std::vector<int64_t> shape,
+               AliasKind alias) {
+    OpSpec op{.name = "op" + std::to_string(ops_++), .type = type};
+    op.phase = phase_;
+    op.module = module_;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    op.inputs = std::move(inputs);
+    op.outputs = {{.name = op.name, .shape = std::move(shape)}};
+    op.outputs[0].alias = alias;
+    if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
+    return builder_.AddOp(std::move(op)).Take()[0];
+  }
+  static Graph Scaled(Graph graph) {
+    BatchScaling laws;
+    laws.sizes = {kLaneSamples, kLaneSamples + 1, 2 * kLaneSamples + 3};
+    for (const TensorId id : graph.tensors()) {
+      const Tensor& tensor = graph.tensor(id);
+      const std::vector<int64_t>& shape = tensor.shape;
+      const bool weight = tensor.name.starts_with("param") || tensor.name.starts_with("opt_state");
+      const bool across = shape.size() == 2 && tensor.producer.valid() &&
+                          graph.op(tensor.producer).type == "aten.t.default";
+      const bool square = weight || SquareOf(graph, tensor) || shape.empty();
+      if (!square) laws.dimensions.items.push_back({across ? 1 : 0, 1});
+      laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
+    }
+    laws.arguments.offsets.resize(graph.op_count() + 1, 0);
+    return WithBatchScaling(std::move(graph), laws).Take();
+  }
+  static bool SquareOf(const Graph& graph, const Tensor& tensor) {
+    if (!tensor.producer.valid()) return false;
+    const Op& op = graph.op(tensor.producer);
+    if (op.phase == Phase::kOptimizer) return true;
+    if (op.type == "aten.t.default") {
+      return !graph.tensor(op.inputs.front()).producer.valid() &&
+             graph.tensor(op.inputs.front()).name.starts_with("param");
+    }
+    const Tensor& first = graph.tensor(op.inputs.front());
+    return op.phase == Phase::kBackward && first.producer.valid() &&
+           graph.op(first.producer).type == "aten.t.default" && !SquareOf(graph, first);
+  }
+
+  const bool loss_, in_place_;
+  std::vector<std::string> modules_;
+  GraphBuilder builder_{"layers", "aten"};
+  Phase phase_ = Phase::kForward;
+  std::string module_;
+  int ops_ = 0;
+};
+
+// Hosts of equal or unequal GPUs, with one or several NICs, under rule 15 or rule 18.
+Cluster DrawMachines(Random& random) {
+  const std::vector<const char*> kinds = {"V100-32GB", "A100-80GB", "H100", "H100"};
+  const char* const kind = kinds[random.Below(kinds.size())];
+  const bool cards = random.Below(3) == 0;
+  const std::vector<int32_t> each = {1, 2, 4, 8};
+  std::vector<int32_t> counts(1 + random.Below(4), each[random.Below(each.size())]);
+  if (random.Below(5) == 0) counts.back() = each[random.Below(each.size())];
+  if (counts.size() == 1 && counts.front() == 1) counts.front() = 2;
+  const std::vector<int32_t> nics = {1, 2, 4};
+  const bool h100 = std::string_view(kind) == "H100";
+  const Interconnect joined = cards                                      ? Interconnect::kPcie3
+                              : h100 || std::string_view(kind)[0] == 'A' ? Interconnect::kNvswitch
+                                                                         : Interconnect::kPcie3;
+  return GpuMachines(kind, counts, joined, 100'000, nics[random.Below(nics.size())]);
+}
+
+// `parts` equal intervals of the axis, and where they do not divide it, the first ones longer.
+Interval PartOf(int64_t size, int64_t parts, int64_t part) {
+  const auto end = [&](int64_t of) { return of * (size / parts) + std::min(of, size % parts); };
+  return {end(part), end(part + 1)};
+}
+
+// The devices as a mesh of two dimensions, over each of which an axis is split or nothing is.
+Layout DrawLayout(Random& random, const NamedAxes& axes, const std::vector<DeviceId>& devices) {
+  const auto count = static_cast<int64_t>(devices.size());
+  std::vector<int64_t> inner;
+  for (int64_t n = 1; n <= count; ++n) {
+    if (count % n == 0) inner.push_back(n);
+  }
+  const int64_t columns = inner[random.Below(inner.size())], rows = count / columns;
+  const auto draw = [&](int64_t parts) {
+    if (parts == 1 || random.Below(4) == 0) return AxisId();
+    const AxisId axis = random.Below(3) > 0 && axes.batch().valid()
+                            ? axes.batch()
+                            : AxisId(random.Below(axes.axis_count()));
+    return axes.axis(axis).size >= parts ? axis : AxisId();
+  };
+  const AxisId by_row = draw(rows), by_column = draw(columns);
+  Layout layout;
+  for (int64_t i = 0; i < count; ++i) {
+    std::vector<AxisInterval> box;
+    if (by_row.valid()) box.push_back({by_row, PartOf(axes.axis(by_row).size, rows, i / columns)});
+    if (by_column.valid() && by_column != by_row) {
+      box.push_back({by_column, PartOf(axes.axis(by_column).size, columns, i % columns)});
+    }
+    std::sort(box.begin(), box.end());
+    layout.shares.push_back({devices[static_cast<size_t>(i)], {box.begin(), box.end()}});
+  }
+  return layout;
+}
+
+// Two or three layouts, by modules or by ops; now and then a group is on one device, or stages share the devices.
+StepPlan DrawPlan(Random& random, const LayoutProblem& problem) {
+  const std::vector<DeviceId> gpus = GpusOf(problem.cluster);
+  StepPlan plan;
+  const size_t stages = gpus.size() % 2 == 0 && random.Below(4) == 0 ? 2 : 1;
+  const size_t of_each = gpus.size() / stages;
+  const size_t drawn = 1 + random.Below(3);
+  for (size_t stage = 0; stage < stages; ++stage) {
+    const std::vector<DeviceId> own(gpus.begin() + static_cast<ptrdiff_t>(stage * of_each),
+                                    gpus.begin() + static_cast<ptrdiff_t>((stage + 1) * of_each));
+    for (size_t i = 0; i < drawn; ++i) {
+      plan.layouts.layouts.push_back(DrawLayout(random, problem.axes, own));
+    }
+  }
+  const bool whole = random.Below(8) == 0;
+  if (whole) plan.layouts.layouts.push_back(PlacedOn(gpus[random.Below(gpus.size())]));
+  const size_t groups = problem.graph.group_count();
+  for (size_t group = 0; group < groups; ++group) {
+    const size_t stage = group * stages / groups;
+    size_t layout = stage * drawn + random.Below(drawn);
+    if (whole && random.Below(6) == 0) layout = plan.layouts.layouts.size() - 1;
+    plan.layouts.of_group.push_back(LayoutId(layout));
+  }
+  plan.switches.fusion = random.Below(3) == 0 ? Bytes(1 << (10 + random.Below(10))) : Bytes(0);
+  plan.switches.broadcasts = random.Below(3) > 0;
+  if (random.Below(4) == 0) plan.switches.regather = {"layers.*"};
+  if (random.Below(4) == 0) plan.switches.prefetch = static_cast<int32_t>(random.Below(2));
+  const std::vector<SchedulingPolicy> orders = {
+      SchedulingPolicy::kFifo, SchedulingPolicy::kCriticalPath, SchedulingPolicy::kProgram};
+  plan.switches.order = orders[random.Below(orders.size())];
+  if (random.Below(2) == 0) plan.switches.gradients_apart = random.Below(2) == 0;
+  return plan;
+}
+
+struct LaneStep {
+  explicit LaneStep(Cluster machines, int layers = 3, bool loss = false, bool in_place = false)
+      : graph(LaneLayers(layers, loss, in_place).Build()),
+        cluster(std::move(machines)),
+        problem(LayoutProblem::Make(graph, cluster, {}, SchedulingPolicy::kProgram).Take()) {}
+
+  // In lanes as in full: to the nanosecond and to the byte. By how many classes, or none.
+  std::optional<size_t> ExpectSame(const StepPlan& plan, const std::string& what) const {
+    LayoutEvaluator in_full(*problem, LaneUse::kNever), in_lanes(*problem, LaneUse::kAlways);
+    const Result<Evaluation> full = in_full.Evaluate(plan.layouts, plan.switches);
+    const Result<Evaluation> lanes = in_lanes.Evaluate(plan.layouts, plan.switches);
+    EXPECT_EQ(full.ok(), lanes.ok()) << what;
+    if (!full.ok() || !lanes.ok()) return std::nullopt;
+    EXPECT_EQ(full.value().step_time, lanes.value().step_time) << what;
+    EXPECT_EQ(full.value().feasible, lanes.value().feasible) << what;
+    EXPECT_EQ(in_full.gradients_apart(), in_lanes.gradients_apart()) << what;
+    for (const DeviceId device : cluster.devices()) {
+      const Evaluation::Device& one = full.value().devices[device.index()];
+      const Evaluation::Device& other = lanes.value().devices[device.index()];
+      EXPECT_EQ(one.peak, other.peak) << what << " " << cluster.device(device).name;
+      EXPECT_EQ(one.over, other.over) << what << " " << cluster.device(device).name;
+    }
+    // A limit gives up the same steps.
+    const Nanos limit = full.value().step_time;
+    for (const Nanos at : {limit, limit - Nanos(1)}) {
+      const Result<Evaluation> limited = in_lanes.Evaluate(plan.layouts, plan.switches, at);
+      EXPECT_EQ(limited.ok() && limited.value().abandoned, at < limit) << what;
+    }
+    return in_lanes.classes();
+  }
+
+  const Graph graph;
+  const Cluster cluster;
+  const std::unique_ptr<LayoutProblem> problem;
+};
+
+TEST(Lanes, AreTheFullSimulation) {
+  int folded = 0, evaluated = 0;
+  for (uint64_t seed = 0; seed < 120; ++seed) {
+    Random random(seed);
+    const LaneStep step(DrawMachines(random), 1 + static_cast<int>(random.Below(3)),
+                        random.Below(4) == 0, random.Below(2) == 0);
+    for (int i = 0; i < 4; ++i) {
+      const StepPlan plan = DrawPlan(random, *step.problem);
+      const auto classes =
+          step.ExpectSame(plan, "seed " + std::to_string(seed) + " plan " + std::to_string(i));
+      ++evaluated;
+      folded += classes.has_value();
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+  EXPECT_EQ(evaluated, 480);
+  EXPECT_GT(folded, 100);
+}
+
+// One class of GPUs stands for all of them, two where every second one has its NIC's other half under rule 15.
+TEST(Lanes, AreFewWhereDevicesDoAlike) {
+  const auto all = [](const LaneStep& step) {
+    const std::vector<DeviceId> gpus = GpusOf(step.cluster);
+    const int64_t each = kLaneSamples / static_cast<int64_t>(gpus.size());
+    StepPlan plan;
+    plan.layouts.layouts = {
+        SplitOver(step.problem->axes.batch(), gpus, std::vector<int64_t>(gpus.size(), each))};
+    plan.layouts.of_group.assign(step.graph.group_count(), LayoutId(0));
+    return plan;
+  };
+  for (const char* const kind : {"H100", "A100-80GB"}) {
+    const LaneStep step(GpuMachines(kind, {8, 8, 8, 8}, Interconnect::kNvswitch, 400'000, 4));
+    EXPECT_EQ(step.ExpectSame(all(step), "data-parallel"), 1u) << kind;
+    const StepPlan fsdp = LayOutOnMesh(*step.problem, MeshStrategy::kFsdp).Take();
+    EXPECT_EQ(step.ExpectSame(fsdp, "fsdp"), 1u) << kind;
+    const StepPlan hsdp = LayOutOnMesh(*step.problem, MeshStrategy::kHsdp).Take();
+    const auto classes = step.ExpectSame(hsdp, "hsdp");
+    ASSERT_TRUE(classes.has_value()) << kind;
+    EXPECT_LE(*classes, 8u) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace placewright
