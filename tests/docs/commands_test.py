@@ -9,7 +9,7 @@ changed: a search ends after BUDGET, or MOVES, a training after a quarter of its
 is scored anew is so RESCORED times; where a search has found no plan that fits by then (a busy
 machine), it gets LONGER. What stands for something in a usage (GRAPH) is not run, but its command
 and options must exist.
-Commands that cannot be run are in NOT_RUN.
+Commands that cannot be run are in NOT_RUN, or their block is marked (markdown.py).
 """
 
 import fnmatch
@@ -36,6 +36,7 @@ MOVES = 300
 RESCORED = 20
 NOTHING_FITS = 5  # exit status
 LIMIT = 300  # seconds for a command
+LONG = "PLACEWRIGHT_LONG" in os.environ
 
 # (page, commands, why they are not run); an entry without such a command fails the test.
 NOT_RUN = [
@@ -332,6 +333,9 @@ def read_page(reader, helps, page, text):
                 reader.type(item.line, item.text)
             else:
                 check_usage(reader, helps, item)
+        elif item.mark.startswith("not run") or (item.mark == "long" and not LONG):
+            count += len(item.commands()) + item.is_python()
+            reader.say(item.mark, item.line, item.lines[0])
         elif item.is_python() and not item.file:
             count += 1
             reader.type_python(item)

@@ -69,6 +69,14 @@ class Links(unittest.TestCase):
         self.assertIn("code", prose(page))
         self.assertEqual(_LINK.findall("[a](b.md#c) and [d\n e](../f.md)"), ["b.md#c", "../f.md"])
 
+    def test_the_index_answers_twelve_questions(self):
+        text = (ROOT / "docs/README.md").read_text().partition("## Where do I find")[2]
+        rows = [line for line in text.split("\n") if re.match(r"\| [A-Z].*[?.] \|", line)]
+        self.assertGreaterEqual(len(rows), 12)
+        for row in rows:
+            with self.subTest(row=row):
+                self.assertRegex(row.split("|")[2], _LINK)
+
     def test_navigation_has_every_page_once(self):
         names = navigation()
         self.assertEqual(sorted(names), sorted(set(names)))
