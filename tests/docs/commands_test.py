@@ -9,7 +9,7 @@ changed: a search ends after BUDGET, or MOVES, a training after a quarter of its
 is scored anew is so RESCORED times; where a search has found no plan that fits by then (a busy
 machine), it gets LONGER. What stands for something in a usage (GRAPH) is not run, but its command
 and options must exist.
-Commands that cannot be run are in NOT_RUN.
+Commands that cannot be run are in NOT_RUN, or their block is marked (markdown.py).
 """
 
 import fnmatch
@@ -36,6 +36,7 @@ MOVES = 300
 RESCORED = 20
 NOTHING_FITS = 5  # exit status
 LIMIT = 300  # seconds for a command
+LONG = "PLACEWRIGHT_LONG" in os.environ
 
 # (page, commands, why they are not run); an entry without such a command fails the test.
 NOT_RUN = [
@@ -53,7 +54,9 @@ NOT_RUN = [
 
 # Pages that hold commands, and at least how many: so that none is lost unseen.
 AT_LEAST = {
-    "README.md": 7, "docs/capture.md": 1, "docs/results/recording.md": 4,
+    "README.md": 8, "docs/start/pytorch.md": 4, "docs/start/onnx.md": 4, "docs/start/machines.md": 2,
+    "docs/guides/does-not-fit.md": 4, "docs/guides/unequal-gpus.md": 2, "docs/guides/several-hosts.md": 3,
+    "docs/guides/measure.md": 4, "docs/errors.md": 1, "docs/capture.md": 1, "docs/results/recording.md": 4,
     "docs/results/reproduction/README.md": 1, "docs/results/reproduction/tag.md": 1,
     "docs/memory.md": 1, "docs/plan.md": 1, "docs/page.md": 1, "docs/simulator-placeto.md": 2,
     "docs/algorithms/partitioning.md": 1,
@@ -77,6 +80,8 @@ def lacking(need):
     """Why what a fixture or command needs is not here, or ""."""
     if need == "torch" and importlib.util.find_spec("torch") is None:
         return f"{sys.executable} has no PyTorch (Debian: python3-torch)"
+    if need not in ("torch", "core", "data", "man", ""):
+        return "" if importlib.util.find_spec(need) else f"{sys.executable} has no {need}"
     if need == "core" and subprocess.run(
             [sys.executable, "-c", "from placewright._find import core; core()"], check=False,
             env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, capture_output=True).returncode:
@@ -242,7 +247,8 @@ class Reader:
 
     def type_python(self, block):
         of_package = block.lines[0].startswith("import placewright ")
-        why = lacking("torch") or (lacking("core") if of_package else "")
+        why = (lacking("torch") or (lacking("core") if of_package else "") or
+               (lacking("transformers") if "transformers" in block.lines[0] else ""))
         if why:
             self.skipped += 1
             self.say("skipped", block.line, f"{block.lines[0]} ({why})")
@@ -327,6 +333,9 @@ def read_page(reader, helps, page, text):
                 reader.type(item.line, item.text)
             else:
                 check_usage(reader, helps, item)
+        elif item.mark.startswith("not run") or (item.mark == "long" and not LONG):
+            count += len(item.commands()) + item.is_python()
+            reader.say(item.mark, item.line, item.lines[0])
         elif item.is_python() and not item.file:
             count += 1
             reader.type_python(item)

@@ -60,6 +60,13 @@ class Extraction(unittest.TestCase):
             (9, "a.yaml"), (15, "placewright cluster check a.yaml"), (23, "placewright explain a|b")])
         self.assertEqual([s.is_usage() for s in spans], [False, True, False, False, False, True])
 
+    def test_marks(self):
+        page = ("<!-- not run: needs eight GPUs -->\n    ./run a b\n\nText\n\n<!-- long -->\n\n"
+                "    ./run c d\n\nText\n\n    ./run e f\n")
+        self.assertEqual([(b.commands()[0][1], b.mark) for b in markdown.blocks(page)],
+                         [("./run a b", "not run: needs eight GPUs"), ("./run c d", "long"),
+                          ("./run e f", "")])
+
     def test_usages(self):
         for text, usage in (("placewright plan a.json -c 4xP100", False),
                             ("placewright capture x.pt --input 'x=f32[B,3]'", False),

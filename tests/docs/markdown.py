@@ -1,7 +1,8 @@
 """What a page of Markdown holds besides prose: blocks, and commands printed within lines.
 
 A block is indented by four spaces or fenced by ```. A paragraph that ends with `NAME`: before a
-block names the file that the block shows.
+block names the file that the block shows. `<!-- not run: WHY -->` on the line before a block, or above
+an empty line, keeps its commands from being run; `<!-- long -->` leaves them to ./test --long.
 """
 
 import re
@@ -12,6 +13,7 @@ PROGRAMS = ("./run", "./test", "placewright", "python/placewright_export.py",
 _COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ )*(?:eval \"\$\()?(?:%s)(?= |$)" %
                       "|".join(re.escape(program) for program in PROGRAMS))
 _NAMES_FILE = re.compile(r"`([^`\s]+\.[a-z.]+)`:$")
+_MARK = re.compile(r"<!-- (not run: .+|long) -->$")
 _SPAN = re.compile(r"`([^`]+)`")
 _STANDS_FOR_SOMETHING = re.compile(r"(?:^|[\s=@])[A-Z][A-Z0-9]*(?=$|[\s=@.])|\.\.\.|[a-z]\|[a-z]")
 
@@ -20,6 +22,7 @@ class Block(typing.NamedTuple):
     line: int  # of its first line of content, from 1
     lines: list
     file: str  # that it shows, or ""
+    mark: str = ""  # "long", "not run: WHY", or ""
 
     def text(self):
         return "\n".join(self.lines) + "\n"
@@ -57,16 +60,17 @@ def is_command(text):
 
 
 def blocks(text):
-    found, lines, paragraph, fence, start = [], [], "", False, 0
+    found, lines, paragraph, fence, start, mark = [], [], "", False, 0, ""
     paragraph_open = False
 
     def close():
-        nonlocal lines
+        nonlocal lines, mark
         while lines and not lines[-1].strip():
             lines.pop()
         if lines:
             name = _NAMES_FILE.search(paragraph)
-            found.append(Block(start, lines, name.group(1) if name else ""))
+            found.append(Block(start, lines, name.group(1) if name else "", mark))
+            mark = ""
         lines = []
 
     for number, line in enumerate(text.split("\n"), 1):
@@ -89,11 +93,15 @@ def blocks(text):
             paragraph_open = False
             if lines:
                 lines.append("")
+        elif _MARK.match(line):
+            if lines:
+                close()
+            mark, paragraph_open = _MARK.match(line).group(1), False
         else:
             if lines:
                 close()
                 paragraph = ""
-            paragraph, paragraph_open = line.rstrip(), True
+            paragraph, paragraph_open, mark = line.rstrip(), True, ""
     close()
     return found
 

@@ -8,5 +8,6 @@ class ApplyError(PlacewrightError, RuntimeError):
 
     exit_status = 3
 
-    def __init__(self, code, message, place="", remedy="", *, file=""):
+    def __init__(self, code: str, message: str, place: str = "", remedy: str = "", *,
+                 file: str = "") -> None:
         super().__init__(code, message, file=file, place=place, remedy=remedy)

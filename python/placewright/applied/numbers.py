@@ -1,8 +1,12 @@
 """Numbers of the update that change between steps: formulas of docs/formats/aten-graph.md."""
 
+from __future__ import annotations
+
 import ast
 import math
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .errors import ApplyError
 
@@ -14,18 +18,19 @@ ALLOWED = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Call, ast.Constant, ast.N
 FUNCTIONS = {"sqrt": math.sqrt, "abs": abs}
 
 
-def names_in(formula):
+def names_in(formula: str) -> list[str]:
     return NAMED.findall(formula)
 
 
 class Formula:
     """A number as Python computes it from named ones, in double precision."""
 
-    def __init__(self, text):
+    def __init__(self, text: str) -> None:
         self.names = list(dict.fromkeys(names_in(text)))
         places = {name: f"x{i}" for i, name in enumerate(self.names)}
         plain = NAMED.sub(lambda found: places[found.group(1)], text)
         known = {*places.values(), *FUNCTIONS}
+        tree: ast.Expression | None
         try:
             tree = ast.parse(plain, mode="eval")
         except SyntaxError:
@@ -35,12 +40,12 @@ class Formula:
         self._code = compile(tree, "<formula>", "eval")
         self._places = places
 
-    def __call__(self, values):
+    def __call__(self, values: Mapping[str, Any]) -> Any:
         own = {place: values[name] for name, place in self._places.items()}
         return eval(self._code, {"__builtins__": {}, **FUNCTIONS}, own)
 
 
-def _is_arithmetic(node, known):
+def _is_arithmetic(node: ast.AST, known: set[str]) -> bool:
     if isinstance(node, ast.Constant):
         return type(node.value) in (int, float)
     if isinstance(node, ast.Name):
@@ -52,7 +57,7 @@ class Numbers:
     """The values of a step's formulas, from the user's optimizer as it stands when the step
     begins."""
 
-    def __init__(self, formulas, optimizer, steps_before):
+    def __init__(self, formulas: Iterable[str], optimizer: Any, steps_before: int) -> None:
         """`steps_before`: how many steps the optimizer's state has behind it."""
         self._formulas = [Formula(text) for text in formulas]
         self._optimizer, self.steps = optimizer, steps_before
@@ -65,12 +70,12 @@ class Numbers:
                 "Its values after the recorded step are not known: use an optimizer whose numbers "
                 "stand in its param_groups.")
 
-    def values(self):
+    def values(self) -> tuple[Any, ...]:
         """Those of the step that comes next."""
         named = {name: self._value_of(name) for name in self._names}
         return tuple(formula(named) for formula in self._formulas)
 
-    def _value_of(self, name):
+    def _value_of(self, name: str) -> float | None:
         if COUNTER.match(name):
             return float(self.steps + 1)
         found = HYPER.match(name)

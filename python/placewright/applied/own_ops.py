@@ -1,38 +1,42 @@
 """The operators of compiled steps that are not ATen's and stay on one device, as
 docs/formats/aten-graph.md states them."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from .counted_draws import OPERATORS as DRAWS
 from .tensors import cut, join
 
 
-def split(x, dimension, outer, size, begin, end):
+def split(x: Tensor, dimension: int, outer: int, size: int, begin: int, end: int) -> Tensor:
     return cut(x, dimension, outer, size, begin, end)
 
 
-def concat(parts, dimension, outer):
+def concat(parts: Sequence[Tensor], dimension: int, outer: int) -> Tensor:
     return join(parts, dimension, outer)
 
 
-def add_n(parts):
+def add_n(parts: Sequence[Tensor]) -> Tensor:
     total = parts[0] + parts[1] if len(parts) > 1 else parts[0].clone()
     for part in parts[2:]:
         total += part
     return total
 
 
-def pack(parts):
+def pack(parts: Sequence[Tensor]) -> Tensor:
     return torch.cat([part.reshape(-1) for part in parts])
 
 
-def unpack(buffer, begin, shape):
+def unpack(buffer: Tensor, begin: int, shape: Sequence[int]) -> Tensor:
     return buffer[begin:begin + math.prod(shape)].view(shape)
 
 
-def _rows_in_part(indices, rows, place):
+def _rows_in_part(indices: Tensor, rows: int, place: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Rows of the part that the indices ask for, and where they ask for another part's."""
     _, outer, size, begin, end = place
     inner = rows // (outer * (end - begin))
@@ -44,13 +48,14 @@ def _rows_in_part(indices, rows, place):
     return own * inner + wide.remainder(inner), outside
 
 
-def embedding_part(weight, indices, place):
+def embedding_part(weight: Tensor, indices: Tensor, place: Sequence[int]) -> Tensor:
     rows, outside = _rows_in_part(indices, weight.shape[0], place)
     found = torch.ops.aten.embedding.default(weight, rows.masked_fill(outside, 0))
     return found.masked_fill_(outside.unsqueeze(-1), 0)
 
 
-def embedding_dense_backward_part(grad, indices, num_weights, padding_idx, place):
+def embedding_dense_backward_part(grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int,
+                                  place: Sequence[int]) -> Tensor:
     rows, outside = _rows_in_part(indices, num_weights, place)
     none = outside | (indices == padding_idx)
     # Padding is what the operator leaves out: here, a row behind the last.

@@ -1,16 +1,22 @@
 """Which of a plan's devices each rank has, and what they are in PyTorch."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
 from .errors import ApplyError
+from .plan_files import PlannedStep
 
 
 class Places:
     """Rank 0 has the first of the plan's devices, rank 1 the next ones, and so on."""
 
-    def __init__(self, step, given, rank):
+    def __init__(self, step: PlannedStep, given: Sequence[Sequence[torch.device]],
+                 rank: int) -> None:
         """`given`: for each rank its torch.devices, in the plan's order; `rank`: this one."""
         counts = [len(devices) for devices in given]
         if sum(counts) != len(step.devices):
@@ -28,12 +34,12 @@ class Places:
         self.ranks, self.rank = len(counts), rank
 
     @property
-    def first(self):
+    def first(self) -> torch.device:
         """Where this rank's loss and numbers lie."""
         return next(iter(self.own.values()))
 
 
-def own_devices(step, wanted, rank, ranks):
+def own_devices(step: PlannedStep, wanted: Any, rank: int, ranks: int) -> list[torch.device]:
     """This rank's torch.devices. `wanted`: what the user says, or None: the one of its number."""
     if wanted is not None:
         listed = wanted if isinstance(wanted, (list, tuple)) else [wanted]
@@ -48,7 +54,7 @@ def own_devices(step, wanted, rank, ranks):
     return [torch.device("cpu")]
 
 
-def _present(device):
+def _present(device: torch.device) -> torch.device:
     if device.type == "cpu":
         return torch.device("cpu")
     if device.type != "cuda":

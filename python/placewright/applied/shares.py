@@ -1,9 +1,15 @@
 """Which samples of the global batch a rank reads, and its pieces of them."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 import torch
 from torch.utils.data import Sampler
 
 from .errors import ApplyError
+from .plan_files import PlannedStep
 from .tensors import piece_of
 
 
@@ -11,10 +17,11 @@ class Shares:
     """The samples [begin, end) that a rank is given. A rank that reads none is given one, so that a
     loader has something to load."""
 
-    def __init__(self, step, reads, shared):
+    def __init__(self, step: PlannedStep, reads: Iterable[str], shared: bool) -> None:
         """`reads`: names of the step's inputs that the rank reads; `shared`: whether it is given
         its samples alone, not the global batch."""
-        self._step, self._follows = step, {}
+        self._step = step
+        self._follows: dict[str, int | None] = {}
         self.begin, self.end = 0, step.batch
         if not shared:
             return
@@ -28,14 +35,14 @@ class Shares:
         self.begin = min((begin for begin, _ in wanted), default=0)
         self.end = max((end for _, end in wanted), default=1)
 
-    def shape_of(self, name):
+    def shape_of(self, name: str) -> list[int]:
         """Of a recorded input as it is given."""
         shape, dimension = list(self._step.recorded[name]["shape"]), self._follows.get(name)
         if dimension is not None:
             shape[dimension] = shape[dimension] // self._step.batch * (self.end - self.begin)
         return shape
 
-    def piece_of(self, name, given):
+    def piece_of(self, name: str, given: torch.Tensor) -> torch.Tensor:
         """A copy of the part of `given` that an input of the step is."""
         one = self._step.inputs[name]
         dimension = self._follows.get(one.of)
@@ -46,7 +53,7 @@ class Shares:
         own = given.narrow(dimension, (begin - self.begin) * rows, (end - begin) * rows)
         return piece_of(own, [axis for axis in one.box if axis["dimension"] != dimension])
 
-    def _samples_of(self, name):
+    def _samples_of(self, name: str) -> tuple[int, int]:
         """(begin, end) of the samples that an input of the step has."""
         one = self._step.inputs[name]
         dimension, batch = self._follows[one.of], self._step.batch
@@ -62,7 +69,7 @@ class Shares:
         return ends[0] // size, ends[1] // size
 
 
-def _dimension_of(name, record, batch):
+def _dimension_of(name: str, record: dict[str, Any], batch: int) -> int | None:
     """The dimension that follows the batch, or None."""
     shape = record["shape"]
     if "slopes" in record:
@@ -79,7 +86,8 @@ class BatchSampler(Sampler):
     """For each step the indices of this rank's samples in a data set, for
     DataLoader(batch_sampler=). What is left beyond the last whole batch is not used."""
 
-    def __init__(self, length, batch, begin, end, shuffle, seed):
+    def __init__(self, length: int, batch: int, begin: int, end: int, shuffle: bool,
+                 seed: int) -> None:
         """`length`: of the data set; `batch`: of all ranks together."""
         self._length, self._batch = length, batch
         self._begin, self._end = begin, end
@@ -92,7 +100,7 @@ class BatchSampler(Sampler):
     def __len__(self) -> int:
         return self._length // self._batch
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[int]]:
         order = torch.arange(self._length)
         if self._shuffle:
             draws = torch.Generator().manual_seed(self._seed + self._epoch)
