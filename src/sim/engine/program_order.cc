@@ -118,6 +118,44 @@ void ProgramOrder::Merge() {
   order_.insert(order_.end(), moved_.begin() + static_cast<ptrdiff_t>(next), moved_.end());
 }
 
+namespace {
+
+bool ReadsSlices(const PackedStep& packed, ExecOpId op) {
+  return packed.ops[op.index()].edge < packed.ops[op.index() + 1].edge;
+}
+
+}  // namespace
+
+bool IsCopy(const SimGraph& p, const PackedStep& packed, CollectiveId id) {
+  const std::span<const ExecOpId> members = p.collective_members[id];
+  if (members.size() != 2 || ReadsSlices(packed, members[0]) == ReadsSlices(packed, members[1])) {
+    return false;
+  }
+  const ExecOpId sender = members[ReadsSlices(packed, members[0]) ? 0 : 1];
+  const PackedOp& op = packed.ops[sender.index()];
+  return op.slice == packed.ops[sender.index() + 1].slice &&
+         (!op.special() || packed.tokens[sender].empty());
+}
+
+std::vector<DeviceId> CommunicatorKey(const SimGraph& p, const PackedStep& packed,
+                                      const IdVector<ExecOpId, OpState>& ops, CollectiveId id) {
+  const std::span<const ExecOpId> members = p.collective_members[id];
+  std::vector<DeviceId> devices;
+  for (const ExecOpId member : members) devices.push_back(ops[member].device);
+  const bool copy = IsCopy(p, packed, id);
+  if (copy) {
+    if (ReadsSlices(packed, members[1])) std::swap(devices[0], devices[1]);
+    devices.push_back(DeviceId());  // no set of devices has it
+  } else {
+    std::sort(devices.begin(), devices.end());
+  }
+  if (p.communicator.empty()) return devices;
+  // Of a step in lanes: the number of its sets of devices in the place of the first one's.
+  if (!copy) devices.clear();
+  devices.push_back(DeviceId(p.communicator[id]));
+  return devices;
+}
+
 void ProgramOrder::FindCommunicators() {
   communicator_of_.assign(p_->collective_time.size(), -1);
   std::vector<std::tuple<int32_t, ExecOpId, CollectiveId>> items;
@@ -128,19 +166,9 @@ void ProgramOrder::FindCommunicators() {
   }
   std::sort(items.begin(), items.end());
   std::map<std::vector<DeviceId>, int32_t> known;
-  std::vector<DeviceId> devices;
   for (const auto& [rank, last, id] : items) {
-    devices.clear();
-    if (!p_->communicator.empty()) {
-      devices.push_back(DeviceId(p_->communicator[id]));  // whichever devices these are
-    } else {
-      for (const ExecOpId member : p_->collective_members[id]) {
-        devices.push_back((*ops_)[member].device);
-      }
-      std::sort(devices.begin(), devices.end());
-    }
-    const auto [of, fresh] =
-        known.try_emplace(devices, static_cast<int32_t>(communicators_.size()));
+    const auto [of, fresh] = known.try_emplace(CommunicatorKey(*p_, *packed_, *ops_, id),
+                                               static_cast<int32_t>(communicators_.size()));
     if (fresh) communicators_.emplace_back();
     communicators_[static_cast<size_t>(of->second)].push_back(id);
     communicator_of_[id] = of->second;
