@@ -61,8 +61,7 @@ std::span<const PartInput> Emitter::TakeInputs(std::span<const TensorId> inputs)
   return types_;
 }
 
-void Emitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inputs, DeviceId device,
-                          const MakeSpec& make, std::vector<TensorId>& made) {
+void Emitter::SetInstanceKey(const InstanceKey& key) {
   key_.clear();
   key_.insert(key_.end(), {kInstanceKey, kinds_[key.op], static_cast<int32_t>(key.parts.size())});
   for (const InstanceKey::Part& part : key.parts) {
@@ -71,6 +70,11 @@ void Emitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inpu
     if (!prices_.tells_arguments_apart()) continue;
     for (const int64_t number : NumbersOf(part.stated)) AppendWide(number, key_);
   }
+}
+
+void Emitter::AddInstance(const InstanceKey& key, std::span<const TensorId> inputs, DeviceId device,
+                          const MakeSpec& make, std::vector<TensorId>& made) {
+  SetInstanceKey(key);
   const auto types = TakeInputs(inputs);
   if (key_ != last_key_) {
     last_part_ = prices_.Find(key_, types, make);
@@ -191,23 +195,23 @@ TensorId Emitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
   return made;
 }
 
-TensorId Emitter::AddWholeView(OpId origin, PartCall call, TensorId like, TensorId base,
-                               DeviceId device) {
-  key_ = {kInstanceKey, kinds_[origin], 0};
+TensorId Emitter::AddPartView(const InstanceKey& key, PartCall call, std::vector<int64_t> shape,
+                              TensorId like, TensorId base, DeviceId device) {
+  SetInstanceKey(key);
   const auto types = TakeInputs({&base, 1});
   const PricedPartId part = prices_.Find(key_, types, [&] {
-    const Tensor& viewed = original_.tensor(original_.op(origin).outputs.front());
+    const Tensor& viewed = original_.tensor(original_.op(key.op).outputs.front());
     OpSpec spec;
     spec.type = std::move(call.type);
     spec.args = std::move(call.args);
     spec.attributes = std::move(call.attributes);
-    spec.outputs = {{.dtype = viewed.dtype, .shape = viewed.shape}};
+    spec.outputs = {{.dtype = viewed.dtype, .shape = std::move(shape)}};
     spec.outputs[0].output_index = viewed.output_index;
     spec.outputs[0].alias = AliasKind::kView;
     spec.outputs[0].alias_of = 0;
     return spec;
   });
-  const TensorId made = AddOne(part, {&base, 1}, device, origin, original_.op(origin).phase);
+  const TensorId made = AddOne(part, {&base, 1}, device, key.op, original_.op(key.op).phase);
   Name(ArrayName::kView, like);
   return made;
 }

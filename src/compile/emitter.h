@@ -88,9 +88,10 @@ class Emitter {
                  DeviceId device);
   // The view `view` of what is equal to its base, on another device: an instance of the same op.
   TensorId AddViewOf(TensorId view, TensorId base, DeviceId device);
-  // The view that `origin` makes of all of its input, where the op that made `like` makes that of a part; `call`: of
-  // what is whole.
-  TensorId AddWholeView(OpId origin, PartCall call, TensorId like, TensorId base, DeviceId device);
+  // The view that an op makes of a part of its input, or all of it, where the op that made `like` makes that of another
+  // part; `call`, `shape`: of this part.
+  TensorId AddPartView(const InstanceKey& key, PartCall call, std::vector<int64_t> shape,
+                       TensorId like, TensorId base, DeviceId device);
   // Writes `value` over `tensor`, which lies on the device, or zeros; what `tensor` then is.
   TensorId Overwrite(TensorId tensor, TensorId value, DeviceId device);
   // A part of an original input, or all of it; of a device alone, or of none. `on`: where it lies, or is read, though its
@@ -136,6 +137,7 @@ class Emitter {
                           std::span<const TensorId> inputs, PartTypeId made);
   const PartType& type(TensorId id) const { return prices_.type(arrays_.tensors[id].type); }
   Phase PhaseOf(TensorId like) const;
+  void SetInstanceKey(const InstanceKey& key);
   // What there is of a part in the key: the types of its inputs.
   std::span<const PartInput> TakeInputs(std::span<const TensorId> inputs);
   void AppendValue(const Value& value);

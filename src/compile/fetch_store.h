@@ -42,8 +42,10 @@ class FetchStore {
   FetchStore(size_t tensors, bool keeps_users)
       : keeps_users_(keeps_users), states_(tensors), known_(tensors) {}
 
-  // What is fetched of these tensors in one epoch is not used in another; `regathered`: by tensor, or none of them.
+  // What is fetched of these tensors in one epoch is not used in another, but for sums that were completed; `regathered`:
+  // by tensor, or none of them.
   void SetRegathered(IdVector<TensorId, char> regathered) { regathered_ = std::move(regathered); }
+  bool IsRegathered(TensorId id) const { return !regathered_.empty() && regathered_[id] != 0; }
   // Of what follows.
   void SetEpoch(int32_t epoch) { epoch_ = epoch; }
 
@@ -98,7 +100,7 @@ class FetchStore {
     std::vector<Taken> taken;
   };
   int32_t EpochOf(TensorId id) const {
-    return regathered_.empty() || regathered_[id] == 0 ? 0 : epoch_;
+    return IsRegathered(id) && !states_[id].IsPartial() ? epoch_ : 0;
   }
   void TakeBack(int32_t place);
   void NoteMade(TensorId id);

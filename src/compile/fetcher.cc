@@ -1,12 +1,14 @@
 #include "compile/fetcher.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "compile/piece_groups.h"
 #include "compile/rewrites/rewrites.h"
 #include "compile/sum_parts.h"
+#include "sharding/axis_places.h"
 
 namespace placewright {
 
@@ -55,7 +57,7 @@ void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>&
   const TensorState& state = store_.StateAt(id, version);
   if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return;
   if (state.pieces.size() != devices.size()) return;
-  if (gathers_parameters_ && PrepareAsView(id, version, devices, boxes)) return;
+  if (gathers_views_ && PrepareAsView(id, version, devices, boxes)) return;
   Needs needs;
   bool of_another = false;
   for (size_t i = 0; i < state.pieces.size(); ++i) {
@@ -87,31 +89,70 @@ void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>&
   if (changed) store_.SetCompleted(id, version, std::move(ready));
 }
 
-// All of a view of all of a parameter is a view of what is gathered of that: once, whatever is looked at.
+namespace {
+
+// The axes of a part of a tensor, with their intervals; nothing where it is of none.
+std::optional<std::vector<AxisInterval>> AxesOfBox(const Graph& graph, const NamedAxes& axes,
+                                                   TensorId id, const TensorBox& box) {
+  std::vector<AxisInterval> found;
+  for (const AxisPart& part : box) {
+    const auto factors = axes.factors(id, static_cast<size_t>(part.place.dimension));
+    const auto at = std::find_if(factors.begin(), factors.end(), [&](AxisId axis) {
+      return PlaceInTensor(graph, axes, id, axis) == part.place;
+    });
+    if (at == factors.end()) return std::nullopt;
+    found.push_back({*at, part.interval});
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+// Of a view of all of a parameter, or of what is gathered anew for each pass, the parts that are gathered are views of what
+// is gathered of that: once, whatever is looked at.
 bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
                             const std::vector<TensorBox>& boxes) {
   const Tensor& tensor = graph_.tensor(id);
-  if (graph_.storage(tensor.storage).kind != TensorKind::kParameter) return false;
-  if (!tensor.producer.valid()) return false;
+  const bool parameter = graph_.storage(tensor.storage).kind == TensorKind::kParameter;
+  const bool activation = store_.IsRegathered(id) && !IsPartial(id, version);
+  if ((!parameter && !activation) || !tensor.producer.valid()) return false;
   const Op& op = graph_.op(tensor.producer);
   const bool simple = op.is_view && op.inputs.size() == 1 && op.outputs.size() == 1 &&
                       op.input_versions.front() == version;
   if (!simple || graph_.tensor(op.inputs.front()).bytes > tensor.bytes) return false;
-  if (std::any_of(boxes.begin(), boxes.end(), [](const TensorBox& box) { return !box.empty(); })) {
-    return false;
+  Layout layout;  // in which the view would be made of what is gathered
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const auto box = AxesOfBox(graph_, axes_, id, boxes[i]);
+    if (!box || (parameter && !box->empty())) return false;
+    layout.shares.push_back({devices[i], {box->begin(), box->end()}});
   }
+  OpSplit split(axes_, tensor.producer, op, layout);
+  if (!SplitByAll(layout, split)) return false;
   const TensorId base = op.inputs.front();
-  Prepare(base, version, devices, boxes);
+  std::vector<TensorBox> of_base;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (split.OutputBox(0, i) != boxes[i]) return false;
+    of_base.push_back(split.InputBox(0, i));
+  }
+  Prepare(base, version, devices, of_base);
   const TensorState gathered = store_.StateAt(base, version);
-  if (!gathered.IsWhole()) return false;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const bool there = !gathered.IsPartial() && gathered.On(devices[i]) != nullptr &&
+                       gathered.BoxAt(gathered.IndexOn(devices[i])) == of_base[i];
+    if (!there) return false;
+  }
   TensorState views;
   const TensorId like = store_.state(id).pieces.front().tensor;
-  for (const Piece& piece : gathered.pieces) {
+  for (size_t i = 0; i < devices.size(); ++i) {
     const TensorId view =
-        emitter_.AddWholeView(tensor.producer, CallOnWhole(op, axes_.rule(tensor.producer)), like,
-                              piece.tensor, piece.device);
-    views.pieces.push_back({piece.device, view});
+        emitter_.AddPartView(split.KeyOf(i), split.CallOf(i), ShapeOf(tensor.shape, boxes[i]), like,
+                             gathered.On(devices[i])->tensor, devices[i]);
+    views.AddPart(devices[i], view, boxes[i]);
   }
+  const bool whole =
+      std::all_of(boxes.begin(), boxes.end(), [](const TensorBox& box) { return box.empty(); });
+  if (whole) views.boxes.clear();
   store_.SetCompleted(id, version, std::move(views));
   return true;
 }
@@ -120,6 +161,25 @@ bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<Devi
 bool Fetcher::IsFetchedByOps(TensorId id) const {
   const StorageId storage = graph_.tensor(id).storage;
   return gathers_parameters_ && graph_.storage(storage).kind == TensorKind::kParameter;
+}
+
+// Where all of its shares have the same axes, and the op can be split by all of them.
+bool Fetcher::SplitByAll(const Layout& layout, OpSplit& split) {
+  const Box& first = layout.shares.front().box;
+  std::vector<OpSplit::By> by;
+  for (const AxisInterval& one : first) {
+    const auto found = split.ByAxis(one.axis);
+    if (!found) return false;
+    by.push_back(*found);
+  }
+  for (const Share& share : layout.shares) {
+    const bool alike =
+        std::equal(share.box.begin(), share.box.end(), first.begin(), first.end(),
+                   [](const AxisInterval& a, const AxisInterval& b) { return a.axis == b.axis; });
+    if (!alike) return false;
+  }
+  split.Set({by.begin(), by.end()});
+  return true;
 }
 
 // Those of the devices that have nothing of it yet.
@@ -191,8 +251,8 @@ void Fetcher::Add(TensorId id, FetchedPart part) {
 TensorId Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
   const TensorId found = store_.FindFetched(id, version, device, {});
   if (found.valid()) return found;
-  const TensorId whole = IsInput(id) ? WholeInput(id, device)
-                                     : Assemble(id, store_.StateAt(id, version), {}, device);
+  const TensorId whole =
+      IsInput(id) ? WholeInput(id, device) : Assemble(id, store_.StateAt(id, version), {}, device);
   Add(id, {version, device, {}, whole});
   return whole;
 }
@@ -269,11 +329,12 @@ std::optional<Cutting> CuttingOf(const TensorState& state, const TensorBox& box)
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   const bool one_axis = OnlyPlaceOf(state).dimension >= 0;
   const auto is_clean = [&](const AxisPart& end) {
-    return one_axis || std::none_of(state.boxes.begin(), state.boxes.end(), [&](const TensorBox& piece) {
-      const Interval along = AlongPlace(piece, end.place);
-      const bool cut = along.from < end.interval.to && end.interval.to < along.to;
-      return cut && !HaveNothingInCommon(piece, box);
-    });
+    return one_axis ||
+           std::none_of(state.boxes.begin(), state.boxes.end(), [&](const TensorBox& piece) {
+             const Interval along = AlongPlace(piece, end.place);
+             const bool cut = along.from < end.interval.to && end.interval.to < along.to;
+             return cut && !HaveNothingInCommon(piece, box);
+           });
   };
   const auto clean = std::find_if(ends.begin(), ends.end(), is_clean);
   const AxisPlace place = clean == ends.end() ? ends.front().place : clean->place;

@@ -8,7 +8,9 @@
 
 #include "compile/emitter.h"
 #include "compile/fetch_store.h"
+#include "compile/op_split.h"
 #include "compile/tensor_state.h"
+#include "plan/layout.h"
 #include "plan/step_switches.h"
 #include "sharding/named_axes.h"
 
@@ -25,7 +27,7 @@ class Fetcher {
         store_(store),
         collectives_(collectives),
         broadcasts_(collectives && switches.broadcasts),
-        gathers_parameters_(!switches.regather.empty() || switches.prefetch) {}
+        gathers_views_(!switches.regather.empty() || switches.prefetch) {}
 
   bool collectives() const { return collectives_; }
   TensorState& state(TensorId id) { return store_.state(id); }
@@ -56,6 +58,7 @@ class Fetcher {
                                       const std::vector<DeviceId>& devices);
   bool PrepareAsView(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
                      const std::vector<TensorBox>& boxes);
+  static bool SplitByAll(const Layout& layout, OpSplit& split);
   TensorId ViewedBy(TensorId id, int32_t version);
   void AddViews(TensorId id, int32_t version, TensorId base);
   TensorId WholeInput(TensorId id, DeviceId device);
@@ -72,7 +75,7 @@ class Fetcher {
   Emitter& emitter_;
   FetchStore& store_;
   const bool collectives_, broadcasts_;
-  const bool gathers_parameters_;  // themselves, not each view of them
+  const bool gathers_views_;  // of what they view, not each by itself
 };
 
 }  // namespace placewright

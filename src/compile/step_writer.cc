@@ -52,10 +52,12 @@ void StepWriter::FindRegathered() {
   }
   IdVector<TensorId, char> regathered(graph_.tensor_count(), 0);
   for (const TensorId id : graph_.tensors()) {
-    const StorageId storage = graph_.tensor(id).storage;
-    const OpId home = graph_.home_op(storage);
-    const bool parameter = graph_.storage(storage).kind == TensorKind::kParameter;
-    regathered[id] = parameter && home.valid() && named[graph_.group(home)] != 0;
+    const Storage& storage = graph_.storage(graph_.tensor(id).storage);
+    const OpId home = graph_.home_op(graph_.tensor(id).storage);
+    const bool parameter = storage.kind == TensorKind::kParameter;
+    const bool activation = storage.kind == TensorKind::kActivation && storage.versions.size() == 1;
+    const bool kept = (parameter || activation) && home.valid();
+    regathered[id] = kept && named[graph_.group(home)] != 0;
   }
   store_.SetRegathered(std::move(regathered));
   // An epoch for each pass of each micro-batch; what is computed again is of the backward pass.

@@ -69,10 +69,10 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   // In `auto` what compiles one plan comes before what tries many.
   table.push_back(std::make_unique<ExpertHybridPlanner>());
   for (const MeshStrategy strategy :
-       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2, MeshStrategy::kFsdp,
-        MeshStrategy::kHsdp, MeshStrategy::kUlysses, MeshStrategy::kContext,
-        MeshStrategy::kExperts}) {
-    table.push_back(std::make_unique<MeshStrategyPlanner>(strategy));
+       {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero2,
+        MeshStrategy::kHybridZero2, MeshStrategy::kFsdp, MeshStrategy::kHsdp,
+        MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts}) {
+    table.push_back(std::make_unique<MeshStrategyPlanner>(strategy, settings.agent));
   }
   for (const std::string_view schedule : kPipelineSchedules) {
     table.push_back(std::make_unique<PipelinePlanner>(schedule));

@@ -563,18 +563,19 @@ TEST_P(ExecutedLayouts, SoDoStrategiesOnMeshes) {
   const Cluster cluster = TwoHosts();
   const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kFifo).Take();
   for (const MeshStrategy strategy :
-       {MeshStrategy::kTwoD, MeshStrategy::kZero2, MeshStrategy::kHybridZero2, MeshStrategy::kFsdp,
-        MeshStrategy::kHsdp, MeshStrategy::kUlysses, MeshStrategy::kContext,
-        MeshStrategy::kExperts}) {
+       {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero2,
+        MeshStrategy::kHybridZero2, MeshStrategy::kFsdp, MeshStrategy::kHsdp,
+        MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts}) {
     SCOPED_TRACE(MeshStrategyPlanner(strategy).name());
-    const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy);
+    const bool tensor = strategy == MeshStrategy::kTensor, two = strategy == MeshStrategy::kTwoD;
+    const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy, {.sequence = !tensor});
     const std::string& model = GetParam().model;
     const bool heads = model != "mlp" && model != "resnet-50" && !model.starts_with("gnmt") &&
                        !model.starts_with("rnnlm") && !model.starts_with("moe");
     // These models attend by products and a softmax, and have experts that are modules.
     const bool special = strategy == MeshStrategy::kUlysses || strategy == MeshStrategy::kContext ||
                          strategy == MeshStrategy::kExperts;
-    ASSERT_EQ(plan.ok(), !special && (heads || strategy != MeshStrategy::kTwoD))
+    ASSERT_EQ(plan.ok(), !special && (heads || (!tensor && !two)))
         << plan.error().ToString();
     if (!plan.ok()) continue;
     const CompileOptions options{.switches = plan.value().switches};

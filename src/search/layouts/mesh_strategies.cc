@@ -1,8 +1,10 @@
 #include "search/layouts/mesh_strategies.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -13,8 +15,10 @@
 
 #include "graph/ownership/module_path.h"
 #include "plan/sharing_out.h"
+#include "search/agent_settings.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/model_structure.h"
+#include "search/layouts/tensor_parallel.h"
 #include "sharding/axis_places.h"
 #include "transforms/accumulate.h"
 
@@ -27,12 +31,48 @@ Interval EqualPart(int64_t part, int64_t parts, Interval of) {
   return {of.from + part * of.length() / parts, of.from + (part + 1) * of.length() / parts};
 }
 
+std::string_view NameOfStrategy(MeshStrategy strategy) {
+  switch (strategy) {
+    case MeshStrategy::kTensor: return "tensor";
+    case MeshStrategy::kTwoD: return "2d";
+    case MeshStrategy::kZero2: return "zero-2";
+    case MeshStrategy::kHybridZero2: return "hybrid-zero-2";
+    case MeshStrategy::kFsdp: return "fsdp";
+    case MeshStrategy::kHsdp: return "hsdp";
+    case MeshStrategy::kUlysses: return "ulysses";
+    case MeshStrategy::kContext: return "context";
+    case MeshStrategy::kExperts: return "experts";
+  }
+  return "";
+}
+
+// What --set calls the GPUs of a group; "": the strategy has none.
+std::string_view DegreeSettingOf(MeshStrategy strategy) {
+  switch (strategy) {
+    case MeshStrategy::kTensor:
+    case MeshStrategy::kTwoD: return "tensor";
+    case MeshStrategy::kUlysses:
+    case MeshStrategy::kContext: return "context";
+    case MeshStrategy::kExperts: return "experts";
+    default: return "";
+  }
+}
+
+bool IsTensorParallel(MeshStrategy strategy) {
+  return strategy == MeshStrategy::kTensor || strategy == MeshStrategy::kTwoD;
+}
+
 class MeshLayouts {
  public:
-  MeshLayouts(const LayoutProblem& problem, std::string_view name)
-      : problem_(problem), graph_(problem.graph), axes_(problem.axes), name_(name) {}
+  MeshLayouts(const LayoutProblem& problem, MeshStrategy strategy, const MeshOptions& options)
+      : problem_(problem),
+        graph_(problem.graph),
+        axes_(problem.axes),
+        strategy_(strategy),
+        options_(options),
+        name_(NameOfStrategy(strategy)) {}
 
-  Result<StepPlan> Make(MeshStrategy strategy) {
+  Result<StepPlan> Make() {
     PW_ASSIGN(std::vector<DeviceId> all, DevicesToSplitOver(problem_, TimesOf(problem_)));
     hosts_ = UsableGroups(problem_.cluster.host_groups(), all);
     for (const std::vector<DeviceId>& host : hosts_) {
@@ -40,11 +80,11 @@ class MeshLayouts {
     }
     plan_.switches.local_batch_norm = problem_.local_batch_norm;
     plan_.layouts.of_group = IdVector<GroupId, LayoutId>(graph_.group_count(), LayoutId(0));
-    PW_RETURN_IF_ERROR(MakeLayouts(strategy));
-    if (strategy == MeshStrategy::kFsdp || strategy == MeshStrategy::kHsdp) {
-      plan_.switches.regather = LayerGlobs();
-      plan_.switches.prefetch = 1;
-    }
+    PW_RETURN_IF_ERROR(MakeLayouts());
+    const bool reshards = strategy_ == MeshStrategy::kFsdp || strategy_ == MeshStrategy::kHsdp;
+    // Under tensor parallelism what layers gathered of tokens, too.
+    if (reshards || IsTensorParallel(strategy_)) plan_.switches.regather = LayerGlobs();
+    if (reshards || strategy_ == MeshStrategy::kTwoD) plan_.switches.prefetch = 1;
     return std::move(plan_);
   }
 
@@ -63,9 +103,10 @@ class MeshLayouts {
     return {globs.begin(), globs.end()};
   }
 
-  Status MakeLayouts(MeshStrategy strategy) {
-    switch (strategy) {
-      case MeshStrategy::kTwoD: return MakeTwoD();
+  Status MakeLayouts() {
+    switch (strategy_) {
+      case MeshStrategy::kTensor: return MakeTensorParallel(/*shards_state=*/false);
+      case MeshStrategy::kTwoD: return MakeTensorParallel(/*shards_state=*/true);
       case MeshStrategy::kZero2:
       case MeshStrategy::kFsdp: return MakeZero(/*in_hosts=*/false);
       case MeshStrategy::kHybridZero2:
@@ -123,52 +164,85 @@ class MeshLayouts {
     for (const AxisId axis : axes) size = std::gcd(size, axes_.axis(axis).size);
     return size;
   }
-  // As many GPUs of a host as divide these and the host's, 8 at most.
-  static int64_t DegreeOf(int64_t of_host, int64_t size) {
-    int64_t degree = std::min(of_host, kMaxTensorParallel);
-    while (degree > 1 && (size % degree != 0 || of_host % degree != 0)) --degree;
-    return degree;
+  // GPUs of a group that shares `size` of something out: as asked for, or of a host as many as divide these and the
+  // host's, 8 at most. `what`: plural; `there`: the step has it at all.
+  Result<int64_t> Degree(int64_t of_host, int64_t size, bool there, std::string_view what) const {
+    const int64_t asked = options_.degree;
+    int64_t degree = asked > 0 ? asked : std::min(of_host, kMaxTensorParallel);
+    while (asked == 0 && degree > 1 && (size % degree != 0 || of_host % degree != 0)) --degree;
+    const std::string others = "Take fsdp, zero-2 or data-parallel.";
+    if (!there || (asked == 0 && degree < 2)) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} splits {} over GPUs of a host, and this step has none that "
+                                   "they divide",
+                                   name_, what),
+                       "", others);
+    }
+    std::vector<int64_t> possible;
+    for (int64_t i = 2; i <= of_host; ++i) {
+      if (size % i == 0 && of_host % i == 0) possible.push_back(i);
+    }
+    if (asked == 0 || std::count(possible.begin(), possible.end(), asked) > 0) return degree;
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} cannot split {} {} over {} of the {} GPUs of a host", name_, size, what,
+                    asked, of_host),
+        fmt::format("--set {}={}", DegreeSettingOf(strategy_), asked),
+        possible.empty() ? others : fmt::format("Take one of {}.", fmt::join(possible, ", ")));
   }
 
-  Status MakeTwoD() {
+  // `shards_state`: of what lies in parts over a tensor group, parameters with their state are in shards over the groups.
+  Status MakeTensorParallel(bool shards_state) {
     const ModelStructure found = StructureOf(graph_, axes_);
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
-    const int64_t tensor = DegreeOf(*of_host, SizeOfAll(found.heads));
-    if (found.kind != ModelKind::kAttention || tensor < 2) {
-      return MakeError(ErrorCode::kUsage,
-                       "2d splits attention by heads over GPUs of a host, and this step has none "
-                       "whose heads they divide",
-                       "", "Take data-parallel or zero-2.");
-    }
+    PW_ASSIGN(const int64_t tensor,
+              Degree(*of_host, SizeOfAll(found.heads), found.kind == ModelKind::kAttention,
+                     "heads of attention"));
     const int64_t data = count() / tensor;
     PW_RETURN_IF_ERROR(CheckSamples(data));
-    const AxisId batch = axes_.batch();
-    const Interval samples = {0, axes_.axis(batch).size};
-    const auto of_group = [&](int64_t i) { return EqualPart(i / tensor, data, samples); };
-    Add(Boxes([&](int64_t i) { return std::vector<AxisInterval>{{batch, of_group(i)}}; }));
-    for (const std::vector<AxisId>* const axes : {&found.heads, &found.widths}) {
-      for (const AxisId axis : *axes) {
-        const int64_t size = axes_.axis(axis).size;
-        if (size < tensor) continue;
-        const LayoutId split = Add(Boxes([&](int64_t i) {
-          return std::vector<AxisInterval>{{batch, of_group(i)},
-                                           {axis, EqualPart(i % tensor, tensor, {0, size})}};
-        }));
-        SetWhere(split, [&](OpId op) { return axes_.SplitBy(op, axis).valid(); });
-      }
-    }
-    if (samples.length() < count()) return Ok();
-    const LayoutId scores = Add(Boxes([&](int64_t i) {
-      return std::vector<AxisInterval>{{batch, EqualPart(i % tensor, tensor, of_group(i))}};
-    }));
-    for (const AxisId words : found.words) {
-      SetWhere(scores, [&](OpId op) {
-        return plan_.layouts.of_group[graph_.group(op)] == LayoutId(0) && Scores(op, words) &&
-               axes_.SplitBy(op, batch).valid();
-      });
+    const AxisId tokens = options_.sequence ? TokensOf(graph_, axes_) : AxisId();
+    const bool enough = tokens.valid() && axes_.axis(tokens).size >= tensor;
+    auto cuts = TensorCuts(graph_, axes_, found, tensor, enough ? tokens : AxisId());
+    if (shards_state && data > 1) ShardState(data, cuts);
+    std::map<TensorCut, LayoutId> layouts;
+    for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+      const TensorCut& cut = cuts[group];
+      auto at = layouts.find(cut);
+      if (at == layouts.end()) at = layouts.emplace(cut, Add(LayoutOf(cut, tensor, data))).first;
+      plan_.layouts.of_group[group] = at->second;
     }
     return Ok();
+  }
+
+  Layout LayoutOf(const TensorCut& cut, int64_t tensor, int64_t data) const {
+    return Boxes([&](int64_t i) {
+      std::vector<AxisInterval> box;
+      const auto cut_by = [&](AxisId axis, int64_t part, int64_t parts) {
+        if (axis.valid()) box.push_back({axis, EqualPart(part, parts, {0, axes_.axis(axis).size})});
+      };
+      cut_by(cut.over_group, i % tensor, tensor);
+      cut_by(cut.over_groups, i / tensor, data);
+      return box;
+    });
+  }
+
+  void ShardState(int64_t data, IdVector<GroupId, TensorCut>& cuts) const {
+    IdVector<GroupId, bool> sharded(graph_.group_count(), false);
+    for (const StorageId id : graph_.storages()) {
+      const TensorId parameter = graph_.storage(id).first;
+      const OpId home = graph_.home_op(id);
+      const Tensor& tensor = graph_.tensor(parameter);
+      const bool kept = tensor.kind == TensorKind::kParameter && !tensor.producer.valid();
+      if (!kept || !home.valid()) continue;
+      TensorCut& cut = cuts[graph_.group(home)];
+      if (!cut.over_group.valid()) continue;
+      const AxisId axis = AxisToShard(parameter, data, cut.over_group);
+      if (!axis.valid()) continue;
+      cut.over_groups = axis;
+      sharded[graph_.group(home)] = true;
+    }
+    ForMicroBatchSums(sharded, [&](GroupId sums, GroupId of) { cuts[sums] = cuts[of]; });
   }
 
   template <class Is>
@@ -176,16 +250,6 @@ class MeshLayouts {
     for (const OpId op : graph_.ops()) {
       if (is(op)) plan_.layouts.of_group[graph_.group(op)] = layout;
     }
-  }
-
-  // Reads or makes something for every word of every sample.
-  bool Scores(OpId op, AxisId words) const {
-    const auto has_both = [&](TensorId id) {
-      return axes_.Holds(id, words) && axes_.Holds(id, axes_.batch());
-    };
-    const Op& one = graph_.op(op);
-    return std::any_of(one.inputs.begin(), one.inputs.end(), has_both) ||
-           std::any_of(one.outputs.begin(), one.outputs.end(), has_both);
   }
 
   // `in_hosts`: shards over the GPUs of each host, not over all.
@@ -226,13 +290,18 @@ class MeshLayouts {
       }));
       sharded[group] = true;
     }
-    // Sums over micro-batches lie as the parameters that they update: each micro-batch's gradients are scattered.
+    ForMicroBatchSums(sharded, [&](GroupId sums, GroupId of) {
+      plan_.layouts.of_group[sums] = plan_.layouts.of_group[of];
+    });
+  }
+
+  // Sums over micro-batches lie as the parameters that they update: each micro-batch's gradients are scattered.
+  template <class Set>
+  void ForMicroBatchSums(const IdVector<GroupId, bool>& sharded, const Set& set) const {
     for (const OpId op : graph_.ops()) {
       if (!IsMicroBatchSum(graph_.op(op))) continue;
       for (const OpId reader : graph_.consumers(op)) {
-        const GroupId group = graph_.group(reader);
-        if (!sharded[group]) continue;
-        plan_.layouts.of_group[graph_.group(op)] = plan_.layouts.of_group[group];
+        if (sharded[graph_.group(reader)]) set(graph_.group(op), graph_.group(reader));
       }
     }
   }
@@ -241,16 +310,15 @@ class MeshLayouts {
     const ModelStructure found = StructureOf(graph_, axes_);
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
-    const AxisId tokens = Tokens();
+    const AxisId tokens = TokensOf(graph_, axes_);
     const int64_t length = tokens.valid() ? axes_.axis(tokens).size : 0;
-    const int64_t degree = DegreeOf(*of_host, by_heads ? SizeOfAll(found.heads) : length);
-    const bool attends = found.kind == ModelKind::kAttention && length >= degree;
-    if (!attends || degree < 2) {
+    const bool attends = found.kind == ModelKind::kAttention && length > 1;
+    PW_ASSIGN(const int64_t degree, Degree(*of_host, by_heads ? SizeOfAll(found.heads) : length,
+                                           attends, by_heads ? "heads of attention" : "tokens"));
+    if (length < degree) {
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("{} splits tokens over GPUs of a host, and this step has no "
-                                   "attention whose {} they divide",
-                                   name_, by_heads ? "heads" : "tokens"),
-                       "", "Take zero-2 or 2d.");
+                       fmt::format("{} shares {} tokens out to {} GPUs", name_, length, degree), "",
+                       "Take longer sequences, or zero-2.");
     }
     PW_RETURN_IF_ERROR(CheckAttention(by_heads ? found.heads : std::vector<AxisId>{tokens}));
     const int64_t data = count() / degree;
@@ -277,13 +345,9 @@ class MeshLayouts {
     const ModelStructure found = StructureOf(graph_, axes_);
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
-    const int64_t degree = DegreeOf(*of_host, SizeOfAll(found.experts));
-    if (found.experts.empty() || degree < 2) {
-      return MakeError(ErrorCode::kUsage,
-                       "experts splits experts that are one dimension of their weights over GPUs "
-                       "of a host, and this step has none that they divide",
-                       "", "Take expert-hybrid, or zero-2.");
-    }
+    PW_ASSIGN(const int64_t degree,
+              Degree(*of_host, SizeOfAll(found.experts), !found.experts.empty(),
+                     "experts that are one dimension of their weights"));
     PW_RETURN_IF_ERROR(CheckSamples(count()));
     const int64_t data = count() / degree;
     const AxisId batch = axes_.batch();
@@ -336,26 +400,6 @@ class MeshLayouts {
     return modules;
   }
 
-  // Of the axes that no parameter has, beside the batch, the one that the largest number of tensors has.
-  AxisId Tokens() const {
-    AxisId best;
-    int64_t most = 0;
-    for (const AxisId axis : axes_.axes()) {
-      if (axis == axes_.batch()) continue;
-      int64_t tensors = 0;
-      bool of_parameter = false;
-      for (const TensorId id : graph_.tensors()) {
-        if (!axes_.Holds(id, axis)) continue;
-        ++tensors;
-        of_parameter |= graph_.tensor(id).kind == TensorKind::kParameter;
-      }
-      if (of_parameter || tensors <= most) continue;
-      most = tensors;
-      best = axis;
-    }
-    return best;
-  }
-
   bool Attends(OpId op) const {
     return graph_.op(op).type.find("attention") != std::string_view::npos;
   }
@@ -382,7 +426,7 @@ class MeshLayouts {
   }
 
   // One that has parts for all, in equal ones if any has, of several the longest.
-  AxisId AxisToShard(TensorId parameter, int64_t shards) const {
+  AxisId AxisToShard(TensorId parameter, int64_t shards, AxisId but = AxisId()) const {
     AxisId best;
     const auto order = [&](AxisId axis) {
       const int64_t size = axes_.axis(axis).size;
@@ -390,7 +434,8 @@ class MeshLayouts {
     };
     for (size_t d = 0; d < graph_.tensor(parameter).shape.size(); ++d) {
       for (const AxisId axis : axes_.factors(parameter, d)) {
-        if (axis == axes_.batch() || axes_.axis(axis).size < shards) continue;
+        const bool taken = axis == axes_.batch() || axis == but;
+        if (taken || axes_.axis(axis).size < shards) continue;
         if (!best.valid() || order(axis) > order(best)) best = axis;
       }
     }
@@ -400,38 +445,30 @@ class MeshLayouts {
   const LayoutProblem& problem_;
   const Graph& graph_;
   const NamedAxes& axes_;
+  const MeshStrategy strategy_;
+  const MeshOptions options_;
   const std::string_view name_;
   std::vector<std::vector<DeviceId>> hosts_;
   std::vector<DeviceId> devices_;  // host after host
   StepPlan plan_;
 };
 
-std::string_view NameOfStrategy(MeshStrategy strategy) {
-  switch (strategy) {
-    case MeshStrategy::kTwoD: return "2d";
-    case MeshStrategy::kZero2: return "zero-2";
-    case MeshStrategy::kHybridZero2: return "hybrid-zero-2";
-    case MeshStrategy::kFsdp: return "fsdp";
-    case MeshStrategy::kHsdp: return "hsdp";
-    case MeshStrategy::kUlysses: return "ulysses";
-    case MeshStrategy::kContext: return "context";
-    case MeshStrategy::kExperts: return "experts";
-  }
-  return "";
-}
-
 }  // namespace
 
-Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy) {
-  return MeshLayouts(problem, NameOfStrategy(strategy)).Make(strategy);
+Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy,
+                              const MeshOptions& options) {
+  return MeshLayouts(problem, strategy, options).Make();
 }
 
 std::string_view MeshStrategyPlanner::name() const { return NameOfStrategy(strategy_); }
 
 std::string_view MeshStrategyPlanner::description() const {
   switch (strategy_) {
+    case MeshStrategy::kTensor:
+      return "attention, perceptrons and words in parts within hosts, all else by tokens "
+             "(Megatron-LM)";
     case MeshStrategy::kTwoD:
-      return "attention by heads and perceptrons by width within hosts, samples across";
+      return "the same, with optimizer state in shards over the hosts (ZeRO-1)";
     case MeshStrategy::kZero2:
       return "all GPUs, equal shares of the batch, parameters with their state in shards";
     case MeshStrategy::kHybridZero2: return "the same with shards over the GPUs of each host";
@@ -447,10 +484,40 @@ std::string_view MeshStrategyPlanner::description() const {
   return "";
 }
 
+const SettableAlgorithm* MeshStrategyPlanner::settable() const {
+  static const std::map<MeshStrategy, SettableAlgorithm> all = [] {
+    std::map<MeshStrategy, SettableAlgorithm> made;
+    for (const MeshStrategy strategy :
+         {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kUlysses,
+          MeshStrategy::kContext, MeshStrategy::kExperts}) {
+      const MeshStrategyPlanner planner(strategy);
+      SettableAlgorithm& settable = made[strategy];
+      settable.name = planner.name();
+      settable.description = planner.description();
+      settable.settings = {IntegerSetting(std::string(DegreeSettingOf(strategy)), 0, 0, 1024,
+                                          "GPUs of a group, of one host; 0: as many as divide what "
+                                          "they share out, 8 at most")};
+      if (!IsTensorParallel(strategy)) continue;
+      settable.settings.push_back(
+          WordSetting("sequence", {"on", "off"},
+                      "whether norms, residuals and dropout are split by tokens within a group"));
+    }
+    return made;
+  }();
+  const auto found = all.find(strategy_);
+  return found == all.end() ? nullptr : &found->second;
+}
+
 Result<PlannerResult> MeshStrategyPlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                                 const PlannerOptions& options) const {
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "chooses the devices of every op itself"));
-  PW_ASSIGN(StepPlan plan, LayOutOnMesh(*problem.layouts, strategy_));
+  MeshOptions mesh;
+  if (const SettableAlgorithm* const settable = this->settable()) {
+    PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(*settable, settings_));
+    mesh.degree = settings.Integer(DegreeSettingOf(strategy_));
+    if (settings.Has("sequence")) mesh.sequence = settings.Is("sequence", "on");
+  }
+  PW_ASSIGN(StepPlan plan, LayOutOnMesh(*problem.layouts, strategy_, mesh));
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));
   return MakeResult(name(), std::move(plan), evaluation, options);
 }

@@ -1,8 +1,10 @@
 // How engines distribute a step over a mesh of GPUs, as planners: each made from the step and the machines alone.
 //
-//   2d             attention by heads and perceptrons by inner width over GPUs of one host, as many of them as divide the
-//                  heads (8 at most), samples over the groups of these (Narayanan et al., SC 2021, sec. 3: t and d); all
-//                  else is on every GPU of a group, scores of words by the samples of each
+//   tensor         attention by heads, perceptrons by inner width, words with their loss by words over GPUs of one host, as
+//                  many of them as divide the heads (8 at most), all else by tokens over the same; samples over the groups
+//                  of these (tensor_parallel.h; Narayanan et al., SC 2021, sec. 3: t and d)
+//   2d             the same; parameters that are in parts, with their state and update, are in shards over the groups,
+//                  gathered once a step (Megatron-LM's distributed optimizer, Rajbhandari et al., SC 2020, sec. 5: P_os)
 //   zero-2         samples over all GPUs; each parameter's state and update, with the parameter, in shards over all of
 //                  them, gathered once a step and kept for its backward pass (Rajbhandari et al., SC 2020, sec. 5: P_os+g;
 //                  FSDP with SHARD_GRAD_OP)
@@ -23,12 +25,14 @@
 //
 // Deviations: shards are of an axis of the parameter, whose parts may differ by one element, where engines flatten and
 // pad; a parameter without an axis for all is on every GPU. Hosts have to have equal numbers of GPUs, but for zero-2.
-// Without a vocabulary-parallel loss each GPU has the whole embedding.
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_MESH_STRATEGIES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_MESH_STRATEGIES_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "search/layouts/layout_devices.h"
 #include "search/planner.h"
@@ -36,6 +40,7 @@
 namespace placewright {
 
 enum class MeshStrategy : uint8_t {
+  kTensor,
   kTwoD,
   kZero2,
   kHybridZero2,
@@ -46,29 +51,42 @@ enum class MeshStrategy : uint8_t {
   kExperts
 };
 
-// Errors: kUsage (no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its
+struct MeshOptions {
+  int64_t degree =
+      0;  // GPUs of a group of `tensor`, `2d`, `ulysses`, `context`, `experts`; 0: as many as divide
+  bool sequence = true;  // `tensor`, `2d`: tokens are split where nothing else is
+};
+
+// Errors: kUsage (a degree that does not divide; no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its
 // own or that masks the future without stating a mask, where tokens are split; no such experts; hosts with unequal
 // numbers of GPUs; fewer samples than have to be shared out), kInfeasible (no device supports every op), kBatchScaling.
-Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy);
+Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy,
+                              const MeshOptions& options = {});
 
 class MeshStrategyPlanner : public Planner {
  public:
-  explicit MeshStrategyPlanner(MeshStrategy strategy) : strategy_(strategy) {}
+  // `settings`: "NAME=VALUE".
+  explicit MeshStrategyPlanner(MeshStrategy strategy, std::vector<std::string> settings = {})
+      : strategy_(strategy), settings_(std::move(settings)) {}
 
   std::string_view name() const override;
   std::string_view description() const override;
+  const SettableAlgorithm* settable() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool iterative() const override { return false; }
+  bool in_auto() const override {
+    return strategy_ != MeshStrategy::kTensor;
+  }  // 2d has less memory
   bool finds_what_fits() const override {
-    return strategy_ != MeshStrategy::kTwoD && strategy_ != MeshStrategy::kUlysses &&
-           strategy_ != MeshStrategy::kContext && strategy_ != MeshStrategy::kExperts;
+    return settable() == nullptr;  // the others need attention or experts
   }
   // Errors: those of CheckMaySplit, LayOutOnMesh and CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override;
 
  private:
-  MeshStrategy strategy_;
+  const MeshStrategy strategy_;
+  const std::vector<std::string> settings_;
 };
 
 }  // namespace placewright

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text.h"
@@ -348,20 +349,7 @@ MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
                    "no gradient is made apart, where the plan says that some are", "plan"};
 }
 
-namespace {
-
-// Of what is there before the step, perhaps along one axis after the other.
-bool GathersParameter(const DistributedStep& step, OpId op) {
-  while (op.valid() && step.graph.op(op).type == "placewright.all_gather.default") {
-    const StorageId read = step.graph.tensor(step.graph.op(op).inputs.front()).storage;
-    const Storage& storage = step.graph.storage(read);
-    if (storage.kind == TensorKind::kParameter) return true;
-    op = storage.versions.front().writer;
-  }
-  return false;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 DeviceId BroughtTo(const DistributedStep& step, OpId instance) {
   const Op& op = step.graph.op(instance);
@@ -369,8 +357,10 @@ DeviceId BroughtTo(const DistributedStep& step, OpId instance) {
   const StorageId storage = step.graph.tensor(op.outputs.front()).storage;
   const OpId maker = step.graph.storage(storage).versions.front().writer;
   if (!maker.valid()) return DeviceId();
-  const bool copy = step.graph.op(maker).type == "placewright.broadcast.default";
-  return copy || GathersParameter(step, maker) ? step.placement[maker] : DeviceId();
+  const std::string_view type = step.graph.op(maker).type;
+  const bool copy =
+      type == "placewright.broadcast.default" || type == "placewright.all_gather.default";
+  return copy ? step.placement[maker] : DeviceId();
 }
 
 }  // namespace placewright::check

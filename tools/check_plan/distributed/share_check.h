@@ -35,8 +35,7 @@ MaybeViolation CheckLocalNorms(const Graph& original, const NamedAxes& axes,
 MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
                              const DistributionSpec& spec);
 
-// The device to which a broadcast, or a gather of a parameter, has brought what the instance is a view of; the view is
-// beside that. None: it views something else.
+// The device to which a broadcast or a gather has brought what the instance is a view of; the view is beside that. None: it views something else.
 DeviceId BroughtTo(const DistributedStep& step, OpId instance);
 
 }  // namespace placewright::check

@@ -1,0 +1,155 @@
+#include "search/layouts/tensor_parallel.h"
+
+#include <algorithm>
+#include <set>
+
+namespace placewright {
+namespace {
+
+class CutFinder {
+ public:
+  CutFinder(const Graph& graph, const NamedAxes& axes, int64_t degree, AxisId tokens)
+      : graph_(graph),
+        axes_(axes),
+        degree_(degree),
+        tokens_(tokens),
+        cuts_(graph.group_count(), {AxisId(), axes.batch()}),
+        inside_(graph.group_count(), false),
+        readers_(graph.tensor_count(), 0) {
+    for (const OpId op : graph.ops()) {
+      for (const TensorId input : graph.op(op).inputs) ++readers_[input];
+    }
+  }
+
+  IdVector<GroupId, TensorCut> Find(const ModelStructure& structure) {
+    for (const std::vector<AxisId>* const axes :
+         {&structure.heads, &structure.widths, &structure.words}) {
+      for (const AxisId axis : *axes) CutBy(axis);
+    }
+    for (const AxisId rows : RowsOfWords()) CutBy(rows);
+    if (tokens_.valid()) CutTokens();
+    return std::move(cuts_);
+  }
+
+ private:
+  void CutBy(AxisId axis) {
+    if (axes_.axis(axis).size < degree_) return;
+    for (const OpId op : graph_.ops()) {
+      if (!axes_.SplitBy(op, axis).valid()) continue;
+      cuts_[graph_.group(op)].over_group = axis;
+      inside_[graph_.group(op)] = true;
+    }
+  }
+
+  // Of embeddings that look up what samples hold, in more rows than these are wide: no positions, no types of tokens.
+  std::set<AxisId> RowsOfWords() const {
+    std::set<AxisId> rows;
+    for (const OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (op.type != "aten.embedding.default" || op.inputs.size() != 2) continue;
+      const std::vector<int64_t>& table = graph_.tensor(op.inputs[0]).shape;
+      if (!axes_.Holds(op.inputs[1], axes_.batch()) || table.size() != 2) continue;
+      const auto factors = axes_.factors(op.inputs[0], 0);
+      if (table[0] > table[1] && factors.size() == 1) rows.insert(factors[0]);
+    }
+    return rows;
+  }
+
+  void CutTokens() {
+    FindFollowers();
+    IdVector<TensorId, bool> partial(graph_.tensor_count(), false);
+    for (const OpId op : graph_.topological_order()) {
+      const bool inside = inside_[graph_.group(op)], sums = AddsUp(op, partial);
+      const auto& outputs = graph_.op(op).outputs;
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        partial[outputs[i]] = sums || (inside && IsSum(op, i));
+      }
+      if (inside || sums || !follows_[op] || !HasBoth(op)) continue;
+      cuts_[graph_.group(op)].over_group = tokens_;
+    }
+  }
+
+  bool HasBoth(OpId op) const {
+    return axes_.SplitBy(op, tokens_).valid() && axes_.SplitBy(op, axes_.batch()).valid();
+  }
+
+  // What follows from parameters; and what is made for that alone, as the masks of dropout.
+  void FindFollowers() {
+    follows_ = IdVector<OpId, bool>(graph_.op_count(), false);
+    const auto order = graph_.topological_order();
+    for (const OpId id : order) {
+      for (const TensorId input : graph_.op(id).inputs) {
+        const Tensor& tensor = graph_.tensor(input);
+        const bool parameter = graph_.storage(tensor.storage).kind == TensorKind::kParameter;
+        follows_[id] =
+            follows_[id] || parameter || (tensor.producer.valid() && follows_[tensor.producer]);
+      }
+    }
+    for (size_t i = order.size(); i-- > 0;) {
+      const OpId id = order[i];
+      const auto readers = graph_.consumers(id);
+      if (follows_[id] || readers.empty() || !HasBoth(id)) continue;
+      follows_[id] = std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
+        return follows_[reader] && !inside_[graph_.group(reader)] && HasBoth(reader);
+      });
+    }
+  }
+
+  bool IsSum(OpId op, size_t output) const {
+    const AxisId axis = cuts_[graph_.group(op)].over_group;
+    return axes_.SplitBy(op, axis).valid() && axes_.verdict(op, axis, output) == PartVerdict::kSum;
+  }
+
+  // It views or adds sums that are still to be completed and that nothing else reads: what is read elsewhere is completed
+  // there anyway, as a residual before a norm.
+  bool AddsUp(OpId id, const IdVector<TensorId, bool>& partial) const {
+    const Op& op = graph_.op(id);
+    const OpRule* const rule = axes_.rule(id);
+    if (rule == nullptr || op.inputs.empty() || (op.inputs.size() == 1 && !op.is_view))
+      return false;
+    const bool all = std::all_of(op.inputs.begin(), op.inputs.end(), [&](TensorId input) {
+      return partial[input] && readers_[input] == 1;
+    });
+    return all && std::any_of(rule->linear.begin(), rule->linear.end(), [&](const auto& together) {
+             return together.size() == op.inputs.size();
+           });
+  }
+
+  const Graph& graph_;
+  const NamedAxes& axes_;
+  const int64_t degree_;
+  const AxisId tokens_;
+  IdVector<GroupId, TensorCut> cuts_;
+  IdVector<GroupId, bool> inside_;  // of attention, a perceptron or words
+  IdVector<TensorId, int32_t> readers_;
+  IdVector<OpId, bool> follows_;
+};
+
+}  // namespace
+
+AxisId TokensOf(const Graph& graph, const NamedAxes& axes) {
+  AxisId best;
+  int64_t most = 0;
+  for (const AxisId axis : axes.axes()) {
+    if (axis == axes.batch()) continue;
+    int64_t tensors = 0;
+    bool of_parameter = false;
+    for (const TensorId id : graph.tensors()) {
+      if (!axes.Holds(id, axis)) continue;
+      ++tensors;
+      of_parameter |= graph.tensor(id).kind == TensorKind::kParameter;
+    }
+    if (of_parameter || tensors <= most) continue;
+    most = tensors;
+    best = axis;
+  }
+  return best;
+}
+
+IdVector<GroupId, TensorCut> TensorCuts(const Graph& graph, const NamedAxes& axes,
+                                        const ModelStructure& structure, int64_t degree,
+                                        AxisId tokens) {
+  return CutFinder(graph, axes, degree, tokens).Find(structure);
+}
+
+}  // namespace placewright

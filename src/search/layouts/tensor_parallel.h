@@ -1,0 +1,46 @@
+// Tensor parallelism as Megatron-LM has it, for planners of meshes: which axis of each colocation group is split over the
+// GPUs of a tensor group, and which over the groups (data parallelism).
+//
+//   attention       by heads, of queries and of the fewer heads of keys and values alike; perceptrons by inner width
+//                   (Shoeybi et al. 2019, sec. 3)
+//   words           the embedding by its rows, the last product and all that is done with its scores by words: the loss is
+//                   that in parts (compile/rewrites/softmax.h)
+//   tokens          all else that is computed with parameters or what follows from them: norms, residuals, dropout, where
+//                   sequence parallelism is asked for (Korthikanti et al. 2022, sec. 4.2.2); else by every GPU of a group
+//   nothing         sums that are still to be completed, as gradients of what several products read, are added up as they
+//                   are, so that they are completed once; masks, positions and targets are on every GPU of a group
+//
+// From these cuts the compiler finds what crosses: tokens are gathered before attention and perceptrons, and what these
+// give is reduce-scattered to tokens.
+#ifndef PLACEWRIGHT_SEARCH_LAYOUTS_TENSOR_PARALLEL_H_
+#define PLACEWRIGHT_SEARCH_LAYOUTS_TENSOR_PARALLEL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.h"
+#include "search/layouts/model_structure.h"
+#include "sharding/named_axes.h"
+
+namespace placewright {
+
+// Of a colocation group; an axis that is none: that many devices have the same.
+struct TensorCut {
+  AxisId over_group;   // over the GPUs of a tensor group
+  AxisId over_groups;  // over the tensor groups: the batch, or of a parameter an axis of its shards
+  friend auto operator<=>(const TensorCut&, const TensorCut&) = default;
+};
+
+// The axis of a step's tokens: of those that no parameter has, beside the batch, the one that the largest number of tensors
+// has; none where there is none.
+AxisId TokensOf(const Graph& graph, const NamedAxes& axes);
+
+// `degree`: GPUs of a tensor group; axes that are shorter are not split. `tokens`: none without sequence parallelism.
+// Precondition: the batch is proven. Complexity: O(axes of the structure * ops + edges).
+IdVector<GroupId, TensorCut> TensorCuts(const Graph& graph, const NamedAxes& axes,
+                                        const ModelStructure& structure, int64_t degree,
+                                        AxisId tokens);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_LAYOUTS_TENSOR_PARALLEL_H_
