@@ -160,7 +160,7 @@ bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<Devi
 // A parameter that waits for when it is wanted (rewrites/prefetch.h): what brings it has to be an op.
 bool Fetcher::IsFetchedByOps(TensorId id) const {
   const StorageId storage = graph_.tensor(id).storage;
-  return gathers_parameters_ && graph_.storage(storage).kind == TensorKind::kParameter;
+  return gathers_views_ && graph_.storage(storage).kind == TensorKind::kParameter;
 }
 
 // Where all of its shares have the same axes, and the op can be split by all of them.

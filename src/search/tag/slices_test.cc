@@ -30,7 +30,7 @@ DeviceTimes EqualTimes(const Cluster& cluster) {
   return times;
 }
 
-std::vector<DeviceId> GpusOf(const Cluster& cluster) {
+std::vector<DeviceId> AllGpus(const Cluster& cluster) {
   std::vector<DeviceId> gpus;
   for (const DeviceId device : cluster.devices()) {
     if (cluster.kind(device).device_class == DeviceClass::kGpu) gpus.push_back(device);
@@ -43,7 +43,7 @@ std::vector<DeviceId> GpusOf(const Cluster& cluster) {
 // group its first device alone.
 TEST(Slices, AreAllSetsTimesOptionsOfSevenGroups) {
   const Cluster cluster = PresetCluster("tag-testbed");
-  const auto groups = UsableGroups(cluster.groups(), GpusOf(cluster));
+  const auto groups = UsableGroups(cluster.groups(), AllGpus(cluster));
   ASSERT_EQ(groups.size(), 7u);
   const DeviceTimes times = EqualTimes(cluster);
   EXPECT_EQ(MakeSlices(cluster, groups, times, 96, {}).size(), 127u * 4 + 7);
@@ -61,7 +61,7 @@ TEST(Slices, AreAllSetsTimesOptionsOfSevenGroups) {
 // the other five of the seven have six, as their shares by speed differ from even ones where kinds do.
 TEST(Slices, OfOneDeviceAreOne) {
   const Cluster cluster = PresetCluster("mixed-lab");
-  const auto groups = UsableGroups(cluster.groups(), GpusOf(cluster));
+  const auto groups = UsableGroups(cluster.groups(), AllGpus(cluster));
   ASSERT_EQ(groups.size(), 3u);
   DeviceTimes times = EqualTimes(cluster);
   for (const DeviceId device : groups[1]) times.split[device] = 300;
@@ -88,7 +88,7 @@ TEST(Slices, OfOneDeviceAreOne) {
 // Two samples on four P100 of which costs make the first slower.
 TEST(Slices, HaveSomeDevicesOfAGroup) {
   const Cluster cluster = PresetCluster("4xP100");
-  const auto groups = UsableGroups(cluster.groups(), GpusOf(cluster));
+  const auto groups = UsableGroups(cluster.groups(), AllGpus(cluster));
   DeviceTimes times = EqualTimes(cluster);
   times.split[groups[0].front()] = 300;  // the first of four
   const std::vector<Slice> slices = MakeSlices(cluster, groups, times, 2, {});
@@ -100,7 +100,7 @@ TEST(Slices, OfManyGroupsAreFew) {
   const Cluster cluster = PresetCluster("tag-testbed");
   // Every GPU by itself: sixteen groups.
   std::vector<std::vector<DeviceId>> groups;
-  for (const DeviceId device : GpusOf(cluster)) groups.push_back({device});
+  for (const DeviceId device : AllGpus(cluster)) groups.push_back({device});
   ASSERT_EQ(groups.size(), 16u);
   const DeviceTimes times = EqualTimes(cluster);
   const auto sets = SetsOfGroups(cluster, groups, times, {});
@@ -122,7 +122,7 @@ TEST(Slices, OfFewSetsHoldTheBestOne) {
   int problems = 0, held = 0, with_many = 0;
   for (uint64_t seed = 0; problems < 100; ++seed) {
     Cluster cluster = std::move(DrawTopology({}, seed).Take()).Build().Take();
-    const size_t groups = UsableGroups(cluster.groups(), GpusOf(cluster)).size();
+    const size_t groups = UsableGroups(cluster.groups(), AllGpus(cluster)).size();
     if (groups < 2 || groups > 7) continue;
     Random random(seed);
     const LayeredProblem tiny(TinyStep(random, 3, false, {256, 256}), std::move(cluster));
