@@ -142,20 +142,26 @@ class Search {
     return true;
   }
 
-  // By estimate: those that fit, the first of them with room to spare; then those that nearly do, the smallest first.
+  // By estimate: those that about fit, the first of them with room to spare; then those that exceed memory by a little, the
+  // smallest first; all others only where there are none of these.
   std::vector<size_t> Order() const {
-    std::vector<size_t> order;
+    std::vector<size_t> order, more, all;
     for (size_t i = 0; i < estimates_.size(); ++i) {
-      if (HasRoom(i, kALittleMore)) order.push_back(i);
+      if (HasRoom(i, kAboutFits)) {
+        order.push_back(i);
+      } else if (HasRoom(i, kALittleMore)) {
+        more.push_back(i);
+      } else if (estimates_[i].why_not.empty()) {
+        all.push_back(i);
+      }
     }
-    // Where nothing is estimated to fit, what exceeds memory by the smallest amount.
-    for (size_t i = 0; i < estimates_.size() && order.empty(); ++i) {
-      if (estimates_[i].why_not.empty()) order.push_back(i);
-    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return estimates_[a].time < estimates_[b].time; });
     const auto safe = std::find_if(order.begin(), order.end(),
                                    [&](size_t i) { return HasRoom(i, kRoomToSpare); });
     if (safe != order.end()) std::rotate(order.begin(), safe, safe + 1);
-    return order;
+    order.insert(order.end(), more.begin(), more.end());
+    return order.empty() ? all : order;
   }
 
   bool IsOver() {

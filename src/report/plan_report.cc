@@ -218,7 +218,9 @@ std::string RenderBaselines(const Plan& plan, const Style& style) {
 }
 
 std::string RenderStrategies(const Plan& plan, const Style& style) {
-  if (plan.strategies.empty()) return "";
+  const bool simulated = std::any_of(plan.strategies.begin(), plan.strategies.end(),
+                                     [](const StrategyResult& one) { return one.evaluated; });
+  if (!simulated) return "";  // estimates decided that the step stays as it is
   Table table({{"strategy"}, {"step time", kRight}, {"memory", kRight}, {"of", kRight}, {""}});
   for (const StrategyResult& one : plan.strategies) {
     const bool possible = one.capacity.count > 0;

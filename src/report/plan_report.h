@@ -62,7 +62,7 @@ std::vector<BaselineRow> FoldBaselines(std::span<const Baseline> baselines);
 std::string DescribeDevices(std::span<const std::string> names,
                             std::span<const DeviceUse> all_devices);
 
-// The strategies that the plan was chosen among, with time, memory, and why others are none; "" without any.
+// The strategies that the plan was chosen among, with time, memory, and why others are none; "" where none was simulated.
 std::string RenderStrategies(const Plan& plan, const Style& style);
 
 // The plan's baselines against its step time, equal ones in one line, each with the devices that it

@@ -520,8 +520,9 @@ class PlanCommand : public Command {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
     console.Print(RenderCommunication(analysis, plan, inputs.graph.graph, style));
-    if (!plan.strategies.empty()) {
-      console.Print("\n" + RenderStrategies(plan, style));
+    const std::string strategies = RenderStrategies(plan, style);
+    if (!strategies.empty()) {
+      console.Print("\n" + strategies);
     } else if (!plan.baselines.empty()) {
       console.Print("\n" + RenderBaselines(plan, style));
     }

@@ -235,6 +235,34 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
   return plan;
 }
 
+namespace {
+
+// What rewriting the step would do for its memory: what the strategies came to, or how to ask for them.
+std::string RewritingAdvice(const Planning& planning) {
+  if (!planning.strategies) {
+    const bool recorded = planning.inputs.graph.graph.format() == "aten" &&
+                          RewriteAlike(planning.inputs.graph.graph.transforms(), {});
+    return recorded ? "; or rewrite the step (--micro-batches N, --recompute full; auto chooses "
+                      "them where nothing else is said)"
+                    : "";
+  }
+  const auto share = [](const StrategyResult& one) {
+    return static_cast<double>(one.memory.count) / static_cast<double>(one.capacity.count);
+  };
+  const StrategyResult* smallest = nullptr;
+  for (const StrategyResult& one : planning.strategies->strategies) {
+    if (one.capacity.count == 0) continue;
+    if (smallest == nullptr || share(one) < share(*smallest)) smallest = &one;
+  }
+  if (smallest == nullptr || smallest->fits) return "";
+  return fmt::format(
+      "; no strategy fits, the smallest of {} ({}) needs {} of {}: take a smaller batch (--batch)",
+      planning.strategies->strategies.size(), Describe(smallest->strategy),
+      FormatBytes(smallest->memory), FormatBytes(smallest->capacity));
+}
+
+}  // namespace
+
 Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& plan,
                  const Budget& advice) {
   const PreparedProblem& prepared = planning.prepared();
@@ -255,8 +283,9 @@ Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& pla
                   plan.algorithm, worst->name, FormatBytes(worst->peak_memory),
                   FormatBytes(worst->capacity)),
       "",
-      fmt::format("Give more time (--time), or more memory{}",
-                  order ? "; or " + Describe(*order, of.inputs->cluster.cluster) : ""));
+      fmt::format("Give more time (--time), or more memory{}{}",
+                  order ? "; or " + Describe(*order, of.inputs->cluster.cluster) : "",
+                  RewritingAdvice(planning)));
 }
 
 void NameInputs(const Inputs& inputs, const InputOptions& input, Plan& plan) {
