@@ -164,6 +164,14 @@ def _record(path):
     shutil.copy(ROOT / "bench/records" / path.name, path)
 
 
+def _prices(path):
+    path.write_text("currency: USD\nper_gpu_hour: {H100: 2.00, L4: 0.50}\n")
+
+
+def _deepspeed(path):
+    path.write_text('{"zero_optimization": {"stage": 2}, "gradient_accumulation_steps": 1}\n')
+
+
 # name -> (who makes it, what it needs besides the program)
 FILES = {
     "mypackage/models.py": (_package, "torch"),
@@ -179,6 +187,8 @@ FILES = {
     "second.plan.json": (_plan, ""),
     "workload.plan.json": (_plan, ""),
     "case.json.gz": (_packed, ""),
+    "prices.yaml": (_prices, ""),
+    "ds_config.json": (_deepspeed, ""),
     "gnmt_l8_b128_s40_adam.json.gz": (_shared_graph, "data"),
     "bench/records/seeds.jsonl": (_record, ""),
     "bench/records/traversal.jsonl": (_record, ""),

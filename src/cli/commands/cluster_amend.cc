@@ -1,13 +1,8 @@
-#include <filesystem>
-
 #include "base/text.h"
 #include "cli/commands/cluster_output.h"
 #include "cli/commands/command.h"
+#include "cli/request/cluster_description.h"
 #include "cli/terminal/output_path.h"
-#include "cluster/machine_presets.h"
-#include "formats/cluster/cluster_reader.h"
-#include "formats/text/file.h"
-#include "formats/text/yaml.h"
 
 namespace placewright {
 namespace {
@@ -61,16 +56,7 @@ class ClusterAmendCommand : public Command {
     if (!gpu_.empty()) {
       PW_ASSIGN(gpu, FindGpuKind(gpu_));
     }
-    std::error_code ignored;
-    const bool preset = cluster_ != "-" && !std::filesystem::exists(cluster_, ignored);
-    if (preset && FindPreset(cluster_)) return DescribePreset(cluster_);
-    constexpr ReadLimits kLimits{kMaxYamlBytes, kMaxYamlBytes};
-    PW_ASSIGN(const std::string text, ReadFile(cluster_, kLimits));
-    return DescribeCluster(text, gpu).InFile(cluster_);
-  }
-  static bool FindPreset(const std::string& name) {
-    const std::string_view machines = WithoutCommunicator(name);
-    return IsWholeCluster(machines) || FindMachines(machines).count > 0;
+    return DescribeFileOrPreset(cluster_, gpu);
   }
 
   std::string cluster_, pairs_, gpu_, output_;

@@ -35,6 +35,8 @@ std::unique_ptr<Command> MakeInspectCommand();
 std::unique_ptr<Command> MakeSimulateCommand();
 std::unique_ptr<Command> MakeMemoryCommand();
 std::unique_ptr<Command> MakeCompareCommand();
+std::unique_ptr<Command> MakeSizeCommand();
+std::unique_ptr<Command> MakeWhatIfCommand();
 std::unique_ptr<Command> MakeCompileCommand();
 std::unique_ptr<Command> MakeProfileCommand();
 std::unique_ptr<Command> MakeCostsCommand();

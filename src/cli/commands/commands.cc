@@ -11,6 +11,8 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeSimulateCommand());
   commands.push_back(MakeMemoryCommand());
   commands.push_back(MakeCompareCommand());
+  commands.push_back(MakeSizeCommand());
+  commands.push_back(MakeWhatIfCommand());
   commands.push_back(MakeCompileCommand());
   commands.push_back(MakeProfileCommand());
   commands.push_back(MakeCostsCommand());

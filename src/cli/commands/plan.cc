@@ -10,6 +10,7 @@
 #include "cli/request/assumptions.h"
 #include "cli/request/configurations.h"
 #include "cli/request/fit_advice.h"
+#include "cli/request/from_configuration.h"
 #include "cli/request/given.h"
 #include "cli/request/learned_planners.h"
 #include "cli/request/max_batch.h"
@@ -50,7 +51,8 @@ constexpr const char* kPlanExamples =
     "  placewright plan bert-base -c 4xP100 --pin '*embeddings*=host0/cpu0'\n"
     "  placewright plan bert-base -c 4xP100 --algo horovod --batch 16/gpu\n"
     "  placewright plan bert-base -c 4xP100 --algo horovod --max-batch\n"
-    "  placewright plan bert-base -c 4xP100 --for fsdp2";
+    "  placewright plan bert-base -c 4xP100 --for fsdp2\n"
+    "  placewright plan bert-base -c 4xP100 --from ds_config.json";
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -79,6 +81,11 @@ class PlanCommand : public Command {
                   "Only plans that PyTorch can say itself: ddp (DistributedDataParallel), fsdp2 "
                   "(fully_shard) or tp (parallelize_module)")
         .TypeName("ENGINE")
+        .Group("Search");
+    app.AddOption("--from", from_file_,
+                  "Configuration of torchtitan, Megatron or DeepSpeed to plan by, with the best "
+                  "strategy beside it")
+        .TypeName("FILE")
         .Group("Search");
     AddSearchOptions(app, &search_);
     app.AddOption("--strategies", strategies_,
@@ -122,6 +129,7 @@ class PlanCommand : public Command {
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_RETURN_IF_ERROR(TakeEngine());
+    PW_RETURN_IF_ERROR(TakeConfiguration());
     AlignPipeline(!space_.layouts.empty(), algorithm_, input_.rewriting);
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     PW_ASSIGN(sfb_, ParseSfb(space_));
@@ -263,6 +271,11 @@ class PlanCommand : public Command {
           FitAdvice({input_, search_, space_, asked, &planning, budget.stop}, context.console);
     }
     if (result.out_of_memory) error = OutOfMemory();
+    if (from_ && !budget.Stopped()) {
+      context.console.Progress("which strategy would be the best?");
+      PW_ASSIGN(beside_, CompareWithBest(*from_, input_, budget.stop));
+      context.console.Progress("");
+    }
     return Report(of, plan, analysis, result.notes, error, context.console);
   }
 
@@ -355,6 +368,36 @@ class PlanCommand : public Command {
           fmt::format("Leave {} out.", option));
     }
     algorithm_ = engine_;
+    return Ok();
+  }
+
+  // --from states the algorithm, how the step is rewritten, and the batch where the file has one.
+  Status TakeConfiguration() {
+    if (from_file_.empty()) return Ok();
+    for (const char* option : {"--algo", "--for", "--layouts", "--init", "--measured",
+                               "--max-batch", "--micro-batches", "--recompute", "--pipeline"}) {
+      if (!app_.Given(option)) continue;
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("{} cannot be used with --from, which states the strategy", option), "",
+          fmt::format("Leave {} out.", option));
+    }
+    if (input_.cluster.empty()) {
+      return MakeError(ErrorCode::kUsage, "--from needs -c CLUSTER, whose GPUs it is for", "",
+                       "Give -c.");
+    }
+    PW_ASSIGN(from_, ReadFromConfiguration(from_file_, input_.cluster));
+    const ConfiguredStrategy& made = from_->made;
+    if (made.batch > 0 && app_.Given("--batch")) {
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("--batch cannot be used with --from, whose file states a batch of {}",
+                      made.batch),
+          "", "Leave --batch out, or change the file.");
+    }
+    if (made.batch > 0) input_.batch = made.batch;
+    algorithm_ = made.strategy.algorithm;
+    input_.rewriting = made.strategy.rewriting;
     return Ok();
   }
 
@@ -479,6 +522,8 @@ class PlanCommand : public Command {
                                              {"step_time_ns", change.step_time.count},
                                              {"gain", change.gain}});
     }
+    object["from"] = nullptr;
+    if (beside_) object["from"] = FromToJson(*from_, *beside_);
     object["peak_rss_bytes"] = PeakResidentBytes();
     object["plan_file"] = nullptr;
     if (plan.feasible) object["plan_file"] = output_;
@@ -505,6 +550,7 @@ class PlanCommand : public Command {
     const Cluster& cluster = inputs.cluster.cluster;
     console.Print(RenderHeadline(plan, style));
     console.Print(RenderRates(analysis, plan, style));
+    if (beside_) console.Print("\n" + DescribeFrom(*from_, *beside_, style));
     if (max_batch_) {
       console.Print(fmt::format("  max batch  {}\n  best rate  {}\n",
                                 DescribeMaxBatch(max_batch_->found),
@@ -549,9 +595,11 @@ class PlanCommand : public Command {
   bool measured_ = false, wants_max_batch_ = false;
   std::optional<MaxBatch> max_batch_;
   PermittedChanges permitted_;
+  std::optional<FromConfiguration> from_;
+  std::optional<BesideConfiguration> beside_;  // of a plan by --from
   std::optional<Nanos> measured_time_;
   std::string algorithm_ = "auto", strategies_ = "auto", engine_, initial_, expert_, output_,
-              policy_;
+              policy_, from_file_;
   std::string loaded_policy_;  // its path, or that of the planner's own
   std::vector<std::string> init_differs_;
 };

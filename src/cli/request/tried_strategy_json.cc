@@ -1,0 +1,26 @@
+#include "cli/request/tried_strategy_json.h"
+
+#include <algorithm>
+
+namespace placewright {
+
+Json StrategyToJson(const StrategyResult& result) {
+  const Rewriting& rewriting = result.strategy.rewriting;
+  Json object = {{"name", Describe(result.strategy)},
+                 {"algorithm", result.strategy.algorithm},
+                 {"micro_batches", std::max<int64_t>(1, rewriting.micro_batches)},
+                 {"recompute", rewriting.recompute},
+                 {"stages", std::max<int64_t>(1, rewriting.stages)},
+                 {"fits", result.fits},
+                 {"step_time_ns", nullptr},
+                 {"memory_bytes", nullptr},
+                 {"capacity_bytes", nullptr},
+                 {"why_not", result.why_not}};
+  if (!result.evaluated) return object;
+  object["step_time_ns"] = result.step_time.count;
+  object["memory_bytes"] = result.memory.count;
+  object["capacity_bytes"] = result.capacity.count;
+  return object;
+}
+
+}  // namespace placewright

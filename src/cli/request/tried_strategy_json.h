@@ -1,0 +1,16 @@
+// Strategies (plan/strategy.h) in the JSON of `size`, `what-if` and `plan --from`.
+#ifndef PLACEWRIGHT_CLI_REQUEST_TRIED_STRATEGY_JSON_H_
+#define PLACEWRIGHT_CLI_REQUEST_TRIED_STRATEGY_JSON_H_
+
+#include "formats/text/json.h"
+#include "plan/strategy.h"
+
+namespace placewright {
+
+// {name, algorithm, micro_batches, recompute[], stages, fits, step_time_ns, memory_bytes, capacity_bytes, why_not}; what
+// only a simulated one has is null of others.
+Json StrategyToJson(const StrategyResult& result);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_CLI_REQUEST_TRIED_STRATEGY_JSON_H_

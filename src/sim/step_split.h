@@ -1,0 +1,24 @@
+// What the devices of a simulated step do with their time, on the average.
+#ifndef PLACEWRIGHT_SIM_STEP_SPLIT_H_
+#define PLACEWRIGHT_SIM_STEP_SPLIT_H_
+
+#include "graph/graph.h"
+#include "plan/placement.h"
+#include "plan/schedule.h"
+
+namespace placewright {
+
+// Shares of the step; they sum to 1 where some device computes.
+struct StepSplit {
+  double compute = 0;
+  double communication = 0;  // something moves to or from the device, and it does not compute
+  double idle = 0;           // neither: waits for others, the bubble of a pipeline
+};
+
+// Over the devices that compute. Complexity: O(n log n) in ops and transfers.
+StepSplit SplitOfStep(const Graph& step, const Placement& placement, const Schedule& schedule,
+                      size_t devices, Nanos step_time);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SIM_STEP_SPLIT_H_
