@@ -82,6 +82,10 @@ def clean_environment():
     return {**kept, "OMP_NUM_THREADS": "1"}
 
 
+# What waits for long, or is a second form of what another test shows.
+only_long = unittest.skipUnless(os.environ.get("PLACEWRIGHT_LONG"), "one of ./test --long")
+
+
 class Ranks:
     """Several processes of one run."""
 
@@ -255,7 +259,7 @@ class RunRanks(unittest.TestCase):
                 self.assertIn("rank 1", err)
             self.alone("spread", "--steps", 1, "--load", saved)
 
-    @unittest.skipUnless(os.environ.get("PLACEWRIGHT_LONG"), "waits for 50 s: ./test --long")
+    @only_long
     def test_a_stopped_rank_ends_the_others_with_the_default_timeouts(self):
         # Of one run rank 1 is stopped, and while it waits, of another rank 0, which holds what all ask.
         runs = []
@@ -302,6 +306,7 @@ class RunRanks(unittest.TestCase):
         self.expect_all(Ranks(3, lambda rank: self.words("spread", "--seed", seeds[rank])).ends(
             within=ENDS_WITHIN), "the ranks differ in the options", "--seed 1", "rank 2")
 
+    @only_long
     def test_another_graph_does_not_begin(self):
         other = (self.folder / "wide.json.gz").read_bytes()
         # A copy of the plan, beside another graph of the same name.
@@ -332,6 +337,7 @@ class RunRanks(unittest.TestCase):
         self.expect_all(Ranks(2, lambda rank: placed("gpt", placements[rank])).ends(
             within=ENDS_WITHIN), "plan-mismatch", "the ranks differ in the placement", "rank 1")
 
+    @only_long
     def test_another_cluster_or_other_inputs_do_not_begin(self):
         placement = self.folder / "of-two.json"
         graph = self.folder / "gpt.json.gz"
@@ -514,6 +520,7 @@ class RunRanks(unittest.TestCase):
         self.expect_all(Ranks(2, lambda rank: self.words("spread", "--resume", saved)).ends(
             within=ENDS_WITHIN), "file-corrupt", "SHA-256")
 
+    @only_long
     def test_a_full_disk_ends_all_and_leaves_what_was_saved(self):
         saved = self.folder / "full"
         self.alone("spread", "--steps", 1, "--save", saved)
