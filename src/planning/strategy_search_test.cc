@@ -177,7 +177,9 @@ TEST(StrategySearch, AutoRewritesAStepThatFitsInNoOtherWay) {
   for (const StrategyResult& one : planned.plan.strategies) {
     if (!one.evaluated) continue;
     ++simulated;
-    if (one.fits) EXPECT_LE(planned.plan.step_time, one.step_time) << Describe(one.strategy);
+    if (one.fits) {
+      EXPECT_LE(planned.plan.step_time, one.step_time) << Describe(one.strategy);
+    }
   }
   EXPECT_GT(simulated, 0);
 }
