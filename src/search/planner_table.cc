@@ -76,6 +76,7 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   for (const std::string_view schedule : kPipelineSchedules) {
     table.push_back(std::make_unique<PipelinePlanner>(schedule));
   }
+  table.push_back(std::make_unique<PipelinePlanner>(k3d, settings.agent));
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
   table.push_back(std::make_unique<LayoutSearchPlanner>(settings.agent));
   table.push_back(std::make_unique<MctsPlanner>(settings.agent));
