@@ -102,7 +102,9 @@ class PerceptronStep {
 // By op: the axis that is split over a group; "" none.
 std::map<std::string, std::string> CutsOf(const Graph& graph, int64_t degree, bool sequence) {
   const NamedAxes axes(graph);
-  const auto cuts = TensorCuts(graph, axes, StructureOf(graph, axes), degree, sequence);
+  ModelStructure structure;
+  structure.widths = {axes.Find("param:up[1]")};
+  const auto cuts = TensorCuts(graph, axes, structure, degree, sequence);
   std::map<std::string, std::string> by_op;
   for (const OpId op : graph.ops()) {
     const AxisId axis = cuts[graph.group(op)].over_group;
@@ -150,7 +152,7 @@ TEST(ChooseDegree, TakesWhatDividesAndNamesIt) {
   many.asked = 3;
   const Error refused = ChooseDegree(many).error();
   EXPECT_THAT(refused.ToString(), HasSubstr("--set tensor=3"));
-  EXPECT_THAT(refused.ToString(), HasSubstr("Take one of 2, 4, 8, 16."));
+  EXPECT_EQ(refused.remedy, "Take one of 2, 4, 8, 16.");
   many = heads;
   many.size = 0;
   EXPECT_EQ(ChooseDegree(many).error().code, ErrorCode::kUsage);
