@@ -77,6 +77,7 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   for (const std::string_view schedule : kPipelineSchedules) {
     table.push_back(std::make_unique<PipelinePlanner>(schedule));
   }
+  table.push_back(std::make_unique<PipelinePlanner>(k3d, settings.agent));
   table.push_back(std::make_unique<OffloadPlanner>(settings.agent));
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
   table.push_back(std::make_unique<LayoutSearchPlanner>(settings.agent));

@@ -57,8 +57,10 @@ STRATEGIES = {
     "any layouts": (),  # random_layouts()
 }
 SEVERAL = [strategy for strategy in STRATEGIES if strategy != "single"]
-# Steps that are rewritten before they are laid out.
+# Of models that attend; steps that are rewritten before they are laid out.
 REWRITTEN = {
+    "tensor": ("--algo", "tensor"),
+    "3d": ("--algo", "3d", "--stages", "2", "--micro-batches", "2"),
     "micro-batches": ("--algo", "data-parallel", "--micro-batches", "2"),
     "recomputed": ("--algo", "zero-2", "--recompute", "full", "--micro-batches", "4"),
     "fsdp in parts": ("--algo", "fsdp", "--micro-batches", "2", "--recompute", "selective"),

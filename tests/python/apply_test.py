@@ -160,7 +160,7 @@ class ApplyTest(unittest.TestCase):
     def test_models_that_people_train(self):
         """The whole of each in the long test."""
         rows = [("clicks", "by hand", "adamw", 0.1), ("llama", "expert-hybrid", "adamw", None),
-                ("llama", "fsdp", "adamw", 0.1),
+                ("llama", "fsdp", "adamw", 0.1), ("llama", "tensor", "adamw", None),
                 ("llama", "placed", "adamw", None), ("vit", "by hand", "momentum", 0.1),
                 ("mixtral", "data-parallel", "adamw", 0.1),
                 ("translation", "parameter-server", "momentum", 0.1)]
@@ -197,7 +197,7 @@ class ApplyTest(unittest.TestCase):
         cases = [self.case("dropout", "adam", "micro-batches", begun=2)]
         cases += [self.case("llama", "adamw", strategy, ranks, clip=0.1)
                   for strategy, ranks in (("recomputed", 2), ("fsdp in parts", 2), ("1f1b", 2),
-                                          ("zb-h1", 2), ("1f1b", 4)) if there("llama")]
+                                          ("zb-h1", 2), ("1f1b", 4), ("3d", 4)) if there("llama")]
         self.compare(cases)
 
     def test_resumed_under_another_plan(self):

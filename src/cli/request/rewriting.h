@@ -16,7 +16,8 @@ namespace placewright {
 // stage. Errors: kUsage (stages or chunks of no pipeline; no such number of micro-batches).
 Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked);
 
-// A pipeline is asked for by its schedule or by the algorithm of that name: either states the other. `given`: there are
+// A pipeline is asked for by its schedule or by the algorithm of that name: either states the other; 3d is in the order of
+// 1f1b unless a schedule is stated. `given`: there are
 // layouts by hand, or a plan, in the place of an algorithm's.
 void AlignPipeline(bool given, std::string& algorithm, Rewriting& asked);
 

@@ -1,11 +1,9 @@
 #include "search/layouts/mesh_strategies.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "graph/ownership/module_path.h"
 #include "plan/sharing_out.h"
 #include "search/agent_settings.h"
 #include "search/evaluation/plan_result.h"
@@ -24,12 +21,6 @@
 
 namespace placewright {
 namespace {
-
-constexpr int64_t kMaxTensorParallel = 8;
-
-Interval EqualPart(int64_t part, int64_t parts, Interval of) {
-  return {of.from + part * of.length() / parts, of.from + (part + 1) * of.length() / parts};
-}
 
 std::string_view NameOfStrategy(MeshStrategy strategy) {
   switch (strategy) {
@@ -83,26 +74,12 @@ class MeshLayouts {
     PW_RETURN_IF_ERROR(MakeLayouts());
     const bool reshards = strategy_ == MeshStrategy::kFsdp || strategy_ == MeshStrategy::kHsdp;
     // Under tensor parallelism what layers gathered of tokens, too.
-    if (reshards || IsTensorParallel(strategy_)) plan_.switches.regather = LayerGlobs();
+    if (reshards || IsTensorParallel(strategy_)) plan_.switches.regather = LayerGlobs(graph_);
     if (reshards || strategy_ == MeshStrategy::kTwoD) plan_.switches.prefetch = 1;
     return std::move(plan_);
   }
 
  private:
-  // "layers.*" of "layers.3": the modules that repeat, or all where none does.
-  std::vector<std::string> LayerGlobs() const {
-    std::set<std::string> globs;
-    for (const TensorId id : graph_.tensors()) {
-      const Tensor& tensor = graph_.tensor(id);
-      if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
-      const std::string_view layer = LayerOf(ModuleOfParameter(tensor.name));
-      if (layer.empty()) continue;
-      globs.insert(std::string(layer.substr(0, layer.find_last_not_of("0123456789") + 1)) + "*");
-    }
-    if (globs.empty()) return {"*"};
-    return {globs.begin(), globs.end()};
-  }
-
   Status MakeLayouts() {
     switch (strategy_) {
       case MeshStrategy::kTensor: return MakeTensorParallel(/*shards_state=*/false);
@@ -158,37 +135,9 @@ class MeshLayouts {
     return layout;
   }
 
-  // The greatest common divisor over the layers.
-  int64_t SizeOfAll(const std::vector<AxisId>& axes) const {
-    int64_t size = 0;
-    for (const AxisId axis : axes) size = std::gcd(size, axes_.axis(axis).size);
-    return size;
-  }
-  // GPUs of a group that shares `size` of something out: as asked for, or of a host as many as divide these and the
-  // host's, 8 at most. `what`: plural; `there`: the step has it at all.
   Result<int64_t> Degree(int64_t of_host, int64_t size, bool there, std::string_view what) const {
-    const int64_t asked = options_.degree;
-    int64_t degree = asked > 0 ? asked : std::min(of_host, kMaxTensorParallel);
-    while (asked == 0 && degree > 1 && (size % degree != 0 || of_host % degree != 0)) --degree;
-    const std::string others = "Take fsdp, zero-2 or data-parallel.";
-    if (!there || (asked == 0 && degree < 2)) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("{} splits {} over GPUs of a host, and this step has none that "
-                                   "they divide",
-                                   name_, what),
-                       "", others);
-    }
-    std::vector<int64_t> possible;
-    for (int64_t i = 2; i <= of_host; ++i) {
-      if (size % i == 0 && of_host % i == 0) possible.push_back(i);
-    }
-    if (asked == 0 || std::count(possible.begin(), possible.end(), asked) > 0) return degree;
-    return MakeError(
-        ErrorCode::kUsage,
-        fmt::format("{} cannot split {} {} over {} of the {} GPUs of a host", name_, size, what,
-                    asked, of_host),
-        fmt::format("--set {}={}", DegreeSettingOf(strategy_), asked),
-        possible.empty() ? others : fmt::format("Take one of {}.", fmt::join(possible, ", ")));
+    return ChooseDegree(
+        {name_, DegreeSettingOf(strategy_), what, there ? size : 0, of_host, options_.degree});
   }
 
   // `shards_state`: of what lies in parts over a tensor group, parameters with their state are in shards over the groups.
@@ -197,34 +146,21 @@ class MeshLayouts {
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
     PW_ASSIGN(const int64_t tensor,
-              Degree(*of_host, SizeOfAll(found.heads), found.kind == ModelKind::kAttention,
+              Degree(*of_host, CommonSize(axes_, found.heads), found.kind == ModelKind::kAttention,
                      "heads of attention"));
     const int64_t data = count() / tensor;
     PW_RETURN_IF_ERROR(CheckSamples(data));
-    const AxisId tokens = options_.sequence ? TokensOf(graph_, axes_) : AxisId();
-    const bool enough = tokens.valid() && axes_.axis(tokens).size >= tensor;
-    auto cuts = TensorCuts(graph_, axes_, found, tensor, enough ? tokens : AxisId());
+    auto cuts = TensorCuts(graph_, axes_, found, tensor, options_.sequence);
     if (shards_state && data > 1) ShardState(data, cuts);
     std::map<TensorCut, LayoutId> layouts;
     for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
       const TensorCut& cut = cuts[group];
       auto at = layouts.find(cut);
-      if (at == layouts.end()) at = layouts.emplace(cut, Add(LayoutOf(cut, tensor, data))).first;
+      if (at == layouts.end())
+        at = layouts.emplace(cut, Add(LayoutOfCut(axes_, cut, devices_, tensor))).first;
       plan_.layouts.of_group[group] = at->second;
     }
     return Ok();
-  }
-
-  Layout LayoutOf(const TensorCut& cut, int64_t tensor, int64_t data) const {
-    return Boxes([&](int64_t i) {
-      std::vector<AxisInterval> box;
-      const auto cut_by = [&](AxisId axis, int64_t part, int64_t parts) {
-        if (axis.valid()) box.push_back({axis, EqualPart(part, parts, {0, axes_.axis(axis).size})});
-      };
-      cut_by(cut.over_group, i % tensor, tensor);
-      cut_by(cut.over_groups, i / tensor, data);
-      return box;
-    });
   }
 
   void ShardState(int64_t data, IdVector<GroupId, TensorCut>& cuts) const {
@@ -313,8 +249,9 @@ class MeshLayouts {
     const AxisId tokens = TokensOf(graph_, axes_);
     const int64_t length = tokens.valid() ? axes_.axis(tokens).size : 0;
     const bool attends = found.kind == ModelKind::kAttention && length > 1;
-    PW_ASSIGN(const int64_t degree, Degree(*of_host, by_heads ? SizeOfAll(found.heads) : length,
-                                           attends, by_heads ? "heads of attention" : "tokens"));
+    PW_ASSIGN(const int64_t degree,
+              Degree(*of_host, by_heads ? CommonSize(axes_, found.heads) : length, attends,
+                     by_heads ? "heads of attention" : "tokens"));
     if (length < degree) {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("{} shares {} tokens out to {} GPUs", name_, length, degree), "",
@@ -346,7 +283,7 @@ class MeshLayouts {
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
     PW_ASSIGN(const int64_t degree,
-              Degree(*of_host, SizeOfAll(found.experts), !found.experts.empty(),
+              Degree(*of_host, CommonSize(axes_, found.experts), !found.experts.empty(),
                      "experts that are one dimension of their weights"));
     PW_RETURN_IF_ERROR(CheckSamples(count()));
     const int64_t data = count() / degree;
@@ -455,6 +392,18 @@ class MeshLayouts {
 
 }  // namespace
 
+AgentSetting DegreeSetting(std::string_view name) {
+  return IntegerSetting(
+      std::string(name), 0, 0, 1024,
+      "GPUs of a group, of one host; 0: as many as divide what they share out, 8 at most");
+}
+
+std::vector<AgentSetting> TensorSettings() {
+  return {DegreeSetting("tensor"),
+          WordSetting("sequence", {"on", "off"},
+                      "whether norms, residuals and dropout are split by tokens within a group")};
+}
+
 Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy,
                               const MeshOptions& options) {
   return MeshLayouts(problem, strategy, options).Make();
@@ -494,13 +443,9 @@ const SettableAlgorithm* MeshStrategyPlanner::settable() const {
       SettableAlgorithm& settable = made[strategy];
       settable.name = planner.name();
       settable.description = planner.description();
-      settable.settings = {IntegerSetting(std::string(DegreeSettingOf(strategy)), 0, 0, 1024,
-                                          "GPUs of a group, of one host; 0: as many as divide what "
-                                          "they share out, 8 at most")};
-      if (!IsTensorParallel(strategy)) continue;
-      settable.settings.push_back(
-          WordSetting("sequence", {"on", "off"},
-                      "whether norms, residuals and dropout are split by tokens within a group"));
+      settable.settings = IsTensorParallel(strategy)
+                              ? TensorSettings()
+                              : std::vector{DegreeSetting(DegreeSettingOf(strategy))};
     }
     return made;
   }();

@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "search/agent_settings.h"
 #include "search/layouts/layout_devices.h"
 #include "search/planner.h"
 
@@ -62,6 +63,10 @@ struct MeshOptions {
 // numbers of GPUs; fewer samples than have to be shared out), kInfeasible (no device supports every op), kBatchScaling.
 Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy,
                               const MeshOptions& options = {});
+
+// What --set changes: GPUs of a group; of what is tensor-parallel, both of MeshOptions.
+AgentSetting DegreeSetting(std::string_view name);
+std::vector<AgentSetting> TensorSettings();
 
 class MeshStrategyPlanner : public Planner {
  public:

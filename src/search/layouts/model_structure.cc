@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "cost/work.h"
 #include "search/layouts/mixtures.h"
@@ -117,10 +118,13 @@ class Finder {
 
   void FindWidths() {
     IdVector<AxisId, int32_t> summed_by(axes_.axis_count(), 0);
+    std::set<std::pair<AxisId, TensorId>>
+        seen;  // one product with a weight, however many micro-batches it is of
     for (const Product& product : products_) {
       for (const AxisId axis : product.summed) {
         // What activations are summed over is no part of a perceptron.
-        summed_by[axis] += product.weight.valid() ? 1 : 2;
+        if (!product.weight.valid()) summed_by[axis] += 2;
+        if (product.weight.valid() && seen.emplace(axis, product.weight).second) ++summed_by[axis];
       }
     }
     const IdVector<OpId, bool> followed = FollowedByProducts();

@@ -40,7 +40,7 @@ struct ModelStructure {
 //   kAttention       an axis other than the batch is in both operands and the output of a product of
 //                    activations, or in queries, keys, values and output of an attention that is one operator,
 //                    and in the weight of a product, and in no input of the step. An inner
-//                    width is an axis of outputs that one product alone sums over, and that nothing
+//                    width is an axis of outputs that products with one weight alone sum over, and that nothing
 //                    between the two needs whole. Words are outputs that no product sums over, of a product
 //                    that no other one follows from, more than its weight has inputs.
 //   kRecurrent       within one module, a product reads what follows from an earlier one with the same weight;

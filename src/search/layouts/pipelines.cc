@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "plan/sharing_out.h"
+#include "search/agent_settings.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/layout_devices.h"
+#include "search/layouts/tensor_parallel.h"
 #include "transforms/pipeline.h"
 
 namespace placewright {
@@ -45,22 +49,36 @@ Error Usage(std::string message, std::string remedy) {
 
 }  // namespace
 
-Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule) {
+namespace {
+
+// A step whose micro-batches are in a pipeline's order, and the devices of its stages.
+struct Stages {
+  std::vector<std::vector<DeviceId>> devices;  // host after host
+  int64_t of_host = 1;                         // how many that follow one another are of one host
+  IdVector<GroupId, int32_t> stage_of;
+};
+
+// `schedule`: "" any.
+Result<Stages> FindStages(const LayoutProblem& problem, std::string_view planner,
+                          std::string_view schedule) {
   const Graph& graph = problem.graph;
   const Transform* const pipeline = PipelineOf(graph);
-  if (pipeline == nullptr || pipeline->schedule != schedule) {
-    return Usage(
-        fmt::format("{} needs a step whose micro-batches are in its order", schedule),
-        fmt::format("Ask for it with --pipeline {} --stages N --micro-batches M.", schedule));
+  if (pipeline == nullptr || (!schedule.empty() && pipeline->schedule != schedule)) {
+    return Usage(fmt::format("{} needs a step whose micro-batches are in {} order", planner,
+                             schedule.empty() ? "a pipeline's" : "its"),
+                 fmt::format("Ask for it with --pipeline {} --stages N --micro-batches M.",
+                             schedule.empty() ? "1f1b" : schedule));
   }
   if (problem.policy != SchedulingPolicy::kProgram) {
     return Usage("a pipeline's schedule is the order of the program", "Leave --order out.");
   }
   PW_ASSIGN(const auto chunk_of, PipelineChunks(graph, *pipeline));
   PW_ASSIGN(const std::vector<DeviceId> usable, DevicesToSplitOver(problem, TimesOf(problem)));
-  std::vector<DeviceId> devices;  // host after host
+  std::vector<DeviceId> devices;
+  int64_t of_host = 0;
   for (const auto& host : UsableGroups(problem.cluster.host_groups(), usable)) {
     devices.insert(devices.end(), host.begin(), host.end());
+    of_host = std::gcd(of_host, static_cast<int64_t>(host.size()));
   }
   const auto count = static_cast<int64_t>(devices.size());
   const int64_t stages = pipeline->stages;
@@ -68,49 +86,101 @@ Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view s
     return Usage(fmt::format("{} stages need as many devices, and there are {}", stages, count),
                  "Take fewer stages (--stages), or more devices.");
   }
+  Stages found;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    const int64_t from = stage * count / stages, to = (stage + 1) * count / stages;
+    found.devices.emplace_back(devices.begin() + from, devices.begin() + to);
+    of_host = std::gcd(of_host, to - from);
+  }
+  found.of_host = of_host;
+  for (const int32_t chunk : ChunkByGroup(graph, chunk_of)) {
+    found.stage_of.push_back(static_cast<int32_t>(chunk % stages));
+  }
+  return found;
+}
+
+// `parts`: of the samples of a micro-batch, in a stage.
+Status CheckMicroBatch(const LayoutProblem& problem, int64_t parts) {
+  const int64_t samples = problem.axes.samples();
+  if (parts == 1 || samples >= parts) return Ok();
+  if (samples == 0) return problem.axes.WhyNoBatch();
+  return Usage(fmt::format("a micro-batch of {} samples is shared out to {} parts of a stage",
+                           samples, parts),
+               "Take fewer --micro-batches, more --stages or a larger --batch.");
+}
+
+}  // namespace
+
+Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule) {
+  PW_ASSIGN(const Stages stages, FindStages(problem, schedule, schedule));
   StepPlan plan;
   plan.switches.local_batch_norm = problem.local_batch_norm;
-  const int64_t samples = problem.axes.samples();
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    const std::vector<DeviceId> own(devices.begin() + stage * count / stages,
-                                    devices.begin() + (stage + 1) * count / stages);
-    const auto parts = static_cast<int64_t>(own.size());
-    if (parts == 1) {
-      plan.layouts.layouts.push_back(CopiesOn(own));
-      continue;
-    }
-    if (samples == 0) return problem.axes.WhyNoBatch();
-    if (samples < parts) {
-      return Usage(fmt::format("a micro-batch of {} samples is shared out to {} devices of a stage",
-                               samples, parts),
-                   "Take fewer --micro-batches, more --stages or a larger --batch.");
-    }
-    const Interval all = {0, problem.axes.axis(problem.axes.batch()).size};
-    Layout layout;
-    for (int64_t i = 0; i < parts; ++i) {
-      const Interval part = {i * all.length() / parts, (i + 1) * all.length() / parts};
-      const std::vector<AxisInterval> box = {{problem.axes.batch(), part}};
-      layout.shares.push_back({own[static_cast<size_t>(i)], {box.begin(), box.end()}});
-    }
-    plan.layouts.layouts.push_back(std::move(layout));
+  const TensorCut by_samples = {AxisId(), problem.axes.batch()};
+  for (const std::vector<DeviceId>& own : stages.devices) {
+    PW_RETURN_IF_ERROR(CheckMicroBatch(problem, static_cast<int64_t>(own.size())));
+    plan.layouts.layouts.push_back(LayoutOfCut(problem.axes, by_samples, own, 1));
   }
-  const auto chunk_by_group = ChunkByGroup(graph, chunk_of);
-  for (size_t i = 0; i < graph.group_count(); ++i) {
-    plan.layouts.of_group.push_back(
-        LayoutId(static_cast<size_t>(chunk_by_group[GroupId(i)] % stages)));
+  for (const int32_t stage : stages.stage_of) {
+    plan.layouts.of_group.push_back(LayoutId(static_cast<size_t>(stage)));
   }
   return plan;
 }
 
-PipelinePlanner::PipelinePlanner(std::string_view schedule)
+Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& options) {
+  const Graph& graph = problem.graph;
+  PW_ASSIGN(const Stages stages, FindStages(problem, "3d", ""));
+  const ModelStructure found = StructureOf(graph, problem.axes);
+  const int64_t heads =
+      found.kind == ModelKind::kAttention ? CommonSize(problem.axes, found.heads) : 0;
+  PW_ASSIGN(const int64_t degree, ChooseDegree({"3d", "tensor", "heads of attention", heads,
+                                                stages.of_host, options.degree}));
+  StepPlan plan;
+  plan.switches.local_batch_norm = problem.local_batch_norm;
+  plan.switches.regather = LayerGlobs(graph);
+  for (const std::vector<DeviceId>& own : stages.devices) {
+    PW_RETURN_IF_ERROR(CheckMicroBatch(problem, static_cast<int64_t>(own.size()) / degree));
+  }
+  const auto cuts = TensorCuts(graph, problem.axes, found, degree, options.sequence);
+  std::map<std::pair<int32_t, TensorCut>, LayoutId> layouts;
+  for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
+    const int32_t stage = stages.stage_of[group];
+    const auto [at, added] = layouts.try_emplace({stage, cuts[group]}, plan.layouts.layouts.size());
+    if (added) {
+      plan.layouts.layouts.push_back(LayoutOfCut(
+          problem.axes, cuts[group], stages.devices[static_cast<size_t>(stage)], degree));
+    }
+    plan.layouts.of_group.push_back(at->second);
+  }
+  return plan;
+}
+
+PipelinePlanner::PipelinePlanner(std::string_view schedule, std::vector<std::string> settings)
     : schedule_(schedule),
-      description_(fmt::format("a pipeline of stages in the order {}, samples shared out in each",
-                               schedule)) {}
+      settings_(std::move(settings)),
+      description_(
+          schedule == k3d
+              ? "stages in the order of a pipeline, each tensor-parallel inside "
+                "(Megatron-LM)"
+              : fmt::format("a pipeline of stages in the order {}, samples shared out in each",
+                            schedule)) {}
+
+const SettableAlgorithm* PipelinePlanner::settable() const {
+  static const SettableAlgorithm algorithm = {std::string(k3d), PipelinePlanner(k3d).description_,
+                                              TensorSettings()};
+  return schedule_ == k3d ? &algorithm : nullptr;
+}
 
 Result<PlannerResult> PipelinePlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const {
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "chooses the devices of every op itself"));
-  PW_ASSIGN(StepPlan plan, LayOutPipeline(*problem.layouts, schedule_));
+  StepPlan plan;
+  if (const SettableAlgorithm* const settable = this->settable()) {
+    PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(*settable, settings_));
+    const MeshOptions mesh = {settings.Integer("tensor"), settings.Is("sequence", "on")};
+    PW_ASSIGN(plan, LayOut3d(*problem.layouts, mesh));
+  } else {
+    PW_ASSIGN(plan, LayOutPipeline(*problem.layouts, schedule_));
+  }
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));
   return MakeResult(name(), std::move(plan), evaluation, options);
 }

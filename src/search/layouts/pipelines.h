@@ -1,13 +1,16 @@
-// Pipelines as planners: gpipe, 1f1b, interleaved, zb-h1. The step's micro-batches are in the order of the schedule already
+// Pipelines as planners: gpipe, 1f1b, interleaved, zb-h1, and 3d in any of these orders. The step's micro-batches are in the order of the schedule already
 // (transforms/pipeline.h); here the stages get their devices: of the GPUs, host after host, equal runs, which share the
 // samples of a micro-batch out among them (data parallelism within a stage). A parameter that several chunks read (tied
-// embeddings) lies, with all that reads it, on the stage of the last one.
+// embeddings) lies, with all that reads it, on the stage of the last one. Under 3d the GPUs of a stage are tensor groups
+// (tensor_parallel.h) of GPUs of one host, over which samples are shared out (Narayanan et al., SC 2021, sec. 3: p, t, d).
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_PIPELINES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_PIPELINES_H_
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "search/layouts/mesh_strategies.h"
 #include "search/planner.h"
 
 namespace placewright {
@@ -16,22 +19,30 @@ namespace placewright {
 // of a stage), kTransform, kInfeasible (no device supports every op), kBatchScaling.
 Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule);
 
+inline constexpr std::string_view k3d = "3d";
+
+// Any schedule. Errors: those of LayOutPipeline and ChooseDegree.
+Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& options = {});
+
 class PipelinePlanner : public Planner {
  public:
-  explicit PipelinePlanner(std::string_view schedule);  // of kPipelineSchedules
+  // `schedule`: of kPipelineSchedules, or k3d; `settings`: "NAME=VALUE", of k3d.
+  explicit PipelinePlanner(std::string_view schedule, std::vector<std::string> settings = {});
 
   std::string_view name() const override { return schedule_; }
   std::string_view description() const override { return description_; }
+  const SettableAlgorithm* settable() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool iterative() const override { return false; }
   bool in_auto() const override { return false; }  // it needs a step in its order
-  bool finds_what_fits() const override { return true; }
+  bool finds_what_fits() const override { return schedule_ != k3d; }  // which needs attention
   // Errors: those of CheckMaySplit, LayOutPipeline and CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override;
 
  private:
   const std::string_view schedule_;
+  const std::vector<std::string> settings_;
   const std::string description_;
 };
 

@@ -1,7 +1,13 @@
 #include "search/layouts/tensor_parallel.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <numeric>
 #include <set>
+
+#include "graph/ownership/module_path.h"
 
 namespace placewright {
 namespace {
@@ -148,8 +154,79 @@ AxisId TokensOf(const Graph& graph, const NamedAxes& axes) {
 
 IdVector<GroupId, TensorCut> TensorCuts(const Graph& graph, const NamedAxes& axes,
                                         const ModelStructure& structure, int64_t degree,
-                                        AxisId tokens) {
+                                        bool sequence) {
+  AxisId tokens = sequence ? TokensOf(graph, axes) : AxisId();
+  if (tokens.valid() && axes.axis(tokens).size < degree) tokens = AxisId();
   return CutFinder(graph, axes, degree, tokens).Find(structure);
+}
+
+Interval EqualPart(int64_t part, int64_t parts, Interval of) {
+  return {of.from + part * of.length() / parts, of.from + (part + 1) * of.length() / parts};
+}
+
+Layout LayoutOfCut(const NamedAxes& axes, const TensorCut& cut,
+                   const std::vector<DeviceId>& devices, int64_t degree) {
+  const auto groups = static_cast<int64_t>(devices.size()) / degree;
+  Layout layout;
+  for (int64_t i = 0; i < static_cast<int64_t>(devices.size()); ++i) {
+    std::vector<AxisInterval> box;
+    const auto cut_by = [&](AxisId axis, int64_t part, int64_t parts) {
+      if (!axis.valid() || parts == 1) return;
+      box.push_back({axis, EqualPart(part, parts, {0, axes.axis(axis).size})});
+    };
+    cut_by(cut.over_group, i % degree, degree);
+    cut_by(cut.over_groups, i / degree, groups);
+    std::sort(box.begin(), box.end());
+    layout.shares.push_back({devices[static_cast<size_t>(i)], {box.begin(), box.end()}});
+  }
+  return layout;
+}
+
+int64_t CommonSize(const NamedAxes& axes, const std::vector<AxisId>& of) {
+  int64_t size = 0;
+  for (const AxisId axis : of) size = std::gcd(size, axes.axis(axis).size);
+  return size;
+}
+
+std::vector<std::string> LayerGlobs(const Graph& graph) {
+  std::set<std::string> globs;
+  for (const TensorId id : graph.tensors()) {
+    const Tensor& tensor = graph.tensor(id);
+    if (tensor.kind != TensorKind::kParameter || tensor.producer.valid()) continue;
+    const std::string_view layer = LayerOf(ModuleOfParameter(tensor.name));
+    if (layer.empty()) continue;
+    globs.insert(std::string(layer.substr(0, layer.find_last_not_of("0123456789") + 1)) + "*");
+  }
+  if (globs.empty()) return {"*"};
+  return {globs.begin(), globs.end()};
+}
+
+Result<int64_t> ChooseDegree(const DegreeChoice& choice) {
+  constexpr int64_t kMax = 8;
+  std::vector<int64_t> possible;
+  for (int64_t i = 2; i <= choice.of_host && choice.size > 0; ++i) {
+    if (choice.size % i == 0 && choice.of_host % i == 0) possible.push_back(i);
+  }
+  const std::string others = "Take fsdp, zero-2 or data-parallel.";
+  const int64_t asked = choice.asked;
+  if (possible.empty() && (asked == 0 || choice.size == 0)) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{} splits {} over {} GPUs of a host, and this step has none that "
+                                 "they divide",
+                                 choice.planner, choice.what, choice.of_host),
+                     "", others);
+  }
+  if (asked == 0) {
+    const auto above = std::upper_bound(possible.begin(), possible.end(), kMax);
+    if (above != possible.begin()) return *(above - 1);
+  }
+  if (std::count(possible.begin(), possible.end(), asked) > 0) return asked;
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{} cannot split {} {} over {} of {} GPUs of a host", choice.planner, choice.size,
+                  choice.what, asked, choice.of_host),
+      fmt::format("--set {}={}", choice.setting, asked),
+      possible.empty() ? others : fmt::format("Take one of {}.", fmt::join(possible, ", ")));
 }
 
 }  // namespace placewright

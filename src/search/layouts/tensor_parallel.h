@@ -16,9 +16,13 @@
 #define PLACEWRIGHT_SEARCH_LAYOUTS_TENSOR_PARALLEL_H_
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "graph/graph.h"
+#include "plan/layout.h"
 #include "search/layouts/model_structure.h"
 #include "sharding/named_axes.h"
 
@@ -35,11 +39,31 @@ struct TensorCut {
 // has; none where there is none.
 AxisId TokensOf(const Graph& graph, const NamedAxes& axes);
 
-// `degree`: GPUs of a tensor group; axes that are shorter are not split. `tokens`: none without sequence parallelism.
+// `degree`: GPUs of a tensor group; axes that are shorter are not split. `sequence`: tokens are, where there are some.
 // Precondition: the batch is proven. Complexity: O(axes of the structure * ops + edges).
 IdVector<GroupId, TensorCut> TensorCuts(const Graph& graph, const NamedAxes& axes,
                                         const ModelStructure& structure, int64_t degree,
-                                        AxisId tokens);
+                                        bool sequence);
+
+// Of these devices, of which `degree` that follow one another are a tensor group.
+Layout LayoutOfCut(const NamedAxes& axes, const TensorCut& cut,
+                   const std::vector<DeviceId>& devices, int64_t degree);
+
+Interval EqualPart(int64_t part, int64_t parts, Interval of);
+// The greatest common divisor of their sizes; 0 where there are none.
+int64_t CommonSize(const NamedAxes& axes, const std::vector<AxisId>& of);
+// "layers.*" of "layers.3": the modules with parameters that repeat, or all where none does.
+std::vector<std::string> LayerGlobs(const Graph& graph);
+
+// How many GPUs of a host share something out: as asked for, or as many as divide `size` and the host's GPUs, 8 at most.
+struct DegreeChoice {
+  std::string_view planner, setting, what;  // `what`: plural
+  int64_t size = 0;                         // 0: the step has none
+  int64_t of_host = 1;
+  int64_t asked = 0;  // 0: nothing
+};
+// Errors: kUsage (the step has none that they divide; the number that is asked for does not divide: with those that do).
+Result<int64_t> ChooseDegree(const DegreeChoice& choice);
 
 }  // namespace placewright
 
