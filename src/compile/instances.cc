@@ -12,6 +12,19 @@
 #include "compile/sum_parts.h"
 
 namespace placewright {
+namespace {
+
+// The piece on the device of a share, mostly that of the same place; nullptr: there is none.
+const Piece* PieceOn(const TensorState& state, size_t share, DeviceId device) {
+  const bool beside = share < state.pieces.size() && state.pieces[share].device == device;
+  return beside ? &state.pieces[share] : state.On(device);
+}
+// Precondition: there is one.
+size_t PieceOf(const TensorState& state, size_t share, DeviceId device) {
+  return static_cast<size_t>(PieceOn(state, share, device) - state.pieces.data());
+}
+
+}  // namespace
 
 InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
                              const Layout& layout, const SmallVector<AxisId>& by, Emitter& emitter,
@@ -96,8 +109,8 @@ void InstanceMaker::ChoosePartialInputs() {
     if (state.pieces.size() != layout_.shares.size()) return false;
     for (size_t share = 0; share < layout_.shares.size(); ++share) {
       const DeviceId device = layout_.shares[share].device;
-      if (state.On(device) == nullptr) return false;
-      if (state.BoxAt(state.IndexOn(device)) != split_.InputBox(i, share)) return false;
+      if (PieceOn(state, share, device) == nullptr) return false;
+      if (state.BoxAt(PieceOf(state, share, device)) != split_.InputBox(i, share)) return false;
     }
     return true;
   };
@@ -117,8 +130,8 @@ bool InstanceMaker::CarriesSums(const std::vector<int32_t>& together) const {
     const TensorState& state = fetcher_.state(op_.inputs[static_cast<size_t>(input)]);
     std::vector<Box> summed;
     boxes.clear();
-    for (const Share& share : layout_.shares) {
-      const size_t piece = state.IndexOn(share.device);
+    for (size_t share = 0; share < layout_.shares.size(); ++share) {
+      const size_t piece = PieceOf(state, share, layout_.shares[share].device);
       summed.push_back(state.SummedAt(piece));
       boxes.push_back(state.BoxAt(piece));
     }
@@ -176,7 +189,7 @@ TensorId InstanceMaker::FetchInput(size_t input, size_t share) {
   if (beside_[input] != 0) return fetcher_.state(id).pieces[share].tensor;
   const int32_t version = op_.input_versions[input];
   const DeviceId device = layout_.shares[share].device;
-  if (partial_[input] != 0) return fetcher_.state(id).On(device)->tensor;
+  if (partial_[input] != 0) return PieceOn(fetcher_.state(id), share, device)->tensor;
   TensorId part = fetcher_.Part(id, version, split_.InputBox(input, share), device);
   // A view is where its storage is, and what is written is the device's own: under uneven boxes another device's piece
   // may be just what this one needs.
@@ -195,7 +208,8 @@ Status InstanceMaker::FetchInputs(size_t share) {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     const TensorId input = FetchInput(i, share);
     const bool written = IsWritten(i);
-    if (written && beside_[i] == 0 && fetcher_.state(op_.inputs[i]).On(device) == nullptr) {
+    if (written && beside_[i] == 0 &&
+        PieceOn(fetcher_.state(op_.inputs[i]), share, device) == nullptr) {
       return MakeError(ErrorCode::kField,
                        fmt::format("the op writes \"{}\" in place, of which {} has no part",
                                    Printable(graph_.tensor(op_.inputs[i]).name, 80),
@@ -391,9 +405,9 @@ void InstanceMaker::MarkViewsOfCopies() {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     const TensorState& state = fetcher_.state(op_.inputs[i]);
     bool own = !state.of_copies;
-    for (size_t share = 0; share < layout_.shares.size() && beside_[i] == 0; ++share) {
-      const Piece* const piece = state.On(layout_.shares[share].device);
-      own = own && piece != nullptr && piece->tensor == read_[share][i];
+    for (size_t share = 0; own && share < layout_.shares.size() && beside_[i] == 0; ++share) {
+      const Piece* const piece = PieceOn(state, share, layout_.shares[share].device);
+      own = piece != nullptr && piece->tensor == read_[share][i];
     }
     if (own || (IsWritten(i) && !state.of_copies)) continue;
     for (const TensorId output : op_.outputs) {
@@ -498,7 +512,7 @@ TensorState InstanceMaker::StateOf(size_t output) const {
     const DeviceId device = devices_[share];
     state.pieces.push_back({device, made});
     if (taken != nullptr) {
-      state.summed.push_back(taken->SummedAt(taken->IndexOn(device)));
+      state.summed.push_back(taken->SummedAt(PieceOf(*taken, share, device)));
     } else if (!summed.empty()) {
       state.summed.push_back(split_.PartOf(summed, share));
     }
