@@ -87,7 +87,7 @@ std::string DoesNotFitIn(Bytes memory, Bytes capacity) {
 class StrategySearcher {
  public:
   StrategySearcher(const Graph& step, const Cluster& cluster, const CostOptions& costs,
-         const StrategySearchOptions& options)
+                   const StrategySearchOptions& options)
       : step_(step), cluster_(cluster), costs_(costs), options_(options) {}
 
   Result<StrategySearchResult> Run() {
