@@ -136,6 +136,9 @@ class Request {
     options.wishes.local_batch_norm = in.local_batch_norm;
     options.planning = Options(started);
     options.only_if_rewritten = only_if_rewritten;
+    // Half of the time is left for the plan of the best.
+    std::optional<Clock::time_point>& deadline = options.planning.budget.deadline;
+    if (only_if_rewritten && deadline) *deadline -= (*deadline - started) / 2;
     if (in.progress) {
       options.tried = [this](const StrategyResult& one, int64_t evaluations,
                              const StrategyResult& best) {

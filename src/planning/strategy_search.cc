@@ -84,10 +84,10 @@ std::string DoesNotFitIn(Bytes memory, Bytes capacity) {
   return fmt::format("does not fit: {} of {}", FormatBytes(memory), FormatBytes(capacity));
 }
 
-class Search {
+class StrategySearcher {
  public:
-  Search(const Graph& step, const Cluster& cluster, const CostOptions& costs,
-         const StrategySearchOptions& options)
+  StrategySearcher(const Graph& step, const Cluster& cluster, const CostOptions& costs,
+                   const StrategySearchOptions& options)
       : step_(step), cluster_(cluster), costs_(costs), options_(options) {}
 
   Result<StrategySearchResult> Run() {
@@ -332,7 +332,7 @@ Result<StrategySearchResult> SearchStrategies(const Graph& graph, const Cluster&
                                  Printable(graph.name(), 80), Describe(graph.transforms())),
                      "", "Read it without a rewriting.");
   }
-  return Search(graph, cluster, costs, options).Run();
+  return StrategySearcher(graph, cluster, costs, options).Run();
 }
 
 }  // namespace placewright

@@ -17,7 +17,7 @@ using testing::IsEmpty;
 // Layers of a forward op that makes a value for each of 8 samples, a backward op that makes the gradient of 256
 // elements, and an update of the parameter; and what a compiler would make of them on two devices, with the gradients
 // brought together as each test says. Forward and backward ops take 10 ns on every device, all others 1 ns.
-class Strategy : public testing::Test {
+class ReportedStrategy : public testing::Test {
  protected:
   static constexpr int64_t kElements = 256, kSamples = 8;
   enum class Way { kAllReduce, kBuckets, kServer, kScatter, kScatterTwice, kRecompute, kPlace };
@@ -186,7 +186,7 @@ class Strategy : public testing::Test {
   int layers_ = 0;
 };
 
-TEST_F(Strategy, NamesHowGradientsComeTogether) {
+TEST_F(ReportedStrategy, NamesHowGradientsComeTogether) {
   AddLayer("a", Way::kAllReduce);
   AddLayer("b", Way::kBuckets);
   AddLayer("c", Way::kServer);
@@ -207,7 +207,7 @@ TEST_F(Strategy, NamesHowGradientsComeTogether) {
 }
 
 // Each forward op is in parts on two devices; the gradient that each device recomputes is a copy.
-TEST_F(Strategy, TellsPartsFromCopies) {
+TEST_F(ReportedStrategy, TellsPartsFromCopies) {
   AddLayer("a", Way::kAllReduce);
   AddLayer("b", Way::kRecompute);
   AddLayer("c", Way::kPlace);
@@ -222,7 +222,7 @@ TEST_F(Strategy, TellsPartsFromCopies) {
   EXPECT_EQ(found.times[whole_->FindOp("f2")], Nanos(10));
 }
 
-TEST_F(Strategy, LayersThatAreTreatedAlikeAreOneRow) {
+TEST_F(ReportedStrategy, LayersThatAreTreatedAlikeAreOneRow) {
   AddLayer("embed", Way::kPlace);
   for (int i = 0; i < 6; ++i) {
     AddLayer("encoder.layer." + std::to_string(i), i < 4 ? Way::kBuckets : Way::kServer);
@@ -254,7 +254,7 @@ TEST_F(Strategy, LayersThatAreTreatedAlikeAreOneRow) {
 }
 
 // A layer is not opened; what it is made of is said in shares of its time: 40 of 60 ns are of split ops.
-TEST_F(Strategy, SaysSharesOfWhatIsMixed) {
+TEST_F(ReportedStrategy, SaysSharesOfWhatIsMixed) {
   AddLayer("layers.0.a", Way::kAllReduce);
   AddLayer("layers.0.b", Way::kPlace);
   AddLayer("layers.1.a", Way::kAllReduce);
@@ -266,7 +266,7 @@ TEST_F(Strategy, SaysSharesOfWhatIsMixed) {
   EXPECT_EQ(DescribeSync(rows[0], cluster_, Bytes()), "none 50%, all-reduce 50%");
 }
 
-TEST_F(Strategy, OpensWhatIsNotUniform) {
+TEST_F(ReportedStrategy, OpensWhatIsNotUniform) {
   AddLayer("body.left", Way::kAllReduce);
   AddLayer("body.right", Way::kPlace);
   AddLayer("tail.left", Way::kPlace);
@@ -275,7 +275,7 @@ TEST_F(Strategy, OpensWhatIsNotUniform) {
 }
 
 // Twenty rows would be 19 with most time and one for the rest; here 3.
-TEST_F(Strategy, TheRestIsOneRow) {
+TEST_F(ReportedStrategy, TheRestIsOneRow) {
   AddLayer("a", Way::kPlace);
   AddLayer("b", Way::kAllReduce);
   AddLayer("c", Way::kPlace);
@@ -290,7 +290,7 @@ TEST_F(Strategy, TheRestIsOneRow) {
 }
 
 // Of eight ops of the model six are on both devices: 2 * 6 + 2 of 8. Of four gradients two are reduced.
-TEST_F(Strategy, AveragesAreThoseOfTagsTable) {
+TEST_F(ReportedStrategy, AveragesAreThoseOfTagsTable) {
   AddLayer("a", Way::kAllReduce);
   AddLayer("b", Way::kAllReduce);
   AddLayer("c", Way::kServer);
@@ -306,7 +306,7 @@ TEST_F(Strategy, AveragesAreThoseOfTagsTable) {
             "parameter-server 25.0%");
 }
 
-TEST_F(Strategy, NoModulesNoTable) {
+TEST_F(ReportedStrategy, NoModulesNoTable) {
   AddLayer("", Way::kAllReduce);
   const std::vector<StrategyRow> rows = Rows();
   EXPECT_THAT(rows, IsEmpty());

@@ -44,9 +44,9 @@ Nanos Rounded(double nanos) {
   return Nanos(static_cast<int64_t>(std::min(nanos, static_cast<double>(kMaxQuantity))));
 }
 
-class Estimator {
+class StrategyEstimator {
  public:
-  Estimator(const LayoutProblem& problem, std::vector<DeviceId> usable)
+  StrategyEstimator(const LayoutProblem& problem, std::vector<DeviceId> usable)
       : problem_(problem),
         graph_(problem.graph),
         facts_(problem, usable),
@@ -491,7 +491,7 @@ class Estimator {
 Result<std::vector<StrategyEstimate>> EstimateStrategies(const LayoutProblem& problem,
                                                          const StatedRewriting& stated) {
   PW_ASSIGN(std::vector<DeviceId> devices, DevicesToSplitOver(problem, TimesOf(problem)));
-  std::vector<StrategyEstimate> all = Estimator(problem, std::move(devices)).All(stated);
+  std::vector<StrategyEstimate> all = StrategyEstimator(problem, std::move(devices)).All(stated);
   const auto rank = [](const StrategyEstimate& one) {
     if (!one.why_not.empty()) return std::tuple(2, int64_t{0});
     if (one.Fits()) return std::tuple(0, one.time.count);
