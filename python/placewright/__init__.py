@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._cluster import Cluster, Device, detect
-from ._commands import Compared, Comparison, check, compare, explain, simulate
+from ._commands import Compared, Comparison, check, compare, explain, simulate, size, what_if
 from ._plan import Baseline, DeviceUse, Plan
 from ._planning import plan
 from ._progress import Progress
@@ -32,6 +32,7 @@ __all__ = [
     "ApplyError", "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse",
     "PlacewrightError", "Plan", "Progress", "Step", "TrainStep", "apply", "check", "compare",
     "detect", "errors", "explain", "plan", "read", "record", "simulate",
+    "size", "what_if",
 ]
 
 

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import datetime
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import _arguments as arguments
@@ -17,6 +17,7 @@ from ._program import run, text_of
 from ._show import html_table, text_table
 from ._step import Step, step_of
 from ._units import time_text
+from .errors import UsageError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,6 +140,84 @@ def compare(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.Pat
     described = machines.preset or str(machines._source)
     return Comparison(run(["compare", str(planned._source), "-c", described, "--no-store",
                            *chosen]))
+
+
+def size(step: Step | str | os.PathLike[str], kinds: Sequence[str], *, target: str = "fits",
+         counts: Sequence[int] = (1, 2, 4, 8, 16, 32),
+         prices: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """How many GPUs, and of which kind, a step needs.
+
+    Parameters
+    ----------
+    step
+        As `plan` takes it, as it was recorded.
+    kinds : sequence of str
+        Kinds of the catalogue: ``["H100", "RTX4090"]``.
+    target : str
+        ``"fits"``, ``"tokens/s=200000"``, ``"samples/s=500"`` or ``"step=250ms"``.
+    counts : sequence of int
+        Numbers of GPUs: up to 8 on one host, more on hosts of 8.
+    prices : path, optional
+        What a GPU of each kind costs an hour (docs/formats/prices.md); the answer is then the
+        cheapest, else that of the fewest GPUs.
+
+    Returns
+    -------
+    dict
+        What ``placewright size --json`` prints (docs/json.md): times in nanoseconds, sizes in
+        bytes.
+
+    Raises
+    ------
+    NothingFoundError
+        Nothing meets the target.
+    InputError, UsageError
+        An unknown kind, a target without a unit, a kind without a price.
+    """
+    planned = step_of(step)
+    chosen = ["--kinds", ",".join(kinds), "--target", target,
+              "--counts", ",".join(str(count) for count in counts)]
+    if prices is not None:
+        chosen += ["--prices", os.fspath(prices)]
+    return run(["size", str(planned._source), *chosen, *_sizes_of(planned)])
+
+
+def what_if(step: Step | str | os.PathLike[str],
+            cluster: Cluster | str | os.PathLike[str]) -> dict[str, Any]:
+    """What other machines, another batch or recomputation would gain, and what binds.
+
+    Parameters
+    ----------
+    step, cluster
+        As `plan` takes them; the step as it was recorded.
+
+    Returns
+    -------
+    dict
+        What ``placewright what-if --json`` prints (docs/json.md): times in nanoseconds, sizes in
+        bytes.
+
+    Raises
+    ------
+    InputError, UsageError
+        As `plan` raises them.
+    """
+    planned, machines = step_of(step), cluster_of(cluster)
+    described = machines.preset or str(machines._source)
+    return run(["what-if", str(planned._source), "-c", described, *_sizes_of(planned)])
+
+
+def _sizes_of(step: Step) -> list[str]:
+    """Batch and dimensions as the program takes them."""
+    options = step._options
+    rewritten = options["micro_batches"] > 1 or options["recompute"] or options["schedule"]
+    if rewritten:
+        raise UsageError("usage", "the step is rewritten already",
+                         remedy="Read it without micro-batches, recomputation and a pipeline.")
+    words = ["--batch", str(options["batch"])] if options["batch"] is not None else []
+    for name, number in options["dimensions"].items():
+        words += ["--dim", f"{name}={number}"]
+    return words
 
 
 def simulate(plan: Plan | str | os.PathLike[str], *, memory: bool = False,

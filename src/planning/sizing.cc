@@ -177,7 +177,7 @@ Result<std::string> SizedCluster(const std::string& kind, int64_t count) {
   }
   return MakeError(
       ErrorCode::kUsage,
-      fmt::format("{} GPUs are no whole number of hosts of {}", count, kGpusOfHost), "",
+      fmt::format("{} GPUs do not fill hosts of {}", count, kGpusOfHost), "",
       fmt::format("Give 1 to {} GPUs, or a multiple of {}.", kGpusOfHost, kGpusOfHost));
 }
 

@@ -84,9 +84,9 @@ std::vector<NamedChange> ChangesOf(const ClusterBuilder& described, const Cluste
   return changes;
 }
 
-class Asker {
+class WhatIfAsker {
  public:
-  explicit Asker(const WhatIfRequest& request) : request_(request) {}
+  explicit WhatIfAsker(const WhatIfRequest& request) : request_(request) {}
 
   Result<WhatIfAnswers> Ask() {
     PW_ASSIGN(base_cluster_, Build(ClusterChange()));
@@ -241,6 +241,6 @@ std::string_view ToString(BindingConstraint constraint) {
   return "compute";
 }
 
-Result<WhatIfAnswers> AskWhatIf(const WhatIfRequest& request) { return Asker(request).Ask(); }
+Result<WhatIfAnswers> AskWhatIf(const WhatIfRequest& request) { return WhatIfAsker(request).Ask(); }
 
 }  // namespace placewright

@@ -24,6 +24,8 @@ TEST_F(Usage, HelpTextsAreTheGoldenOnes) {
                                                           {"advise"},
                                                           {"simulate"},
                                                           {"compare"},
+                                                          {"size"},
+                                                          {"what-if"},
                                                           {"profile"},
                                                           {"costs"},
                                                           {"costs", "import"},

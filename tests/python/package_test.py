@@ -286,6 +286,20 @@ class Commands(PackageTest):
         self.assertIn("single", str(compared))
         self.assertIn("<table>", compared._repr_html_())
 
+    def test_size_names_the_fewest_devices(self):
+        said = pw.size(EXAMPLE, ["RTX4090"], counts=[1, 2])
+        answer = said["rows"][said["answer"]]
+        self.assertEqual((answer["kind"], answer["count"]), ("RTX-4090", 1))
+        self.refused(InputError, "unknown-name", ["A100"], pw.size, EXAMPLE, ["A100"])
+        self.refused(UsageError, "usage", ["no unit"], pw.size, EXAMPLE, ["H100"],
+                     target="step=500")
+
+    def test_what_if_says_what_changes_gain(self):
+        said = pw.what_if(EXAMPLE, "2x4090")
+        names = [change["change"] for change in said["changes"]]
+        self.assertIn("one GPU fewer", names)
+        self.assertEqual(said["base"]["batch"], pw.read(EXAMPLE).batch)
+
     def test_explain_knows_codes_statuses_and_algorithms(self):
         self.assertIn("cycle", pw.explain("graph-cycle"))
         self.assertIn("graph-cycle", pw.explain(3))

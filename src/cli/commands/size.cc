@@ -335,7 +335,7 @@ class SizeCommand : public Command {
       cells.emplace_back(FormatBytes(row.best->capacity), tone);
       if (row.price_per_hour) cells.emplace_back(fmt::format("{:.2f}", *row.price_per_hour), tone);
       if (row.price_per_million_tokens) {
-        cells.emplace_back(fmt::format("{:.3f}", *row.price_per_million_tokens), tone);
+        cells.emplace_back(fmt::format("{:.3g}", *row.price_per_million_tokens), tone);
       }
       text.AddRow(std::move(cells));
     }

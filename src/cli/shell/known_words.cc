@@ -87,6 +87,7 @@ KnownWords WordsOfTheProgram() {
       {"capture MODEL", models},
       {"zoo MODEL", models},
       {"SHELL", {"bash", "zsh", "fish"}},
+      {"--target", {"fits"}},
       {"--order", {"program", "fifo", "critical-path"}},
       {"inspect --order",
        {"topo", "reversed-topo", "dfs-preorder", "dfs-postorder", "bfs", "lexico"}},

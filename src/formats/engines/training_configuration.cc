@@ -308,6 +308,11 @@ Result<std::string> AlgorithmOf(const TrainingConfiguration& of, int64_t replica
                                 int64_t gpus, int64_t hosts, std::vector<std::string>& notes) {
   const std::string remedy = "Plan without --from, or with --layouts.";
   const int64_t of_host = hosts > 0 ? gpus / hosts : gpus;
+  if (of.expert > 1) {
+    return Inexpressible(
+        fmt::format("expert parallelism of {} is not planned by a configuration", of.expert),
+        "Plan with --algo experts.");
+  }
   if (of.pipeline > 1) {
     if (of.tensor > 1 || of.context > 1) {
       return Inexpressible("a pipeline of stages with tensor or context parallelism is not planned",

@@ -135,6 +135,8 @@ TEST(TrainingConfiguration, RefusesWhatCannotBe) {
             ErrorCode::kField);
   EXPECT_EQ(Refused("--tensor-model-parallel-size 2 --micro-batch-size 1", 8, 1).code,
             ErrorCode::kNotExpressible);
+  EXPECT_EQ(Refused("--expert-model-parallel-size 4 --micro-batch-size 1", 8, 1).code,
+            ErrorCode::kNotExpressible);
 }
 
 // What LinesOf writes for a strategy is read as that strategy.
