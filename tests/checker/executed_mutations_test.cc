@@ -28,6 +28,11 @@ int MutationCount() {
   return stated == nullptr ? 1000 : std::atoi(stated);
 }
 
+uint64_t MutationSeed() {
+  const char* const stated = std::getenv("PLACEWRIGHT_MUTATION_SEED");
+  return stated == nullptr ? 31 : static_cast<uint64_t>(std::atoi(stated));
+}
+
 // Changes one thing; false where there is none to change.
 using Mutate = bool (*)(const DistributedStep& step, StepEditor& editor, Random& random);
 
@@ -439,7 +444,7 @@ TEST(ExecutedMutations, WhatHoldsRuns) {
 
 TEST(ExecutedMutations, AreRefusedOrHarmless) {
   const Cluster cluster = DevicesAlike(kDevices);
-  Random random(31);
+  Random random(MutationSeed());
   const std::vector<Executable> steps = ExecutableSteps();
   std::map<std::string, int> done;
   int count = 0, harmless = 0;

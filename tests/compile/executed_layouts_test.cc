@@ -41,6 +41,7 @@
 #include "transforms/offload.h"
 #include "transforms/pipeline_schedule.h"
 #include "transforms/recompute.h"
+#include "transforms/reorder.h"
 #include "transforms/transforms.h"
 
 namespace placewright {
@@ -59,6 +60,62 @@ constexpr uint64_t kSeed = 5;
 int LayoutsOfEach() {
   const char* const stated = std::getenv("PLACEWRIGHT_LAYOUTS");
   return stated == nullptr ? 5 : std::atoi(stated);
+}
+
+// Draws of the tests of whole steps: these, each by a seed of its own, so that a long run can be made in pieces.
+struct Draws {
+  int from = 0, to = 0;
+};
+Draws DrawsOr(int count) {
+  const char* const from = std::getenv("PLACEWRIGHT_DRAWS_FROM");
+  const char* const to = std::getenv("PLACEWRIGHT_DRAWS_TO");
+  return {from == nullptr ? 0 : std::atoi(from), to == nullptr ? count : std::atoi(to)};
+}
+
+// Up to three modules of the forward pass, at any depth.
+std::vector<std::string> RandomModules(Random& random, const Graph& step) {
+  std::set<std::string> computing;
+  for (const OpId op : step.ops()) {
+    const std::string& path = step.module_path(step.op(op).module);
+    if (step.op(op).phase != Phase::kForward) continue;
+    for (size_t end = path.find('.'); !path.empty(); end = path.find('.', end + 1)) {
+      computing.insert(path.substr(0, end));
+      if (end == std::string::npos) break;
+    }
+  }
+  const std::vector<std::string> paths(computing.begin(), computing.end());
+  std::vector<std::string> modules;
+  for (size_t i = 0; i <= random.Below(3); ++i) {
+    modules.push_back(paths[random.Below(paths.size())]);
+  }
+  return modules;
+}
+
+// An order in which each op comes behind what it needs, drawn op by op from those that are ready.
+std::vector<OpId> RandomOrder(Random& random, const Graph& step) {
+  std::vector<std::vector<OpId>> next(step.op_count());
+  std::vector<int> waits(step.op_count(), 0);
+  const auto add = [&](OpId from, OpId to) {
+    next[from.index()].push_back(to);
+    ++waits[to.index()];
+  };
+  for (const OpId op : step.ops()) {
+    for (const OpId producer : step.producers(op)) add(producer, op);
+  }
+  for (const OrderEdge& edge : step.order_edges()) add(edge.from, edge.to);
+  std::vector<OpId> ready, order;
+  for (const OpId op : step.ops()) {
+    if (waits[op.index()] == 0) ready.push_back(op);
+  }
+  while (!ready.empty()) {
+    std::swap(ready[random.Below(ready.size())], ready.back());
+    order.push_back(ready.back());
+    ready.pop_back();
+    for (const OpId op : next[order.back().index()]) {
+      if (--waits[op.index()] == 0) ready.push_back(op);
+    }
+  }
+  return order;
 }
 
 std::vector<std::unique_ptr<RuntimeDevice>> SimulatedDevices(size_t count) {
@@ -494,7 +551,7 @@ TEST_P(ExecutedLayouts, SoDoesAMesh) {
 
 TEST_P(ExecutedLayouts, SoDoRandomBoxes) {
   Random random(6);
-  for (int i = 0; i < std::max(20, LayoutsOfEach()) && !HasFailure(); ++i) {
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
     const size_t devices = 3 + random.Below(4);
     SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
     CompileOptions options;
@@ -662,18 +719,68 @@ TEST_P(ExecutedMicroBatches, GiveTheStep) {
 }
 
 TEST_P(ExecutedMicroBatches, SoDoTheirParts) {
-  Random random(7);
   for (const int64_t micro_batches : {2, 3, 4}) {
     SCOPED_TRACE(testing::Message() << micro_batches << " micro-batches");
     CutBatch(micro_batches);
     if (HasFatalFailure()) return;
     RunLayouts(DataParallel({batch_ / micro_batches - 1, 1}), 2, {}, /*through_file=*/true);
-    for (int i = 0; i < 1 + LayoutsOfEach() / 3 && !HasFailure(); ++i) {
-      const size_t devices = 2 + random.Below(4);
-      SCOPED_TRACE(testing::Message() << "layouts " << i << " over " << devices << " devices");
-      RunLayouts(RandomBoxLayouts(random, graph(), *axes_, devices), devices);
-    }
   }
+}
+
+// Steps rewritten and laid out by chance: micro-batches, what is computed again, the order of ops, when parameters are
+// fetched, boxes. One step each.
+class ExecutedDraws : public ExecutedMicroBatches {
+ protected:
+  void SetUp() override {
+    ExecutedMicroBatches::SetUp();
+    if (HasFatalFailure()) return;
+    steps_ = 1;
+    RunWhole();
+  }
+
+  void Draw(uint64_t seed) {
+    Random random(seed);
+    const std::string& model = GetParam().model;
+    // Batch norms are those of micro-batches; a loss of how tokens are spread over experts couples all samples.
+    const bool may_cut =
+        model != "resnet-50" && model != "moe-transformer" && model != "mixtral-8x7b";
+    Rewriting asked;
+    if (may_cut) asked.micro_batches = 1 + static_cast<int64_t>(random.Below(4));
+    if (random.Below(2) == 0) asked.recompute = RandomModules(random, original());
+    const bool shuffled = random.Below(2) == 0;
+    const size_t devices = 3 + random.Below(4);
+    CompileOptions options;
+    options.collectives = random.Below(4) > 0;
+    if (random.Below(2) == 0) options.switches.regather = {"*"};
+    if (random.Below(2) == 0) options.switches.prefetch = static_cast<int32_t>(random.Below(3));
+    SCOPED_TRACE(testing::Message()
+                 << "seed " << seed << ": " << asked.micro_batches << " micro-batches, again "
+                 << testing::PrintToString(asked.recompute) << (shuffled ? ", shuffled" : "")
+                 << ", over " << devices << " devices");
+    Result<std::unique_ptr<Graph>> made = ApplyTransforms(original(), TransformsFor(asked));
+    ASSERT_TRUE(made.ok()) << made.error().ToString();
+    cut_ = made.Take();
+    const Graph& rewritten = cut_ == nullptr ? original() : *cut_;
+    if (shuffled || cut_ == nullptr) {
+      std::vector<OpId> order;
+      for (const OpId op : rewritten.ops()) order.push_back(op);
+      if (shuffled) order = RandomOrder(random, rewritten);
+      Result<Graph> ordered = WithOrder(rewritten, order);
+      ASSERT_TRUE(ordered.ok()) << ordered.error().ToString();
+      cut_ = std::make_unique<Graph>(ordered.Take());
+    }
+    cut_axes_ = std::make_unique<NamedAxes>(*cut_);
+    graph_ = cut_.get();
+    axes_ = cut_axes_.get();
+    inputs_ = InputsOf(*cut_);
+    RunLayouts(RandomBoxLayouts(random, graph(), *axes_, devices), devices, options,
+               /*through_file=*/seed % 4 == 0);
+  }
+};
+
+TEST_P(ExecutedDraws, AreTheStep) {
+  const Draws draws = DrawsOr(20);
+  for (int i = draws.from; i < draws.to && !HasFailure(); ++i) Draw(static_cast<uint64_t>(i));
 }
 
 // A batch norm sees one micro-batch at a time, as in so many forward and backward passes before one update: plain
@@ -750,8 +857,9 @@ class ExecutedPipelines : public ExecutedMicroBatches {
 TEST_P(ExecutedPipelines, GiveTheStep) {
   const auto layers = static_cast<int64_t>(LayersOf(original()).names.size());
   ASSERT_GE(layers, 2);
-  Random random(11);
-  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+  const Draws draws = DrawsOr(5);
+  for (int i = draws.from; i < draws.to && !HasFailure(); ++i) {
+    Random random(static_cast<uint64_t>(i));
     const std::string schedule(kPipelineSchedules[static_cast<size_t>(i) % 4]);
     const bool interleaved = schedule == "interleaved";
     Rewriting asked{.schedule = schedule, .chunks = interleaved ? 2 : 1};
@@ -802,23 +910,6 @@ TEST_P(ExecutedLayoutsInFloat, LayoutsGiveTheStep) {
 // Steps that compute activations again: on one device the bits of the step, over several by random boxes the step.
 class ExecutedRecomputation : public ExecutedLayouts {
  protected:
-  // Up to three modules, at any depth.
-  static std::vector<std::string> RandomSet(Random& random, const Graph& step) {
-    std::set<std::string> computing;
-    for (const OpId op : step.ops()) {
-      const std::string& path = step.module_path(step.op(op).module);
-      if (step.op(op).phase != Phase::kForward) continue;
-      for (size_t end = path.find('.'); !path.empty(); end = path.find('.', end + 1)) {
-        computing.insert(path.substr(0, end));
-        if (end == std::string::npos) break;
-      }
-    }
-    const std::vector<std::string> paths(computing.begin(), computing.end());
-    std::vector<std::string> set;
-    for (size_t i = 0; i <= random.Below(3); ++i) set.push_back(paths[random.Below(paths.size())]);
-    return set;
-  }
-
   // Goes on with the step so rewritten; false where it stays as it is.
   bool Recompute(const std::vector<std::string>& set) {
     return GoOnWith(WithRecomputation(recorded(), set));
@@ -859,23 +950,13 @@ TEST_P(ExecutedRecomputation, OfRandomModulesGivesTheBits) {
   Random random(7);
   size_t rewritten = 0;
   for (int i = 0; i < 4 * LayoutsOfEach() && !HasFailure(); ++i) {
-    const std::vector<std::string> set = RandomSet(random, recorded());
+    const std::vector<std::string> set = RandomModules(random, recorded());
     SCOPED_TRACE(testing::PrintToString(set));
     if (!Recompute(set)) continue;
     ++rewritten;
     ExpectTheSameBits();
   }
   EXPECT_GT(rewritten, 0u);
-}
-
-TEST_P(ExecutedRecomputation, OfRandomModulesOverRandomBoxesGivesTheStep) {
-  Random random(8);
-  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
-    const std::vector<std::string> set = RandomSet(random, recorded());
-    const size_t devices = 2 + random.Below(4);
-    SCOPED_TRACE(testing::PrintToString(set) + " over " + std::to_string(devices));
-    if (Recompute(set)) RunLayouts(RandomBoxLayouts(random, graph(), *axes_, devices), devices);
-  }
 }
 
 // The sets that have a word, of models that have what it means.
@@ -989,6 +1070,23 @@ std::vector<TinyModel> BatchNormsOfSgd() {
   return models;
 }
 
+// A perceptron, convolutions with batch norms, attention over images, BERT, GPT-2, a Llama with grouped queries, experts
+// in one weight and as modules.
+std::vector<TinyModel> DrawnModels() {
+  std::vector<TinyModel> models = RecomputedModels();
+  for (const TinyModel& model : TinyModels()) {
+    const bool recorded =
+        model.precision == CapturePrecision::kAsIs && model.training == Training::kAdam;
+    if (recorded && std::string(model.model) == "moe-transformer") models.push_back(model);
+  }
+  std::erase_if(models, [](const TinyModel& model) {
+    return std::string(model.model) == "mlp" && model.training == Training::kSgd;
+  });
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedDraws, ::testing::ValuesIn(DrawnModels()),
+                         [](const auto& test) { return NameOf(test.param); });
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedMicroBatches, ::testing::ValuesIn(ModelsOfMicroBatches()),
                          [](const auto& test) { return NameOf(test.param); });
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedPipelines, ::testing::ValuesIn(ModelsOfLayers()),
