@@ -34,9 +34,8 @@ inline Cluster DevicesAlike(size_t count) {
 inline Cluster DevicesWithHost(size_t count) {
   ClusterBuilder builder("devices");
   const DeviceKind of_devices{.name = "K", .memory = Bytes(int64_t{1} << 40)};
-  const DeviceKind of_host{.name = "Host",
-                           .device_class = DeviceClass::kCpu,
-                           .memory = Bytes(int64_t{1} << 40)};
+  const DeviceKind of_host{
+      .name = "Host", .device_class = DeviceClass::kCpu, .memory = Bytes(int64_t{1} << 40)};
   const int32_t kind = builder.AddKind(of_devices).Take(), cpu = builder.AddKind(of_host).Take();
   const auto add = [&](const std::string& name, int32_t of) {
     (void)builder.AddDevice({.name = name, .kind = of, .capacity = Bytes(int64_t{1} << 40)}).Take();

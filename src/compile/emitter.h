@@ -212,7 +212,8 @@ class Emitter {
   const Graph& original_;
   struct OrderedOp {
     OpId op;
-    bool beside;  // a copy: it is to be there no earlier than it is wanted on its device, wherever the others are
+    bool
+        beside;  // a copy: it is to be there no earlier than it is wanted on its device, wherever the others are
   };
   std::vector<OrderedOp> ordered_;  // of its ops: what states an order beside its edges
   const IdVector<OpId, int32_t>& kinds_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cluster/cluster_builder.h"
 #include "compile/host_memory.h"
@@ -13,6 +14,7 @@
 namespace placewright {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // a and b compute, c and d are CPUs; b is nearer to d.
@@ -52,31 +54,47 @@ const TestStep& SavedActivation() {
   return *step;
 }
 
-std::string CompiledOn(const Cluster& cluster, std::string_view layouts) {
+DistributedStep CompiledOn(const Cluster& cluster, std::string_view layouts) {
   const TestStep& step = SavedActivation();
-  const auto compiled =
-      Compile(step.graph(), step.axes(), step.LayoutsOf(layouts), cluster, CompileOptions());
-  return compiled.ok() ? LinesOf(compiled.value(), cluster)
-                       : "error: " + compiled.error().ToString();
+  return Compile(step.graph(), step.axes(), step.LayoutsOf(layouts), cluster, CompileOptions())
+      .Take();
+}
+
+// From where to where, and what is waited for, in their order.
+std::vector<std::string> CopiesOf(const DistributedStep& step, const Cluster& cluster) {
+  std::vector<std::string> copies;
+  for (const CollectiveId id : step.graph.collectives()) {
+    std::string from, to, after;
+    for (const OpId member : step.graph.collective(id).members) {
+      const Op& op = step.graph.op(member);
+      EXPECT_EQ(op.type, "placewright.broadcast.default");
+      (op.inputs.empty() ? to : from) += cluster.device(step.placement[member]).name;
+      for (const OpId earlier : op.after) after += " after " + step.graph.op(earlier).name;
+    }
+    copies.push_back(from + ">" + to + after);
+  }
+  return copies;
 }
 
 // Each part to the memory that is nearest to its device, and back when its own device may go on.
 TEST(HostCopies, TakeEveryPartToItsHostAndBack) {
-  EXPECT_EQ(CompiledOn(TwoWithHosts(), "*: batch a:3 b:5"), R"(
-a: y@a [3 4] = relu(x[0:0-3])
-b: y@b [5 4] = relu(x[0:3-8])
-)");
+  const Cluster cluster = TwoWithHosts();
+  const DistributedStep step = CompiledOn(cluster, "*: batch a:3 b:5");
+  EXPECT_THAT(CopiesOf(step, cluster), ElementsAre("a>c", "b>d", "c>a after g@a", "d>b after g@b"));
+  for (const char* name : {"gx@a", "gx@b"}) {
+    const Op& gx = step.graph.op(step.graph.FindOp(name));
+    const OpId maker = step.graph.tensor(gx.inputs.front()).producer;
+    EXPECT_EQ(step.graph.op(maker).type, "placewright.broadcast.default");
+    EXPECT_EQ(step.placement[maker], step.placement[step.graph.FindOp(name)]);
+  }
 }
 
-// There it is in host memory: the step has no copy.
+// There it is in host memory: nothing is copied.
 TEST(HostCopies, OfACpuAreNone) {
-  EXPECT_EQ(CompiledOn(TwoWithHosts(), "*: c"), R"(
-c: y [8 4] = relu(x)
-c: z [8 4] = neg(y)
-c: g [8 4] = neg(z)
-c: gx [8 4] = mul(y, g)
--> z gx
-)");
+  const Cluster cluster = TwoWithHosts();
+  const DistributedStep step = CompiledOn(cluster, "*: c");
+  EXPECT_EQ(step.graph.op_count(), 4u);
+  EXPECT_EQ(step.graph.collective_count(), 0u);
 }
 
 TEST(HostCopies, NeedAHost) {

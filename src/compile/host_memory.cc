@@ -10,8 +10,7 @@ namespace placewright {
 namespace {
 
 bool IsCpuDevice(const Cluster& cluster, DeviceId device) {
-  return cluster.device(device).kind >= 0 &&
-         cluster.kind(device).device_class == DeviceClass::kCpu;
+  return cluster.device(device).kind >= 0 && cluster.kind(device).device_class == DeviceClass::kCpu;
 }
 
 }  // namespace

@@ -124,8 +124,7 @@ Status StepWriter::WriteOp(OpId op) {
 Status StepWriter::WriteHostCopy(OpId op) {
   const bool out = host_copies_[op] == HostCopy::kToHost;
   const TensorId read = graph_.op(op).inputs.front();
-  const TensorId original =
-      out ? read : graph_.op(graph_.tensor(read).producer).inputs.front();
+  const TensorId original = out ? read : graph_.op(graph_.tensor(read).producer).inputs.front();
   TensorState copied = store_.state(read);
   for (size_t i = 0; i < copied.pieces.size(); ++i) {
     Piece& piece = copied.pieces[i];

@@ -58,7 +58,7 @@ class StepWriter {
   FetchStore& store_;
   Fetcher fetcher_;
   const Layouts* layouts_ = nullptr;
-  std::vector<OpId> draws_;  // ops that draw random numbers
+  std::vector<OpId> draws_;               // ops that draw random numbers
   IdVector<OpId, HostCopy> host_copies_;  // empty: there are none
   InstanceMemory memory_;
   size_t looked_at_ = 0;                               // of the layouts: `unsplit_` has their axes

@@ -35,7 +35,10 @@ struct OffloadedRegion {
 class OffloadFinder {
  public:
   OffloadFinder(const Graph& step, const RecomputedRegions& regions, Bytes smallest)
-      : step_(step), regions_(regions), smallest_(smallest), returned_(step.storage_count(), false) {
+      : step_(step),
+        regions_(regions),
+        smallest_(smallest),
+        returned_(step.storage_count(), false) {
     for (const TensorId output : step.outputs()) returned_[step.tensor(output).storage] = true;
   }
 
@@ -325,7 +328,8 @@ class OffloadWriter {
   const Graph& step_;
   const std::vector<OffloadedRegion> regions_;
   GraphBuilder builder_;
-  IdVector<TensorId, TensorId> made_, again_;  // by the step's tensor: as it is, and as it was fetched
+  IdVector<TensorId, TensorId> made_,
+      again_;  // by the step's tensor: as it is, and as it was fetched
   IdVector<StorageId, bool> offloaded_;
   std::map<StorageId, TensorId> out_;
   std::map<OpId, std::vector<const OffloadedStorage*>> out_behind_;
@@ -338,13 +342,12 @@ class OffloadWriter {
 }  // namespace
 
 Result<std::unique_ptr<Graph>> WithOffloading(const Graph& step,
-                                              const std::vector<std::string>& set,
-                                              Bytes smallest) {
+                                              const std::vector<std::string>& set, Bytes smallest) {
   if (set.size() == 1 && (set.front() == "selective" || set.front() == "megatron")) {
-    return MakeError(ErrorCode::kTransform,
-                     fmt::format("\"{}\" says what is computed again, not what is offloaded",
-                                 set.front()),
-                     "offload", "Give full, or globs over modules.");
+    return MakeError(
+        ErrorCode::kTransform,
+        fmt::format("\"{}\" says what is computed again, not what is offloaded", set.front()),
+        "offload", "Give full, or globs over modules.");
   }
   Result<RecomputedRegions> regions = FindRecomputedRegions(step, set);
   if (!regions.ok()) {

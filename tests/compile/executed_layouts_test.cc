@@ -1013,10 +1013,10 @@ TEST_P(ExecutedOffloading, OfRandomModulesOverRandomBoxesGivesTheStep) {
     if (!Offload(again == nullptr ? recorded() : *again, set)) continue;
     ++offloaded;
     ExpectTheSameBits();
-    const Layouts layouts = devices == 1 ? Layouts{{PlacedOn(DeviceId(0))},
-                                                   IdVector<GroupId, LayoutId>(
-                                                       graph().group_count(), LayoutId(0))}
-                                         : RandomBoxLayouts(random, graph(), *axes_, devices);
+    const Layouts layouts =
+        devices == 1 ? Layouts{{PlacedOn(DeviceId(0))},
+                               IdVector<GroupId, LayoutId>(graph().group_count(), LayoutId(0))}
+                     : RandomBoxLayouts(random, graph(), *axes_, devices);
     RunLayouts(layouts, devices, {}, /*through_file=*/i % 2 == 0);
   }
   EXPECT_GT(offloaded, 0u);

@@ -36,7 +36,7 @@ Result<LoadedGraph> WithDrawsOf(const Graph& step, LoadedGraph original) {
 // Where the plan's step computes something again, or copies it to the host and back, it is compared with the step that
 // does not.
 Result<MaybeViolation> CheckCopies(const Plan& plan, const std::string& plan_path,
-                                          const PlanInputOptions& options) {
+                                   const PlanInputOptions& options) {
   Transforms others = StatedBy(plan);
   const auto copies = [](const Transform& one) {
     return one.kind == Transform::kRecompute || one.kind == Transform::kOffload;

@@ -21,7 +21,7 @@ struct Transform {
   Kind kind = kCountedDraws;
   int64_t micro_batches = 0;  // of kAccumulate: at least 2
   std::vector<std::string>
-      modules{};                   // of kRecompute and kOffload: globs over module paths, or one word for a set
+      modules{};  // of kRecompute and kOffload: globs over module paths, or one word for a set
   std::string schedule{};          // of kPipeline: "gpipe", "1f1b", "interleaved", "zb-h1";
   int64_t stages = 0, chunks = 1;  // its stages, and the chunks of the model on each
   friend bool operator==(const Transform&, const Transform&) = default;
@@ -45,7 +45,7 @@ struct Rewriting {
   std::vector<std::string> recompute{};  // globs over modules, or one word for a set; none: nothing
   std::string schedule{};                // of a pipeline; "": there is none
   int64_t stages = 0, chunks = 0;        // 0: not stated
-  std::vector<std::string> offload{};    // as recompute: what lies in host memory between the passes
+  std::vector<std::string> offload{};  // as recompute: what lies in host memory between the passes
 };
 
 }  // namespace placewright

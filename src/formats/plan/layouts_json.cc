@@ -207,9 +207,10 @@ Result<Transform> ReadTransform(const Json& json, const std::string& place) {
   }
   transform.kind = *known;
   if (takes == (transform.kind == Transform::kCountedDraws)) {
-    return MakeError(ErrorCode::kField, fmt::format("{} is not stated so", name), place,
-                     R"(Give "counted-draws", {"accumulate": 4}, {"recompute": ["layers.*"]}, )"
-                     R"({"offload": ["layers.*"]}, {"pipeline": {"schedule": "1f1b", "stages": 4}}.)");
+    return MakeError(
+        ErrorCode::kField, fmt::format("{} is not stated so", name), place,
+        R"(Give "counted-draws", {"accumulate": 4}, {"recompute": ["layers.*"]}, )"
+        R"({"offload": ["layers.*"]}, {"pipeline": {"schedule": "1f1b", "stages": 4}}.)");
   }
   if (transform.kind == Transform::kAccumulate) {
     PW_ASSIGN(transform.micro_batches, GetInt(json, name, place, 2, INT32_MAX));

@@ -48,7 +48,8 @@ int32_t Contents::DueVersion(TensorId original, int32_t version) const {
 void Contents::FindSame() {
   const auto key = [this](TensorId id) {
     const Tensor& tensor = original_.tensor(id);
-    return std::tie(copied_[tensor.storage], tensor.offset, tensor.dtype, tensor.shape, tensor.strides);
+    return std::tie(copied_[tensor.storage], tensor.offset, tensor.dtype, tensor.shape,
+                    tensor.strides);
   };
   std::vector<TensorId> order;
   for (const TensorId id : original_.tensors()) order.push_back(id);
