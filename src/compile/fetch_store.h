@@ -42,8 +42,8 @@ class FetchStore {
   FetchStore(size_t tensors, bool keeps_users)
       : keeps_users_(keeps_users), states_(tensors), known_(tensors) {}
 
-  // What is fetched of these tensors in one epoch is not used in another, but for sums that were completed; `regathered`:
-  // by tensor, or none of them.
+  // What is fetched of these tensors in one epoch is not used in another, but for sums that were completed;
+  // `regathered`: by tensor, or none of them.
   void SetRegathered(IdVector<TensorId, char> regathered) { regathered_ = std::move(regathered); }
   bool IsRegathered(TensorId id) const { return !regathered_.empty() && regathered_[id] != 0; }
   // Of what follows.
