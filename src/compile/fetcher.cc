@@ -192,7 +192,8 @@ TensorId Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
 
 // The same on every device, but a tensor of its own on each, so that each may view it.
 TensorId Fetcher::WholeInput(TensorId id, DeviceId device) {
-  if (!emitter_.folds() && store_.IsFirstReader(id, device)) return store_.state(id).pieces.front().tensor;
+  const bool shared = !emitter_.folds() && store_.IsFirstReader(id, device);
+  if (shared) return store_.state(id).pieces.front().tensor;
   return emitter_.AddInput(id, device);
 }
 

@@ -1,4 +1,4 @@
-// What the collectives of a step in lanes hold: docs/simulator.md, "Lanes" (internal to the module).
+// What the collectives of a step in lanes (compile/lane_classes.h) hold (internal to the module).
 //
 // Collectives of one class run at the same times, so that links over which the same classes go, equally often, are
 // alike: one stands for all of them, and a collective holds it as often as its class goes over it.

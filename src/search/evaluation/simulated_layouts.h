@@ -15,7 +15,7 @@
 
 namespace placewright {
 
-// When steps are written and simulated in lanes (docs/simulator.md), where devices are alike: results are the same. Where
+// When steps are written and simulated in lanes (compile/lane_classes.h), where devices are alike: results are the same. Where
 // there are many devices and no step that is nearly the same was written before; always; never.
 enum class LaneUse : uint8_t { kWhereItPays, kAlways, kNever };
 

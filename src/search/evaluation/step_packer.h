@@ -15,6 +15,7 @@
 #include "search/evaluator.h"
 #include "search/problem/layout_problem.h"
 #include "sim/engine/packed_step.h"
+#include "sim/engine/program_order.h"
 #include "sim/engine/sim_graph.h"
 
 namespace placewright {

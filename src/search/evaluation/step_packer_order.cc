@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "search/evaluation/step_packer.h"
-#include "sim/engine/program_order.h"
 
 namespace placewright {
 
