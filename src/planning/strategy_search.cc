@@ -157,8 +157,10 @@ class StrategySearcher {
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return estimates_[a].time < estimates_[b].time; });
-    const auto safe = std::find_if(order.begin(), order.end(),
-                                   [&](size_t i) { return HasRoom(i, kRoomToSpare); });
+    // No pipeline: of those transfers are not estimated.
+    const auto safe = std::find_if(order.begin(), order.end(), [&](size_t i) {
+      return HasRoom(i, kRoomToSpare) && estimates_[i].strategy.rewriting.schedule.empty();
+    });
     if (safe != order.end()) std::rotate(order.begin(), safe, safe + 1);
     order.insert(order.end(), more.begin(), more.end());
     return order.empty() ? all : order;
