@@ -20,13 +20,15 @@ namespace {
 StepHandle ReadStep(const std::string& path, std::optional<int64_t> batch,
                     const std::map<std::string, int64_t>& dimensions, bool prove_batch,
                     int64_t micro_batches, const std::vector<std::string>& recompute,
-                    const std::string& schedule, int64_t stages, int64_t chunks) {
+                    const std::vector<std::string>& offload, const std::string& schedule,
+                    int64_t stages, int64_t chunks) {
   std::optional<Result<StepFile>> read;
   {
     nb::gil_scoped_release released;
-    read = ReadStepFile(
-        path,
-        {batch, dimensions, prove_batch, {micro_batches, recompute, schedule, stages, chunks}});
+    read = ReadStepFile(path, {batch,
+                               dimensions,
+                               prove_batch,
+                               {micro_batches, recompute, schedule, stages, chunks, offload}});
   }
   return {std::make_shared<const StepFile>(ValueOf(std::move(*read)))};
 }
@@ -89,7 +91,8 @@ void BindInputs(nb::module_& module) {
   nb::class_<StepHandle>(module, "Step")
       .def_static("read", &ReadStep, nb::arg("path"), nb::arg("batch").none(),
                   nb::arg("dimensions"), nb::arg("prove_batch"), nb::arg("micro_batches"),
-                  nb::arg("recompute"), nb::arg("schedule"), nb::arg("stages"), nb::arg("chunks"))
+                  nb::arg("recompute"), nb::arg("offload"), nb::arg("schedule"), nb::arg("stages"),
+                  nb::arg("chunks"))
       .def_prop_ro("name", [](const StepHandle& s) { return s.step->graph.name(); })
       .def_prop_ro("format",
                    [](const StepHandle& s) { return std::string(s.step->graph.format()); })

@@ -128,6 +128,8 @@ def compare(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.Pat
         chosen += ["--micro-batches", str(planned._options["micro_batches"])]
     for modules in planned._options["recompute"]:
         chosen += ["--recompute", modules]
+    for modules in planned._options["offload"]:
+        chosen += ["--offload", modules]
     if planned._options["schedule"]:
         chosen += ["--pipeline", planned._options["schedule"],
                    "--stages", str(planned._options["stages"]),

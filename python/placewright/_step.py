@@ -90,7 +90,8 @@ class Step:
         return self._read_with({"batch": arguments.integer("batch", batch, 1, arguments.MAX_COUNT)})
 
     def rewritten(self, *, micro_batches: int = 1,
-                  recompute: str | Iterable[str] | None = None, pipeline: str | None = None,
+                  recompute: str | Iterable[str] | None = None,
+                  offload: str | Iterable[str] | None = None, pipeline: str | None = None,
                   stages: int | None = None, chunks: int = 1) -> Step:
         """The recorded step, rewritten before it is laid out (docs/transforms.md).
 
@@ -101,6 +102,9 @@ class Step:
         recompute : str or list of str, optional
             Modules whose activations the backward pass computes again: globs, or "full" (every
             layer), "selective" or "megatron". None: nothing.
+        offload : str or list of str, optional
+            Modules whose activations lie in host memory between the passes: globs, or "full". None:
+            nothing.
         pipeline : {"gpipe", "1f1b", "interleaved", "zb-h1"}, optional
             Micro-batches in the order of this schedule; the algorithm of that name lays it out.
         stages, chunks : int
@@ -112,7 +116,8 @@ class Step:
         InputError, UsageError
             Where the step is not a recorded one, or an operation cannot be rewritten so.
         """
-        return self._read_with(_rewriting(micro_batches, recompute, pipeline, stages, chunks))
+        return self._read_with(
+            _rewriting(micro_batches, recompute, offload, pipeline, stages, chunks))
 
     def _read_with(self, changed: dict[str, Any]) -> Step:
         options = {**self._options, **changed}
@@ -163,7 +168,8 @@ class Step:
 def read(path: str | os.PathLike[str], *, batch: int | None = None,
          dimensions: Mapping[str, int] | None = None, prove_batch: bool = True,
          micro_batches: int = 1, recompute: str | Iterable[str] | None = None,
-         pipeline: str | None = None, stages: int | None = None, chunks: int = 1) -> Step:
+         offload: str | Iterable[str] | None = None, pipeline: str | None = None,
+         stages: int | None = None, chunks: int = 1) -> Step:
     """Reads a recorded step, an ONNX model or a graph of another format (docs/formats).
 
     Parameters
@@ -177,7 +183,7 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
     prove_batch : bool
         Find out how an ONNX model's sizes follow its batch, which plans that split ops need;
         recorded steps state it.
-    micro_batches, recompute, pipeline, stages, chunks
+    micro_batches, recompute, offload, pipeline, stages, chunks
         As of `Step.rewritten`.
 
     Returns
@@ -196,7 +202,7 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
         "batch": arguments.optional_integer("batch", batch, 1, arguments.MAX_COUNT),
         "dimensions": arguments.integers("dimensions", dimensions),
         "prove_batch": arguments.flag("prove_batch", prove_batch),
-        **_rewriting(micro_batches, recompute, pipeline, stages, chunks),
+        **_rewriting(micro_batches, recompute, offload, pipeline, stages, chunks),
     }
     held = core().Step.read(name, **options)
     return Step(held, pathlib.Path(name).absolute(), options, [])
@@ -289,8 +295,8 @@ def _of_export(error: Exception) -> PlacewrightError:
                       remedy="Change the model or the arguments as the message says.")
 
 
-def _rewriting(micro_batches: Any = 1, recompute: Any = None, pipeline: Any = None,
-               stages: Any = None, chunks: Any = 1) -> dict[str, Any]:
+def _rewriting(micro_batches: Any = 1, recompute: Any = None, offload: Any = None,
+               pipeline: Any = None, stages: Any = None, chunks: Any = 1) -> dict[str, Any]:
     """How a step is rewritten, checked; as the core's `Step.read` takes it."""
     schedule = arguments.optional_text("pipeline", pipeline)
     if (schedule is None) != (stages is None):
@@ -298,6 +304,7 @@ def _rewriting(micro_batches: Any = 1, recompute: Any = None, pipeline: Any = No
     return {
         "micro_batches": arguments.integer("micro_batches", micro_batches, 1, arguments.MAX_COUNT),
         "recompute": arguments.texts("recompute", recompute),
+        "offload": arguments.texts("offload", offload),
         "schedule": schedule or "",
         "stages": arguments.optional_integer("stages", stages, 1, arguments.MAX_COUNT) or 0,
         "chunks": arguments.integer("chunks", chunks, 1, arguments.MAX_COUNT),

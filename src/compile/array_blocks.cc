@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/emitter.h"
+#include "transforms/offload.h"
 
 namespace placewright {
 
@@ -275,33 +276,42 @@ void Emitter::SetOrder() {
 
 // What states an order: the first op of each of its instances waits for all of those that it states. One that is
 // computed again waits for those on its own device, where there are some: else devices that share nothing would wait
-// for one another.
+// for one another. So does what is copied to the host and back, of which the device's own part counts.
 void Emitter::SetAfter() {
   using ByDevice = std::vector<std::vector<OpId>>;
   const auto device_of = [&](const std::vector<OpId>& row) {
     return arrays_.ops[row.front()].device;
   };
+  const auto is_of = [&](const ArrayOp& instance, OpId op, HostCopy copy) {
+    if (copy == HostCopy::kNone) return instance.origin == op && instance.IsInstance();
+    const bool reads = instance.reads.begin != instance.reads.end;
+    return reads == (copy == HostCopy::kToHost);
+  };
   const auto instances_of = [&](OpId op) {
     ByDevice by_device;
     std::map<DeviceId, size_t> rows;
+    const HostCopy copy = HostCopyOf(original_.op(op));
     for (const OpId id : blocks_[original_.tensor_count() + 1 + op.index()].ops) {
       const ArrayOp& instance = arrays_.ops[id];
-      if (instance.origin != op || !instance.IsInstance()) continue;
+      if (!is_of(instance, op, copy)) continue;
       const size_t row = rows.emplace(instance.device, rows.size()).first->second;
       by_device.resize(rows.size());
       by_device[row].push_back(id);
     }
     return by_device;
   };
-  for (const auto& [op, recomputed] : ordered_) {
-    std::vector<ByDevice> earlier;
-    for (const OpId stated : original_.op(op).after) earlier.push_back(instances_of(stated));
+  for (const auto& [op, beside] : ordered_) {
+    std::vector<std::pair<ByDevice, bool>> earlier;
+    for (const OpId stated : original_.op(op).after) {
+      const bool copied = HostCopyOf(original_.op(stated)) != HostCopy::kNone;
+      earlier.emplace_back(instances_of(stated), beside || copied);
+    }
     for (const std::vector<OpId>& later : instances_of(op)) {
       const auto is_beside = [&](const std::vector<OpId>& row) {
         return device_of(row) == device_of(later);
       };
-      for (const ByDevice& stated : earlier) {
-        const bool own = recomputed && std::any_of(stated.begin(), stated.end(), is_beside);
+      for (const auto& [stated, of_device] : earlier) {
+        const bool own = of_device && std::any_of(stated.begin(), stated.end(), is_beside);
         for (const std::vector<OpId>& row : stated) {
           if (own && !is_beside(row)) continue;
           for (const OpId one : row) arrays_.after.emplace_back(one, later.front());

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/random.h"
 #include "cluster/cluster_builder.h"
 #include "graph/graph.h"
@@ -25,6 +26,26 @@ inline Cluster DevicesAlike(size_t count) {
         .AddDevice(
             {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
         .Take();
+  }
+  return std::move(builder).Build().Take();
+}
+
+// The same with a CPU behind them, "host", that each is joined with.
+inline Cluster DevicesWithHost(size_t count) {
+  ClusterBuilder builder("devices");
+  const DeviceKind of_devices{.name = "K", .memory = Bytes(int64_t{1} << 40)};
+  const DeviceKind of_host{
+      .name = "Host", .device_class = DeviceClass::kCpu, .memory = Bytes(int64_t{1} << 40)};
+  const int32_t kind = builder.AddKind(of_devices).Take(), cpu = builder.AddKind(of_host).Take();
+  const auto add = [&](const std::string& name, int32_t of) {
+    (void)builder.AddDevice({.name = name, .kind = of, .capacity = Bytes(int64_t{1} << 40)}).Take();
+  };
+  for (size_t i = 0; i < count; ++i) add("d" + std::to_string(i), kind);
+  add("host", cpu);
+  for (size_t i = 0; i < count; ++i) {
+    const auto joined = builder.Connect("d" + std::to_string(i), "host",
+                                        BytesPerSecond(1'000'000'000), Nanos(0), Duplex::kFull, "");
+    PW_CHECK(joined.ok());
   }
   return std::move(builder).Build().Take();
 }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "cost/communication.h"
+#include "transforms/offload.h"
 #include "transforms/recompute.h"
 
 namespace placewright {
@@ -32,7 +33,8 @@ Emitter::Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, Pa
   blocks_.reserve(original.tensor_count() + original.op_count() + 3);
   for (const OpId op : original.ops()) {
     if (original.op(op).after.empty()) continue;
-    ordered_.push_back({op, RecomputedOp(original, op).valid()});
+    const bool copied = HostCopyOf(original.op(op)) != HostCopy::kNone;
+    ordered_.push_back({op, copied || RecomputedOp(original, op).valid()});
   }
 }
 

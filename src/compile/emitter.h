@@ -189,7 +189,7 @@ class Emitter {
   struct OrderedOp {
     OpId op;
     bool
-        recomputed;  // a copy: it is to be there no earlier than it is wanted, wherever the others are
+        beside;  // a copy: it is to be there no earlier than it is wanted on its device, wherever the others are
   };
   std::vector<OrderedOp> ordered_;  // of its ops: what states an order beside its edges
   const IdVector<OpId, int32_t>& kinds_;

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/text.h"
+#include "compile/host_memory.h"
 #include "compile/instances.h"
 #include "compile/rewrites/batch_norm.h"
+#include "compile/rewrites/rewrites.h"
 #include "graph/module_globs.h"
 #include "sharding/axis_places.h"
 #include "sharding/unsplit_writes.h"
@@ -27,6 +29,10 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
   for (const OpId op : graph.ops()) {
     const OpRule* const rule = axes.rule(op);
     if (rule != nullptr && rule->draws_random) draws_.push_back(op);
+    if (const HostCopy copy = HostCopyOf(graph.op(op)); copy != HostCopy::kNone) {
+      if (host_copies_.empty()) host_copies_.assign(graph.op_count(), HostCopy::kNone);
+      host_copies_[op] = copy;
+    }
     for (size_t i = 0; i < graph.op(op).inputs.size(); ++i) {
       AddOlderRead(graph.op(op).inputs[i], graph.op(op).input_versions[i]);
     }
@@ -103,12 +109,31 @@ SmallVector<AxisId> StepWriter::SplitBy(GroupId group) const {
 }
 
 Status StepWriter::WriteOp(OpId op) {
+  if (!host_copies_.empty() && host_copies_[op] != HostCopy::kNone) return WriteHostCopy(op);
   const GroupId group = graph_.group(op);
   if (!epoch_of_.empty()) store_.SetEpoch(epoch_of_[op]);
   InstanceMaker maker(graph_, axes_, op, LayoutOf(group), SplitBy(group), emitter_, fetcher_,
                       memory_);
   if (options_.switches.local_batch_norm && MayBeLocal(op)) maker.UseOwnStatistics();
   return maker.Make();
+}
+
+// Piece by piece, whatever is split: to the memory of the host, and back to where the piece was. What is on a CPU is there.
+Status StepWriter::WriteHostCopy(OpId op) {
+  const bool out = host_copies_[op] == HostCopy::kToHost;
+  const TensorId read = graph_.op(op).inputs.front();
+  const TensorId original = out ? read : graph_.op(graph_.tensor(read).producer).inputs.front();
+  TensorState copied = store_.state(read);
+  for (size_t i = 0; i < copied.pieces.size(); ++i) {
+    Piece& piece = copied.pieces[i];
+    DeviceId to = store_.state(original).pieces[i].device;
+    if (out) {
+      PW_ASSIGN(to, HostMemoryOf(emitter_.cluster(), to));
+    }
+    if (to != piece.device) piece = EmitBroadcast(emitter_, piece, {to}).front();
+  }
+  store_.state(graph_.op(op).outputs.front()) = std::move(copied);
+  return Ok();
 }
 
 Result<std::vector<TensorId>> StepWriter::WriteOutputs() {

@@ -12,6 +12,7 @@
 #include "compile/fetch_store.h"
 #include "compile/fetcher.h"
 #include "compile/instances.h"
+#include "transforms/offload.h"
 
 namespace placewright {
 
@@ -38,6 +39,7 @@ class StepWriter {
 
  private:
   void FindRegathered();
+  Status WriteHostCopy(OpId op);
   void AddOlderRead(TensorId id, int32_t read);
   void FindSingle();
   // Of the layout's axes those that split what is written in place in the group (unsplit_writes.h).
@@ -56,7 +58,8 @@ class StepWriter {
   FetchStore& store_;
   Fetcher fetcher_;
   const Layouts* layouts_ = nullptr;
-  std::vector<OpId> draws_;  // ops that draw random numbers
+  std::vector<OpId> draws_;               // ops that draw random numbers
+  IdVector<OpId, HostCopy> host_copies_;  // empty: there are none
   InstanceMemory memory_;
   size_t looked_at_ = 0;                               // of the layouts: `unsplit_` has their axes
   std::map<AxisId, IdVector<GroupId, bool>> unsplit_;  // of these axes

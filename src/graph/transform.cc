@@ -10,6 +10,7 @@ std::string_view ToString(Transform::Kind kind) {
     case Transform::kCountedDraws: return "counted-draws";
     case Transform::kAccumulate: return "accumulate";
     case Transform::kRecompute: return "recompute";
+    case Transform::kOffload: return "offload";
     case Transform::kPipeline: return "pipeline";
   }
   return "?";
@@ -30,7 +31,7 @@ std::string Describe(const Transforms& transforms) {
     if (transform.kind == Transform::kAccumulate) {
       text += fmt::format(" {}", transform.micro_batches);
     }
-    if (transform.kind == Transform::kRecompute) {
+    if (transform.kind == Transform::kRecompute || transform.kind == Transform::kOffload) {
       text += fmt::format(" {}", fmt::join(transform.modules, " "));
     }
     if (transform.kind == Transform::kPipeline) {

@@ -132,6 +132,31 @@ TEST(ProgramOrder, CollectivesOverTheSameDevicesKeepTheOrder) {
   EXPECT_EQ(StartIn(problem, result, "sum_b1"), 100);
 }
 
+// Copies from d0 to d1 (100 ns, then 20) and one back (30 ns): the second waits for the first, the one back for neither.
+TEST(ProgramOrder, CopiesWaitForThoseInTheirDirection) {
+  TinyStep step(2);
+  step.ConnectAll();
+  TinyOpOptions none;
+  none.times = {0, 0};
+  const TensorId x = step.Op("x", 0, 10, {}, {8})[0], y = step.Op("y", 1, 10, {}, {8})[0];
+  int32_t op = 2;
+  const auto copy = [&](const std::string& name, TensorId of, int32_t from, int32_t link,
+                        int64_t time) {
+    step.Op(name + "0", from, 0, {of}, {}, none);
+    step.Op(name + "1", 1 - from, 0, {}, {8}, none);
+    step.Collective(name, {OpId(op), OpId(op + 1)}, {link}, time);
+    op += 2;
+  };
+  copy("first", x, 0, 0, 100);
+  copy("second", x, 0, 0, 20);
+  copy("back", y, 1, 1, 30);
+  const TinyProblem problem = step.Build();
+  const SimResult result = RunIn(problem);
+  EXPECT_EQ(StartIn(problem, result, "first1"), 10);
+  EXPECT_EQ(StartIn(problem, result, "second1"), 110);
+  EXPECT_EQ(StartIn(problem, result, "back1"), 10);
+}
+
 TEST(ProgramOrder, ACollectiveWaitsForTheOneBefore) {
   TinyStep step(2);
   step.ConnectAll();

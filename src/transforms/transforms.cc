@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "transforms/accumulate.h"
 #include "transforms/counter_draws.h"
+#include "transforms/offload.h"
 #include "transforms/pipeline.h"
 #include "transforms/recompute.h"
 
@@ -28,6 +29,7 @@ Result<std::unique_ptr<Graph>> Apply(const Graph& step, const Transform& transfo
     case Transform::kCountedDraws: return WithCountedDraws(step, kDrawSeed);
     case Transform::kAccumulate: return WithAccumulation(step, transform.micro_batches);
     case Transform::kRecompute: return WithRecomputation(step, transform.modules);
+    case Transform::kOffload: return WithOffloading(step, transform.modules);
     case Transform::kPipeline: return WithPipeline(step, transform);
   }
   return std::unique_ptr<Graph>();
@@ -42,6 +44,9 @@ Transforms TransformsFor(const Rewriting& asked) {
   }
   if (!asked.recompute.empty()) {
     transforms.push_back({.kind = Transform::kRecompute, .modules = asked.recompute});
+  }
+  if (!asked.offload.empty()) {
+    transforms.push_back({.kind = Transform::kOffload, .modules = asked.offload});
   }
   if (!asked.schedule.empty()) {
     transforms.push_back({.kind = Transform::kPipeline,

@@ -38,6 +38,7 @@
 #include "search/sfb/embedding_rows.h"
 #include "transforms/counter_draws.h"
 #include "transforms/layers.h"
+#include "transforms/offload.h"
 #include "transforms/pipeline_schedule.h"
 #include "transforms/recompute.h"
 #include "transforms/transforms.h"
@@ -251,7 +252,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
   // `through_file`: what is executed has been written and read.
   void RunLayouts(const Layouts& layouts, size_t devices, const CompileOptions& options = {},
                   bool through_file = false) {
-    const Cluster cluster = DevicesAlike(devices);
+    const Cluster cluster = has_host_ ? DevicesWithHost(devices) : DevicesAlike(devices);
     Result<DistributedStep> compiled = Compile(graph(), *axes_, layouts, cluster, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().ToString();
     DistributedStep step = compiled.Take();
@@ -268,7 +269,8 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
       EXPECT_EQ(read.value().origin, step.origin);
       step = read.Take();
     }
-    auto created = Executor::Create(step.graph, step.placement, SimulatedDevices(devices));
+    auto created =
+        Executor::Create(step.graph, step.placement, SimulatedDevices(cluster.device_count()));
     ASSERT_TRUE(created.ok()) << created.error().ToString();
     Executor& executor = *created.value();
     std::map<TensorId, std::pair<at::Tensor, at::Tensor>> of_whole;  // before, after
@@ -296,6 +298,7 @@ class ExecutedLayouts : public ::testing::TestWithParam<TinyModel> {
   }
 
   int64_t batch_ = 5;
+  bool has_host_ = false;    // a CPU beside the devices
   int64_t all_to_alls_ = 0;  // members in the steps that were run
   int steps_ = kSteps;
   double tolerance_ = kTolerance;
@@ -809,7 +812,9 @@ class ExecutedRecomputation : public ExecutedLayouts {
 
   // Goes on with the step so rewritten; false where it stays as it is.
   bool Recompute(const std::vector<std::string>& set) {
-    Result<std::unique_ptr<Graph>> made = WithRecomputation(recorded(), set);
+    return GoOnWith(WithRecomputation(recorded(), set));
+  }
+  bool GoOnWith(Result<std::unique_ptr<Graph>> made) {
     EXPECT_TRUE(made.ok()) << made.error().ToString();
     if (!made.ok() || made.value() == nullptr) return false;
     rewritten_ = made.Take();
@@ -891,6 +896,43 @@ std::vector<TinyModel> RecomputedModels() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedRecomputation, ::testing::ValuesIn(RecomputedModels()),
+                         [](const auto& test) { return NameOf(test.param); });
+
+// Activations of random modules, however small, that lie in host memory between the passes, where half of the steps
+// compute others again: over several devices by random boxes, and on one.
+class ExecutedOffloading : public ExecutedRecomputation {
+ protected:
+  void SetUp() override {
+    ExecutedRecomputation::SetUp();
+    has_host_ = true;
+  }
+  bool Offload(const Graph& step, const std::vector<std::string>& set) {
+    return GoOnWith(WithOffloading(step, set, /*smallest=*/Bytes(1)));
+  }
+};
+
+TEST_P(ExecutedOffloading, OfRandomModulesOverRandomBoxesGivesTheStep) {
+  Random random(9);
+  size_t offloaded = 0;
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    const std::vector<std::string> set = RandomSet(random, recorded());
+    const size_t devices = 1 + random.Below(4);
+    SCOPED_TRACE(testing::PrintToString(set) + " over " + std::to_string(devices));
+    std::unique_ptr<Graph> again;
+    if (i % 2 == 1) again = WithRecomputation(recorded(), RandomSet(random, recorded())).Take();
+    if (!Offload(again == nullptr ? recorded() : *again, set)) continue;
+    ++offloaded;
+    ExpectTheSameBits();
+    const Layouts layouts =
+        devices == 1 ? Layouts{{PlacedOn(DeviceId(0))},
+                               IdVector<GroupId, LayoutId>(graph().group_count(), LayoutId(0))}
+                     : RandomBoxLayouts(random, graph(), *axes_, devices);
+    RunLayouts(layouts, devices, {}, /*through_file=*/i % 2 == 0);
+  }
+  EXPECT_GT(offloaded, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedOffloading, ::testing::ValuesIn(RecomputedModels()),
                          [](const auto& test) { return NameOf(test.param); });
 
 // Products, convolutions with batch norms, LSTMs, attention, experts; both optimizers.

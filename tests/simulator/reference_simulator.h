@@ -316,6 +316,25 @@ class ReferenceSimulator {
     for (OpId member : MembersOf(collective)) devices.insert(DeviceOf(member.value()));
     return devices;
   }
+  // Rule 17: of a copy who sends and who gets it.
+  std::vector<int32_t> CommunicatorOf(int32_t collective) const {
+    const std::set<int32_t> devices = DevicesOf(collective);
+    std::vector<OpId> senders, others;
+    for (OpId member : MembersOf(collective)) {
+      const std::vector<TensorId>& inputs = graph_.op(member).inputs;
+      const bool sends = std::any_of(inputs.begin(), inputs.end(), [&](TensorId input) {
+        return !IsInput(graph_.tensor(input).storage.value());
+      });
+      (sends ? senders : others).push_back(member);
+    }
+    if (senders.size() == 1 && others.size() == 1) {
+      const Op& sender = graph_.op(senders[0]);
+      if (sender.outputs.empty() && sender.writes.empty()) {
+        return {DeviceOf(senders[0].value()), DeviceOf(others[0].value()), -1};
+      }
+    }
+    return {devices.begin(), devices.end()};
+  }
   int32_t Among(int32_t collective) const {
     int32_t most = 1;
     for (LinkId link : LinksOf(collective)) {
@@ -332,7 +351,7 @@ class ReferenceSimulator {
     beside_.clear();
     if (!cluster_.collectives_share()) return;
     for (const auto& [id, span] : collectives) {
-      if (Runs(id)) beside_.merge(DevicesOf(id));
+      if (Runs(id) && CommunicatorOf(id).back() >= 0) beside_.merge(DevicesOf(id));
     }
   }
   int64_t TimeOf(int32_t op, DeviceId device) const {
@@ -351,9 +370,9 @@ class ReferenceSimulator {
     }
   }
   bool CommunicatorIsFree(int32_t collective) {
-    const std::set<int32_t> devices = DevicesOf(collective);
+    const std::vector<int32_t> communicator = CommunicatorOf(collective);
     for (const auto& [id, span] : collectives) {
-      if (id == collective || DevicesOf(id) != devices) continue;
+      if (id == collective || CommunicatorOf(id) != communicator) continue;
       const bool waits = span.ready >= 0 && span.start < 0;
       if (Runs(id) || (waits && QueueKey(id) < QueueKey(collective))) return false;
     }
@@ -463,16 +482,12 @@ class ReferenceSimulator {
     }
     for (const auto& [id, span] : collectives) {
       int32_t last = -1;
-      std::set<int32_t> devices;
-      for (OpId member : MembersOf(id)) {
-        last = std::max(last, member.value());
-        devices.insert(DeviceOf(member.value()));
-      }
-      communicators_[devices].insert({place_of(last), last, id});
+      for (OpId member : MembersOf(id)) last = std::max(last, member.value());
+      communicators_[CommunicatorOf(id)].insert({place_of(last), last, id});
     }
   }
   bool HasTurn(int32_t id) const {
-    for (const auto& [devices, all] : communicators_) {
+    for (const auto& [communicator, all] : communicators_) {
       for (const auto& [place, last, each] : all) {
         if (each == id) return true;
         if (!over_.contains(each)) break;
@@ -605,7 +620,7 @@ class ReferenceSimulator {
   std::map<Slice, std::set<int32_t>> readers_;
   std::map<int32_t, int64_t> paths_;
   std::map<int32_t, std::set<Place>> program_;  // by device
-  std::map<std::set<int32_t>, std::set<std::tuple<int32_t, int32_t, int32_t>>> communicators_;
+  std::map<std::vector<int32_t>, std::set<std::tuple<int32_t, int32_t, int32_t>>> communicators_;
   std::map<int32_t, __int128> left_;  // of collectives that share, rule 18
   std::set<int32_t> beside_;          // devices with a collective as the phase of starts begins
   std::set<int32_t> ended_, over_;    // ops; collectives

@@ -33,12 +33,15 @@ Result<LoadedGraph> WithDrawsOf(const Graph& step, LoadedGraph original) {
   return original;
 }
 
-// Where the plan's step computes something again, it is compared with the step that does not.
-Result<MaybeViolation> CheckRecomputation(const Plan& plan, const std::string& plan_path,
-                                          const PlanInputOptions& options) {
+// Where the plan's step computes something again, or copies it to the host and back, it is compared with the step that
+// does not.
+Result<MaybeViolation> CheckCopies(const Plan& plan, const std::string& plan_path,
+                                   const PlanInputOptions& options) {
   Transforms others = StatedBy(plan);
-  const auto recomputes = [](const Transform& one) { return one.kind == Transform::kRecompute; };
-  if (std::erase_if(others, recomputes) == 0) return MaybeViolation();
+  const auto copies = [](const Transform& one) {
+    return one.kind == Transform::kRecompute || one.kind == Transform::kOffload;
+  };
+  if (std::erase_if(others, copies) == 0) return MaybeViolation();
   PW_ASSIGN(const LoadedGraph step, LoadOriginal(plan, plan_path, options, StatedBy(plan)));
   PW_ASSIGN(LoadedGraph without, LoadOriginal(plan, plan_path, options, std::move(others)));
   PW_ASSIGN(without, WithDrawsOf(step.graph, std::move(without)));
@@ -84,7 +87,7 @@ Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path,
   if (checked.violation) return checked;
   PW_ASSIGN(checked.violation, CheckAccumulation(checked.inputs.plan, plan_path, options));
   if (checked.violation) return checked;
-  PW_ASSIGN(checked.violation, CheckRecomputation(checked.inputs.plan, plan_path, options));
+  PW_ASSIGN(checked.violation, CheckCopies(checked.inputs.plan, plan_path, options));
   if (checked.violation || checked.inputs.plan.space == PlanSpace::kPlaced) return checked;
   PW_ASSIGN(Findings findings, CheckStepOf(checked.inputs, plan_path, options));
   checked.violation = std::move(findings.violation);

@@ -165,11 +165,9 @@ class Finder {
     }
     std::sort(items.begin(), items.end());
     program.before.resize(items.size());
-    std::map<std::set<DeviceId>, CollectiveId> last;
+    std::map<std::vector<DeviceId>, CollectiveId> last;
     for (const auto& [anchor, member, id] : items) {
-      std::set<DeviceId> devices;
-      for (const OpId op : graph_.collective(id).members) devices.insert(step_.placement()[op]);
-      program.before[id] = std::exchange(last[devices], id);
+      program.before[id] = std::exchange(last[CommunicatorOf(step_, id)], id);
     }
   }
 
@@ -184,6 +182,30 @@ class Finder {
 };
 
 }  // namespace
+
+std::vector<DeviceId> CommunicatorOf(const Step& step, CollectiveId id) {
+  const Graph& graph = step.graph();
+  const auto is_input = [&](TensorId tensor) {
+    const Storage& storage = graph.storage(graph.tensor(tensor).storage);
+    return storage.kind == TensorKind::kInput && storage.versions.size() == 1 &&
+           !storage.versions.front().writer.valid();
+  };
+  std::set<DeviceId> devices;
+  std::vector<OpId> senders, others;
+  for (const OpId member : graph.collective(id).members) {
+    const std::vector<TensorId>& inputs = graph.op(member).inputs;
+    const bool sends = !std::all_of(inputs.begin(), inputs.end(), is_input);
+    (sends ? senders : others).push_back(member);
+    devices.insert(step.placement()[member]);
+  }
+  if (senders.size() == 1 && others.size() == 1) {
+    const Op& sender = graph.op(senders[0]);
+    if (sender.outputs.empty() && sender.writes.empty()) {
+      return {step.placement()[senders[0]], step.placement()[others[0]], DeviceId()};
+    }
+  }
+  return {devices.begin(), devices.end()};
+}
 
 Program ProgramOf(const Step& step) { return Finder(step).Find(); }
 

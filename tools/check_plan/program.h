@@ -12,8 +12,11 @@ namespace placewright::check {
 struct Program {
   IdVector<OpId, int32_t> turn;  // of each op among those of its device, from 0; -1: it takes none
   IdVector<CollectiveId, CollectiveId>
-      before;  // that on the same devices which must have ended, or none
+      before;  // that of the same communicator which must have ended, or none
 };
+
+// Equal for collectives of one communicator (rule 17): the set of their devices, or of a copy who sends and who gets it.
+std::vector<DeviceId> CommunicatorOf(const Step& step, CollectiveId id);
 
 // O(ops log ops + waits).
 Program ProgramOf(const Step& step);

@@ -37,14 +37,10 @@ Replay::Replay(const Step& step, const Waits& waits)
     }
   }
   if (step.cluster().collectives_share()) {
-    std::map<std::set<DeviceId>, int32_t> servers;
+    std::map<std::vector<DeviceId>, int32_t> servers;
     for (const CollectiveId id : step.graph().collectives()) {
-      std::set<DeviceId> devices;
-      for (const OpId member : step.graph().collective(id).members) {
-        devices.insert(step.placement()[member]);
-      }
       const auto next = static_cast<int32_t>(servers_.size());
-      const auto [it, added] = servers.emplace(std::move(devices), next);
+      const auto [it, added] = servers.emplace(CommunicatorOf(step, id), next);
       if (added) servers_.emplace_back();
       communicators_.push_back(it->second);
     }

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "check_plan/program.h"
+
 namespace placewright::check {
 namespace {
 
@@ -114,6 +116,7 @@ IdVector<DeviceId, std::vector<OpSpan>> CollectivesBeside(const Step& step) {
   IdVector<DeviceId, std::vector<OpSpan>> beside(step.cluster().device_count());
   if (!step.cluster().collectives_share()) return beside;
   for (const CollectiveId id : step.graph().collectives()) {
+    if (!CommunicatorOf(step, id).back().valid()) continue;  // a copy
     for (const OpId member : step.graph().collective(id).members) {
       beside[step.placement()[member]].push_back(step.span(id));
     }

@@ -15,12 +15,13 @@ struct Transform {
     kCountedDraws,  // random draws count, so that a part of them is drawn where it is needed (docs/sharding.md)
     kAccumulate,  // the batch in micro-batches, one after the other, whose gradients are added up
     kRecompute,   // activations of these modules are computed again in the backward pass
-    kPipeline     // micro-batches in the order of a pipeline's stages
+    kPipeline,    // micro-batches in the order of a pipeline's stages
+    kOffload      // activations of these modules lie in host memory between the passes
   };
   Kind kind = kCountedDraws;
   int64_t micro_batches = 0;  // of kAccumulate: at least 2
   std::vector<std::string>
-      modules{};                   // of kRecompute: globs over module paths, or one word for a set
+      modules{};  // of kRecompute and kOffload: globs over module paths, or one word for a set
   std::string schedule{};          // of kPipeline: "gpipe", "1f1b", "interleaved", "zb-h1";
   int64_t stages = 0, chunks = 1;  // its stages, and the chunks of the model on each
   friend bool operator==(const Transform&, const Transform&) = default;
@@ -28,8 +29,10 @@ struct Transform {
 // One after the other.
 using Transforms = std::vector<Transform>;
 
-inline constexpr std::array<Transform::Kind, 4> kTransformKinds = {
-    Transform::kCountedDraws, Transform::kAccumulate, Transform::kRecompute, Transform::kPipeline};
+// In the order in which they are applied.
+inline constexpr std::array<Transform::Kind, 5> kTransformKinds = {
+    Transform::kCountedDraws, Transform::kAccumulate, Transform::kRecompute, Transform::kOffload,
+    Transform::kPipeline};
 std::string_view ToString(Transform::Kind kind);  // "counted-draws", ..., "pipeline"
 std::string Describe(
     const Transforms& transforms);  // "counted-draws, accumulate 4, recompute layers.*"
@@ -42,6 +45,7 @@ struct Rewriting {
   std::vector<std::string> recompute{};  // globs over modules, or one word for a set; none: nothing
   std::string schedule{};                // of a pipeline; "": there is none
   int64_t stages = 0, chunks = 0;        // 0: not stated
+  std::vector<std::string> offload{};  // as recompute: what lies in host memory between the passes
 };
 
 }  // namespace placewright

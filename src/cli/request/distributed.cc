@@ -151,7 +151,7 @@ Status SettleSpace(const SpaceRequest& request, SpaceOptions& options) {
   } else if (SearchesAnything(request)) {
     options.splitting = Splitting::kWhereProven;
   }
-  for (const char* option : {"--batch-norm", "--sfb", "--units"}) {
+  for (const char* option : {"--batch-norm", "--sfb", "--units", "--offload"}) {
     if (options.MaySplit() || !request.app.Given(option)) continue;
     return MakeError(ErrorCode::kUsage, fmt::format("{} is of plans that split ops", option), "",
                      "Give --space replicated or --layouts with it.");

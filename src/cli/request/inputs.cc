@@ -146,6 +146,7 @@ Status RejectOptionsOfPlan(const InputOptions& options) {
   if (!options.dimensions.empty()) return refuse("--dim", "sizes");
   if (options.rewriting.micro_batches > 1) return refuse("--micro-batches", "transforms");
   if (!options.rewriting.recompute.empty()) return refuse("--recompute", "transforms");
+  if (!options.rewriting.offload.empty()) return refuse("--offload", "transforms");
   if (!options.rewriting.schedule.empty()) return refuse("--pipeline", "transforms");
   if (!options.memory_reserve.empty()) return refuse("--memory-reserve", "reserve");
   return Ok();

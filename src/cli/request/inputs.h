@@ -39,7 +39,7 @@ Result<std::string> ResolveBatch(InputOptions* options);
 // True if the file is a plan rather than a graph, by its content. Errors: those of reading it.
 Result<bool> IsPlan(const std::string& path);
 
-// kUsage if --batch, --dim, --micro-batches, --recompute, --pipeline or --memory-reserve is given: for plans, which have them.
+// kUsage if --batch, --dim, --micro-batches, --recompute, --offload, --pipeline or --memory-reserve is given: for plans, which have them.
 Status RejectOptionsOfPlan(const InputOptions& options);
 
 // What the options say of costs: profile, precision, overrides, what was measured. Errors: kUsage, those of

@@ -94,6 +94,10 @@ void AddTransformOptions(CommandLine app, Rewriting* rewriting) {
               "full (every layer), selective, megatron, or a glob over modules: what the backward "
               "pass computes again; may be repeated",
               "Rewriting of a recorded step");
+  AddRepeated(app, "--offload", rewriting->offload, "MODULES",
+              "full (every layer), or a glob over modules: whose activations lie in host memory "
+              "between the passes; may be repeated",
+              "Rewriting of a recorded step");
   app.AddOption("--pipeline", rewriting->schedule,
                 "Micro-batches in the order of a pipeline: gpipe, 1f1b, interleaved or zb-h1")
       .TypeName("SCHEDULE")

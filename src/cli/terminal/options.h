@@ -44,7 +44,7 @@ struct InputOptions {
   // --batch, as given, where it may be for every GPU of the cluster ("32/gpu"): ResolveBatch (inputs.h) makes
   // `batch` of it.
   std::string batch_text;
-  Rewriting rewriting{};  // --micro-batches, --recompute, --pipeline, --stages, --chunks
+  Rewriting rewriting{};  // --micro-batches, --recompute, --offload, --pipeline, ...
 };
 // -c, --memory-reserve, --batch, --dim, those of AddTransformOptions, --costs, --cost-profile, --order. The positional
 // argument is the command's own.
@@ -56,7 +56,7 @@ struct BatchSize {
 };
 // "256" or "32/gpu". Errors: kUsage.
 Result<BatchSize> ParseBatchSize(std::string_view text);
-// --micro-batches, --recompute, --pipeline, --stages and --chunks alone.
+// --micro-batches, --recompute, --offload, --pipeline, --stages and --chunks alone.
 void AddTransformOptions(CommandLine app, Rewriting* rewriting);
 // The same without -c, for a command that takes several clusters.
 void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options);

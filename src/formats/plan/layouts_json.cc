@@ -207,19 +207,20 @@ Result<Transform> ReadTransform(const Json& json, const std::string& place) {
   }
   transform.kind = *known;
   if (takes == (transform.kind == Transform::kCountedDraws)) {
-    return MakeError(ErrorCode::kField, fmt::format("{} is not stated so", name), place,
-                     R"(Give "counted-draws", {"accumulate": 4}, {"recompute": ["layers.*"]}, )"
-                     R"({"pipeline": {"schedule": "1f1b", "stages": 4}}.)");
+    return MakeError(
+        ErrorCode::kField, fmt::format("{} is not stated so", name), place,
+        R"(Give "counted-draws", {"accumulate": 4}, {"recompute": ["layers.*"]}, )"
+        R"({"offload": ["layers.*"]}, {"pipeline": {"schedule": "1f1b", "stages": 4}}.)");
   }
   if (transform.kind == Transform::kAccumulate) {
     PW_ASSIGN(transform.micro_batches, GetInt(json, name, place, 2, INT32_MAX));
   }
-  if (transform.kind == Transform::kRecompute) {
+  if (transform.kind == Transform::kRecompute || transform.kind == Transform::kOffload) {
     PW_ASSIGN(const Json* list, GetArray(json, name, place));
     for (const Json& module : *list) {
       if (!module.is_string()) {
         return MakeError(ErrorCode::kField, "modules are named by globs", place + "." + name,
-                         R"(Give {"recompute": ["layers.*"]}.)");
+                         fmt::format(R"(Give {{"{}": ["layers.*"]}}.)", name));
       }
       transform.modules.push_back(module.get<std::string>());
     }
@@ -261,7 +262,8 @@ Json TransformsToJson(const Transforms& transforms) {
     switch (transform.kind) {
       case Transform::kCountedDraws: list.push_back(name); break;
       case Transform::kAccumulate: list.push_back({{name, transform.micro_batches}}); break;
-      case Transform::kRecompute: list.push_back({{name, transform.modules}}); break;
+      case Transform::kRecompute:
+      case Transform::kOffload: list.push_back({{name, transform.modules}}); break;
       case Transform::kPipeline:
         list.push_back({{name,
                          {{"schedule", transform.schedule},

@@ -9,6 +9,7 @@
 #include "cost/signature.h"
 #include "graph/is_read.h"
 #include "sharding/separable_results.h"
+#include "transforms/offload.h"
 
 namespace placewright {
 namespace {
@@ -113,6 +114,12 @@ PartFloors::PartFloors(const LayoutProblem& problem)
       part_(problem.graph.op_count() * devices_, -1) {
   for (const OpId op : problem.graph.ops()) {
     parts_.push_back(CountParts(op));
+    if (HostCopyOf(problem.graph.op(op)) != HostCopy::kNone) {  // it is no op of any device
+      for (const DeviceId device : problem.cluster.devices()) {
+        whole_[Index(op, device)] = part_[Index(op, device)] = 0;
+      }
+      continue;
+    }
     const std::vector<int64_t> modelled = Modelled(op);
     for (const DeviceId device : problem.cluster.devices()) SetFloors(op, device, modelled);
   }

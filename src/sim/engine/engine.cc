@@ -240,12 +240,8 @@ void Engine::PrepareShares() {
   for (CollectiveId id : IdRange<CollectiveId>(collectives)) {
     communicator_of_[id] = id.value();
     if (options_.policy == SchedulingPolicy::kProgram) continue;
-    std::vector<DeviceId> devices;
-    for (const ExecOpId member : p_.collective_members[id]) {
-      devices.push_back(run_.ops[member].device);
-    }
-    std::sort(devices.begin(), devices.end());
-    communicator_of_[id] = numbers.emplace(std::move(devices), id.value()).first->second;
+    communicator_of_[id] =
+        numbers.emplace(CommunicatorKey(p_, packed_, run_.ops, id), id.value()).first->second;
   }
 }
 

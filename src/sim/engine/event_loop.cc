@@ -441,14 +441,18 @@ void Engine::JoinLinks(CollectiveId id) {
   shares_[id] = {__int128{p_.collective_time[id]} * kShareUnits, run_.now, -1, 0};
   sharing_.push_back(id);
   for (const LinkId link : p_.collective_links[id]) ++sharing_on_[link];
-  for (const ExecOpId op : p_.collective_members[id]) ++beside_[run_.ops[op].device];
+  if (!IsCopy(p_, packed_, id)) {
+    for (const ExecOpId op : p_.collective_members[id]) ++beside_[run_.ops[op].device];
+  }
   for (const CollectiveId other : sharing_) Reckon(other);
 }
 
 void Engine::LeaveLinks(CollectiveId id) {
   std::erase(sharing_, id);
   for (const LinkId link : p_.collective_links[id]) --sharing_on_[link];
-  for (const ExecOpId op : p_.collective_members[id]) --beside_[run_.ops[op].device];
+  if (!IsCopy(p_, packed_, id)) {
+    for (const ExecOpId op : p_.collective_members[id]) --beside_[run_.ops[op].device];
+  }
   communicator_busy_[static_cast<size_t>(communicator_of_[id])] = 0;
   waiting_changed_ = true;
   for (const CollectiveId other : sharing_) Reckon(other);

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <utility>
 
 namespace placewright {
 
@@ -116,6 +117,39 @@ void ProgramOrder::Merge() {
   order_.insert(order_.end(), moved_.begin() + static_cast<ptrdiff_t>(next), moved_.end());
 }
 
+namespace {
+
+bool ReadsSlices(const PackedStep& packed, ExecOpId op) {
+  return packed.ops[op.index()].edge < packed.ops[op.index() + 1].edge;
+}
+
+}  // namespace
+
+bool IsCopy(const SimGraph& p, const PackedStep& packed, CollectiveId id) {
+  const std::span<const ExecOpId> members = p.collective_members[id];
+  if (members.size() != 2 || ReadsSlices(packed, members[0]) == ReadsSlices(packed, members[1])) {
+    return false;
+  }
+  const ExecOpId sender = members[ReadsSlices(packed, members[0]) ? 0 : 1];
+  const PackedOp& op = packed.ops[sender.index()];
+  return op.slice == packed.ops[sender.index() + 1].slice &&
+         (!op.special() || packed.tokens[sender].empty());
+}
+
+std::vector<DeviceId> CommunicatorKey(const SimGraph& p, const PackedStep& packed,
+                                      const IdVector<ExecOpId, OpState>& ops, CollectiveId id) {
+  const std::span<const ExecOpId> members = p.collective_members[id];
+  std::vector<DeviceId> devices;
+  for (const ExecOpId member : members) devices.push_back(ops[member].device);
+  if (!IsCopy(p, packed, id)) {
+    std::sort(devices.begin(), devices.end());
+    return devices;
+  }
+  if (ReadsSlices(packed, members[1])) std::swap(devices[0], devices[1]);
+  devices.push_back(DeviceId());  // no set of devices has it
+  return devices;
+}
+
 void ProgramOrder::FindCommunicators() {
   communicator_of_.assign(p_->collective_time.size(), -1);
   std::vector<std::tuple<int32_t, ExecOpId, CollectiveId>> items;
@@ -126,15 +160,9 @@ void ProgramOrder::FindCommunicators() {
   }
   std::sort(items.begin(), items.end());
   std::map<std::vector<DeviceId>, int32_t> known;
-  std::vector<DeviceId> devices;
   for (const auto& [rank, last, id] : items) {
-    devices.clear();
-    for (const ExecOpId member : p_->collective_members[id]) {
-      devices.push_back((*ops_)[member].device);
-    }
-    std::sort(devices.begin(), devices.end());
-    const auto [of, fresh] =
-        known.try_emplace(devices, static_cast<int32_t>(communicators_.size()));
+    const auto [of, fresh] = known.try_emplace(CommunicatorKey(*p_, *packed_, *ops_, id),
+                                               static_cast<int32_t>(communicators_.size()));
     if (fresh) communicators_.emplace_back();
     communicators_[static_cast<size_t>(of->second)].push_back(id);
     communicator_of_[id] = of->second;

@@ -6,7 +6,7 @@
 // directly behind the last op that it waits for. Any other one joins what was received: it stands directly
 // before the first op that waits for it. A collective stands directly behind the last op that its members
 // wait for. Collectives over the same set of devices are one communicator, which does one at a time, in
-// this order.
+// this order; what one device sends to one other is one of its own.
 //
 // No deadlock, if the file lists every op behind those that it waits for, a collective being where its last
 // member is. Say that an op of the step has
@@ -63,6 +63,13 @@ class ProgramOrder {
   std::vector<std::vector<CollectiveId>> communicators_;
   IdVector<CollectiveId, int32_t> communicator_of_;
 };
+
+// Of two members one makes nothing, and the other reads nothing but inputs of the step: what one device sends to another.
+bool IsCopy(const SimGraph& p, const PackedStep& packed, CollectiveId id);
+
+// Equal for collectives of one communicator: its devices, ascending; of a copy who sends, who gets it, and none.
+std::vector<DeviceId> CommunicatorKey(const SimGraph& p, const PackedStep& packed,
+                                      const IdVector<ExecOpId, OpState>& ops, CollectiveId id);
 
 // The first op that the file lists before something that it waits for, or none: then the step cannot be run
 // in the order of the program. Wherever ops lie.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "transforms/offload.h"
 
 namespace placewright::check {
 
@@ -16,6 +17,7 @@ Contents::Contents(const Graph& original, const DistributedStep& step)
       same_(original.tensor_count()),
       names_(step.graph.tensor_count()),
       contents_(step.graph.storage_count()) {
+  FindCopied();
   FindSame();
   for (const StorageId id : step.graph.storages()) {
     contents_[id].resize(step.graph.storage(id).versions.size());
@@ -28,10 +30,26 @@ Contents::Contents(const Graph& original, const DistributedStep& step)
   }
 }
 
+void Contents::FindCopied() {
+  for (const StorageId id : original_.storages()) copied_.push_back(id);
+  for (const OpId op : original_.ops()) {
+    if (HostCopyOf(original_.op(op)) == HostCopy::kNone) continue;
+    const StorageId read = original_.tensor(original_.op(op).inputs.front()).storage;
+    copied_[original_.tensor(original_.op(op).outputs.front()).storage] = copied_[read];
+  }
+}
+
+int32_t Contents::DueVersion(TensorId original, int32_t version) const {
+  const StorageId storage = original_.tensor(original).storage;
+  if (copied_[storage] == storage) return version;
+  return static_cast<int32_t>(original_.storage(copied_[storage]).versions.size()) - 1;
+}
+
 void Contents::FindSame() {
   const auto key = [this](TensorId id) {
     const Tensor& tensor = original_.tensor(id);
-    return std::tie(tensor.storage, tensor.offset, tensor.dtype, tensor.shape, tensor.strides);
+    return std::tie(copied_[tensor.storage], tensor.offset, tensor.dtype, tensor.shape,
+                    tensor.strides);
   };
   std::vector<TensorId> order;
   for (const TensorId id : original_.tensors()) order.push_back(id);

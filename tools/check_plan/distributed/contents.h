@@ -47,8 +47,11 @@ class Contents {
   // What an op has written: of a buffer the tensor in that place.
   void SetWritten(OpId op, TensorId written, const Content& content);
 
-  // The first tensor of the original with the same bytes, seen in the same shape.
+  // The first tensor of the original with the same bytes, seen in the same shape; what is copied to the host and back is
+  // what it copies.
   TensorId Same(TensorId original) const { return same_[original]; }
+  // The version of Same's storage that is due where an op of the original reads the tensor at `version`.
+  int32_t DueVersion(TensorId original, int32_t version) const;
   // The version that an op of the original makes of a storage; -1: none.
   int32_t VersionBy(OpId original, StorageId storage) const;
   // The tensor is all of its storage.
@@ -63,11 +66,13 @@ class Contents {
     int32_t place = -1;  // in a buffer
     bool inner = false;
   };
+  void FindCopied();
   void FindSame();
   static Held Placed(Held held);
 
   const Graph& original_;
   const DistributedStep& step_;
+  IdVector<StorageId, StorageId> copied_;  // of the original: what a copy holds, else itself
   IdVector<TensorId, TensorId> same_;
   IdVector<TensorId, Name> names_;
   IdVector<StorageId, std::vector<Content>> contents_;  // by version

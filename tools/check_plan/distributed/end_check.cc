@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "check_plan/distributed/cover.h"
+#include "transforms/offload.h"
 
 namespace placewright::check {
 namespace {
@@ -49,7 +50,7 @@ class EndCheck {
       if (step_.origin[op].valid()) there[step_.origin[op]] = true;
     }
     for (const OpId op : original_.ops()) {
-      if (there[op]) continue;
+      if (there[op] || HostCopyOf(original_.op(op)) != HostCopy::kNone) continue;
       return Violation{
           ViolationKind::kMissingOp,
           fmt::format("no op of the step is of \"{}\"", Printable(original_.op(op).name, 80)),

@@ -197,7 +197,8 @@ MaybeViolation InstanceCheck::CheckIdentity(size_t input) const {
 }
 
 MaybeViolation InstanceCheck::CheckVersion(size_t input) const {
-  const int32_t version = read_[input].content.version, due = stated_.input_versions[input];
+  const int32_t version = read_[input].content.version;
+  const int32_t due = contents_.DueVersion(stated_.inputs[input], stated_.input_versions[input]);
   if (version == due) return std::nullopt;
   const TensorKind kind = original_.storage(original_.tensor(stated_.inputs[input]).storage).kind;
   return Wrong(IsPersistent(kind) ? ViolationKind::kStaleParameter : ViolationKind::kWrongInput,

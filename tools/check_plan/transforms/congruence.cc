@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "check_plan/transforms/value_numbers.h"
+#include "transforms/offload.h"
 
 namespace placewright::check {
 namespace {
@@ -71,6 +72,9 @@ class CongruenceChecker {
   MaybeViolation CheckCopy(OpId op) const {
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckWrites(op));
     if (step_.op(op).is_view || calls_.contains(found_.Call(op))) return std::nullopt;
+    const bool copies = HostCopyOf(step_.op(op)) != HostCopy::kNone &&
+                        found_.Last(step_.op(op).outputs.front()) == found_.Read(op, 0);
+    if (copies) return std::nullopt;
     // Of an op that it is named after, what differs.
     const std::string_view name = step_.op(op).name;
     const OpId origin = original_.FindOp(name.substr(0, name.rfind('@')));

@@ -1,4 +1,4 @@
-// Whether a step that computes some of its ops again computes what the step did (transform `recompute`).
+// Whether a step that computes some of its ops again computes what the step did (transforms `recompute`, `offload`).
 #ifndef CHECK_PLAN_TRANSFORMS_CONGRUENCE_H_
 #define CHECK_PLAN_TRANSFORMS_CONGRUENCE_H_
 

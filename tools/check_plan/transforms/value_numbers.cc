@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "sharding/op_rule.h"
+#include "transforms/offload.h"
 
 namespace placewright::check {
 namespace {
@@ -65,6 +66,12 @@ StepValues::StepValues(const Graph& step, ValueTable& table)
     const int64_t write = table.Number(KeyOf(op, /*statistics=*/true));
     const Op& made = step.op(op);
     for (const auto& [storage, version] : written[op]) {
+      if (IsCopyOfAll(op)) {
+        const TensorId copied = made.inputs.front();
+        contents_[storage][static_cast<size_t>(version)] =
+            Content(step.tensor(copied).storage, made.input_versions.front());
+        continue;
+      }
       std::string key;
       if (version == 0) {
         const auto output =
@@ -81,6 +88,15 @@ StepValues::StepValues(const Graph& step, ValueTable& table)
       contents_[storage][static_cast<size_t>(version)] = table.Number(std::move(key));
     }
   }
+}
+
+// A copy to the host or back, of which all is seen as what it copies.
+bool StepValues::IsCopyOfAll(OpId id) const {
+  const Op& op = step_.op(id);
+  if (HostCopyOf(op) == HostCopy::kNone) return false;
+  const Tensor &from = step_.tensor(op.inputs.front()), &to = step_.tensor(op.outputs.front());
+  return from.offset == to.offset && from.dtype == to.dtype && from.shape == to.shape &&
+         from.strides == to.strides;
 }
 
 std::string StepValues::KeyOf(OpId id, bool statistics) const {

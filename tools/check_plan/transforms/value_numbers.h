@@ -50,6 +50,7 @@ class StepValues {
   int64_t Call(OpId op) const { return calls_[op]; }
 
  private:
+  bool IsCopyOfAll(OpId op) const;
   std::string KeyOf(OpId op, bool statistics) const;
   void AddArgument(OpId op, const Value& value, std::vector<bool>& named, std::string& key) const;
   int64_t Through(TensorId tensor, int64_t content) const;

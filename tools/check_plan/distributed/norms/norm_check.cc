@@ -206,7 +206,8 @@ MaybeViolation NormCheck::ReadInput(OpId op, size_t input, int32_t& part) {
 MaybeViolation NormCheck::CheckVersion(OpId op, int32_t role, const Held& held) const {
   const OpId norm = step_.origin[op];
   const Op& stated = original_.op(norm);
-  const int32_t due = stated.input_versions[static_cast<size_t>(role)];
+  const int32_t due = contents_.DueVersion(stated.inputs[static_cast<size_t>(role)],
+                                           stated.input_versions[static_cast<size_t>(role)]);
   if (held.content.addend.kind != Addend::kWhole) {
     return Wrong(op, ViolationKind::kLostSum,
                  fmt::format("reads shares of the sum {} as if they were all of it",
