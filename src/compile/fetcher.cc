@@ -184,8 +184,8 @@ void Fetcher::Add(TensorId id, FetchedPart part) {
 TensorId Fetcher::Whole(TensorId id, int32_t version, DeviceId device) {
   const TensorId found = store_.FindFetched(id, version, device, {});
   if (found.valid()) return found;
-  const TensorId whole = IsInput(id) ? WholeInput(id, device)
-                                     : Assemble(id, store_.StateAt(id, version), {}, device);
+  const TensorId whole =
+      IsInput(id) ? WholeInput(id, device) : Assemble(id, store_.StateAt(id, version), {}, device);
   Add(id, {version, device, {}, whole});
   return whole;
 }
@@ -262,11 +262,12 @@ std::optional<Cutting> CuttingOf(const TensorState& state, const TensorBox& box)
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   const bool one_axis = OnlyPlaceOf(state).dimension >= 0;
   const auto is_clean = [&](const AxisPart& end) {
-    return one_axis || std::none_of(state.boxes.begin(), state.boxes.end(), [&](const TensorBox& piece) {
-      const Interval along = AlongPlace(piece, end.place);
-      const bool cut = along.from < end.interval.to && end.interval.to < along.to;
-      return cut && !HaveNothingInCommon(piece, box);
-    });
+    return one_axis ||
+           std::none_of(state.boxes.begin(), state.boxes.end(), [&](const TensorBox& piece) {
+             const Interval along = AlongPlace(piece, end.place);
+             const bool cut = along.from < end.interval.to && end.interval.to < along.to;
+             return cut && !HaveNothingInCommon(piece, box);
+           });
   };
   const auto clean = std::find_if(ends.begin(), ends.end(), is_clean);
   const AxisPlace place = clean == ends.end() ? ends.front().place : clean->place;

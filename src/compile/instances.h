@@ -93,7 +93,8 @@ class InstanceMaker {
   const OpId id_;
   const Op& op_;
   const Layout& layout_;
-  const bool writes_unsplit_;  // the group may not be split by all axes of the layout (unsplit_writes.h)
+  const bool
+      writes_unsplit_;  // the group may not be split by all axes of the layout (unsplit_writes.h)
   Emitter& emitter_;
   Fetcher& fetcher_;
   OpSplit split_;

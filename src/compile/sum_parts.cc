@@ -58,9 +58,9 @@ class Chooser {
     });
     if (missing == corners_.end()) return true;
     for (size_t part = 0; part < parts_.size(); ++part) {
-      const bool fits = Has(part, *missing) &&
-                        std::none_of(chosen_.begin(), chosen_.end(),
-                                     [&](size_t other) { return Meet(part, other); });
+      const bool fits =
+          Has(part, *missing) && std::none_of(chosen_.begin(), chosen_.end(),
+                                              [&](size_t other) { return Meet(part, other); });
       if (!fits) continue;
       chosen_.push_back(part);
       if (Choose()) return true;
@@ -137,8 +137,8 @@ bool AreAllOfSums(const NamedAxes& axes, const std::vector<TensorBox>& boxes,
     if (std::find(boxes.begin(), here, boxes[i]) != here) continue;
     std::vector<Box> parts;
     for (size_t j = i; j < boxes.size(); ++j) {
-      const bool another = boxes[j] == boxes[i] &&
-                           std::find(parts.begin(), parts.end(), summed[j]) == parts.end();
+      const bool another =
+          boxes[j] == boxes[i] && std::find(parts.begin(), parts.end(), summed[j]) == parts.end();
       if (another) parts.push_back(summed[j]);
     }
     if (!AreAllOnce(axes, parts)) return false;

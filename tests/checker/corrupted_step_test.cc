@@ -340,7 +340,8 @@ const std::vector<Corruption>& Corruptions() {
       {"mean of a part", MeanOfPart, {"local-divisor"}},
       {"dropped update",
        DropUpdate,
-       {"stale-parameter", "missing-sample", "missing-op", "wrong-input", "wrong-part", "lost-sum"}},
+       {"stale-parameter", "missing-sample", "missing-op", "wrong-input", "wrong-part",
+        "lost-sum"}},
       {"dropped collective", DropCollective, {"missing-collective"}},
       // Two broadcasts may be of tensors of the same sizes; two sub-groups of a sum, or of a norm, of other parts.
       {"swapped members",
