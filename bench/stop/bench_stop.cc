@@ -1,13 +1,13 @@
 // bench_stop GRAPH CLUSTER [TIMES]: how long PlanStep goes on after it was asked to stop. It is
 // asked at TIMES (20) moments spread over the first two seconds; each line is measured.
+#include <placewright/placewright.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
 #include <vector>
-
-#include <placewright/placewright.h>
 
 int main(int argc, char** argv) {
   using placewright::Clock;

@@ -8,11 +8,11 @@
 #define USE_C10D_GLOO
 #endif
 #include <c10/util/Flags.h>
+
+#include <cstdlib>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
-
-#include <cstdlib>
 
 #include "aten/torch_version.h"
 

@@ -203,9 +203,9 @@ d: r@d [3 4] = relu(z@d)
 TEST(Boxes, GiveTheSameStepAsArrays) {
   const TestStep& step = Update();
   BothForms forms(step);
-  for (const char* const layouts :
-       {"*: batch a:0-4 b:4-8 c:0-4 d:4-8", "*: batch a:2 b:2 c:2 d:2; n: out a:0-3 b:3-6 c:0-3 d:3-6",
-        "*: batch out a:0-4,0-3 b:0-4,3-6 c:4-8,0-2 d:4-8,2-6"}) {
+  for (const char* const layouts : {"*: batch a:0-4 b:4-8 c:0-4 d:4-8",
+                                    "*: batch a:2 b:2 c:2 d:2; n: out a:0-3 b:3-6 c:0-3 d:3-6",
+                                    "*: batch out a:0-4,0-3 b:0-4,3-6 c:4-8,0-2 d:4-8,2-6"}) {
     for (const bool apart : {false, true}) {
       (void)forms.ExpectSame(step.LayoutsOf(layouts), Passes(apart, 0));
       (void)forms.ExpectSame(step.LayoutsOf(layouts), Passes(apart, 1 << 20));

@@ -102,7 +102,8 @@ inline Layout RandomBoxes(Random& random, const NamedAxes& axes, std::vector<Dev
     const auto length = static_cast<size_t>(box[at].interval.length());
     const size_t most = std::min(some.size(), length);
     if (most < 2 || depth == 3 || (depth > 0 && random.Below(4) == 0)) {
-      for (const DeviceId device : some) layout.shares.push_back({device, {box.begin(), box.end()}});
+      for (const DeviceId device : some)
+        layout.shares.push_back({device, {box.begin(), box.end()}});
       return;
     }
     const size_t parts = 2 + random.Below(most - 1);
@@ -114,8 +115,10 @@ inline Layout RandomBoxes(Random& random, const NamedAxes& axes, std::vector<Dev
       std::vector<AxisInterval> inner = box;
       inner[at].interval = {from, from + lengths[part]};
       const size_t end = begin + static_cast<size_t>(counts[part]);
-      self(self, {some.begin() + static_cast<ptrdiff_t>(begin),
-                  some.begin() + static_cast<ptrdiff_t>(end)}, inner, depth + 1);
+      self(self,
+           {some.begin() + static_cast<ptrdiff_t>(begin),
+            some.begin() + static_cast<ptrdiff_t>(end)},
+           inner, depth + 1);
       from += lengths[part];
       begin = end;
     }

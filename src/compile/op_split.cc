@@ -126,8 +126,7 @@ bool OpSplit::IsOnceBy(const By& one, size_t input) const {
 }
 
 bool OpSplit::IsOnce(size_t input) const {
-  return std::any_of(by_.begin(), by_.end(),
-                     [&](const By& one) { return IsOnceBy(one, input); });
+  return std::any_of(by_.begin(), by_.end(), [&](const By& one) { return IsOnceBy(one, input); });
 }
 
 bool OpSplit::EntersIn(size_t input, size_t share) const {
@@ -137,8 +136,7 @@ bool OpSplit::EntersIn(size_t input, size_t share) const {
 }
 
 bool OpSplit::IsPart(size_t share) const {
-  return std::any_of(by_.begin(), by_.end(),
-                     [&](const By& one) { return IsPartBy(one, share); });
+  return std::any_of(by_.begin(), by_.end(), [&](const By& one) { return IsPartBy(one, share); });
 }
 
 PartCall OpSplit::CallOf(size_t share) const {
@@ -200,8 +198,8 @@ std::optional<std::vector<std::vector<size_t>>> OpSplit::TogetherSynchronised() 
   std::vector<AxisId> over, others;
   for (const By& one : by_) (IsSynchronised(one) ? over : others).push_back(one.axis);
   struct Row {
-    Box beside;              // what they have of the other axes
-    std::vector<Box> parts;  // that differ
+    Box beside;                               // what they have of the other axes
+    std::vector<Box> parts;                   // that differ
     std::vector<std::vector<size_t>> shares;  // by part
   };
   std::vector<Row> rows;

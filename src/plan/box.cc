@@ -28,16 +28,14 @@ Interval AlongPlace(const TensorBox& box, const AxisPlace& place) {
 std::optional<TensorBox> CommonOf(const TensorBox& a, const TensorBox& b) {
   std::vector<AxisPart> parts(a.begin(), a.end());
   for (const AxisPart& one : b) {
-    const auto same = std::find_if(parts.begin(), parts.end(), [&](const AxisPart& other) {
-      return other.place == one.place;
-    });
+    const auto same = std::find_if(parts.begin(), parts.end(),
+                                   [&](const AxisPart& other) { return other.place == one.place; });
     if (same == parts.end()) {
       parts.push_back(one);
       continue;
     }
     Interval& interval = same->interval;
-    interval = {std::max(interval.from, one.interval.from),
-                std::min(interval.to, one.interval.to)};
+    interval = {std::max(interval.from, one.interval.from), std::min(interval.to, one.interval.to)};
     if (interval.length() <= 0) return std::nullopt;
   }
   return BoxOf(std::move(parts));

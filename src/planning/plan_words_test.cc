@@ -5,11 +5,11 @@
 
 #include <memory>
 
-#include "transforms/test_draws.h"
 #include "planning/plan_session.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_clusters.h"
 #include "search/layouts/test_tiny_steps.h"
+#include "transforms/test_draws.h"
 
 namespace placewright {
 namespace {

@@ -84,8 +84,8 @@ size_t Chart::AddSeries(std::string_view name) {
   svg_ += fmt::format(
       "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
       "stroke-width=\"3\"/>\n<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-      kPlotRight + 14, kPlotRight + 34, at, at, ColorOf(series_), kPlotRight + 40,
-      at + 4, Escaped(name));
+      kPlotRight + 14, kPlotRight + 34, at, at, ColorOf(series_), kPlotRight + 40, at + 4,
+      Escaped(name));
   return series_++;
 }
 

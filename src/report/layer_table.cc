@@ -165,7 +165,8 @@ class Folder {
   // The parts with those of [begin, end) opened, and by how much less time is spent apart then;
   // none where there is nothing to open.
   std::vector<ModulePart> Opened(size_t begin, size_t end, int64_t* gain) const {
-    std::vector<ModulePart> opened(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(begin));
+    std::vector<ModulePart> opened(parts_.begin(),
+                                   parts_.begin() + static_cast<std::ptrdiff_t>(begin));
     bool any = false;
     for (size_t k = begin; k < end; ++k) {
       any = any || CanOpen(parts_[k]);

@@ -37,9 +37,8 @@ Status CheckInOrder(const Layout& layout, const NamedAxes& axes) {
     next = to;
   }
   if (next == size) return Ok();
-  return Refuse(
-      fmt::format("the shares of axis {} cover {} of {}", Named(axes, axis), next, size),
-      fmt::format("Let them add up to {}.", size));
+  return Refuse(fmt::format("the shares of axis {} cover {} of {}", Named(axes, axis), next, size),
+                fmt::format("Let them add up to {}.", size));
 }
 
 bool HaveNothingInCommon(const Box& a, const Box& b) {

@@ -34,7 +34,8 @@ PartCall CallOnWhole(const Op& op, const OpRule* rule);
 struct PlaceArgument {
   int32_t argument = -1;  // -1: the call has none
   bool of_output = true;  // the tensor is output 0; else input 0
-  RuleAxisId axis;        // of which alone it states the part (AxisPartOp); none: of all by which the op is split
+  RuleAxisId
+      axis;  // of which alone it states the part (AxisPartOp); none: of all by which the op is split
 
   bool there() const { return argument >= 0; }
   const TensorAxes& TensorOf(const OpRule& rule) const {

@@ -134,8 +134,8 @@ CostTable LongerCosts(const CostTable& costs, const Graph& graph, const Placemen
     const Nanos whole = busy[device.index()];
     if (!is_op(op) || whole.count == 0) continue;
     const auto time = static_cast<double>(costs.time(op, device).count);
-    const double share = static_cast<double>(more[device.index()].count) /
-                         static_cast<double>(whole.count);
+    const double share =
+        static_cast<double>(more[device.index()].count) / static_cast<double>(whole.count);
     slowed.SetTime(op, device, Nanos(static_cast<int64_t>(std::ceil(time * (1 + share)))));
   }
   return slowed;

@@ -63,7 +63,8 @@ TEST(ProgramOrder, WhatIsComputedAgainIsComputedWhereItIsRead) {
   const SimResult fifo = RunIn(problem, SchedulingPolicy::kFifo);
   EXPECT_EQ(fifo.devices[0].tensor_peak.count, 9216);
   EXPECT_FALSE(fifo.feasible);
-  const auto advice = FindCheaperOrder(problem.sim_graph, problem.placement, SchedulingPolicy::kFifo);
+  const auto advice =
+      FindCheaperOrder(problem.sim_graph, problem.placement, SchedulingPolicy::kFifo);
   ASSERT_TRUE(advice);
   EXPECT_EQ(Describe(*advice, problem.cluster),
             "--order program: this plan then needs 5.5 KiB on d0, and fits");

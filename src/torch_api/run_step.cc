@@ -1,6 +1,5 @@
-#include <placewright/run_step.h>
-
 #include <fmt/format.h>
+#include <placewright/run_step.h>
 
 #include <memory>
 #include <utility>

@@ -14,9 +14,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "aten/failure.h"
 #include "base/random.h"
 #include "capture/onnx/onnx_source.h"
-#include "aten/failure.h"
 #include "formats/onnx/reader.h"
 #include "formats/text/file.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "capture/step/model_step.h"
 #include "aten/torch_version.h"
+#include "capture/step/model_step.h"
 #include "formats/input.h"
 
 namespace placewright {

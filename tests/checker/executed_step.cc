@@ -24,8 +24,8 @@ constexpr uint64_t kExecutedSeed = 3;
 constexpr double kExecutedTolerance = 1e-6;
 
 std::string Widened(std::string text) {
-  for (const auto& [word, wider] : {std::pair("\"f32\"", "\"f64\""),
-                                    std::pair("torch.float32", "torch.float64")}) {
+  for (const auto& [word, wider] :
+       {std::pair("\"f32\"", "\"f64\""), std::pair("torch.float32", "torch.float64")}) {
     for (size_t at = 0; (at = text.find(word, at)) != std::string::npos;) {
       text.replace(at, std::strlen(word), wider);
     }
@@ -66,19 +66,20 @@ std::string Difference(const at::Tensor& found, const at::Tensor& expected, doub
 
 RecordedStep InDouble(const RecordedStep& step) {
   return StepOf(step.name,
-                  ReadAtenGraph(Widened(FormatAtenGraph(*step.graph, {}, nullptr).Take())).Take());
+                ReadAtenGraph(Widened(FormatAtenGraph(*step.graph, {}, nullptr).Take())).Take());
 }
 
 RecordedStep FileInDouble(const std::string& path) {
   return StepOf(path,
-                  std::move(ReadAtenFile(Widened(ReadFile(path).Take()), std::nullopt).Take().graph));
+                std::move(ReadAtenFile(Widened(ReadFile(path).Take()), std::nullopt).Take().graph));
 }
 
 ExecutedOriginal::ExecutedOriginal(const Graph& graph) : graph_(graph) {
   at::set_num_threads(1);
   c10::set_default_dtype(caffe2::TypeMeta::Make<double>());
   inputs_ = SeededInputs(graph, kExecutedSeed).Take();
-  auto created = Executor::Create(graph, Placement(graph.op_count(), DeviceId(0)), SimulatedDevices(1));
+  auto created =
+      Executor::Create(graph, Placement(graph.op_count(), DeviceId(0)), SimulatedDevices(1));
   const auto run = [&]() -> Status {
     if (!created.ok()) return created.error();
     Executor& executor = *created.value();
@@ -118,9 +119,8 @@ std::string ExecutedOriginal::Differs(const DistributedStep& step, size_t device
   for (const DistributedStep::InputPiece& input : step.inputs) {
     const at::Tensor found = executor.Input(input.piece);
     if (!found.defined()) continue;
-    const std::string differs =
-        Difference(found, PartOf(after[input.original], input.box), scale,
-                   graph_.tensor(input.original).name);
+    const std::string differs = Difference(found, PartOf(after[input.original], input.box), scale,
+                                           graph_.tensor(input.original).name);
     if (!differs.empty()) return differs;
   }
   // The loss. Other outputs are in pieces, or among the tensors above.

@@ -115,8 +115,8 @@ class OneHot : public ByOps {
     const TensorId x = Input("param:x", TensorKind::kParameter, {6, 4});
     const TensorId index = Input("input:index", TensorKind::kInput, {6, 1}, DType::kI64);
     const TensorId w = Input("param:w", TensorKind::kParameter, {4});
-    const TensorId zeros = Add("zeros", "aten.zeros.default", {}, {6, 4}, AliasKind::kFresh,
-                               Sizes({6, 4}));
+    const TensorId zeros =
+        Add("zeros", "aten.zeros.default", {}, {6, 4}, AliasKind::kFresh, Sizes({6, 4}));
     OpSpec op{.name = "ones", .type = "aten.scatter_.value", .inputs = {zeros, index}};
     op.args = {Value(InputRef{0}), Value(int64_t{1}), Value(InputRef{1}), Value(int64_t{1})};
     op.outputs = {{.name = "ones", .shape = {6, 4}, .alias = AliasKind::kInPlace, .alias_of = 0}};

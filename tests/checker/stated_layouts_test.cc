@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "compile/compiler.h"
-#include "transforms/test_draws.h"
 #include "compiled_step.h"
 #include "formats/aten/writer.h"
 #include "transforms/counter_draws.h"
+#include "transforms/test_draws.h"
 #include "transforms/transforms.h"
 
 namespace placewright::tests {

@@ -95,7 +95,8 @@ TEST(CostCorpus, EveryAtenTypeHasARow) {
     ASSERT_TRUE(graph.ok()) << graph.error().ToString();
     for (OpId id : graph.value().ops()) {
       const Op& op = graph.value().op(id);
-      if (FindWorkRow(op.type) == nullptr || !WorkOf(graph.value(), id).known) missing.emplace(op.type);
+      if (FindWorkRow(op.type) == nullptr || !WorkOf(graph.value(), id).known)
+        missing.emplace(op.type);
     }
   }
   EXPECT_TRUE(missing.empty()) << missing.size() << " types, the first: " << *missing.begin();

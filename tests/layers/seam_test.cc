@@ -51,8 +51,10 @@ TEST(Seam, EvaluationKnowsNeitherSearchesNorProofs) {
 // Planners know what goes into and comes out of a plan, not how layouts are searched.
 TEST(Seam, ThePlannersInterfaceKnowsNoLayouts) {
   const std::string header = ReadAll(kSearch / "planner.h");
-  EXPECT_FALSE(std::regex_search(
-      header, std::regex("#include \"(search/layouts|search/evaluation|search/problem/layout_problem|compile)[/.]|CompiledStep")));
+  EXPECT_FALSE(
+      std::regex_search(header, std::regex("#include "
+                                           "\"(search/layouts|search/evaluation|search/problem/"
+                                           "layout_problem|compile)[/.]|CompiledStep")));
 }
 
 TEST(Seam, ProofsKnowNoTableOfPlanners) {

@@ -1,15 +1,13 @@
 // Steps executed from C++, with batches of the caller's.
-#include <placewright/run_step.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <placewright/learned_planners.h>
+#include <placewright/placewright.h>
+#include <placewright/run_step.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
-
-#include <placewright/learned_planners.h>
-#include <placewright/placewright.h>
 
 namespace placewright {
 namespace {

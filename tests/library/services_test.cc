@@ -1,12 +1,12 @@
 // Planners and evaluators from a library that is opened when it is needed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <placewright/placewright.h>
 
 #include <cstdlib>
 
 #include "cost/cost_model.h"
 #include "planning/algorithms.h"
-#include <placewright/placewright.h>
 #include "planning/prepared_problem.h"
 #include "torch_api/evaluator_service.h"
 #include "torch_api/planner_service.h"

@@ -54,7 +54,7 @@ enum class ViolationKind : uint8_t {
   kMissingCollective,    // "missing-collective": a member without one, or not all members
   kReorderedCollective,  // "reordered-collective": members of others, or an order that can deadlock
   kMissingOp,  // "missing-op": an op, an output, a kept tensor that the step does not have
-  kNotProven  // "not-proven": the checker cannot follow it
+  kNotProven   // "not-proven": the checker cannot follow it
 };
 std::string_view ToString(ViolationKind kind);
 

@@ -2,13 +2,13 @@
 #ifndef PLACEWRIGHT_BASE_RESULT_H_
 #define PLACEWRIGHT_BASE_RESULT_H_
 
+#include <placewright/base/check.h>
+
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <placewright/base/check.h>
 
 namespace placewright {
 

@@ -17,6 +17,9 @@
 #ifndef PLACEWRIGHT_CLUSTER_CLUSTER_BUILDER_H_
 #define PLACEWRIGHT_CLUSTER_CLUSTER_BUILDER_H_
 
+#include <placewright/cluster/cluster.h>
+#include <placewright/cluster/routes.h>
+
 #include <functional>
 #include <map>
 #include <optional>
@@ -25,9 +28,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <placewright/cluster/cluster.h>
-#include <placewright/cluster/routes.h>
 
 namespace placewright {
 

@@ -5,11 +5,11 @@
 #ifndef PLACEWRIGHT_CLUSTER_MEMORY_RESERVE_H_
 #define PLACEWRIGHT_CLUSTER_MEMORY_RESERVE_H_
 
-#include <cstdint>
-#include <optional>
-
 #include <placewright/base/result.h>
 #include <placewright/base/units.h>
+
+#include <cstdint>
+#include <optional>
 
 namespace placewright {
 

@@ -2,10 +2,10 @@
 #ifndef PLACEWRIGHT_CLUSTER_ROUTES_H_
 #define PLACEWRIGHT_CLUSTER_ROUTES_H_
 
+#include <placewright/base/ids.h>
+
 #include <cstdint>
 #include <vector>
-
-#include <placewright/base/ids.h>
 
 namespace placewright {
 

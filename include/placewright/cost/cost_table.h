@@ -4,16 +4,16 @@
 #ifndef PLACEWRIGHT_COST_COST_TABLE_H_
 #define PLACEWRIGHT_COST_COST_TABLE_H_
 
+#include <placewright/base/ids.h>
+#include <placewright/base/units.h>
+#include <placewright/cluster/cluster.h>
+#include <placewright/cost/communication/collective_kind.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <placewright/base/ids.h>
-#include <placewright/base/units.h>
-#include <placewright/cluster/cluster.h>
-#include <placewright/cost/communication/collective_kind.h>
 
 namespace placewright {
 

@@ -7,17 +7,17 @@
 #ifndef PLACEWRIGHT_GRAPH_GRAPH_BUILDER_H_
 #define PLACEWRIGHT_GRAPH_GRAPH_BUILDER_H_
 
+#include <placewright/base/result.h>
+#include <placewright/graph/aliasing/storages.h>
+#include <placewright/graph/graph.h>
+#include <placewright/graph/name_index.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
-
-#include <placewright/base/result.h>
-#include <placewright/graph/aliasing/storages.h>
-#include <placewright/graph/graph.h>
-#include <placewright/graph/name_index.h>
 
 namespace placewright {
 

@@ -2,13 +2,13 @@
 #ifndef PLACEWRIGHT_PLAN_PLACEMENT_H_
 #define PLACEWRIGHT_PLAN_PLACEMENT_H_
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <placewright/base/result.h>
 #include <placewright/cluster/cluster.h>
 #include <placewright/graph/graph.h>
+
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace placewright {
 

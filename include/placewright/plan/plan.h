@@ -3,18 +3,18 @@
 #ifndef PLACEWRIGHT_PLAN_PLAN_H_
 #define PLACEWRIGHT_PLAN_PLAN_H_
 
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <placewright/base/units.h>
 #include <placewright/plan/layout_spec.h>
 #include <placewright/plan/placement.h>
 #include <placewright/plan/plan_space.h>
 #include <placewright/plan/schedule.h>
 #include <placewright/plan/strategy.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace placewright {
 

@@ -3,10 +3,10 @@
 #ifndef PLACEWRIGHT_PLAN_PLAN_SPACE_H_
 #define PLACEWRIGHT_PLAN_PLAN_SPACE_H_
 
+#include <placewright/base/result.h>
+
 #include <cstdint>
 #include <string_view>
-
-#include <placewright/base/result.h>
 
 namespace placewright {
 

@@ -2,13 +2,13 @@
 #ifndef PLACEWRIGHT_PLAN_SCHEDULE_H_
 #define PLACEWRIGHT_PLAN_SCHEDULE_H_
 
+#include <placewright/base/ids.h>
+#include <placewright/base/units.h>
+
 #include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include <placewright/base/ids.h>
-#include <placewright/base/units.h>
 
 namespace placewright {
 

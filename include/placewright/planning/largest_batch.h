@@ -7,15 +7,15 @@
 #ifndef PLACEWRIGHT_PLANNING_LARGEST_BATCH_H_
 #define PLACEWRIGHT_PLANNING_LARGEST_BATCH_H_
 
+#include <placewright/base/result.h>
+#include <placewright/base/stop.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <placewright/base/result.h>
-#include <placewright/base/stop.h>
 
 namespace placewright {
 

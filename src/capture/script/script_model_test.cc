@@ -13,8 +13,8 @@
 #include "capture/script/test_modules.h"
 #include "capture/step/capture_step.h"
 #include "capture/step/model_step.h"
-#include "graph/same_graph.h"
 #include "graph/analysis/index_limits.h"
+#include "graph/same_graph.h"
 #include "graph/text_form.h"
 
 namespace placewright {

@@ -84,9 +84,9 @@ class AdviseCommand : public Command {
     GroupGraphStatistics statistics = CountGroupGraph(loaded.graph);
     if (statistics.nodes > kManyGroups) {
       PW_ASSIGN(const GroupGraphStatistics parts, CountParts(loaded.graph).InFile(graph_));
-      context.console.Note(
-          fmt::format("placeto visits {} parts of the graph's {} groups; the advice looks at the parts",
-                      FormatCount(parts.nodes), FormatCount(statistics.nodes)));
+      context.console.Note(fmt::format(
+          "placeto visits {} parts of the graph's {} groups; the advice looks at the parts",
+          FormatCount(parts.nodes), FormatCount(statistics.nodes)));
       statistics = parts;
     }
     const std::optional<OrderAdvice> advice = AdviseOrder(statistics, evidence);

@@ -8,19 +8,19 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
-#include "cli/request/recorded_version.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/measured_prediction.h"
 #include "cli/request/models.h"
+#include "cli/request/recorded_version.h"
 #include "cli/request/validation_report.h"
 #include "cli/request/validation_run.h"
 #include "cli/request/validation_suite.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
-#include "torch_api/torch_library.h"
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
 #include "torch_api/execution_setup.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {
@@ -134,8 +134,8 @@ class ValidateCommand : public Command {
         MeasuredPrediction::OfPlan(loaded, path, run.console);
     const size_t before = errors.size();
     const Status validated =
-        Validate({graph, cluster, loaded.costs, loaded.plan.policy,
-                  measured ? &*measured : nullptr, loaded.plan.step_time},
+        Validate({graph, cluster, loaded.costs, loaded.plan.policy, measured ? &*measured : nullptr,
+                  loaded.plan.step_time},
                  {{std::filesystem::path(path).filename().string(), std::move(placement)}}, run,
                  pairs, errors);
     return Named(validated, FilesOf(loaded.plan, path).front(), before, errors);

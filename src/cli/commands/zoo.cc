@@ -9,9 +9,9 @@
 #include "base/thread_pool.h"
 #include "cli/commands/command.h"
 #include "cli/request/models.h"
-#include "torch_api/torch_library.h"
 #include "report/graph_summary.h"
 #include "sim/one_device.h"
+#include "torch_api/torch_library.h"
 
 namespace placewright {
 namespace {

@@ -89,8 +89,8 @@ Result<std::string> FindExporter() {
   std::string path = ExporterPath();
   if (path != kExporter) return path;
   return MakeError(
-      ErrorCode::kMissingRuntime, "the exporter placewright_export.py was not found",
-      "", "Install Placewright whole, or record the model with the exporter of its sources.");
+      ErrorCode::kMissingRuntime, "the exporter placewright_export.py was not found", "",
+      "Install Placewright whole, or record the model with the exporter of its sources.");
 }
 
 // What the program writes to its standard error, to the end; whole lines of a recording that gets on are handed to `say`.

@@ -82,14 +82,13 @@ Status FileValues::CheckAllFound(std::string_view others, std::string_view what,
     for (size_t i = 0; i < std::min(names.size(), kNamed); ++i) {
       first.push_back(Printable(names[i], 80));
     }
-    return MakeError(
-        ErrorCode::kPlanMismatch,
-        fmt::format("its tensor \"{}\" is no {} of the step{}", Printable(name, 80), what,
-                    DidYouMean(name, candidates)),
-        "",
-        names.empty() ? fmt::format("The step has none. {}", remedy)
-                      : fmt::format("They are called {}{}. {}", fmt::join(first, ", "),
-                                    names.size() > kNamed ? ", ..." : "", remedy));
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("its tensor \"{}\" is no {} of the step{}", Printable(name, 80),
+                                 what, DidYouMean(name, candidates)),
+                     "",
+                     names.empty() ? fmt::format("The step has none. {}", remedy)
+                                   : fmt::format("They are called {}{}. {}", fmt::join(first, ", "),
+                                                 names.size() > kNamed ? ", ..." : "", remedy));
   }
   return Ok();
 }

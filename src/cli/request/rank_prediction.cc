@@ -56,8 +56,7 @@ std::optional<Nanos> PredictOverRanks(const PlanInputs& loaded, const Placement&
     if (pass > 0) time = result.step_time;
     Nanos all, beside;
     std::vector<Nanos> more;
-    for (const ExchangeTime& of :
-         ExchangeTimesOf(graph, placement, *result.schedule, rank_of)) {
+    for (const ExchangeTime& of : ExchangeTimesOf(graph, placement, *result.schedule, rank_of)) {
       all += of.all;
       beside += of.beside_ops;
       const double alone = static_cast<double>(of.beside_ops.count) / slower;

@@ -133,11 +133,11 @@ std::string_view SafetensorsName(DType dtype) {
 Error SafeTensorMismatch(const SafeTensor& found, std::string_view name, DType dtype,
                          const std::vector<int64_t>& shape, std::string_view where,
                          std::string remedy) {
-  return MakeError(ErrorCode::kPlanMismatch,
-                   fmt::format("it is {}[{}] in the file and {}[{}] in {}", found.dtype,
-                               fmt::join(found.shape, ", "), ToString(dtype),
-                               fmt::join(shape, ", "), where),
-                   "tensor " + Printable(name, 80), std::move(remedy));
+  return MakeError(
+      ErrorCode::kPlanMismatch,
+      fmt::format("it is {}[{}] in the file and {}[{}] in {}", found.dtype,
+                  fmt::join(found.shape, ", "), ToString(dtype), fmt::join(shape, ", "), where),
+      "tensor " + Printable(name, 80), std::move(remedy));
 }
 
 }  // namespace placewright

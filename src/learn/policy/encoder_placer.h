@@ -43,8 +43,7 @@ class EncoderPlacerPolicy : public Policy {
   };
   Scored Score() const;
   // Noise [..., K, N, devices] for K placements, shared among units as UnitGraph::shared has it.
-  at::Tensor Shared(const at::Tensor& noise, Random& random,
-                    const Exploration& exploration) const;
+  at::Tensor Shared(const at::Tensor& noise, Random& random, const Exploration& exploration) const;
   // From now on the encoder is not trained: Table 1 of Mars trains placers on fixed representations.
   void FreezeEncoder();
 

@@ -86,7 +86,7 @@ class PlacetoAgent {
   // The best placement's, of the first one and of all episodes that have ended, greedy ones left out.
   const PlacetoOutcome& best() const { return best_.outcome; }
 
-  int64_t episodes() const { return episodes_; }  // that have ended
+  int64_t episodes() const { return episodes_; }     // that have ended
   bool has_learned() const { return learned_ > 0; }  // from one at least, since it began
   size_t visits() const { return order_.size(); }    // in an episode
   bool AtEpisodeEnd() const { return position_ == 0; }

@@ -33,7 +33,8 @@ Error AsExecution(Error error) {
 
 // A view whose storage is not written any more holds the same where it is a copy.
 bool MayCopy(const Graph& graph, const Op& op) {
-  if (op.type != "aten.view.default" || op.outputs.size() != 1 || op.inputs.size() != 1) return false;
+  if (op.type != "aten.view.default" || op.outputs.size() != 1 || op.inputs.size() != 1)
+    return false;
   const Tensor& tensor = graph.tensor(op.outputs[0]);
   const Storage& storage = graph.storage(tensor.storage);
   return tensor.version + 1 == static_cast<int32_t>(storage.versions.size());

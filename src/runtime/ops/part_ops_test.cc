@@ -14,9 +14,7 @@ at::Tensor Call(const char* name, const torch::jit::Stack& arguments) {
   return stack.front().toTensor();
 }
 
-at::Tensor Numbers(at::IntArrayRef shape) {
-  return at::arange(24, at::kDouble).view(shape);
-}
+at::Tensor Numbers(at::IntArrayRef shape) { return at::arange(24, at::kDouble).view(shape); }
 
 // A transposed tensor, cut and put together again, is a transposed tensor: what its step takes for a view of it is one.
 TEST(PartOps, KeepTheOrderInMemory) {
@@ -29,8 +27,8 @@ TEST(PartOps, KeepTheOrderInMemory) {
   EXPECT_TRUE(part(0, 3).equal(whole.narrow(0, 0, 3)));
   EXPECT_EQ(part(0, 3).strides(), at::IntArrayRef({3, 9, 1}));
   EXPECT_NO_THROW((void)part(0, 3).transpose(0, 1).view({6, 3}));
-  const at::Tensor joined = Call(
-      "placewright::concat", {c10::List<at::Tensor>({part(0, 1), part(1, 4)}), 0, 1});
+  const at::Tensor joined =
+      Call("placewright::concat", {c10::List<at::Tensor>({part(0, 1), part(1, 4)}), 0, 1});
   EXPECT_TRUE(joined.equal(whole));
   EXPECT_EQ(joined.strides(), whole.strides());
   const at::Tensor sum =
@@ -47,7 +45,8 @@ TEST(PartOps, CutFactorsOfADimension) {
   EXPECT_TRUE(first.equal(factors.narrow(1, 0, 1).reshape({4, 2})));
   EXPECT_TRUE(rest.equal(factors.narrow(1, 1, 2).reshape({8, 2})));
   EXPECT_TRUE(first.is_contiguous() && rest.is_contiguous());
-  EXPECT_TRUE(Call("placewright::concat", {c10::List<at::Tensor>({first, rest}), 0, 2}).equal(whole));
+  EXPECT_TRUE(
+      Call("placewright::concat", {c10::List<at::Tensor>({first, rest}), 0, 2}).equal(whole));
 }
 
 }  // namespace

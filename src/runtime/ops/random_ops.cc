@@ -31,7 +31,8 @@ class Places {
     for (int64_t dimension = 0; dimension < part.dim(); ++dimension) {
       std::vector<std::array<int64_t, 4>> cuts;
       for (size_t i = 0; i < place.size(); i += 5) {
-        TORCH_CHECK(place[i] >= 0 && place[i] < part.dim(), "no place of a tensor of ", part.sizes());
+        TORCH_CHECK(place[i] >= 0 && place[i] < part.dim(), "no place of a tensor of ",
+                    part.sizes());
         if (place[i] != dimension) continue;
         cuts.push_back({place[i + 1], place[i + 2], place[i + 3], place[i + 4]});
       }

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "aten/torch_version.h"
-#include "torch_api/process_environment.h"
 #include "runtime/process/rendezvous.h"
+#include "torch_api/process_environment.h"
 
 namespace placewright {
 namespace {

@@ -32,8 +32,8 @@ Result<PlannerResult> PlanInAttempts(std::string_view name, const PlaceFunction&
       // The first plan is made whatever the deadline, but not after a stop.
       cut_short = cut_short || options.budget.Stopped() || (best && options.budget.Expired());
       if (cut_short) return;
-      const PlacerInput input{problem, graph,  candidates, groups,        options.seed, attempt,
-                              1,       &notes, &cut_short, options.budget};
+      const PlacerInput input{problem, graph, candidates, groups,     options.seed,
+                              attempt, 1,     &notes,     &cut_short, options.budget};
       GroupPlacement devices = PlaceConnected(place, input);
       if (attempt > 0 && devices == last) continue;
       Result<Score> score = EvaluateGroups(problem, devices, evaluator);

@@ -41,13 +41,13 @@ class LayoutFloor {
   const LayoutProblem& problem_;
   const PartFloors floors_;
   const size_t kinds_;
-  std::vector<double> slowest_of_;          // by number of devices
-  std::vector<DeviceId> one_of_;            // by kind
-  IdVector<GroupId, bool> draws_;           // on the first device of its layout alone
+  std::vector<double> slowest_of_;  // by number of devices
+  std::vector<DeviceId> one_of_;    // by kind
+  IdVector<GroupId, bool> draws_;   // on the first device of its layout alone
   std::map<std::vector<AxisId>, std::vector<Work>> by_axes_;  // by group and kind
-  std::vector<const std::vector<Work>*> works_;               // by layout, of those seen: in by_axes_
-  std::vector<Work> sums_;                  // by layout and kind
-  std::vector<double> busy_;                // by device
+  std::vector<const std::vector<Work>*> works_;  // by layout, of those seen: in by_axes_
+  std::vector<Work> sums_;                       // by layout and kind
+  std::vector<double> busy_;                     // by device
 };
 
 }  // namespace placewright

@@ -32,10 +32,9 @@ void FindAllowed(const Problem& problem, LayoutUnits& found) {
       found.allowed[group].assign(layouts.cluster.device_count(), false);
       for (const DeviceId device : joined.allowed) found.allowed[group][device.index()] = true;
     }
-    const bool confined =
-        members.size() > 1 || std::any_of(members.begin(), members.end(), [&](GroupId group) {
-          return !found.allowed[group].empty();
-        });
+    const bool confined = members.size() > 1 ||
+                          std::any_of(members.begin(), members.end(),
+                                      [&](GroupId group) { return !found.allowed[group].empty(); });
     if (confined) found.confined.push_back(found.singles.size());
     found.singles.push_back(std::move(members));
   }
@@ -66,9 +65,8 @@ Status FindUnits(const Problem& problem, LayoutUnits& found) {
 bool LayoutUnits::MayBe(GroupId group, const Layout& layout) const {
   if (whole[group] && layout.shares.size() > 1) return false;
   if (allowed[group].empty()) return true;
-  return std::all_of(layout.shares.begin(), layout.shares.end(), [&](const Share& share) {
-    return allowed[group][share.device.index()];
-  });
+  return std::all_of(layout.shares.begin(), layout.shares.end(),
+                     [&](const Share& share) { return allowed[group][share.device.index()]; });
 }
 
 bool LayoutUnits::MayBe(const LayoutState& state, const LayoutBook& book) const {

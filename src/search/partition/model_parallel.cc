@@ -12,8 +12,8 @@ namespace {
 
 // `node_of`: of each op, below `nodes`, or `nodes` where it is not cut.
 Result<std::vector<int32_t>> Cut(const Graph& graph, const CostTable& costs,
-                                 const IdVector<OpId, GroupId>& node_of, size_t nodes,
-                                 size_t parts, const std::vector<double>& speeds) {
+                                 const IdVector<OpId, GroupId>& node_of, size_t nodes, size_t parts,
+                                 const std::vector<double>& speeds) {
   const ContractedGraph contracted = Contract(graph, node_of, nodes + 1);
   WeightedGraph directed;
   directed.weights.resize(1);

@@ -12,14 +12,13 @@ namespace {
 // The three must speak of the same ops and devices.
 Status CheckDimensions(const Graph& graph, const Cluster& cluster, const CostTable& costs) {
   if (costs.op_count() != graph.op_count() || costs.device_count() != cluster.device_count()) {
-    return MakeError(ErrorCode::kPlanMismatch,
-                     "the costs are of " + FormatCount(static_cast<int64_t>(costs.op_count())) +
-                         " ops on " + std::to_string(costs.device_count()) +
-                         " devices, the graph has " +
-                         FormatCount(static_cast<int64_t>(graph.op_count())) +
-                         " ops and the cluster " + std::to_string(cluster.device_count()) +
-                         " devices",
-                     "", "Give the costs of this graph on this cluster.");
+    return MakeError(
+        ErrorCode::kPlanMismatch,
+        "the costs are of " + FormatCount(static_cast<int64_t>(costs.op_count())) + " ops on " +
+            std::to_string(costs.device_count()) + " devices, the graph has " +
+            FormatCount(static_cast<int64_t>(graph.op_count())) + " ops and the cluster " +
+            std::to_string(cluster.device_count()) + " devices",
+        "", "Give the costs of this graph on this cluster.");
   }
   for (StorageId storage : graph.storages()) {
     const DeviceId home = graph.given_home(storage);

@@ -49,8 +49,8 @@ std::array<int, 3> StudiedDevices(int devices) {
   return studied;
 }
 
-std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devices, int64_t episodes,
-                                          TraversalPolicy policy) {
+std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devices,
+                                          int64_t episodes, TraversalPolicy policy) {
   std::vector<TraversalEvidence> evidence;
   for (const GraphFamily family : StudiedFamilies()) {
     for (const auto& [graph, means] : MeanTimes(store, family, devices, policy, episodes)) {

@@ -27,9 +27,9 @@ struct TraversalEvidence {
   PerOrder to_best{};  // mean step over that of the best order
 };
 // All graphs with runs on so many devices, after so many episodes, those of `real` among them.
-std::vector<TraversalEvidence> EvidenceOf(
-    const TraversalStore& store, int devices, int64_t episodes,
-    TraversalPolicy policy = TraversalPolicy::kImprovement);
+std::vector<TraversalEvidence> EvidenceOf(const TraversalStore& store, int devices,
+                                          int64_t episodes,
+                                          TraversalPolicy policy = TraversalPolicy::kImprovement);
 // 3, 5 and 8, those nearest to `devices` first.
 std::array<int, 3> StudiedDevices(int devices);
 

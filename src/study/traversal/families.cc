@@ -179,11 +179,11 @@ GroupGraphStatistics RealGraphStatistics(int index) {
     int64_t nodes, edges, diameter;
   };
   static constexpr std::array<Counted, 6> kCounted{{{64, 94, 24},
-                                                   {98, 176, 13},
-                                                   {123, 179, 49},
-                                                   {204, 292, 27},
-                                                   {504, 692, 52},
-                                                   {604, 818, 74}}};
+                                                    {98, 176, 13},
+                                                    {123, 179, 49},
+                                                    {204, 292, 27},
+                                                    {504, 692, 52},
+                                                    {604, 818, 74}}};
   const auto& [nodes, edges, diameter] = kCounted[static_cast<size_t>(index)];
   return {nodes, edges, static_cast<double>(edges) / static_cast<double>(nodes), diameter, true};
 }

@@ -41,7 +41,7 @@ struct TraversalFinding {
   PerOrder wins{};
   std::optional<std::array<int, kTraversalOrders>> published;
   double friedman_p = 1;
-  double worst_to_best = 1;  // median over graphs
+  double worst_to_best = 1;              // median over graphs
   std::vector<ControlFinding> controls;  // of learned policies
 };
 

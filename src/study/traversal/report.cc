@@ -87,13 +87,14 @@ constexpr std::array kLearned{TraversalPolicy::kPublished, TraversalPolicy::kImp
 // "0.987 of 10 graphs (p 0.012), holds".
 std::string GuidelineText(const GuidelineFinding& finding) {
   if (finding.graphs == 0) return "to come";
-  return fmt::format("{:.3f} of {} graphs (p {}), {}", finding.ratio, finding.graphs, FormatP(finding.p),
-                     ToString(finding.verdict));
+  return fmt::format("{:.3f} of {} graphs (p {}), {}", finding.ratio, finding.graphs,
+                     FormatP(finding.p), ToString(finding.verdict));
 }
 
 Rows GuidelineRows(const TraversalStore& store) {
   Rows table{{"guideline of the study: its orders' mean step over the others'"}, {}};
-  for (const Guideline& guideline : Guidelines()) table.rows.push_back({std::string(guideline.text)});
+  for (const Guideline& guideline : Guidelines())
+    table.rows.push_back({std::string(guideline.text)});
   for (const TraversalPolicy policy : kLearned) {
     table.headings.emplace_back(ToString(policy));
     const std::vector<GuidelineFinding> findings = JudgeGuidelines(store, policy);
@@ -105,14 +106,17 @@ Rows GuidelineRows(const TraversalStore& store) {
 }
 
 Rows AdviceRows(const TraversalStore& store) {
-  Rows table{{"advice for graphs like", "devices", "order", "mean step / best order", "of the worst", "graphs", "p"}, {}};
+  Rows table{{"advice for graphs like", "devices", "order", "mean step / best order",
+              "of the worst", "graphs", "p"},
+             {}};
   for (const FamilyAdvice& one : AdviseFamilies(store)) {
     const auto& of_orders = one.advice.to_best;
-    table.rows.push_back({std::string(ToString(one.family)), fmt::format("{}", one.devices),
-                          std::string(ToString(one.advice.order)),
-                          fmt::format("{:.3f}", *std::min_element(of_orders.begin(), of_orders.end())),
-                          fmt::format("{:.3f}", *std::max_element(of_orders.begin(), of_orders.end())),
-                          fmt::format("{}", one.advice.nearest.size()), FormatP(one.chance)});
+    table.rows.push_back(
+        {std::string(ToString(one.family)), fmt::format("{}", one.devices),
+         std::string(ToString(one.advice.order)),
+         fmt::format("{:.3f}", *std::min_element(of_orders.begin(), of_orders.end())),
+         fmt::format("{:.3f}", *std::max_element(of_orders.begin(), of_orders.end())),
+         fmt::format("{}", one.advice.nearest.size()), FormatP(one.chance)});
   }
   return table;
 }

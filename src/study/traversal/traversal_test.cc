@@ -499,7 +499,8 @@ TEST_F(TraversalFile, GuidelinesAreJudgedGraphByGraph) {
     EXPECT_EQ(one.advice.order, TraversalOrder::kReversedTopo);
     EXPECT_EQ(one.advice.nearest.size(), 6U);
   }
-  EXPECT_THAT(GuidelinesMarkdown(store), HasSubstr("| cifar10 | 3 | reversed-topo | 1.000 | 3.000 | 6 |"));
+  EXPECT_THAT(GuidelinesMarkdown(store),
+              HasSubstr("| cifar10 | 3 | reversed-topo | 1.000 | 3.000 | 6 |"));
   EXPECT_EQ(TraversalJson(store)["guidelines"].size(), 2 * Guidelines().size());
   EXPECT_EQ(TraversalJson(store)["advice"].size(), 3U);
   EXPECT_EQ(GuidelinesMarkdown(TraversalStore::Load(path_ + ".none").Take()), "");

@@ -3,10 +3,10 @@
 #ifndef PLACEWRIGHT_GRAPH_ALIASING_STORAGES_H_
 #define PLACEWRIGHT_GRAPH_ALIASING_STORAGES_H_
 
+#include <placewright/graph/graph.h>
+
 #include <span>
 #include <vector>
-
-#include <placewright/graph/graph.h>
 
 namespace placewright {
 

@@ -13,14 +13,14 @@
 #ifndef PLACEWRIGHT_GRAPH_BATCH_BATCH_SCALING_H_
 #define PLACEWRIGHT_GRAPH_BATCH_BATCH_SCALING_H_
 
+#include <placewright/base/ids.h>
+#include <placewright/graph/csr.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include <placewright/base/ids.h>
-#include <placewright/graph/csr.h>
 
 namespace placewright {
 
