@@ -176,8 +176,7 @@ Result<std::string> SizedCluster(const std::string& kind, int64_t count) {
     return fmt::format("{}x {}x{}", count / kGpusOfHost, kGpusOfHost, kind);
   }
   return MakeError(
-      ErrorCode::kUsage,
-      fmt::format("{} GPUs do not fill hosts of {}", count, kGpusOfHost), "",
+      ErrorCode::kUsage, fmt::format("{} GPUs do not fill hosts of {}", count, kGpusOfHost), "",
       fmt::format("Give 1 to {} GPUs, or a multiple of {}.", kGpusOfHost, kGpusOfHost));
 }
 

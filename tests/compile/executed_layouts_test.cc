@@ -632,8 +632,7 @@ TEST_P(ExecutedLayouts, SoDoStrategiesOnMeshes) {
     // These models attend by products and a softmax, and have experts that are modules.
     const bool special = strategy == MeshStrategy::kUlysses || strategy == MeshStrategy::kContext ||
                          strategy == MeshStrategy::kExperts;
-    ASSERT_EQ(plan.ok(), !special && (heads || (!tensor && !two)))
-        << plan.error().ToString();
+    ASSERT_EQ(plan.ok(), !special && (heads || (!tensor && !two))) << plan.error().ToString();
     if (!plan.ok()) continue;
     const CompileOptions options{.switches = plan.value().switches};
     RunLayouts(plan.value().layouts, 4, options, /*through_file=*/true);

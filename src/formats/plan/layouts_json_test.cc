@@ -66,7 +66,8 @@ TEST(LayoutsJson, TransformsKeepWhatTheyTake) {
 TEST(LayoutsJson, UnknownTransformsAreRefused) {
   const Error error = Read(R"({"layouts": [], "transforms": ["counted-draws", "fused"]})").error();
   EXPECT_EQ(error.place, "transforms[1]");
-  EXPECT_EQ(error.remedy, "The transforms are counted-draws, accumulate, recompute, offload, pipeline.");
+  EXPECT_EQ(error.remedy,
+            "The transforms are counted-draws, accumulate, recompute, offload, pipeline.");
 }
 
 // Plans without them are the files that they were.

@@ -44,7 +44,8 @@ Status CheckTransforms(const LayoutProblem& problem, const std::optional<Transfo
       ErrorCode::kField,
       made_by.empty() ? std::string("no transform changes this step")
                       : fmt::format("this step is rewritten by others: {}", Describe(made_by)),
-      "transforms", "Leave the field out: they follow from --micro-batches, --recompute, --offload.");
+      "transforms",
+      "Leave the field out: they follow from --micro-batches, --recompute, --offload.");
 }
 
 StepSwitches AsStart(const LayoutProblem& problem, StepSwitches switches) {
