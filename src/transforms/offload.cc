@@ -64,7 +64,7 @@ class OffloadFinder {
  private:
   bool IsBackward(OpId op) const { return step_.op(op).phase == Phase::kBackward; }
 
-  // Of each storage the first backward op that reads it, views left out, and whether all of them read what is there last.
+  // Of each storage the first backward op that reads it, and whether all of them read what is there last.
   void FindReads() {
     read_.assign(step_.storage_count(), OpId());
     reads_last_.assign(step_.storage_count(), true);
@@ -82,7 +82,7 @@ class OffloadFinder {
         const StorageId storage = step_.tensor(op.inputs[i]).storage;
         const auto last = static_cast<int32_t>(step_.storage(storage).versions.size()) - 1;
         if (op.input_versions[i] != last) reads_last_[storage] = false;
-        if (!op.is_view && !read_[storage].valid()) read_[storage] = id;
+        if (!read_[storage].valid()) read_[storage] = id;
       }
     }
   }
