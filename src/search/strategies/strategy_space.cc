@@ -184,6 +184,12 @@ class StrategyEstimator {
   double Whole(const StepTable::Work& work, DeviceId device, double share) const {
     return work.launches * Launch(device) + work.nanos[Kind(device)] * share;
   }
+  // In and out of flat buffers (compile/rewrites/flat_copies.h): all is read and written.
+  double Copies(double bytes, int64_t tensors, DeviceId device) const {
+    const auto bandwidth =
+        static_cast<double>(problem_.cluster.kind(device).memory_bandwidth.count);
+    return static_cast<double>(tensors) * Launch(device) + 2e9 * bytes / std::max(1.0, bandwidth);
+  }
   // Sums of gradients over micro-batches: two are read, one is written.
   double Additions(double gradients, int64_t tensors, double micro_batches, DeviceId device) const {
     if (micro_batches < 2) return 0;
@@ -278,8 +284,15 @@ class StrategyEstimator {
 
     double forward = 0, backward = 0, rest = 0, floor = 0;
     for (const DeviceId device : devices_) {
-      const double f = Pass(table.forward, device, micro_batches, sample_parts, width_parts);
-      const double b = Pass(table.backward, device, micro_batches, sample_parts, width_parts);
+      double f = Pass(table.forward, device, micro_batches, sample_parts, width_parts);
+      double b = Pass(table.backward, device, micro_batches, sample_parts, width_parts);
+      const double launches = table.forward.launches + table.backward.launches;
+      floor = std::max(floor, micro_batches * (f + b - launches * Launch(device)));
+      if (family.gathers_anew) {
+        const double out = Copies(table.in_layers, parameters, device);
+        f += out;
+        b += out + (micro_batches > 1 ? 0 : Copies(table.gradients, parameters, device));
+      }
       const double r = Whole(table.once, device, 1) + Whole(table.update, device, own) +
                        Additions(table.gradients * own, parameters, micro_batches, device);
       if (f + b > forward + backward) {
@@ -287,8 +300,6 @@ class StrategyEstimator {
         backward = b;
       }
       rest = std::max(rest, r);
-      const double launches = table.forward.launches + table.backward.launches;
-      floor = std::max(floor, micro_batches * (f + b - launches * Launch(device)));
     }
     // Within a pass, not hidden.
     if (widths) {
