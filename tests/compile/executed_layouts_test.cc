@@ -1004,11 +1004,11 @@ TEST_P(ExecutedOffloading, OfRandomModulesOverRandomBoxesGivesTheStep) {
   Random random(9);
   size_t offloaded = 0;
   for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
-    const std::vector<std::string> set = RandomSet(random, recorded());
+    const std::vector<std::string> set = RandomModules(random, recorded());
     const size_t devices = 1 + random.Below(4);
     SCOPED_TRACE(testing::PrintToString(set) + " over " + std::to_string(devices));
     std::unique_ptr<Graph> again;
-    if (i % 2 == 1) again = WithRecomputation(recorded(), RandomSet(random, recorded())).Take();
+    if (i % 2 == 1) again = WithRecomputation(recorded(), RandomModules(random, recorded())).Take();
     if (!Offload(again == nullptr ? recorded() : *again, set)) continue;
     ++offloaded;
     ExpectTheSameBits();
