@@ -210,10 +210,11 @@ def what_if(step: Step | str | os.PathLike[str],
 def _sizes_of(step: Step) -> list[str]:
     """Batch and dimensions as the program takes them."""
     options = step._options
-    rewritten = options["micro_batches"] > 1 or options["recompute"] or options["schedule"]
+    rewritten = options["micro_batches"] > 1 or any(
+        options[how] for how in ("recompute", "offload", "schedule"))
     if rewritten:
         raise UsageError("usage", "the step is rewritten already",
-                         remedy="Read it without micro-batches, recomputation and a pipeline.")
+                         remedy="Read it without micro-batches, recomputation, offload and a pipeline.")
     words = ["--batch", str(options["batch"])] if options["batch"] is not None else []
     for name, number in options["dimensions"].items():
         words += ["--dim", f"{name}={number}"]

@@ -15,6 +15,9 @@ std::string Describe(const Strategy& strategy) {
   if (!rewriting.recompute.empty()) {
     text += fmt::format(", recompute {}", fmt::join(rewriting.recompute, " "));
   }
+  if (!rewriting.offload.empty()) {
+    text += fmt::format(", offload {}", fmt::join(rewriting.offload, " "));
+  }
   return text;
 }
 

@@ -92,6 +92,7 @@ class WhatIfAsker {
     PW_ASSIGN(base_cluster_, Build(ClusterChange()));
     PW_ASSIGN(StrategyTrier* const base, request_.step(request_.batch));
     PW_ASSIGN(answers_.base, Answer("as it is", *base, *base_cluster_, request_.trials));
+    best_rate_ = answers_.base.samples_per_second;
     if (request_.plan) {
       WhatIfAnswer best = std::move(answers_.base);
       answers_.base = *request_.plan;
@@ -210,9 +211,11 @@ class WhatIfAsker {
   }
 
   std::optional<BindingConstraint> Binding() const {
-    if (!answers_.base.best) return BindingConstraint::kMemory;
+    if (best_rate_ == 0) return BindingConstraint::kMemory;
     for (const WhatIfAnswer& answer : answers_.changes) {
-      const bool gains = answer.gain && *answer.gain >= kMemoryBinds;
+      // By what the best strategy gains, which a plan that is given need not have.
+      const bool gains = answer.best && best_rate_ > 0 &&
+                         answer.samples_per_second / best_rate_ - 1 >= kMemoryBinds;
       if (answer.name == kMoreMemoryName && gains) return BindingConstraint::kMemory;
     }
     if (!answers_.detail) return std::nullopt;
@@ -226,6 +229,7 @@ class WhatIfAsker {
 
   const WhatIfRequest& request_;
   std::optional<Cluster> base_cluster_;
+  double best_rate_ = 0;  // samples a second of the best strategy as it is; 0: there is none
   WhatIfAnswers answers_;
 };
 

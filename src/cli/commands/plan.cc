@@ -374,8 +374,9 @@ class PlanCommand : public Command {
   // --from states the algorithm, how the step is rewritten, and the batch where the file has one.
   Status TakeConfiguration() {
     if (from_file_.empty()) return Ok();
-    for (const char* option : {"--algo", "--for", "--layouts", "--init", "--measured",
-                               "--max-batch", "--micro-batches", "--recompute", "--pipeline"}) {
+    for (const char* option :
+         {"--algo", "--for", "--layouts", "--init", "--measured", "--max-batch", "--micro-batches",
+          "--recompute", "--offload", "--pipeline", "--stages", "--chunks"}) {
       if (!app_.Given(option)) continue;
       return MakeError(
           ErrorCode::kUsage,

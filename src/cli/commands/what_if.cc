@@ -124,7 +124,11 @@ class WhatIfCommand : public Command {
       Rewriting& rewriting = result.strategy.rewriting;
       if (one.kind == Transform::kAccumulate) rewriting.micro_batches = one.micro_batches;
       if (one.kind == Transform::kRecompute) rewriting.recompute = one.modules;
-      if (one.kind == Transform::kPipeline) rewriting.stages = one.stages;
+      if (one.kind == Transform::kOffload) rewriting.offload = one.modules;
+      if (one.kind != Transform::kPipeline) continue;
+      rewriting.schedule = one.schedule;
+      rewriting.stages = one.stages;
+      rewriting.chunks = one.chunks;
     }
     result.evaluated = true;
     result.fits = plan.feasible;

@@ -96,9 +96,28 @@ bool IsWordChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+// Comments of a Python file as blanks, so that places stay.
+std::string WithoutComments(std::string_view text) {
+  std::string code(text);
+  char quote = 0;
+  for (size_t at = 0; at < code.size(); ++at) {
+    const char c = code[at];
+    if (quote != 0) {
+      if (c == quote || c == '\n') quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      while (at < code.size() && code[at] != '\n') code[at++] = ' ';
+    }
+  }
+  return code;
+}
+
 // Names and values of NAME=VALUE inside the calls of a Python file: ParallelismConfig(tensor_parallel_degree=8).
-StatedValues KeywordsOfCalls(std::string_view text,
+StatedValues KeywordsOfCalls(std::string_view file,
                              const std::map<std::string, std::string>& calls) {
+  const std::string code = WithoutComments(file);
+  const std::string_view text = code;
   StatedValues values;
   for (const auto& [call, table] : calls) {
     const size_t begins = text.find(call + "(");
@@ -108,18 +127,26 @@ StatedValues KeywordsOfCalls(std::string_view text,
       if (text[at] == '(' || text[at] == '[') ++depth;
       if (text[at] == ')' || text[at] == ']') --depth;
       if (text[at] != '=' || depth != 1) continue;
-      size_t from = at;
+      size_t name_end = at;
+      while (name_end > 0 && text[name_end - 1] == ' ') --name_end;
+      size_t from = name_end;
       while (from > 0 && IsWordChar(text[from - 1])) --from;
       size_t to = at + 1;
       while (to < text.size() && std::string_view(",)\n").find(text[to]) == std::string_view::npos)
         ++to;
       std::string value(text.substr(at + 1, to - at - 1));
       std::erase_if(value, [](char c) { return c == '"' || c == '\'' || c == ' '; });
-      values[table + "." + std::string(text.substr(from, at - from))] = {value,
-                                                                         PlaceAt(text, from)};
+      values[table + "." + std::string(text.substr(from, name_end - from))] = {value,
+                                                                               PlaceAt(text, from)};
     }
   }
   return values;
+}
+
+// Of Megatron, those that are read and take no value.
+bool IsFlag(std::string_view name) {
+  return name == "use-distributed-optimizer" || name == "use-torch-fsdp2" ||
+         name == "sequence-parallel";
 }
 
 // "--micro-batch-size 2" and "--micro-batch-size=2"; a flag alone has an empty value. Names without dashes before them.
@@ -146,6 +173,7 @@ StatedValues ArgumentsOf(std::string_view text) {
       std::replace(last.begin(), last.end(), '_', '-');
       values[last] = {equals == std::string::npos ? "" : word.substr(equals + 1),
                       PlaceAt(text, from)};
+      if (IsFlag(last)) last.clear();
     } else if (!word.empty() && !last.empty() && values[last].text.empty()) {
       values[last].text = word;
       last.clear();
@@ -178,6 +206,14 @@ Result<TrainingConfiguration> TakeTorchtitan(const StatedValues& stated) {
   PW_RETURN_IF_ERROR(take.Int("parallelism.context_parallel_degree", into.context));
   PW_RETURN_IF_ERROR(take.Int("parallelism.expert_parallel_degree", into.expert));
   into.zero_stage = into.shard == 1 ? 0 : 3;
+  const std::string reshard = "parallelism.fsdp_reshard_after_forward";
+  if (const StatedValue* const value = take.Find(reshard); value != nullptr) {
+    if (value->text == "never") {
+      into.zero_stage = std::min<int64_t>(into.zero_stage, 2);
+    } else if (value->text != "always" && value->text != "default") {
+      return take.Fail(reshard, "it is default, always or never");
+    }
+  }
   const std::string schedule = "parallelism.pipeline_parallel_schedule";
   if (into.pipeline > 1) {
     if (const StatedValue* const value = take.Find(schedule); value != nullptr) {
@@ -205,8 +241,8 @@ Result<TrainingConfiguration> TakeTorchtitan(const StatedValues& stated) {
       return take.Fail(mode, "it is none, selective or full");
     }
   }
-  take.Ignore({"parallelism.fsdp_reshard_after_forward", "parallelism.enable_async_tensor_parallel",
-               "parallelism.disable_loss_parallel", "parallelism.expert_tensor_parallel_degree",
+  take.Ignore({"parallelism.enable_async_tensor_parallel", "parallelism.disable_loss_parallel",
+               "parallelism.expert_tensor_parallel_degree",
                "parallelism.pipeline_parallel_layers_per_stage",
                "activation_checkpoint.selective_ac_option", "training.enable_cpu_offload",
                "training.seq_len", "training.mixed_precision_param",
@@ -231,6 +267,7 @@ Result<TrainingConfiguration> TakeMegatron(const StatedValues& stated) {
   if (distributed) into.zero_stage = 1;
   PW_ASSIGN(const bool fsdp2, take.Flag("use-torch-fsdp2"));
   if (fsdp2) into.zero_stage = 3;
+  PW_ASSIGN(into.sequence, take.Flag("sequence-parallel"));
   const std::string granularity = "recompute-granularity";
   if (const StatedValue* const value = take.Find(granularity); value != nullptr) {
     if (value->text == "selective") {
@@ -241,9 +278,9 @@ Result<TrainingConfiguration> TakeMegatron(const StatedValues& stated) {
       return take.Fail(granularity, "it is selective or full");
     }
   }
-  take.Ignore({"num-layers-per-virtual-pipeline-stage", "sequence-parallel", "recompute-method",
-               "recompute-num-layers", "overlap-grad-reduce", "overlap-param-gather",
-               "tp-comm-overlap", "optimizer-cpu-offload", "seq-length", "bf16", "fp16"});
+  take.Ignore({"num-layers-per-virtual-pipeline-stage", "recompute-method", "recompute-num-layers",
+               "overlap-grad-reduce", "overlap-param-gather", "tp-comm-overlap",
+               "optimizer-cpu-offload", "seq-length", "bf16", "fp16"});
   return into;
 }
 
@@ -315,8 +352,10 @@ Result<std::string> AlgorithmOf(const TrainingConfiguration& of, int64_t replica
   }
   if (of.pipeline > 1) {
     if (of.tensor > 1 || of.context > 1) {
-      return Inexpressible("a pipeline of stages with tensor or context parallelism is not planned",
-                           remedy);
+      return Inexpressible(
+          "a pipeline of stages with tensor or context parallelism is not planned by a "
+          "configuration",
+          fmt::format("Plan with --algo 3d --stages {} --set tensor={}.", of.pipeline, of.tensor));
     }
     if (of.zero_stage > 0 && replicate * shard > 1) {
       notes.emplace_back("within a stage parameters and state are whole on every GPU");
@@ -332,9 +371,17 @@ Result<std::string> AlgorithmOf(const TrainingConfiguration& of, int64_t replica
               of.tensor, of_host),
           remedy);
     }
-    if (of.zero_stage > 0)
-      notes.emplace_back("2d keeps what is not split by heads whole on every host");
-    return std::string("2d");
+    const bool shards = of.zero_stage > 0;
+    const std::string algorithm = shards ? "2d" : "tensor";
+    notes.push_back(fmt::format("{} takes as many GPUs a group as divide the heads, {} at most",
+                                algorithm, of.tensor));
+    if (shards && of.zero_stage < 3) {
+      notes.emplace_back("2d shards parameters, too, and gathers them for each pass");
+    }
+    if (of.program == TrainingConfiguration::Program::kMegatron && !of.sequence) {
+      notes.emplace_back("tokens are split beside tensors, as with --sequence-parallel");
+    }
+    return algorithm;
   }
   if (of.context > 1) {
     if (of.context != std::min<int64_t>(8, of_host)) {
@@ -466,12 +513,39 @@ std::string TorchtitanSharding(const std::string& algorithm, int64_t gpus, int64
   return "";
 }
 
+// GPUs that share samples, at most.
+int64_t GroupOf(const std::string& algorithm, int64_t gpus, int64_t hosts) {
+  const bool shared = algorithm == "tensor" || algorithm == "2d" || algorithm == "ulysses" ||
+                      algorithm == "context";
+  return shared ? std::clamp<int64_t>(gpus / std::max<int64_t>(1, hosts), 1, 8) : 1;
+}
+
 std::string MegatronSharding(const std::string& algorithm, int64_t gpus, int64_t hosts) {
   if (algorithm == "zero-2") return "--use-distributed-optimizer";
   if (algorithm == "fsdp") return "--use-torch-fsdp2";
-  if (algorithm != "2d") return "";
-  return fmt::format("--tensor-model-parallel-size {}",
-                     std::min<int64_t>(8, gpus / std::max<int64_t>(1, hosts)));
+  if (algorithm != "2d" && algorithm != "tensor") return "";
+  return fmt::format("--tensor-model-parallel-size {} --sequence-parallel{}",
+                     GroupOf(algorithm, gpus, hosts),
+                     algorithm == "2d" ? " --use-distributed-optimizer" : "");
+}
+
+// The order of a pipeline; "": it cannot be said.
+std::string TorchtitanPipeline(const Rewriting& of) {
+  const std::map<std::string, std::string> names = {
+      {"1f1b", "1F1B"}, {"gpipe", "GPipe"}, {"interleaved", "Interleaved1F1B"}};
+  const auto name = names.find(of.schedule);
+  if (name == names.end()) return "";
+  return fmt::format("pipeline_parallel_degree = {}, pipeline_parallel_schedule = \"{}\"",
+                     of.stages, name->second);
+}
+
+std::string MegatronPipeline(const Rewriting& of) {
+  if (of.schedule != "1f1b" && of.schedule != "interleaved") return "";
+  std::string text = fmt::format("--pipeline-model-parallel-size {}", of.stages);
+  if (of.schedule == "interleaved") {
+    text += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", of.chunks);
+  }
+  return text;
 }
 
 std::string DeepSpeedSharding(const std::string& algorithm) {
@@ -490,18 +564,23 @@ ConfigurationLines LinesOf(TrainingConfiguration::Program program, const Strateg
   const std::string set = rewriting.recompute.empty() ? "none" : rewriting.recompute.front();
   const int64_t steps = std::max<int64_t>(1, rewriting.micro_batches);
   const int64_t stages = std::max<int64_t>(1, rewriting.stages);
-  const int64_t of_rank = batch / std::max<int64_t>(1, gpus / stages * steps);
+  const int64_t ranks = gpus / stages / GroupOf(strategy.algorithm, gpus, hosts);
+  const int64_t of_rank = batch / std::max<int64_t>(1, ranks * steps);
   ConfigurationLines lines;
   switch (program) {
     case Program::kTorchtitan:
-      lines.sharding = stages > 1 ? fmt::format("pipeline_parallel_degree = {}", stages)
+      lines.sharding = stages > 1 ? TorchtitanPipeline(rewriting)
                                   : TorchtitanSharding(strategy.algorithm, gpus, hosts);
-      lines.recompute = fmt::format("activation_checkpoint.mode = \"{}\"", set);
+      if (set != "megatron") {
+        lines.recompute = fmt::format("activation_checkpoint.mode = \"{}\"", set);
+      }
       lines.micro_batches =
-          fmt::format("local_batch_size = {}, global_batch_size = {}", of_rank, batch);
+          stages > 1 ? fmt::format("local_batch_size = {}, pipeline_parallel_microbatch_size = {}",
+                                   of_rank * steps, of_rank)
+                     : fmt::format("local_batch_size = {}, global_batch_size = {}", of_rank, batch);
       break;
     case Program::kMegatron:
-      lines.sharding = stages > 1 ? fmt::format("--pipeline-model-parallel-size {}", stages)
+      lines.sharding = stages > 1 ? MegatronPipeline(rewriting)
                                   : MegatronSharding(strategy.algorithm, gpus, hosts);
       lines.recompute = set == "none" ? "no --recompute-granularity"
                                       : fmt::format("--recompute-granularity {}",

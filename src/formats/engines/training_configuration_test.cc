@@ -90,12 +90,53 @@ TEST(TrainingConfiguration, MegatronsArgumentsAreAStrategy) {
   EXPECT_EQ(Describe(made.strategy), "2d, 4 micro-batches, recompute megatron");
   EXPECT_EQ(made.batch, 16);
   const TrainingConfiguration read = ReadTrainingConfiguration(script).Take();
-  EXPECT_THAT(read.ignored, ElementsAre("sequence-parallel = "));
+  EXPECT_TRUE(read.sequence);
+  EXPECT_TRUE(read.ignored.empty());
   const std::string_view yaml =
       "model_parallel:\n  tensor_model_parallel_size: 8\nmicro_batch_size: 1\nglobal_batch_size: "
       "16\n"
       "recompute_granularity: selective\n";
-  EXPECT_EQ(Describe(On(yaml, 32, 4).strategy), Describe(made.strategy));
+  const ConfiguredStrategy whole = On(yaml, 32, 4);  // no optimizer that is distributed
+  EXPECT_EQ(Describe(whole.strategy), "tensor, 4 micro-batches, recompute megatron");
+  EXPECT_THAT(whole.notes, Contains(HasSubstr("--sequence-parallel")));
+}
+
+// What ends an array of a shell script is no value of the flag before it.
+TEST(TrainingConfiguration, FlagsTakeNoWordBehindThem) {
+  const TrainingConfiguration read =
+      ReadTrainingConfiguration(
+          "ARGS=(\n  --micro-batch-size 1\n  --use-distributed-optimizer\n)\nMORE=(\n"
+          "  --global-batch-size 16\n)\n")
+          .Take();
+  EXPECT_EQ(read.zero_stage, 1);
+  EXPECT_EQ(read.global_batch, 16);
+}
+
+TEST(TrainingConfiguration, PythonHasBlanksAndComments) {
+  const TrainingConfiguration read = ReadTrainingConfiguration(
+                                         "ParallelismConfig(\n    # tensor_parallel_degree=4,\n"
+                                         "    data_parallel_shard_degree = 8,\n)\n")
+                                         .Take();
+  EXPECT_EQ(read.shard, 8);
+  EXPECT_EQ(read.tensor, 1);
+}
+
+// Every strategy that has lines of torchtitan is read as it was written.
+TEST(TrainingConfiguration, LinesAreReadAsTheyWereWritten) {
+  for (const char* const algorithm : {"data-parallel", "fsdp", "hsdp", "zero-2", "hybrid-zero-2"}) {
+    const ConfigurationLines lines =
+        LinesOf(TrainingConfiguration::Program::kTorchtitan, {.algorithm = algorithm}, 32, 4, 64);
+    std::string toml = "[parallelism]\n";
+    for (const char c : lines.sharding) toml += c == ',' ? '\n' : c;
+    EXPECT_EQ(On(toml + "\n", 32, 4).strategy.algorithm, algorithm);
+  }
+}
+
+// Of 32 GPUs, eight to a group, four have samples of their own: 16 in 4 micro-batches are one at a time.
+TEST(TrainingConfiguration, LinesCountGroupsAsOneRank) {
+  const Strategy strategy{.algorithm = "2d", .rewriting = {.micro_batches = 4}};
+  EXPECT_EQ(LinesOf(TrainingConfiguration::Program::kMegatron, strategy, 32, 4, 16).micro_batches,
+            "--micro-batch-size 1");
 }
 
 TEST(TrainingConfiguration, DeepSpeedsStagesAreAlgorithms) {

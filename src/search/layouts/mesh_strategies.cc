@@ -417,7 +417,7 @@ std::string_view MeshStrategyPlanner::description() const {
       return "attention, perceptrons and words in parts within hosts, all else by tokens "
              "(Megatron-LM)";
     case MeshStrategy::kTwoD:
-      return "the same, with optimizer state in shards over the hosts (ZeRO-1)";
+      return "the same, with parameters and their state in shards over the groups (ZeRO-3)";
     case MeshStrategy::kZero2:
       return "all GPUs, equal shares of the batch, parameters with their state in shards";
     case MeshStrategy::kHybridZero2: return "the same with shards over the GPUs of each host";

@@ -4,7 +4,7 @@
 //                  many of them as divide the heads (8 at most), all else by tokens over the same; samples over the groups
 //                  of these (tensor_parallel.h; Narayanan et al., SC 2021, sec. 3: t and d)
 //   2d             the same; parameters that are in parts, with their state and update, are in shards over the groups,
-//                  gathered once a step (Megatron-LM's distributed optimizer, Rajbhandari et al., SC 2020, sec. 5: P_os)
+//                  gathered for each pass (FSDP over the groups; Rajbhandari et al., SC 2020, sec. 5: P_os+g+p)
 //   zero-2         samples over all GPUs; each parameter's state and update, with the parameter, in shards over all of
 //                  them, gathered once a step and kept for its backward pass (Rajbhandari et al., SC 2020, sec. 5: P_os+g;
 //                  FSDP with SHARD_GRAD_OP)

@@ -213,7 +213,7 @@ class OffloadSearch {
     size_t too_few = 0, enough = layouts_.unit_count();
     PW_RETURN_IF_ERROR(Try(enough, fetched_anew));
     if (!fits_) return Ok();
-    while (enough - too_few > 1 && !budget_.Expired()) {
+    while (enough - too_few > 1 && !budget_.stop.StopRequested()) {
       const size_t middle = too_few + (enough - too_few) / 2;
       PW_RETURN_IF_ERROR(Try(middle, fetched_anew));
       (fits_ ? enough : too_few) = middle;

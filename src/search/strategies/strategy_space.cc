@@ -34,7 +34,7 @@ constexpr std::array<LayoutFamily, 9> kFamilies = {{
     {.algorithm = "hybrid-zero-2", .shards = true, .in_hosts = true},
     {.algorithm = "fsdp", .shards = true, .gathers_anew = true},
     {.algorithm = "hsdp", .shards = true, .in_hosts = true, .gathers_anew = true},
-    {.algorithm = "2d", .split = LayoutFamily::kWidths},
+    {.algorithm = "2d", .shards = true, .gathers_anew = true, .split = LayoutFamily::kWidths},
     {.algorithm = "ulysses", .shards = true, .split = LayoutFamily::kHeadsOfTokens},
     {.algorithm = "context", .shards = true, .split = LayoutFamily::kTokens},
     {.algorithm = "experts", .shards = true, .split = LayoutFamily::kExperts},
@@ -174,12 +174,10 @@ class StrategyEstimator {
   double Launch(DeviceId device) const {
     return static_cast<double>(problem_.cluster.kind(device).launch_overhead.count);
   }
-  // Of a micro-batch, `parts` parts of which run at a time, and of what widths divide so many more.
-  double Pass(const StepTable::Work& work, DeviceId device, double micro_batches, double parts,
-              double width_parts) const {
-    const double by_width = work.by_width[Kind(device)];
-    return work.launches * Launch(device) +
-           (work.nanos[Kind(device)] - by_width + by_width / width_parts) / (micro_batches * parts);
+  // Of a micro-batch, `parts` parts of which run at a time.
+  double Pass(const StepTable::Work& work, DeviceId device, double micro_batches,
+              double parts) const {
+    return work.launches * Launch(device) + work.nanos[Kind(device)] / (micro_batches * parts);
   }
   double Whole(const StepTable::Work& work, DeviceId device, double share) const {
     return work.launches * Launch(device) + work.nanos[Kind(device)] * share;
@@ -268,30 +266,29 @@ class StrategyEstimator {
     const bool widths = family.split == LayoutFamily::kWidths;
     const bool tokens =
         family.split == LayoutFamily::kHeadsOfTokens || family.split == LayoutFamily::kTokens;
-    const double sample_parts = tokens ? data * parts : data;  // of the whole of a pass
-    const double width_parts = widths ? parts : 1;
+    // Of the whole of a pass: what is not split by widths is split by tokens.
+    const double sample_parts = tokens || widths ? data * parts : data;
+    const double cut = widths ? parts : 1;  // parts of a parameter beside its shards
     const Devices& host = hosts_.front();
-    const Devices& shards_over = family.in_hosts ? host : devices_;
+    const Devices groups = SecondsOf(static_cast<int64_t>(parts));
+    const Devices& shards_over = family.in_hosts ? host : widths ? groups : devices_;
     const double shards = family.shards ? static_cast<double>(shards_over.size()) : 1;
     const double layers = static_cast<double>(std::max<int64_t>(1, table.layers));
     // The parameters that a device has its part of, as a share of all.
-    const double own = table.parameters > 0
-                           ? (table.parameters - table.by_width + table.by_width / width_parts) /
-                                 table.parameters / shards
-                           : 0;
+    const double own = 1 / (shards * cut);
     int64_t parameters = 0;
     for (const auto& [bytes, number] : table.sizes) parameters += number;
 
     double forward = 0, backward = 0, rest = 0, floor = 0;
     for (const DeviceId device : devices_) {
-      double f = Pass(table.forward, device, micro_batches, sample_parts, width_parts);
-      double b = Pass(table.backward, device, micro_batches, sample_parts, width_parts);
+      double f = Pass(table.forward, device, micro_batches, sample_parts);
+      double b = Pass(table.backward, device, micro_batches, sample_parts);
       const double launches = table.forward.launches + table.backward.launches;
       floor = std::max(floor, micro_batches * (f + b - launches * Launch(device)));
       if (family.gathers_anew) {
-        const double out = Copies(table.in_layers, parameters, device);
+        const double out = Copies(table.in_layers / cut, parameters, device);
         f += out;
-        b += out + (micro_batches > 1 ? 0 : Copies(table.gradients, parameters, device));
+        b += out + (micro_batches > 1 ? 0 : Copies(table.gradients / cut, parameters, device));
       }
       const double r = Whole(table.once, device, 1) + Whole(table.update, device, own) +
                        Additions(table.gradients * own, parameters, micro_batches, device);
@@ -319,13 +316,12 @@ class StrategyEstimator {
     }
     double time = 0;
     if (!family.shards) {
-      const Devices& over = widths ? SecondsOf(static_cast<int64_t>(parts)) : devices_;
-      const double sums = OfParameters(CollectiveKind::kAllReduce, table, over, own);
+      const double sums = OfParameters(CollectiveKind::kAllReduce, table, devices_);
       time = micro_batches * (forward + backward) + rest + std::max(0.0, sums - backward) +
              sums / static_cast<double>(std::max<int64_t>(1, parameters));
     } else {
-      const double gathers = OfParameters(CollectiveKind::kAllGather, table, shards_over);
-      double scatters = OfParameters(CollectiveKind::kReduceScatter, table, shards_over);
+      const double gathers = OfParameters(CollectiveKind::kAllGather, table, shards_over, 1 / cut);
+      double scatters = OfParameters(CollectiveKind::kReduceScatter, table, shards_over, 1 / cut);
       if (family.in_hosts) {
         scatters += OfParameters(CollectiveKind::kAllReduce, table, Across(), 1 / shards);
       }
@@ -349,7 +345,7 @@ class StrategyEstimator {
 
     double memory = table.parameters * own + table.state * own;
     if (family.gathers_anew) {
-      memory += table.parameters - table.in_layers + 2 * table.largest_layer;
+      memory += (table.parameters - table.in_layers + 2 * table.largest_layer) / cut;
     } else if (family.shards) {
       // Products read a matrix as it is and transposed: two copies, of which one batch without recomputation gives the
       // first up while it fills memory with activations.
@@ -358,8 +354,8 @@ class StrategyEstimator {
     }
     if (micro_batches > 1) memory += table.gradients * own;
     const double part = 1 / (micro_batches * sample_parts);
-    memory += table.Peak(part, part / width_parts, own);
-    if (family.shards) memory += table.largest_layer;  // gradients before they are scattered
+    memory += table.Peak(part, part, own);
+    if (family.shards) memory += table.largest_layer / cut;  // gradients before they are scattered
     SetMemory(memory, devices_, estimate);
   }
 
