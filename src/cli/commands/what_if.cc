@@ -25,7 +25,7 @@ constexpr const char* kWhatIfExamples =
     "are of samples a second. Ctrl-C prints what there is.\n"
     "Examples:\n"
     "  placewright what-if bert.json.gz -c 2x3090\n"
-    "  placewright what-if bert.json.gz -c 4xP100 --plan bert.plan.json --json";
+    "  placewright what-if bert.json.gz -c 2xV100 --plan bert.plan.json --json";
 
 class WhatIfCommand : public Command {
  public:

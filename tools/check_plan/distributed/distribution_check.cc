@@ -64,7 +64,8 @@ Findings CheckDistribution(const Graph& original, const DistributedStep& step,
   if (!findings.violation) findings.violation = CheckCollectiveOrder(step);
   if (findings.violation) return findings;
   const NamedAxes axes(original);
-  const GroupLayouts layouts(original, axes, cluster, spec.layouts);
+  const bool anew = !spec.switches.regather.empty() || spec.switches.prefetch.has_value();
+  const GroupLayouts layouts(original, axes, cluster, spec.layouts, anew);
   const auto check = [&]() -> MaybeViolation {
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckLayouts(original, step, cluster, layouts));
     CHECK_PLAN_RETURN_IF_VIOLATED(layouts.Check());

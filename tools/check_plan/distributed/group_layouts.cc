@@ -24,12 +24,13 @@ bool Splits(const LayoutSpec& spec) {
 }  // namespace
 
 GroupLayouts::GroupLayouts(const Graph& original, const NamedAxes& axes, const Cluster& cluster,
-                           const LayoutSpecs& specs)
+                           const LayoutSpecs& specs, bool gathers_anew)
     : original_(original),
       axes_(axes),
       cluster_(cluster),
       spec_of_(original.group_count(), -1),
-      one_device_(original.group_count(), false) {
+      one_device_(original.group_count(), false),
+      gathers_anew_(gathers_anew) {
   for (size_t i = 0; i < specs.size(); ++i) {
     const Result<LayoutSpec> boxes =
         WithoutMesh(axes, cluster, specs[i], fmt::format("layouts[{}]", i));

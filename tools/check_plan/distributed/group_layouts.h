@@ -22,9 +22,9 @@ namespace placewright::check {
 // views.
 class GroupLayouts {
  public:
-  // All but `specs` must outlive it; `axes` are the original's.
+  // All but `specs` must outlive it; `axes` are the original's. `gathers_anew`: the plan states `regather` or `prefetch`.
   GroupLayouts(const Graph& original, const NamedAxes& axes, const Cluster& cluster,
-               const LayoutSpecs& specs);
+               const LayoutSpecs& specs, bool gathers_anew = false);
 
   // Groups and devices that there are not, a device twice, several for one place, an op without a layout:
   // kWrongDevice. Axes that there are not, shares of one axis that do not follow one another from 0 to its size, boxes
@@ -38,6 +38,7 @@ class GroupLayouts {
     return specs_[static_cast<size_t>(spec)].devices;
   }
   DeviceId first_device(int64_t spec) const { return specs_[static_cast<size_t>(spec)].first; }
+  bool gathers_anew() const { return gathers_anew_; }
   // All of it is on one of the devices: of place, model-parallel, and of parameters under parameter-server.
   bool IsOnOneDevice(GroupId group) const { return one_device_[group]; }
 
@@ -72,6 +73,7 @@ class GroupLayouts {
   std::vector<bool> names_groups_;  // by spec: any
   IdVector<GroupId, int64_t> spec_of_;
   IdVector<GroupId, bool> one_device_;
+  const bool gathers_anew_;
 };
 
 }  // namespace placewright::check

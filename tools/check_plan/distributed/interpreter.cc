@@ -130,7 +130,8 @@ class Interpreter {
     }
     if (softmaxes_.Follows(facets_.origin(facet)) && !IsItself(op)) {
       Report(position_[op], norms_.NameResults(op));
-      NoteSeveral(op, softmaxes_.Run(op), 0, softmaxes_.PartRead(op));
+      MaybeViolation violation = softmaxes_.Run(op);
+      NoteSeveral(op, std::move(violation), 0, softmaxes_.PartRead(op));
       return;
     }
     MaybeViolation of_norms = norms_.NameResults(op);

@@ -54,7 +54,7 @@ class LayoutCheck {
     std::set<DeviceId> used, beside;
     for (const OpId instance : instances_[facet]) {
       const DeviceId device = step_.placement[instance];
-      const DeviceId brought = BroughtTo(step_, instance);
+      const DeviceId brought = BroughtTo(step_, instance, layouts_);
       if (brought.valid() && brought != device) {
         return Wrong(instance, "is not where what it views has been brought to");
       }

@@ -39,7 +39,7 @@ class ShareCheck {
   MaybeViolation Run() const {
     for (const OpId instance : step_.graph.ops()) {
       const bool known = step_.origin[instance].valid() && cuts_[instance].found;
-      if (!known || BroughtTo(step_, instance).valid()) continue;
+      if (!known || BroughtTo(step_, instance, layouts_).valid()) continue;
       CHECK_PLAN_RETURN_IF_VIOLATED(CheckInstance(instance));
     }
     return std::nullopt;
@@ -52,7 +52,7 @@ class ShareCheck {
     IdVector<GroupId, bool> several(original_.group_count(), false);
     for (const OpId instance : step_.graph.ops()) {
       const OpId origin = step_.origin[instance];
-      if (!origin.valid() || BroughtTo(step_, instance).valid()) continue;
+      if (!origin.valid() || BroughtTo(step_, instance, layouts_).valid()) continue;
       const GroupId group = original_.group(origin);
       if (!first[group].valid()) first[group] = step_.placement[instance];
       several[group] = several[group] || first[group] != step_.placement[instance];
@@ -349,17 +349,41 @@ MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
                    "no gradient is made apart, where the plan says that some are", "plan"};
 }
 
-namespace {}  // namespace
+namespace {
 
-DeviceId BroughtTo(const DistributedStep& step, OpId instance) {
+OpId MakerOf(const DistributedStep& step, TensorId tensor) {
+  return step.graph.storage(step.graph.tensor(tensor).storage).versions.front().writer;
+}
+
+// Of what is there before the step, perhaps along one axis after the other.
+bool GathersParameter(const DistributedStep& step, OpId op) {
+  while (op.valid() && step.graph.op(op).type == "placewright.all_gather.default") {
+    const TensorId read = step.graph.op(op).inputs.front();
+    if (step.graph.storage(step.graph.tensor(read).storage).kind == TensorKind::kParameter) {
+      return true;
+    }
+    op = MakerOf(step, read);
+  }
+  return false;
+}
+
+}  // namespace
+
+DeviceId BroughtTo(const DistributedStep& step, OpId instance, const GroupLayouts& layouts) {
   const Op& op = step.graph.op(instance);
   if (!op.is_view || op.outputs.empty()) return DeviceId();
-  const StorageId storage = step.graph.tensor(op.outputs.front()).storage;
-  const OpId maker = step.graph.storage(storage).versions.front().writer;
+  OpId maker = MakerOf(step, op.outputs.front());
   if (!maker.valid()) return DeviceId();
+  const Op& copied = step.graph.op(maker);
+  // Out of a flat buffer.
+  if (copied.type == "placewright.concat.default" && copied.inputs.size() == 1) {
+    maker = MakerOf(step, copied.inputs.front());
+    if (!maker.valid()) return DeviceId();
+  }
   const std::string_view type = step.graph.op(maker).type;
-  const bool copy =
-      type == "placewright.broadcast.default" || type == "placewright.all_gather.default";
+  const bool here = step.placement[maker] == step.placement[instance];
+  const bool copy = type == "placewright.broadcast.default" || GathersParameter(step, maker) ||
+                    (layouts.gathers_anew() && here);
   return copy ? step.placement[maker] : DeviceId();
 }
 

@@ -35,8 +35,9 @@ MaybeViolation CheckLocalNorms(const Graph& original, const NamedAxes& axes,
 MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
                              const DistributionSpec& spec);
 
-// The device to which a broadcast or a gather has brought what the instance is a view of; the view is beside that. None: it views something else.
-DeviceId BroughtTo(const DistributedStep& step, OpId instance);
+// The device to which a broadcast or a gather has brought what the instance is a view of; the view is beside that. Of
+// gathers those of parameters. Where the plan fetches anew, views are made of what is there: beside that, too. None: it views something else.
+DeviceId BroughtTo(const DistributedStep& step, OpId instance, const GroupLayouts& layouts);
 
 }  // namespace placewright::check
 
