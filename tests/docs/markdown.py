@@ -28,7 +28,7 @@ class Block(typing.NamedTuple):
         return "\n".join(self.lines) + "\n"
 
     def is_python(self):
-        return self.lines[0].startswith(("import ", "from "))
+        return bool(re.match(r"import |from \S+ import ", self.lines[0]))
 
     def is_json(self):
         return self.lines[0].lstrip().startswith(("{", "["))

@@ -316,6 +316,23 @@ class ReferenceSimulator {
     for (OpId member : MembersOf(collective)) devices.insert(DeviceOf(member.value()));
     return devices;
   }
+  // Something of its own, or content of an input of the step that some op reads.
+  bool MakesWhatIsKept(OpId id) const {
+    for (TensorId output : graph_.op(id).outputs) {
+      const StorageId storage = graph_.tensor(output).storage;
+      const std::vector<Version>& versions = graph_.storage(storage).versions;
+      if (versions.front().writer.valid()) return true;
+      for (OpId reader : graph_.ops()) {
+        const Op& op = graph_.op(reader);
+        for (size_t i = 0; i < op.inputs.size(); ++i) {
+          const bool same = graph_.tensor(op.inputs[i]).storage == storage;
+          const auto version = static_cast<size_t>(op.input_versions[i]);
+          if (same && versions[version].writer == id) return true;
+        }
+      }
+    }
+    return false;
+  }
   // Rule 17: of a copy who sends and who gets it.
   std::vector<int32_t> CommunicatorOf(int32_t collective) const {
     const std::set<int32_t> devices = DevicesOf(collective);
@@ -328,8 +345,7 @@ class ReferenceSimulator {
       (sends ? senders : others).push_back(member);
     }
     if (senders.size() == 1 && others.size() == 1) {
-      const Op& sender = graph_.op(senders[0]);
-      if (sender.outputs.empty() && sender.writes.empty()) {
+      if (!MakesWhatIsKept(senders[0])) {
         return {DeviceOf(senders[0].value()), DeviceOf(others[0].value()), -1};
       }
     }

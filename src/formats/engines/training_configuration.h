@@ -31,7 +31,7 @@ struct TrainingConfiguration {
   int64_t accumulation = 0;     // 0: follows from the others
   std::string schedule;         // of a pipeline, by our names; "": 1f1b
   int64_t chunks = 1;
-  bool sequence = false;  // tokens in parts beside tensors
+  bool sequence = false;               // tokens in parts beside tensors
   std::vector<std::string> recompute;  // as in Rewriting
   // "tensor_parallel_degree = 8", as found; what of the file is not looked at though it says how training is distributed.
   std::vector<std::string> read, ignored;
