@@ -35,7 +35,9 @@ except ImportError as error:  # what PyTorch's own tests need besides PyTorch
 # What they make depends on more than what they read.
 UNCHECKED = ("empty", "resize")
 # Computed in parts by operators of the program's own, which tests/sharding executes.
-OWN_PARTS = ("aten.embedding.default", "aten.embedding_dense_backward.default")
+OWN_PARTS = ("aten.embedding.default", "aten.embedding_dense_backward.default",
+             "aten.nll_loss_forward.default", "aten.nll_loss_backward.default",
+             "aten.nll_loss2d_forward.default", "aten.nll_loss2d_backward.default")
 
 
 def dtype_of(info):
