@@ -48,9 +48,9 @@ NOT_RUN = [
     ("docs/formats/pytorch.md", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
     ("placewright capture --help", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
     ("placewright_export.py --help", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
-    ("docs/size.md", "placewright size *", "plans for a minute; tests/cli/size_test.cc runs smaller ones"),
-    ("docs/what-if.md", "placewright what-if *", "plans for a minute; tests/cli/size_test.cc runs smaller ones"),
-    ("docs/from-configuration.md", "placewright plan *", "of a model of the reader's; tests/cli/size_test.cc runs others"),
+    ("docs/size.md", "placewright size *", "takes a minute; tests/cli/size_test.cc runs smaller ones"),
+    ("docs/what-if.md", "placewright what-if *", "takes a minute; tests/cli/size_test.cc runs smaller ones"),
+    ("docs/from-configuration.md", "placewright plan *", "of the reader's own; tests/cli/size_test.cc runs others"),
     ("placewright profile --help", "mpirun *", "needs an MPI that may start as this user"),
     ("placewright man --help", "*/usr/local/share/man/*", "writes into the system's folders"),
 ]

@@ -66,22 +66,25 @@ def embedding_dense_backward_part(grad: Tensor, indices: Tensor, num_weights: in
 _IGNORED = -100  # in the place of a target whose class the part does not have
 
 
-def _targets_in_part(scores, target, ignore_index, place):
+def _targets_in_part(scores: Tensor, target: Tensor, ignore_index: int,
+                     place: Sequence[int]) -> Tensor:
     ignored = target == ignore_index
     classes = scores.shape[min(scores.dim() - 1, 1)]
     own, outside = _rows_in_part(target.masked_fill(ignored, 0), classes, place)
     return own.masked_fill(outside | ignored, _IGNORED)
 
 
-def nll_loss_part(scores, target, weight, reduction, ignore_index, place):
+def nll_loss_part(scores: Tensor, target: Tensor, weight: Tensor | None, reduction: int,
+                  ignore_index: int, place: Sequence[int]) -> tuple[Tensor, Tensor]:
     own = _targets_in_part(scores, target, ignore_index, place)
     aten = torch.ops.aten
     loss = aten.nll_loss2d_forward if scores.dim() == 4 else aten.nll_loss_forward
     return loss.default(scores, own, weight, reduction, _IGNORED)
 
 
-def nll_loss_backward_part(grad, scores, target, weight, reduction, ignore_index, total_weight,
-                           place):
+def nll_loss_backward_part(grad: Tensor, scores: Tensor, target: Tensor, weight: Tensor | None,
+                           reduction: int, ignore_index: int, total_weight: Tensor,
+                           place: Sequence[int]) -> Tensor:
     own = _targets_in_part(scores, target, ignore_index, place)
     aten = torch.ops.aten
     loss = aten.nll_loss2d_backward if scores.dim() == 4 else aten.nll_loss_backward
