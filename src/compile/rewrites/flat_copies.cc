@@ -1,6 +1,7 @@
 #include "compile/rewrites/flat_copies.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -34,7 +35,9 @@ class FlatCopier {
         ReadCopy(row, order);
       }
       MoveViews(op);
-      if (IsOf(op, CollectiveKind::kReduceScatter) && IsOfUpdate(op)) CopyIn(op, order);
+      if (IsOf(op, CollectiveKind::kReduceScatter) && scattered_.insert(op.collective).second) {
+        CopyAllIn(op.collective, order);
+      }
       order.push_back(id);
       if (IsOf(op, CollectiveKind::kAllGather) && IsOfParameter(op)) {
         const TensorId made = arrays_.MadeBy(op).front();
@@ -76,6 +79,16 @@ class FlatCopier {
     return copy;
   }
 
+  // Before the first member, so that what all of them read stands before the collective.
+  void CopyAllIn(CollectiveId id, std::vector<OpId>& order) {
+    const std::span<const OpId> of = arrays_.MembersOf(arrays_.collectives[id]);
+    const std::vector<OpId> members(of.begin(), of.end());
+    for (const OpId member : members) {
+      const ArrayOp op = arrays_.ops[member];
+      if (IsOfUpdate(op)) CopyIn(op, order);
+    }
+  }
+
   void CopyIn(const ArrayOp& member, std::vector<OpId>& order) {
     const auto row = static_cast<size_t>(member.reads.begin);
     const ArrayRead gradient = arrays_.reads[row];
@@ -113,6 +126,7 @@ class FlatCopier {
   ArrayChanges& changes_;
   const ArrayReaders readers_;
   const size_t storages_before_, tensors_before_ = arrays_.tensors.size();
+  std::set<CollectiveId> scattered_;
   std::vector<TensorId> gathered_, copy_of_;  // by storage: the parameter in it, and its copy
 };
 
