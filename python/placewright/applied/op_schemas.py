@@ -44,7 +44,7 @@ def operator_of(target):
 def schema_of(target):
     namespace, name, _ = target.split(".")
     if namespace == "placewright":
-        return Schema(name == "counter_dropout", (0,) if name in (*OWN_WRITES, "unpack") else (),
+        return Schema(name in ("counter_dropout", "nll_loss_part"), (0,) if name in (*OWN_WRITES, "unpack") else (),
                       (0,) if name in OWN_WRITES else (), frozenset(("device",)))
     if namespace != "aten":
         raise ApplyError("operator", "PyTorch cannot run it", target,
