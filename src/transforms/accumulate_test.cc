@@ -157,7 +157,7 @@ TEST(Accumulate, OpsThatCannotBeCutAreRefusedByName) {
                              HasSubstr("no rule says how a part of them is computed")));
   EXPECT_THAT(ThroughOp("_softmax.default", {Number(0), Value(false)}),
               testing::AllOf(HasSubstr("op y (aten._softmax.default)"),
-                             HasSubstr("needs all of them at once")));
+                             HasSubstr("over all samples of the batch")));
   EXPECT_THAT(ThroughOp("relu_.default", {}, AliasKind::kInPlace),
               HasSubstr("writes \"input:x\" in place, which the step is given"));
   EXPECT_THAT(ThroughOp("bernoulli.p", {Value(0.5)}),

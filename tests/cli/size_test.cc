@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-#include "program_runner.h"
+#include "recorded_mlp.h"
 
 namespace placewright {
 namespace {
@@ -38,7 +38,7 @@ TEST_F(Sizing, SizeNamesTheFewestAndSaysItsNeighbour) {
 
 TEST_F(Sizing, ATargetThatIsMissedExitsWithNothingFound) {
   const Outcome run =
-      RunJson({"size", step_, "--kinds", "RTX4090", "--counts", "1,2", "--target", "step=1us"});
+      RunJson({"size", step_, "--kinds", "RTX4090", "--counts", "1,2", "--target", "step=0.001ms"});
   EXPECT_EQ(run.status, 5);
   EXPECT_EQ(run.json()["answer"], nullptr);
   EXPECT_EQ(run.json()["error"]["code"], "nothing-found");
@@ -132,17 +132,20 @@ TEST_F(Sizing, APlanFromDeepSpeedIsItsStrategy) {
 }
 
 // What `export` writes of a plan, `--from` reads as that plan.
-TEST_F(Sizing, WhatIsExportedIsReadAgain) {
+using RecordedConfigurations = RecordedMlp;
+
+TEST_F(RecordedConfigurations, AreReadAsTheyWereExported) {
   for (const auto& [algorithm, format] :
        std::vector<std::pair<std::string, std::string>>{{"data-parallel", "torchtitan"},
                                                         {"data-parallel", "deepspeed"},
                                                         {"fsdp", "deepspeed"}}) {
-    ASSERT_EQ(Run({"plan", step_, "-c", "2x4090", "--algo", algorithm, "-o", "a.plan.json"}).status,
+    ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "2x4090", "--algo", algorithm, "-o", "a.plan.json"})
+                  .status,
               0);
     const Outcome written = Run({"export", "a.plan.json", "--to", format, "-o", "configuration"});
     ASSERT_EQ(written.status, 0) << algorithm << format << written.err;
-    const Outcome read =
-        RunJson({"plan", step_, "-c", "2x4090", "--from", "configuration", "-o", "b.plan.json"});
+    const Outcome read = RunJson(
+        {"plan", "mlp.json.gz", "-c", "2x4090", "--from", "configuration", "-o", "b.plan.json"});
     ASSERT_EQ(read.status, 0) << read.err;
     EXPECT_EQ(read.json()["algorithm"], algorithm);
     EXPECT_EQ(read.json()["step_time_ns"], Json::parse(Read("a.plan.json"))["step_time_ns"]);
