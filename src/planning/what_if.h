@@ -36,7 +36,6 @@ struct WhatIfAnswers {
   std::optional<StrategyDetail> detail;  // of its best
   std::optional<BindingConstraint> binds;
   std::vector<WhatIfAnswer> changes;  // what gains most first; behind these what does not fit
-  std::vector<std::string> notes;     // what was not asked, and why
   bool interrupted = false;
 };
 

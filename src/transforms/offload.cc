@@ -170,7 +170,7 @@ class OffloadWriter {
       if (out == out_behind_.end()) continue;
       for (const OffloadedStorage* const one : out->second) PW_RETURN_IF_ERROR(WriteOut(*one));
     }
-    return Finish();
+    return FinishCopy(step_, std::move(builder_), made_, tensor_of_, op_of_);
   }
 
  private:
@@ -283,46 +283,6 @@ class OffloadWriter {
     }
     op_of_.push_back(op);
     return Ok();
-  }
-
-  Result<std::unique_ptr<Graph>> Finish() {
-    IdVector<GroupId, OpId> last(step_.group_count());
-    for (const OpId op : step_.ops()) {
-      OpId& earlier = last[step_.group(op)];
-      if (earlier.valid()) builder_.Colocate(step_.op(earlier).name, step_.op(op).name);
-      earlier = op;
-    }
-    std::vector<TensorId> outputs;
-    for (const TensorId id : step_.outputs()) outputs.push_back(made_[id]);
-    builder_.SetOutputs(std::move(outputs));
-    PW_ASSIGN(Graph built, std::move(builder_).Build());
-    if (step_.batch_scaling() != nullptr) {
-      PW_ASSIGN(built, WithBatchScaling(std::move(built), Laws()));
-    }
-    return std::make_unique<Graph>(std::move(built));
-  }
-
-  // A copy has the sizes of what it copies, and no numbers.
-  BatchScaling Laws() const {
-    const BatchScaling& laws = *step_.batch_scaling();
-    BatchScaling copied{laws.sizes, laws.reason, {}, {}, laws.smaller};
-    if (!laws.reason.empty()) return copied;
-    const auto end_row = [](auto& rows) {
-      rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
-    };
-    for (const TensorId id : tensor_of_) {
-      const auto row = laws.dimensions[id];
-      copied.dimensions.items.insert(copied.dimensions.items.end(), row.begin(), row.end());
-      end_row(copied.dimensions);
-    }
-    for (const OpId op : op_of_) {
-      if (op.valid()) {
-        const auto row = laws.arguments[op];
-        copied.arguments.items.insert(copied.arguments.items.end(), row.begin(), row.end());
-      }
-      end_row(copied.arguments);
-    }
-    return copied;
   }
 
   const Graph& step_;

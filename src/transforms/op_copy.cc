@@ -67,4 +67,49 @@ OpSpec CopyOfOp(const Graph& graph, OpId id, const IdVector<TensorId, TensorId>&
   return spec;
 }
 
+namespace {
+
+void KeepGroups(const Graph& step, GraphBuilder& builder) {
+  IdVector<GroupId, OpId> last(step.group_count());
+  for (const OpId op : step.ops()) {
+    OpId& earlier = last[step.group(op)];
+    if (earlier.valid()) builder.Colocate(step.op(earlier).name, step.op(op).name);
+    earlier = op;
+  }
+}
+
+BatchScaling LawsOfCopies(const BatchScaling& laws, std::span<const TensorId> tensor_of,
+                          std::span<const OpId> op_of) {
+  BatchScaling copied{laws.sizes, laws.reason, {}, {}, laws.smaller};
+  if (!laws.reason.empty()) return copied;
+  const auto add = [](auto& rows, const auto& laws_of, auto id) {
+    if (id.valid()) {
+      const auto items = laws_of[id];
+      rows.items.insert(rows.items.end(), items.begin(), items.end());
+    }
+    rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
+  };
+  for (const TensorId id : tensor_of) add(copied.dimensions, laws.dimensions, id);
+  for (const OpId op : op_of) add(copied.arguments, laws.arguments, op);
+  return copied;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Graph>> FinishCopy(const Graph& step, GraphBuilder builder,
+                                          const IdVector<TensorId, TensorId>& made,
+                                          std::span<const TensorId> tensor_of,
+                                          std::span<const OpId> op_of) {
+  KeepGroups(step, builder);
+  std::vector<TensorId> outputs;
+  for (const TensorId id : step.outputs()) outputs.push_back(made[id]);
+  builder.SetOutputs(std::move(outputs));
+  PW_ASSIGN(Graph built, std::move(builder).Build());
+  if (step.batch_scaling() != nullptr) {
+    const BatchScaling laws = LawsOfCopies(*step.batch_scaling(), tensor_of, op_of);
+    PW_ASSIGN(built, WithBatchScaling(std::move(built), laws));
+  }
+  return std::make_unique<Graph>(std::move(built));
+}
+
 }  // namespace placewright

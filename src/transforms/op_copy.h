@@ -2,6 +2,9 @@
 #ifndef PLACEWRIGHT_TRANSFORMS_OP_COPY_H_
 #define PLACEWRIGHT_TRANSFORMS_OP_COPY_H_
 
+#include <memory>
+#include <span>
+
 #include "graph/graph.h"
 #include "graph/graph_builder.h"
 
@@ -16,6 +19,14 @@ inline Result<TensorId> CopyInput(const Graph& graph, TensorId input, GraphBuild
 // The op with what it says, reads, writes, views and waits for. `made` [tensor]: what the tensors of `graph`
 // are in the other.
 OpSpec CopyOfOp(const Graph& graph, OpId op, const IdVector<TensorId, TensorId>& made);
+
+// A step that has all ops of `step`, and more: its groups are kept, its outputs and how its sizes follow the batch are
+// those of `step`. By tensor and op of the new graph, in the order in which they were added: what they are, or are copies
+// of; of an op none, if it has no numbers that follow the batch. Errors: those of the builder.
+Result<std::unique_ptr<Graph>> FinishCopy(const Graph& step, GraphBuilder builder,
+                                          const IdVector<TensorId, TensorId>& made,
+                                          std::span<const TensorId> tensor_of,
+                                          std::span<const OpId> op_of);
 
 }  // namespace placewright
 

@@ -182,15 +182,7 @@ class RecomputedWriter {
       }
       PW_RETURN_IF_ERROR(WriteOriginal(op));
     }
-    KeepGroups();
-    std::vector<TensorId> outputs;
-    for (const TensorId id : step_.outputs()) outputs.push_back(made_[id]);
-    builder_.SetOutputs(std::move(outputs));
-    PW_ASSIGN(Graph built, std::move(builder_).Build());
-    if (step_.batch_scaling() != nullptr) {
-      PW_ASSIGN(built, WithBatchScaling(std::move(built), Laws()));
-    }
-    return std::make_unique<Graph>(std::move(built));
+    return FinishCopy(step_, std::move(builder_), made_, tensor_of_, op_of_);
   }
 
  private:
@@ -341,29 +333,6 @@ class RecomputedWriter {
           "Record the model without that in-place op, or choose modules that hold both.");
     }
     return Ok();
-  }
-
-  void KeepGroups() {
-    IdVector<GroupId, OpId> last(step_.group_count());
-    for (const OpId op : step_.ops()) {
-      OpId& earlier = last[step_.group(op)];
-      if (earlier.valid()) builder_.Colocate(step_.op(earlier).name, step_.op(op).name);
-      earlier = op;
-    }
-  }
-
-  // Those of the originals: a copy has their sizes and numbers.
-  BatchScaling Laws() const {
-    const BatchScaling& laws = *step_.batch_scaling();
-    BatchScaling copied{laws.sizes, laws.reason, {}, {}, laws.smaller};
-    if (!laws.reason.empty()) return copied;
-    const auto add = [](auto& rows, const auto& items) {
-      rows.items.insert(rows.items.end(), items.begin(), items.end());
-      rows.offsets.push_back(static_cast<int32_t>(rows.items.size()));
-    };
-    for (const TensorId id : tensor_of_) add(copied.dimensions, laws.dimensions[id]);
-    for (const OpId op : op_of_) add(copied.arguments, laws.arguments[op]);
-    return copied;
   }
 
   const Graph& step_;

@@ -452,13 +452,13 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAnyAxis) {
   }
 }
 
-// The vocabulary of each embedding, by all that it splits; the rest by the batch. The shares are uneven.
 size_t CountOf(const Graph& graph, std::string_view type) {
   size_t count = 0;
   for (const OpId op : graph.ops()) count += graph.op(op).type == type ? 1 : 0;
   return count;
 }
 
+// The vocabulary of each embedding, by all that it splits; the rest by the batch. The shares are uneven.
 TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
   std::set<AxisId> vocabularies;
   for (const OpId op : graph().ops()) {

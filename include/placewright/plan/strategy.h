@@ -21,7 +21,7 @@ std::string Describe(const Strategy& strategy);
 // What a strategy comes to on a cluster.
 struct StrategyResult {
   Strategy strategy;
-  // By tables of the step alone (search/strategies/strategy_estimate.h), before anything is compiled.
+  // By tables of the step alone (src/search/strategies/strategy_space.h), before anything is compiled.
   Nanos estimated_time;
   Bytes estimated_memory;  // of the fullest device
   bool evaluated = false;  // was compiled and simulated

@@ -85,9 +85,7 @@ class SizeCommand : public Command {
   CommandLine Register(CommandLine program) override {
     CommandLine app = program.AddCommand(
         "size", "How many devices, and of which kind, a step needs to fit or to be fast enough");
-    app.AddOption("GRAPH", input_.graph,
-                  "Recorded step, model of the zoo, or hf:PATH (docs/formats)")
-        .Required();
+    AddModelledStepOptions(app, &input_);
     app.AddOption("--target", target_text_,
                   "What is asked for: fits (default), tokens/s=N, samples/s=N or step=TIME")
         .TypeName("TARGET")
@@ -105,20 +103,6 @@ class SizeCommand : public Command {
                   "What a GPU of each kind costs an hour: the answer is the cheapest")
         .TypeName("FILE")
         .Group("Search");
-    app.AddOption(
-           "--batch", input_.batch_text,
-           "Batch of the whole step, or N/gpu: N samples for every GPU (default: the recorded one)")
-        .TypeName("N")
-        .Group("Input");
-    AddDimensionOption(app, &input_.dimensions);
-    AddMemoryReserveOption(app, &input_.memory_reserve);
-    app.AddOption("--cost-profile", input_.cost_profile, "Modelled costs: default or tf1")
-        .TypeName("NAME")
-        .Group("Input");
-    app.AddOption("--precision", input_.precision,
-                  "How GPUs that have TF32 multiply float32: pytorch (default), fp32 or tf32")
-        .TypeName("NAME")
-        .Group("Input");
     app.Footer(kSizeExamples);
     return app;
   }
@@ -176,12 +160,13 @@ class SizeCommand : public Command {
                                      Printable(text, 40), kLargestCount),
                          "", "Give numbers with commas between: --counts 1,2,4,8.");
       }
-      PW_RETURN_IF_ERROR(SizedCluster("GPU", count));
+      PW_RETURN_IF_ERROR(SizedCluster("GPU", count));  // hosts of 8 cannot make every count
       counts.insert(count);
     }
     return std::vector<int64_t>(counts.begin(), counts.end());
   }
 
+  // A kind without a price could not be compared: better no answer than the cheapest of some.
   Status TakePrices(SizeRequest& request) {
     if (prices_file_.empty()) return Ok();
     PW_ASSIGN(const std::string text, ReadFile(prices_file_, {kMaxYamlBytes, kMaxYamlBytes}));
@@ -199,12 +184,14 @@ class SizeCommand : public Command {
     return Ok();
   }
 
+  // A batch for every GPU is another step for each count; steps are kept, since several clusters ask for one.
   Result<StrategyTrier*> StepOn(int64_t devices) {
     std::optional<int64_t> batch;
     if (batch_) batch = batch_->per_gpu ? batch_->samples * devices : batch_->samples;
     return steps_.At(batch);
   }
 
+  // Before anything is planned: a target that this step cannot meet by its kind is an error, not a row that misses.
   Status CheckStep(const StrategyTrier& trier, SizeRequest& request) const {
     const Graph& step = trier.step();
     const StepWork work = WorkOfStep(step);
@@ -223,6 +210,7 @@ class SizeCommand : public Command {
     return Ok();
   }
 
+  // How far it is stays on the line while single strategies are tried; both callbacks outlive this call.
   static void ShowProgress(SizeRequest& request, Context& context) {
     const size_t all = request.kinds.size() * request.counts.size();
     const auto done = std::make_shared<size_t>(0);
@@ -241,6 +229,7 @@ class SizeCommand : public Command {
     request.trials.tried = [show](const StrategyResult& tried) { show(Describe(tried.strategy)); };
   }
 
+  // What there is is printed first, whatever went wrong behind it.
   int Print(const SizeRequest& request, const SizeTable& table, Console& console) const {
     std::optional<Error> error;
     if (table.interrupted) {
@@ -262,6 +251,7 @@ class SizeCommand : public Command {
     return error ? InfoOf(error->code).exit_status : 0;
   }
 
+  // What planning a neighbour of the answer has shown.
   static std::string Meaning(const SizeRow& row, const SizeTarget& target) {
     if (!row.best) return "does not fit";
     if (row.meets) return "meets it, too";

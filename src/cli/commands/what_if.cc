@@ -33,9 +33,7 @@ class WhatIfCommand : public Command {
     CommandLine app = program.AddCommand(
         "what-if",
         "What other machines, another batch or recomputation would gain, and what binds");
-    app.AddOption("GRAPH", input_.graph,
-                  "Recorded step, model of the zoo, or hf:PATH (docs/formats)")
-        .Required();
+    AddModelledStepOptions(app, &input_);
     app.AddOption("-c,--cluster", input_.cluster, "Preset (cluster show lists them) or file")
         .Required()
         .TypeName("CLUSTER")
@@ -45,20 +43,6 @@ class WhatIfCommand : public Command {
            "Plan of this graph and cluster that gains compare with (default: the best strategy)")
         .TypeName("FILE")
         .Group("Search");
-    app.AddOption(
-           "--batch", input_.batch_text,
-           "Batch of the whole step, or N/gpu: N samples for every GPU (default: the recorded one)")
-        .TypeName("N")
-        .Group("Input");
-    AddDimensionOption(app, &input_.dimensions);
-    AddMemoryReserveOption(app, &input_.memory_reserve);
-    app.AddOption("--cost-profile", input_.cost_profile, "Modelled costs: default or tf1")
-        .TypeName("NAME")
-        .Group("Input");
-    app.AddOption("--precision", input_.precision,
-                  "How GPUs that have TF32 multiply float32: pytorch (default), fp32 or tf32")
-        .TypeName("NAME")
-        .Group("Input");
     app.Footer(kWhatIfExamples);
     return app;
   }

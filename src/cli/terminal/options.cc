@@ -27,6 +27,31 @@ Result<ConstraintSpec> ParseSpec(std::string_view option, const std::string& tex
   return ConstraintSpec{text.substr(0, equals), text.substr(equals + 1)};
 }
 
+void AddModelOptions(CommandLine app, InputOptions* options) {
+  app.AddOption("--cost-profile", options->cost_profile,
+                "Which ops a device kind can run: default, or tf1 (embeddings on CPUs only)")
+      .TypeName("NAME")
+      .Group("Input");
+  app.AddOption("--precision", options->precision,
+                "How GPUs multiply float32: pytorch (default: convolutions in TF32 where it is, "
+                "products not), fp32, or tf32 (products, too)")
+      .TypeName("NAME")
+      .Group("Input");
+}
+
+void AddBatchOption(CommandLine app, InputOptions* options) {
+  app.AddOption(
+         "--batch", options->batch_text,
+         "Batch size of the whole step, over all devices, or N/gpu for every GPU (ONNX models, "
+         "recorded steps, models of the zoo)")
+      .TypeName("N[/gpu]")
+      .Check([](const std::string& text) {
+        const Result<BatchSize> size = ParseBatchSize(text);
+        return size.ok() ? "" : size.error().message;
+      })
+      .Group("Input");
+}
+
 void AddCostOptions(CommandLine app, InputOptions* options) {
   AddDimensionOption(app, &options->dimensions);
   app.AddOption("--costs", options->costs, "Override file with measured op times")
@@ -37,15 +62,7 @@ void AddCostOptions(CommandLine app, InputOptions* options) {
       .TypeName("FILE")
       .Group("Input");
   app.AddFlag("--no-store", options->no_store, "Leave measured times out").Group("Input");
-  app.AddOption("--cost-profile", options->cost_profile,
-                "Which ops a device kind can run: default, or tf1 (embeddings on CPUs only)")
-      .TypeName("NAME")
-      .Group("Input");
-  app.AddOption("--precision", options->precision,
-                "How GPUs multiply float32: pytorch (default: convolutions in TF32 where it is, "
-                "products not), fp32, or tf32 (products, too)")
-      .TypeName("NAME")
-      .Group("Input");
+  AddModelOptions(app, options);
   app.AddOption("--order", options->order,
                 "How a device orders its ops: program (default of recorded steps), fifo (default "
                 "of other graphs: "
@@ -67,16 +84,7 @@ void AddInputOptions(CommandLine app, InputOptions* options) {
       .TypeName("CLUSTER")
       .Group("Input");
   AddMemoryReserveOption(app, &options->memory_reserve);
-  app.AddOption(
-         "--batch", options->batch_text,
-         "Batch size of the whole step, over all devices, or N/gpu for every GPU (ONNX models, "
-         "recorded steps, models of the zoo)")
-      .TypeName("N[/gpu]")
-      .Check([](const std::string& text) {
-        const Result<BatchSize> size = ParseBatchSize(text);
-        return size.ok() ? "" : size.error().message;
-      })
-      .Group("Input");
+  AddBatchOption(app, options);
   AddTransformOptions(app, &options->rewriting);
   AddCostOptions(app, options);
 }
@@ -109,6 +117,16 @@ void AddTransformOptions(CommandLine app, Rewriting* rewriting) {
       .Group("Rewriting of a recorded step");
   count("--stages", rewriting->stages, "Stages of the pipeline");
   count("--chunks", rewriting->chunks, "Chunks of the model on each stage (interleaved)");
+}
+
+void AddModelledStepOptions(CommandLine app, InputOptions* options) {
+  app.AddOption("GRAPH", options->graph,
+                "Recorded step, model of the zoo, or hf:PATH (docs/formats)")
+      .Required();
+  AddBatchOption(app, options);
+  AddDimensionOption(app, &options->dimensions);
+  AddMemoryReserveOption(app, &options->memory_reserve);
+  AddModelOptions(app, options);
 }
 
 void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {

@@ -61,6 +61,10 @@ void AddTransformOptions(CommandLine app, Rewriting* rewriting);
 // The same without -c, for a command that takes several clusters.
 void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options);
 
+// GRAPH, --batch, --dim, --memory-reserve, --cost-profile and --precision of a command that asks of several clusters,
+// none of which need be this machine.
+void AddModelledStepOptions(CommandLine app, InputOptions* options);
+
 // --graph and -c of a command that reads a plan.
 void AddPlanInputOptions(CommandLine app, PlanInputOptions* options);
 

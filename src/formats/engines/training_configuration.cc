@@ -30,7 +30,6 @@ class Taker {
   const StatedValue* Find(const std::string& key) {
     const auto at = stated_.find(key);
     if (at == stated_.end()) return nullptr;
-    taken_.push_back(key);
     into_.read.push_back(fmt::format("{} = {}", key, Printable(at->second.text, 40)));
     return &at->second;
   }
@@ -71,7 +70,6 @@ class Taker {
  private:
   const StatedValues& stated_;
   TrainingConfiguration& into_;
-  std::vector<std::string> taken_;
 };
 
 // "parallelism.tensor_parallel_degree" of nested tables.

@@ -219,6 +219,12 @@ Result<int64_t> ChooseDegree(const DegreeChoice& choice) {
   if (asked == 0) {
     const auto above = std::upper_bound(possible.begin(), possible.end(), kMax);
     if (above != possible.begin()) return *(above - 1);
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} splits {} {} over {} GPUs at most, and none so few divide "
+                    "them and the {} of a host",
+                    choice.planner, choice.size, choice.what, kMax, choice.of_host),
+        "", fmt::format("Take one of --set {}={}.", choice.setting, fmt::join(possible, ", ")));
   }
   if (std::count(possible.begin(), possible.end(), asked) > 0) return asked;
   return MakeError(
