@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "formats/plan/strategies_json.h"
-#include "graph/graph_builder.h"
+#include "search/layouts/test_layer_writer.h"
 
 namespace placewright {
 namespace {
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 // sample has 32 KiB, a weight 256 MiB: with momentum and gradient 5.3 GiB in all, of 11.4 GiB that a P100 offers.
 constexpr int64_t kPerceptronWidth = 8192;
 
-class PerceptronWriter {
+class PerceptronWriter : private LayerWriter {
  public:
   explicit PerceptronWriter(int64_t samples) : samples_(samples) { builder_.set_batch(samples); }
 
@@ -57,48 +57,13 @@ class PerceptronWriter {
       outputs.push_back(Add("aten.sub_.Tensor", {weights[i], sum}, square_, AliasKind::kInPlace));
     }
     builder_.SetOutputs(outputs);
-    return Scaled(std::move(builder_).Build().Take());
+    return Scaled(std::move(builder_).Build().Take(), samples_);
   }
 
  private:
-  TensorId Input(std::string name, TensorKind kind, std::vector<int64_t> shape) {
-    return builder_.AddInput(std::move(name), kind, DType::kF32, std::move(shape)).Take();
-  }
-  TensorId Add(const char* type, std::vector<TensorId> inputs, std::vector<int64_t> shape,
-               AliasKind alias = AliasKind::kFresh) {
-    OpSpec op{.name = "op" + std::to_string(ops_++), .type = type};
-    op.phase = phase_;
-    op.module = module_;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
-    }
-    op.inputs = std::move(inputs);
-    op.outputs = {{.name = op.name, .shape = std::move(shape)}};
-    op.outputs[0].alias = alias;
-    if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
-    return builder_.AddOp(std::move(op)).Take()[0];
-  }
-  Graph Scaled(Graph graph) const {
-    BatchScaling laws;
-    laws.sizes = {samples_, samples_ + 1, 2 * samples_ + 3};
-    for (const TensorId id : graph.tensors()) {
-      const std::vector<int64_t>& shape = graph.tensor(id).shape;
-      for (size_t d = 0; d < shape.size(); ++d) {
-        if (shape[d] == samples_) laws.dimensions.items.push_back({static_cast<int32_t>(d), 1});
-      }
-      laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
-    }
-    laws.arguments.offsets.resize(graph.op_count() + 1, 0);
-    return WithBatchScaling(std::move(graph), laws).Take();
-  }
-
   const int64_t samples_;
   const std::vector<int64_t> rows_ = {samples_, kPerceptronWidth};
   const std::vector<int64_t> square_ = {kPerceptronWidth, kPerceptronWidth};
-  GraphBuilder builder_{"perceptron", "aten"};
-  Phase phase_ = Phase::kForward;
-  std::string module_;
-  int ops_ = 0;
 };
 
 // Eight times a prime: micro-batches are halves, quarters, eighths, or next to nothing. 15 GiB of activations on each of

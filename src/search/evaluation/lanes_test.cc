@@ -11,9 +11,9 @@
 #include "base/random.h"
 #include "cost/communication/test_clusters.h"
 #include "graph/batch/at_batch.h"
-#include "graph/graph_builder.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/mesh_strategies.h"
+#include "search/layouts/test_layer_writer.h"
 
 namespace placewright {
 namespace {
@@ -22,7 +22,7 @@ constexpr int64_t kLaneSamples = 64, kLaneWidth = 64;
 
 // Layers, each a product with a square weight and what it is made positive by; a loss of each sample that is averaged, or
 // none; every weight has a gradient, which a momentum takes up.
-class LaneLayers {
+class LaneLayers : private LayerWriter {
  public:
   LaneLayers(int layers, bool loss, bool in_place) : loss_(loss), in_place_(in_place) {
     for (int i = 0; i < layers; ++i) modules_.push_back("layers." + std::to_string(i));
@@ -71,23 +71,6 @@ class LaneLayers {
  private:
   const std::vector<int64_t> kSquare = {kLaneWidth, kLaneWidth};
 
-  TensorId Input(std::string name, TensorKind kind, std::vector<int64_t> shape) {
-    return builder_.AddInput(std::move(name), kind, DType::kF32, std::move(shape)).Take();
-  }
-  TensorId Add(const char* type, std::vector<TensorId> inputs, std::vector<int64_t> shape,
-               AliasKind alias) {
-    OpSpec op{.name = "op" + std::to_string(ops_++), .type = type};
-    op.phase = phase_;
-    op.module = module_;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
-    }
-    op.inputs = std::move(inputs);
-    op.outputs = {{.name = op.name, .shape = std::move(shape)}};
-    op.outputs[0].alias = alias;
-    if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
-    return builder_.AddOp(std::move(op)).Take()[0];
-  }
   static Graph Scaled(Graph graph) {
     BatchScaling laws;
     laws.sizes = {kLaneSamples, kLaneSamples + 1, 2 * kLaneSamples + 3};
@@ -119,10 +102,6 @@ class LaneLayers {
 
   const bool loss_, in_place_;
   std::vector<std::string> modules_;
-  GraphBuilder builder_{"layers", "aten"};
-  Phase phase_ = Phase::kForward;
-  std::string module_;
-  int ops_ = 0;
 };
 
 // Hosts of equal or unequal GPUs, with one or several NICs, under rule 15 or rule 18.

@@ -12,8 +12,8 @@
 
 #include "cluster/catalogue.h"
 #include "graph/batch/at_batch.h"
-#include "graph/graph_builder.h"
 #include "search/evaluation/compiled_step.h"
+#include "search/layouts/test_layer_writer.h"
 
 namespace placewright {
 namespace {
@@ -25,7 +25,7 @@ constexpr int kLayers = 6;
 
 // Six layers, each a product with a square weight, and a head that is one, too; every weight is read in both passes and
 // updated with a momentum.
-class Layers {
+class Layers : private LayerWriter {
  public:
   Graph Build() {
     builder_.set_batch(kSamples);
@@ -63,47 +63,11 @@ class Layers {
           Add("aten.sub_.Tensor", {weights[i], outputs.back()}, kSquare, AliasKind::kInPlace));
     }
     builder_.SetOutputs(outputs);
-    return Scaled(std::move(builder_).Build().Take());
+    return Scaled(std::move(builder_).Build().Take(), kSamples);
   }
 
  private:
   const std::vector<int64_t> kSquare = {kWidth, kWidth};
-
-  TensorId Input(std::string name, TensorKind kind, std::vector<int64_t> shape) {
-    return builder_.AddInput(std::move(name), kind, DType::kF32, std::move(shape)).Take();
-  }
-  TensorId Add(const char* type, std::vector<TensorId> inputs, std::vector<int64_t> shape,
-               AliasKind alias) {
-    OpSpec op{.name = "op" + std::to_string(ops_++), .type = type};
-    op.phase = phase_;
-    op.module = module_;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
-    }
-    op.inputs = std::move(inputs);
-    op.outputs = {{.name = op.name, .shape = std::move(shape)}};
-    op.outputs[0].alias = alias;
-    if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
-    return builder_.AddOp(std::move(op)).Take()[0];
-  }
-  static Graph Scaled(Graph graph) {
-    BatchScaling laws;
-    laws.sizes = {kSamples, kSamples + 1, 2 * kSamples + 3};
-    for (const TensorId id : graph.tensors()) {
-      const std::vector<int64_t>& shape = graph.tensor(id).shape;
-      for (size_t d = 0; d < shape.size(); ++d) {
-        if (shape[d] == kSamples) laws.dimensions.items.push_back({static_cast<int32_t>(d), 1});
-      }
-      laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
-    }
-    laws.arguments.offsets.resize(graph.op_count() + 1, 0);
-    return WithBatchScaling(std::move(graph), laws).Take();
-  }
-
-  GraphBuilder builder_{"layers", "aten"};
-  Phase phase_ = Phase::kForward;
-  std::string module_;
-  int ops_ = 0;
 };
 
 struct OnCluster {

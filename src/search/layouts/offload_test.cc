@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cluster/cluster_builder.h"
-#include "graph/graph_builder.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
+#include "search/layouts/test_layer_writer.h"
 #include "search/problem/problem.h"
 
 namespace placewright {
@@ -25,7 +25,7 @@ constexpr int64_t kWeightBytes = kInner * kInner * 4;
 constexpr int kCount = 6;
 
 // Six layers, each a product with a square weight, which the backward pass reads again; updated with a momentum, or frozen.
-class OffloadedStep {
+class OffloadedStep : private LayerWriter {
  public:
   explicit OffloadedStep(bool frozen) {
     std::vector<TensorId> weights, read, outputs;
@@ -62,34 +62,12 @@ class OffloadedStep {
  private:
   const std::vector<int64_t> kSquare = {kInner, kInner};
 
-  TensorId Input(std::string name, TensorKind kind, std::vector<int64_t> shape) {
-    return builder_.AddInput(std::move(name), kind, DType::kF32, std::move(shape)).Take();
-  }
-  TensorId Add(const char* type, std::vector<TensorId> inputs, std::vector<int64_t> shape,
-               AliasKind alias = AliasKind::kFresh) {
-    OpSpec op{.name = "op" + std::to_string(ops_++), .type = type};
-    op.phase = phase_;
-    op.module = module_;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
-    }
-    op.inputs = std::move(inputs);
-    op.outputs = {{.name = op.name, .shape = std::move(shape)}};
-    op.outputs[0].alias = alias;
-    if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
-    return builder_.AddOp(std::move(op)).Take()[0];
-  }
   TensorId View(TensorId of, std::vector<int64_t> shape) {
     return Add("aten.t.default", {of}, std::move(shape), AliasKind::kView);
   }
   TensorId Write(const char* type, std::vector<TensorId> inputs) {
     return Add(type, std::move(inputs), kSquare, AliasKind::kInPlace);
   }
-
-  GraphBuilder builder_{"layers", "aten"};
-  Phase phase_ = Phase::kForward;
-  std::string module_;
-  int ops_ = 0;
 };
 
 // A GPU of that capacity and, unless left out, a CPU with plenty, 8 GB/s apart.
