@@ -34,7 +34,7 @@ class SplitCounter {
     if (devices == 0) return {};
     split.compute /= devices;
     split.communication /= devices;
-    split.idle = 1 - split.compute - split.communication;
+    split.idle = std::max(0.0, 1 - split.compute - split.communication);  // rounded off below
     return split;
   }
 
