@@ -21,6 +21,12 @@ Table::Cell MemoryCell(const DeviceUse& device, const Style& style) {
   return {Bar(share, kBarWidth, style), tone};
 }
 
+// As far as the table shows them.
+bool HasEqualFigures(const DeviceUse& a, const DeviceUse& b) {
+  return a.kind == b.kind && a.capacity == b.capacity && a.ops == b.ops &&
+         a.peak_memory == b.peak_memory && FormatShare(a.busy) == FormatShare(b.busy);
+}
+
 }  // namespace
 
 std::string BoundVerdict(const Plan& plan) {
@@ -137,27 +143,48 @@ std::string DescribeReserve(std::span<const DeviceUse> devices) {
 }
 
 std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style) {
-  Table table({{"device"},
+  std::vector<std::pair<const DeviceUse*, std::vector<std::string>>> rows;  // of equal figures
+  std::vector<std::pair<Bytes, std::vector<std::string>>> overflows;
+  std::vector<std::string> idle;
+  const auto name_beside = [](auto& named, const auto& alike, auto key, const std::string& name) {
+    const auto same = std::find_if(named.begin(), named.end(),
+                                   [&](const auto& other) { return alike(other.first); });
+    if (same == named.end()) {
+      named.emplace_back(key, std::vector{name});
+    } else {
+      same->second.push_back(name);
+    }
+  };
+  for (const DeviceUse& d : devices) {
+    const std::string name = Printable(d.name);
+    name_beside(rows, [&](const DeviceUse* other) { return HasEqualFigures(*other, d); }, &d, name);
+    if (d.ops == 0) idle.push_back(name);
+    if (d.peak_memory <= d.capacity) continue;
+    const Bytes over = d.peak_memory - d.capacity;
+    name_beside(overflows, [&](Bytes other) { return other == over; }, over, name);
+  }
+  const bool folded = rows.size() < devices.size();
+  Table table({{folded ? "devices" : "device"},
                {"kind"},
-               {"ops", kRight},
+               {folded ? "ops each" : "ops", kRight},
                {"busy", kRight},
                {"", Table::Align::kLeft, true},
                {"memory", kRight},
                {"of", kRight},
                {"", Table::Align::kLeft, true}});
+  for (const auto& [use, names] : rows) {
+    table.AddRow({FoldNames(names), use->kind, FormatCount(use->ops), FormatShare(use->busy),
+                  Bar(use->busy, kBarWidth, style),
+                  FormatBytesLike(use->peak_memory, use->capacity), FormatBytes(use->capacity),
+                  MemoryCell(*use, style)});
+  }
   std::string remarks;
-  std::vector<std::string> idle;
-  for (const DeviceUse& d : devices) {
-    table.AddRow({d.name, d.kind, FormatCount(d.ops), FormatShare(d.busy),
-                  Bar(d.busy, kBarWidth, style), FormatBytesLike(d.peak_memory, d.capacity),
-                  FormatBytes(d.capacity), MemoryCell(d, style)});
-    if (d.ops == 0) idle.push_back(Printable(d.name));
-    if (d.peak_memory > d.capacity) {
-      remarks += Paint(fmt::format("{} overflows by {}", d.name,
-                                   FormatBytesLike(d.peak_memory - d.capacity, d.capacity)),
-                       Tone::kBad, style) +
-                 "\n";
-    }
+  for (const auto& [over, names] : overflows) {
+    remarks += Paint(fmt::format("{} overflow{} by {}{}", FoldNames(names),
+                                 names.size() == 1 ? "s" : "", FormatBytes(over),
+                                 names.size() == 1 ? "" : " each"),
+                     Tone::kBad, style) +
+               "\n";
   }
   if (!idle.empty()) {
     remarks += Wrap(fmt::format("{} {} (no op runs there)\n", Paint("idle:", Tone::kWarning, style),

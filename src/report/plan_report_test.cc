@@ -41,6 +41,22 @@ TEST_F(PlanReport, SaysIdleAndOverflowingDevicesAloud) {
   EXPECT_THAT(RenderDevices(uses, {}), HasSubstr("idle: d0, d2-13 (no op runs there)\n"));
 }
 
+TEST_F(PlanReport, DevicesOfEqualFiguresAreOneRow) {
+  std::vector<DeviceUse> uses = UseOfDevices(result_, *cluster_);
+  EXPECT_THAT(RenderDevices(uses, {}), Not(HasSubstr("each")));
+  uses[0].capacity = uses[1].capacity = Bytes(4096);
+  for (int i = 2; i < 5; ++i) {
+    uses.push_back(uses[1]);
+    uses.back().name = "d" + std::to_string(i);
+  }
+  uses.back().peak_memory = Bytes(4096 + 1024);
+  const std::string text = RenderDevices(uses, {});
+  EXPECT_THAT(text, HasSubstr("ops each"));
+  EXPECT_THAT(text, HasSubstr("\nd1-3 "));
+  EXPECT_THAT(text, HasSubstr("\nd4 "));
+  EXPECT_THAT(text, HasSubstr("d0, d4 overflow by 1.0 KiB each\nd1-3 overflow by 2.0 KiB each\n"));
+}
+
 // Four GPUs and a CPU; the plan takes 1,000 ns.
 Plan FourGpus() {
   Plan plan;

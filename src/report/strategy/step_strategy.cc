@@ -167,8 +167,9 @@ class StrategyFinder {
         kind == CollectiveKind::kAllGather || kind == CollectiveKind::kAllToAll || type == kConcat;
     paths.in_buckets |= type == kUnpack;
     paths.summed |= type == kAddN;
-    return kind != CollectiveKind::kAllReduce && kind != CollectiveKind::kReduceScatter;
+    return kind != CollectiveKind::kReduceScatter;
   }
+
   ParameterStrategy ParameterOf(StorageId id, GroupId group, ModuleId module) const {
     ParameterStrategy found{id, module, original_.storage(id).bytes, SyncKind::kNone, false, {}};
     GradientPaths paths;
@@ -188,7 +189,9 @@ class StrategyFinder {
   }
 
   static SyncKind Classify(const GradientPaths& paths, size_t devices, bool parts) {
-    if (paths.reduced) return SyncKind::kAllReduce;
+    if (paths.reduced) {
+      return paths.scattered ? SyncKind::kReduceScatterAllReduce : SyncKind::kAllReduce;
+    }
     if (paths.scattered) return SyncKind::kReduceScatter;
     if (paths.summed) return devices == 1 ? SyncKind::kServer : SyncKind::kSummed;
     if (paths.gathered) return SyncKind::kGathered;
@@ -220,6 +223,7 @@ std::string_view ToString(SyncKind kind) {
     case SyncKind::kAllReduce: return "all-reduce";
     case SyncKind::kServer: return "parameter-server";
     case SyncKind::kReduceScatter: return "reduce-scatter";
+    case SyncKind::kReduceScatterAllReduce: return "reduce-scatter-all-reduce";
     case SyncKind::kSummed: return "summed";
     case SyncKind::kGathered: return "gathered";
     case SyncKind::kParts: return "parts";

@@ -45,6 +45,7 @@ enum class SyncKind : uint8_t {
   kAllReduce,      // every device of the parameter has the sum, by a collective
   kServer,         // one device has the parameter, sums the gradients of others and updates it
   kReduceScatter,  // each device sums a part
+  kReduceScatterAllReduce,  // some devices sum a part each, and the sums of such devices are added up
   kSummed,         // every device of the parameter fetches all parts and sums them itself
   kGathered,       // parts of the gradient, not shares of a sum, are put together
   kParts,          // each device has a part of the parameter and the gradient of that part

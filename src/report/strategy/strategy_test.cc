@@ -20,7 +20,16 @@ using testing::IsEmpty;
 class ReportedStrategy : public testing::Test {
  protected:
   static constexpr int64_t kElements = 256, kSamples = 8;
-  enum class Way { kAllReduce, kBuckets, kServer, kScatter, kScatterTwice, kRecompute, kPlace };
+  enum class Way {
+    kAllReduce,
+    kBuckets,
+    kServer,
+    kScatter,
+    kScatterTwice,
+    kScatterReduce,
+    kRecompute,
+    kPlace
+  };
 
   void AddLayer(const std::string& module, Way way) {
     const std::string n = std::to_string(layers_++);
@@ -136,7 +145,9 @@ class ReportedStrategy : public testing::Test {
                     std::move(inputs), size, device, OpId());
   }
 
-  static bool IsScattered(Way way) { return way == Way::kScatter || way == Way::kScatterTwice; }
+  static bool IsScattered(Way way) {
+    return way == Way::kScatter || way == Way::kScatterTwice || way == Way::kScatterReduce;
+  }
   void Synchronise(Way way, const std::string& n, const std::string& module,
                    std::vector<TensorId> gradients, OpId backward, OpId added, OpId update) {
     for (int d = 0; d < 2; ++d) {
@@ -165,6 +176,10 @@ class ReportedStrategy : public testing::Test {
                          kElements / 2, d, added);
           break;
         }
+        case Way::kScatterReduce:
+          sum = Move("s" + at, "reduce_scatter", module, {sum}, kElements / 2, d);
+          sum = Move("r" + at, "all_reduce", module, {sum}, kElements / 2, d);
+          break;
         case Way::kRecompute:
           sum = Move("c" + at, "all_gather", module, {factor_[d]}, kSamples, d);
           sum =
@@ -194,12 +209,13 @@ TEST_F(ReportedStrategy, NamesHowGradientsComeTogether) {
   AddLayer("e", Way::kRecompute);
   AddLayer("f", Way::kPlace);
   AddLayer("g", Way::kScatterTwice);  // in each of two micro-batches
+  AddLayer("h", Way::kScatterReduce);
   const StepStrategy found = Find();
   std::vector<SyncKind> kinds;
   for (const ParameterStrategy& parameter : found.parameters) kinds.push_back(parameter.sync);
   EXPECT_THAT(kinds, ElementsAre(SyncKind::kAllReduce, SyncKind::kAllReduce, SyncKind::kServer,
                                  SyncKind::kReduceScatter, SyncKind::kRecomputed, SyncKind::kNone,
-                                 SyncKind::kReduceScatter));
+                                 SyncKind::kReduceScatter, SyncKind::kReduceScatterAllReduce));
   EXPECT_FALSE(found.parameters[0].in_buckets);
   EXPECT_TRUE(found.parameters[1].in_buckets);
   EXPECT_THAT(found.parameters[2].devices, ElementsAre(DeviceId(0)));

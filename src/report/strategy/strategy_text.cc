@@ -100,6 +100,7 @@ std::string SyncText(const SyncPart& part, const Cluster& cluster, Bytes fusion)
       return fmt::format("parameter server{} {}", part.devices.size() > 1 ? "s" : "",
                          NamesOf(part.devices, cluster));
     case SyncKind::kReduceScatter: return "reduce-scatter";
+    case SyncKind::kReduceScatterAllReduce: return "reduce-scatter, then all-reduce";
     case SyncKind::kSummed: return "summed by each device";
     case SyncKind::kGathered: return "gathered parts";
     case SyncKind::kParts: return "none (each its part)";
