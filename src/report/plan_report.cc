@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "plan/space_words.h"
@@ -224,47 +225,72 @@ std::string DescribeDevices(std::span<const std::string> names,
   return FoldNames(names) + (gpus && !used && !names.empty() ? ", no GPU" : "");
 }
 
-std::string RenderBaselines(const Plan& plan, const Style& style) {
+std::string DescribeAgainst(const Plan& plan, Nanos time, bool fits, Nanos tie_within) {
+  if (!fits) return "does not fit";
+  if (time == plan.step_time) return "equal";
+  const bool tie = std::abs(time.count - plan.step_time.count) <= tie_within.count;
+  return fmt::format("{:.2f} times as long{}", ShareOf(time.count, plan.step_time.count),
+                     tie ? " (a tie)" : "");
+}
+
+namespace {
+
+// Below a table that has ties.
+std::string ExplainTies(const std::string& table, Nanos tie_within, const Style& style) {
+  if (table.find("(a tie)") == std::string::npos) return table;
+  return table + Wrap(fmt::format("a tie: within {}, which modelled times may be wrong by (10% of "
+                                  "computing, 20% of communication that is not hidden)\n",
+                                  FormatNanos(tie_within)),
+                      style);
+}
+
+}  // namespace
+
+std::string RenderBaselines(const Plan& plan, Nanos tie_within, const Style& style) {
   if (plan.baselines.empty()) return "";
   constexpr size_t kMaxNames = 3;
   Table table({{"baseline"}, {"step time", kRight}, {"against this plan"}, {"runs on"}});
   for (const BaselineRow& row : FoldBaselines(plan.baselines)) {
     const Baseline& baseline = *row.first;
-    const double ratio = ShareOf(baseline.step_time.count, plan.step_time.count);
-    std::string verdict = "does not fit";
-    if (baseline.feasible) {
-      verdict = baseline.step_time == plan.step_time ? "equal"
-                                                     : fmt::format("{:.2f} times as long", ratio);
-    }
     table.AddRow({FirstNames(row.algorithms, kMaxNames),
                   FormatNanosLike(baseline.step_time, plan.step_time),
-                  {verdict, baseline.feasible ? Tone::kPlain : Tone::kFaint},
+                  {DescribeAgainst(plan, baseline.step_time, baseline.feasible, tie_within),
+                   baseline.feasible ? Tone::kPlain : Tone::kFaint},
                   DescribeDevices(baseline.devices, plan.devices)});
   }
-  return table.Render(style);
+  return ExplainTies(table.Render(style), tie_within, style);
 }
 
-std::string RenderStrategies(const Plan& plan, const Style& style) {
+std::vector<std::array<std::string, 5>> StrategyRows(const Plan& plan, Nanos tie_within) {
   const bool simulated = std::any_of(plan.strategies.begin(), plan.strategies.end(),
                                      [](const StrategyResult& one) { return one.evaluated; });
-  if (!simulated) return "";  // estimates decided that the step stays as it is
-  Table table({{"strategy"}, {"step time", kRight}, {"memory", kRight}, {"of", kRight}, {""}});
+  if (!simulated) return {};  // estimates decided that the step stays as it is
+  std::vector<std::array<std::string, 5>> rows;
   for (const StrategyResult& one : plan.strategies) {
     const bool possible = one.capacity.count > 0;
     std::string verdict = one.why_not;
     if (verdict.empty() && !one.evaluated) verdict = "estimated";
     if (verdict.empty() && one.step_time == plan.step_time) verdict = "this plan";
-    if (verdict.empty()) {
-      verdict =
-          fmt::format("{:.2f} times as long", ShareOf(one.step_time.count, plan.step_time.count));
-    }
-    table.AddRow({Describe(one.strategy),
-                  possible ? FormatNanosLike(one.BestTime(), plan.step_time) : std::string(),
-                  possible ? FormatBytesLike(one.memory, one.capacity) : std::string(),
-                  possible ? FormatBytes(one.capacity) : std::string(),
+    if (verdict.empty()) verdict = DescribeAgainst(plan, one.step_time, one.fits, tie_within);
+    rows.push_back({Describe(one.strategy),
+                    possible ? FormatNanosLike(one.BestTime(), plan.step_time) : std::string(),
+                    possible ? FormatBytesLike(one.memory, one.capacity) : std::string(),
+                    possible ? FormatBytes(one.capacity) : std::string(), std::move(verdict)});
+  }
+  return rows;
+}
+
+std::string RenderStrategies(const Plan& plan, Nanos tie_within, const Style& style) {
+  const std::vector<std::array<std::string, 5>> rows = StrategyRows(plan, tie_within);
+  if (rows.empty()) return "";
+  Table table({{"strategy"}, {"step time", kRight}, {"memory", kRight}, {"of", kRight}, {""}});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const StrategyResult& one = plan.strategies[i];
+    const auto& [name, time, memory, capacity, verdict] = rows[i];
+    table.AddRow({name, time, memory, capacity,
                   {verdict, one.fits && one.evaluated ? Tone::kPlain : Tone::kFaint}});
   }
-  return table.Render(style);
+  return ExplainTies(table.Render(style), tie_within, style);
 }
 
 }  // namespace placewright

@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_REPORT_PLAN_REPORT_H_
 #define PLACEWRIGHT_REPORT_PLAN_REPORT_H_
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,12 +63,18 @@ std::vector<BaselineRow> FoldBaselines(std::span<const Baseline> baselines);
 std::string DescribeDevices(std::span<const std::string> names,
                             std::span<const DeviceUse> all_devices);
 
-// The strategies that the plan was chosen among, with time, memory, and why others are none; "" where none was simulated.
-std::string RenderStrategies(const Plan& plan, const Style& style);
+// "equal", "1.07 times as long (a tie)", "does not fit": a plan of that time beside `plan`. A tie differs by no
+// more than `tie_within`, which is what the model of times may be wrong by (TieWithin).
+std::string DescribeAgainst(const Plan& plan, Nanos time, bool fits, Nanos tie_within);
+
+// The strategies that the plan was chosen among, with time, memory, and why others are none: name, step time, memory,
+// capacity, verdict; none where none was simulated.
+std::vector<std::array<std::string, 5>> StrategyRows(const Plan& plan, Nanos tie_within);
+std::string RenderStrategies(const Plan& plan, Nanos tie_within, const Style& style);
 
 // The plan's baselines against its step time, equal ones in one line, each with the devices that it
 // runs on; an empty list gives an empty text.
-std::string RenderBaselines(const Plan& plan, const Style& style);
+std::string RenderBaselines(const Plan& plan, Nanos tie_within, const Style& style);
 
 }  // namespace placewright
 

@@ -74,7 +74,7 @@ Plan FourGpus() {
 TEST_F(PlanReport, BaselinesAreSetAgainstThePlan) {
   const std::vector<std::string> one = {"h/gpu0"}, all = {"h/gpu0", "h/gpu1", "h/gpu2", "h/gpu3"};
   Plan plan = FourGpus();
-  EXPECT_EQ(RenderBaselines(plan, {}), "");
+  EXPECT_EQ(RenderBaselines(plan, Nanos(0), {}), "");
   plan.baselines = {{"single", true, Nanos(12'000'000), {"h/cpu0"}},
                     {"random", true, Nanos(1500), all},
                     {"heft", true, Nanos(1200), one},
@@ -85,7 +85,7 @@ TEST_F(PlanReport, BaselinesAreSetAgainstThePlan) {
                     {"expert", false, Nanos(900), all},
                     {"local-search", true, Nanos(1000), all, true}};
   // Those with one time on the same devices are one line. Times have the unit of the plan's.
-  EXPECT_EQ(RenderBaselines(plan, {}),
+  EXPECT_EQ(RenderBaselines(plan, Nanos(0), {}),
             "baseline                step time  against this plan       runs on\n"
             "single                  12,000 us  12000.00 times as long  h/cpu0, no GPU\n"
             "random                    1.50 us  1.50 times as long      h/gpu0-3\n"
@@ -93,6 +93,10 @@ TEST_F(PlanReport, BaselinesAreSetAgainstThePlan) {
             "metis                     1.20 us  1.20 times as long      h/gpu0-3\n"
             "expert                    0.90 us  does not fit            h/gpu0-3\n"
             "local-search              1.00 us  equal                   h/gpu0-3\n");
+  const std::string text = RenderBaselines(plan, Nanos(200), {});
+  EXPECT_THAT(text, HasSubstr("1.20 times as long (a tie)"));
+  EXPECT_THAT(text, Not(HasSubstr("1.50 times as long (a tie)")));
+  EXPECT_THAT(text, HasSubstr("\na tie: within 200 ns, which modelled times may be wrong by"));
 }
 
 TEST_F(PlanReport, TheBestBaselineStaysOnGpusAndSearchesNothing) {

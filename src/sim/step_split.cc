@@ -1,92 +1,132 @@
 #include "sim/step_split.h"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+#include "cost/communication/collective_kind.h"
 
 namespace placewright {
 namespace {
 
-// Start (+1) or end (-1) of something on a device.
-struct DeviceEvent {
-  int64_t time = 0;
-  int8_t computing = 0, moving = 0;
+constexpr std::string_view kTransfer = "transfer";
+
+// From `start` to `end`, in nanoseconds.
+struct Stretch {
+  int64_t start = 0, end = 0;
+  std::string_view kind;  // of what moves
 };
 
-class SplitCounter {
- public:
-  explicit SplitCounter(size_t devices) : events_(devices), computes_(devices, false) {}
+// What one device does.
+struct DeviceLine {
+  std::vector<Stretch> computing, moving;
+};
 
-  void Compute(DeviceId device, Nanos start, Nanos end) {
-    computes_[device.index()] = true;
-    Add(device, start, end, 1, 0);
-  }
-  void Move(DeviceId device, Nanos start, Nanos end) { Add(device, start, end, 0, 1); }
+using Sums = std::map<std::string_view, double>;
 
-  StepSplit Count(Nanos step_time) {
-    StepSplit split;
-    double devices = 0;
-    for (size_t i = 0; i < events_.size(); ++i) {
-      if (!computes_[i] || step_time.count <= 0) continue;
-      ++devices;
-      CountDevice(events_[i], static_cast<double>(step_time.count), split);
-    }
-    if (devices == 0) return {};
-    split.compute /= devices;
-    split.communication /= devices;
-    split.idle = std::max(0.0, 1 - split.compute - split.communication);  // rounded off below
-    return split;
-  }
-
- private:
-  void Add(DeviceId device, Nanos start, Nanos end, int8_t computing, int8_t moving) {
-    if (start >= end) return;
-    events_[device.index()].push_back({start.count, computing, moving});
-    events_[device.index()].push_back(
-        {end.count, static_cast<int8_t>(-computing), static_cast<int8_t>(-moving)});
-  }
-
-  static void CountDevice(std::vector<DeviceEvent>& events, double step, StepSplit& split) {
-    std::sort(events.begin(), events.end(),
-              [](const DeviceEvent& a, const DeviceEvent& b) { return a.time < b.time; });
-    int64_t last = 0, computing = 0, moving = 0;
-    for (const DeviceEvent& event : events) {
-      const double share = static_cast<double>(event.time - last) / step;
-      if (computing > 0) {
-        split.compute += share;
-      } else if (moving > 0) {
-        split.communication += share;
+// What moves while a device waits, from `gap.start` to `gap.end`, when it goes on. `moving`: that overlaps it.
+void SplitGap(const Stretch& gap, std::vector<Stretch> moving, Sums& sums) {
+  // What has ended by then, the last first; then what goes on beside the ops that follow.
+  const auto goes_on = [&](const Stretch& one) { return one.end > gap.end; };
+  std::sort(moving.begin(), moving.end(), [&](const Stretch& a, const Stretch& b) {
+    return std::tuple(goes_on(a), -a.end, a.start) < std::tuple(goes_on(b), -b.end, b.start);
+  });
+  std::vector<Stretch> open = {gap};  // that nothing accounts for so far
+  for (const Stretch& one : moving) {
+    std::vector<Stretch> left;
+    for (const Stretch& part : open) {
+      const int64_t from = std::max(part.start, one.start), to = std::min(part.end, one.end);
+      if (from >= to) {
+        left.push_back(part);
+        continue;
       }
-      computing += event.computing;
-      moving += event.moving;
-      last = event.time;
+      sums[one.kind] += static_cast<double>(to - from);
+      if (part.start < from) left.push_back({part.start, from, {}});
+      if (to < part.end) left.push_back({to, part.end, {}});
     }
+    open = std::move(left);
+    if (open.empty()) return;
   }
+}
 
-  std::vector<std::vector<DeviceEvent>> events_;
-  std::vector<bool> computes_;
-};
+// `line` is sorted by start.
+void SplitLine(const DeviceLine& line, int64_t step, Sums& sums) {
+  std::vector<Stretch> moving;  // that may overlap what comes
+  size_t next = 0;
+  int64_t done = 0;
+  const auto wait_until = [&](int64_t end) {
+    if (end <= done) return;
+    for (; next < line.moving.size() && line.moving[next].start < end; ++next) {
+      moving.push_back(line.moving[next]);
+    }
+    std::erase_if(moving, [&](const Stretch& one) { return one.end <= done; });
+    SplitGap({done, end, {}}, moving, sums);
+  };
+  for (const Stretch& op : line.computing) {
+    wait_until(op.start);
+    done = std::max(done, op.end);
+  }
+  wait_until(step);
+}
+
+std::vector<std::pair<std::string, double>> Ranked(const Sums& sums, double whole) {
+  std::vector<std::pair<std::string, double>> ranked;
+  for (const auto& [name, sum] : sums) ranked.emplace_back(name, sum / whole);
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return ranked;
+}
+
+double SumOf(const std::vector<std::pair<std::string, double>>& shares) {
+  double sum = 0;
+  for (const auto& [name, share] : shares) sum += share;
+  return sum;
+}
 
 }  // namespace
 
 StepSplit SplitOfStep(const Graph& step, const Placement& placement, const Schedule& schedule,
                       size_t devices, Nanos step_time) {
-  SplitCounter counter(devices);
+  std::vector<DeviceLine> lines(devices);
+  Sums types, kinds;
+  const auto move = [&](DeviceId device, Nanos start, Nanos end, std::string_view kind) {
+    if (start < end) lines[device.index()].moving.push_back({start.count, end.count, kind});
+  };
   for (const OpId op : step.ops()) {
     if (step.op(op).is_view) continue;
     const CollectiveId collective = step.collective_of(op);
     if (collective.valid()) {
       const CollectiveSpan& span = schedule.collectives[collective];
-      counter.Move(placement[op], span.start, span.end);
-    } else {
-      counter.Compute(placement[op], schedule.ops[op].start, schedule.ops[op].end);
+      const auto kind = CollectiveKindOf(step.op(op).type);
+      move(placement[op], span.start, span.end, kind ? ToString(*kind) : "collective");
+      continue;
     }
+    const OpSpan& span = schedule.ops[op];
+    lines[placement[op].index()].computing.push_back({span.start.count, span.end.count, {}});
+    types[step.op(op).type] += static_cast<double>((span.end - span.start).count);
   }
   for (const TransferSpan& span : schedule.transfers) {
-    counter.Move(span.from, span.start, span.end);
-    counter.Move(span.to, span.start, span.end);
+    move(span.from, span.start, span.end, kTransfer);
+    move(span.to, span.start, span.end, kTransfer);
   }
-  return counter.Count(step_time);
+  double whole = 0;
+  for (DeviceLine& line : lines) {
+    if (line.computing.empty()) continue;
+    whole += static_cast<double>(step_time.count);
+    const auto earlier = [](const Stretch& a, const Stretch& b) { return a.start < b.start; };
+    std::stable_sort(line.computing.begin(), line.computing.end(), earlier);
+    std::stable_sort(line.moving.begin(), line.moving.end(), earlier);
+    SplitLine(line, step_time.count, kinds);
+  }
+  StepSplit split;
+  if (whole <= 0) return split;
+  split.op_types = Ranked(types, whole);
+  split.kinds = Ranked(kinds, whole);
+  split.compute = SumOf(split.op_types);
+  split.communication = SumOf(split.kinds);
+  split.idle = std::max(0.0, 1 - split.compute - split.communication);  // rounded off below
+  return split;
 }
 
 }  // namespace placewright

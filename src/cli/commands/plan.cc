@@ -567,11 +567,11 @@ class PlanCommand : public Command {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
     console.Print(RenderCommunication(analysis, plan, inputs.graph.graph, style));
-    const std::string strategies = RenderStrategies(plan, style);
+    const std::string strategies = RenderStrategies(plan, analysis.tie_within, style);
     if (!strategies.empty()) {
       console.Print("\n" + strategies);
     } else if (!plan.baselines.empty()) {
-      console.Print("\n" + RenderBaselines(plan, style));
+      console.Print("\n" + RenderBaselines(plan, analysis.tie_within, style));
     }
     console.Print("\n" + Explain(analysis, cluster, style));
     const std::vector<std::string>& unknown = inputs.cost_report.unknown_types;

@@ -37,6 +37,19 @@ Json RatesToJson(const Analysis& analysis) {
           {"bubble", known(rates.idle.has_value(), rates.idle.value_or(0))}};
 }
 
+Json SplitToJson(const StepSplit& split) {
+  const auto list = [](const std::vector<std::pair<std::string, double>>& shares, const char* key) {
+    Json array = Json::array();
+    for (const auto& [name, share] : shares) array.push_back({{key, name}, {"share", share}});
+    return array;
+  };
+  return {{"compute", split.compute},
+          {"communication", split.communication},
+          {"waiting", split.idle},
+          {"op_types", list(split.op_types, "type")},
+          {"kinds", list(split.kinds, "kind")}};
+}
+
 }  // namespace
 
 Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order, bool all_devices) {
@@ -52,7 +65,11 @@ Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order,
   const Graph& original = of.step.original != nullptr ? *of.step.original : graph;
   analysis.rates = RatesOf(
       {original, graph, placement, *result.schedule, result.step_time, cluster, inputs.precision});
-  analysis.source_of_times = SourceOfTimes(SharesOf(inputs.costs, placement));
+  const CostShares shares = SharesOf(inputs.costs, placement);
+  analysis.source_of_times = SourceOfTimes(shares);
+  StepSplit split = SplitOfStep(graph, placement, *result.schedule, cluster.device_count(), result.step_time);
+  analysis.tie_within = TieWithin(split, shares, result.step_time);
+  if (of.step.space != PlanSpace::kPlaced) analysis.split = std::move(split);
   analysis.bottlenecks = FindBottlenecks(sim_graph, graph, cluster, placement, *result.schedule);
   const DeviceId fullest = FullestDevice(result, cluster);
   for (DeviceId device : cluster.devices()) {
@@ -66,7 +83,10 @@ Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order,
 }
 
 std::string Explain(const Analysis& analysis, const Cluster& cluster, const Style& style) {
-  std::string text = RenderReasons(analysis.bottlenecks, cluster, kMaxReasons, style);
+  std::string text =
+      analysis.split
+          ? RenderSplit(*analysis.split, analysis.result.step_time, kMaxReasons, style)
+          : RenderReasons(analysis.bottlenecks, cluster, kMaxReasons, style);
   text += RenderTransferWaits(analysis.result, cluster, kMaxReasons);
   for (const auto& [device, items] : analysis.peaks) {
     text += "\n" + RenderPeak(cluster.device(device).name, items,
@@ -125,6 +145,8 @@ void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object)
         {"data_parallelism_probably_faster", use.data_parallelism_probably_faster}};
   }
   (*object)["rates"] = RatesToJson(analysis);
+  (*object)["split"] = analysis.split ? SplitToJson(*analysis.split) : Json();
+  (*object)["tie_within_ns"] = analysis.tie_within.count;
   (*object)["links"] = LinksToJson(analysis.result, cluster);
   (*object)["reasons"] = ReasonsToJson(analysis.bottlenecks, cluster);
 }

@@ -16,6 +16,7 @@
 #include "report/layer_table.h"
 #include "report/page/plan_page.h"
 #include "report/step_rates.h"
+#include "report/time_split.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -29,6 +30,9 @@ struct Analysis {
   std::vector<std::pair<DeviceId, std::vector<PeakItem>>> peaks;
   StrategyReport strategy;
   StepRates rates;
+  // Of a step whose ops are split or copied: a path through it says nothing where all devices wait for each other.
+  std::optional<StepSplit> split;
+  Nanos tie_within;  // TieWithin, of all steps
   std::string source_of_times;  // SourceOfTimes
 };
 
@@ -36,7 +40,7 @@ struct Analysis {
 // `peaks`.
 Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order, bool all_devices);
 
-// For people: why the step is not faster, and what fills devices.
+// For people: where the time goes or why the step is not faster, and what fills devices.
 std::string Explain(const Analysis& analysis, const Cluster& cluster, const Style& style);
 
 // The step by module: where ops are split or copied how they are computed and synchronised, else which devices
@@ -54,7 +58,7 @@ void AddModules(const Analysis& analysis, PlanPage& page);
 std::string RenderCommunication(const Analysis& analysis, const Plan& plan, const Graph& step,
                                 const Style& style);
 
-// Adds `layers`, `strategy`, `strategy_averages`, `gpu_use`, `rates`, `links` and `reasons`, and to each element of `devices`, which is
+// Adds `layers`, `strategy`, `strategy_averages`, `gpu_use`, `rates`, `split`, `tie_within_ns`, `links` and `reasons`, and to each element of `devices`, which is
 // there, its idle times.
 void AddAnalysis(const Analysis& analysis, const Cluster& cluster, Json* object);
 // The elements of `peaks`.

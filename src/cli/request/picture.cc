@@ -72,6 +72,7 @@ Status WritePictures(const PictureOptions& options, const StepInputs& of, const 
   for (std::string& line : DescribeAssumptions(inputs)) page.notes.push_back(std::move(line));
   AddIfAny(RenderUnknownTypes(inputs.cost_report.unknown_types), page.notes);
   // Text on a page may hold any character, but no escape sequences.
+  page.tie_within = analysis.tie_within;
   page.explanation = Explain(analysis, cluster, {false, true});
   return WriteFileAtomically(options.html, RenderPlanPage(page));
 }

@@ -104,9 +104,10 @@ class PageWriter {
     AddCommunication();
     AddDevices();
     if (!page_.explanation.empty()) {
-      Heading("Why it is not faster");
+      Heading("Where the time and the memory go");
       html_ += "<pre>" + EscapeXml(page_.explanation) + "</pre>\n";
     }
+    AddStrategies();
     AddBaselines();
     return html_ + "</body></html>\n";
   }
@@ -384,23 +385,36 @@ class PageWriter {
     html_ += table.Take(remark);
   }
 
+  std::string TieRemark() const {
+    return fmt::format(
+        "A tie: within {}, which modelled times may be wrong by (10% of computing, 20% of "
+        "communication that is not hidden).",
+        FormatNanos(page_.tie_within));
+  }
+
+  void AddStrategies() {
+    const auto rows = StrategyRows(plan_, page_.tie_within);
+    if (rows.empty()) return;
+    HtmlTable table({"strategy", ">step time", ">memory", ">of", "against this plan"});
+    for (const auto& [name, time, memory, capacity, verdict] : rows) {
+      table.AddRow({name, time, memory, capacity, verdict});
+    }
+    Heading("Strategies");
+    html_ += table.Take(TieRemark());
+  }
+
   void AddBaselines() {
     HtmlTable table({"algorithm", ">step time", "against this plan", "runs on"});
     for (const BaselineRow& row : FoldBaselines(plan_.baselines)) {
-      std::string verdict = "does not fit";
-      if (row.first->feasible) {
-        const double ratio = ShareOf(row.first->step_time.count, plan_.step_time.count);
-        verdict = row.first->step_time == plan_.step_time
-                      ? "equal"
-                      : fmt::format("{:.2f} times as long", ratio);
-      }
+      const Baseline& first = *row.first;
       table.AddRow({fmt::format("{}", fmt::join(row.algorithms, ", ")),
-                    FormatNanosLike(row.first->step_time, plan_.step_time), verdict,
-                    DescribeDevices(row.first->devices, plan_.devices)});
+                    FormatNanosLike(first.step_time, plan_.step_time),
+                    DescribeAgainst(plan_, first.step_time, first.feasible, page_.tie_within),
+                    DescribeDevices(first.devices, plan_.devices)});
     }
     if (plan_.baselines.empty()) return;
     Heading("Baselines");
-    html_ += table.Take();
+    html_ += table.Take(TieRemark());
   }
 
   const PlanPage& page_;

@@ -31,6 +31,7 @@ struct PlanPage {
   std::vector<std::string> warnings = {};  // a paragraph each
   std::vector<std::string> notes = {};     // a line each
   std::string explanation = {};            // plain text (bottlenecks, peak memory), shown as it is
+  Nanos tie_within = {};                   // of baselines and strategies
 };
 
 // Self-contained: it loads nothing, from nowhere. Below 2 MB whatever the step and the cluster, but for more than a
