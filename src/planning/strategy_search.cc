@@ -286,6 +286,16 @@ std::vector<StrategyResult> StrategySearchResult::Shown() const {
   return shown;
 }
 
+std::vector<std::string> StrategySearchResult::Promising() const {
+  std::vector<std::string> names;
+  for (const StrategyResult& one : strategies) {
+    if (one.fits && TransformsFor(one.strategy.rewriting).empty()) {
+      names.push_back(one.strategy.algorithm);
+    }
+  }
+  return names;
+}
+
 PlannerResult StrategySearchResult::ForAuto() const {
   PlannerResult result = plan;
   result.iterations = evaluations;

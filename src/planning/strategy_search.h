@@ -59,6 +59,8 @@ struct StrategySearchResult {
   bool rewrites() const { return best && plan.feasible && !TransformsFor(best->rewriting).empty(); }
   // What a plan says of them: those that were simulated, and of each algorithm of which none was its best.
   std::vector<StrategyResult> Shown() const;
+  // The algorithms of those that fit and do not rewrite the step, the fastest first.
+  std::vector<std::string> Promising() const;
   // `plan` as `auto` has it: with the name of its strategy, baselines and history.
   PlannerResult ForAuto() const;
 };

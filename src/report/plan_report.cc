@@ -158,11 +158,13 @@ std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style
   };
   for (const DeviceUse& d : devices) {
     const std::string name = Printable(d.name);
-    name_beside(rows, [&](const DeviceUse* other) { return HasEqualFigures(*other, d); }, &d, name);
+    name_beside(
+        rows, [&](const DeviceUse* other) { return HasEqualFigures(*other, d); }, &d, name);
     if (d.ops == 0) idle.push_back(name);
     if (d.peak_memory <= d.capacity) continue;
     const Bytes over = d.peak_memory - d.capacity;
-    name_beside(overflows, [&](Bytes other) { return other == over; }, over, name);
+    name_beside(
+        overflows, [&](Bytes other) { return other == over; }, over, name);
   }
   const bool folded = rows.size() < devices.size();
   Table table({{folded ? "devices" : "device"},
@@ -181,11 +183,11 @@ std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style
   }
   std::string remarks;
   for (const auto& [over, names] : overflows) {
-    remarks += Paint(fmt::format("{} overflow{} by {}{}", FoldNames(names),
-                                 names.size() == 1 ? "s" : "", FormatBytes(over),
-                                 names.size() == 1 ? "" : " each"),
-                     Tone::kBad, style) +
-               "\n";
+    remarks +=
+        Paint(fmt::format("{} overflow{} by {}{}", FoldNames(names), names.size() == 1 ? "s" : "",
+                          FormatBytes(over), names.size() == 1 ? "" : " each"),
+              Tone::kBad, style) +
+        "\n";
   }
   if (!idle.empty()) {
     remarks += Wrap(fmt::format("{} {} (no op runs there)\n", Paint("idle:", Tone::kWarning, style),
@@ -287,7 +289,10 @@ std::string RenderStrategies(const Plan& plan, Nanos tie_within, const Style& st
   for (size_t i = 0; i < rows.size(); ++i) {
     const StrategyResult& one = plan.strategies[i];
     const auto& [name, time, memory, capacity, verdict] = rows[i];
-    table.AddRow({name, time, memory, capacity,
+    table.AddRow({name,
+                  time,
+                  memory,
+                  capacity,
                   {verdict, one.fits && one.evaluated ? Tone::kPlain : Tone::kFaint}});
   }
   return ExplainTies(table.Render(style), tie_within, style);

@@ -16,13 +16,14 @@ StepSplit Halved() {
 }
 
 TEST(TimeSplit, SaysWhatIsComputedAndWaitedFor) {
-  EXPECT_EQ(RenderSplit(Halved(), Nanos(1000), 1, {}),
-            "where the time goes           time  of the step\n"
-            "computing                  0.50 us        50.0%  ######......\n"
-            "waiting for all-gather     0.25 us        25.0%  ###.........\n"
-            "waiting for transfer       0.05 us         5.0%  #...........\n"
-            "waiting for other devices  0.20 us        20.0%  ##..........\n"
-            "on the average of the devices that compute; longest op types: aten.mm.default 40.0%\n");
+  EXPECT_EQ(
+      RenderSplit(Halved(), Nanos(1000), 1, {}),
+      "where the time goes           time  of the step\n"
+      "computing                  0.50 us        50.0%  ######......\n"
+      "waiting for all-gather     0.25 us        25.0%  ###.........\n"
+      "waiting for transfer       0.05 us         5.0%  #...........\n"
+      "waiting for other devices  0.20 us        20.0%  ##..........\n"
+      "on the average of the devices that compute; longest op types: aten.mm.default 40.0%\n");
 }
 
 // 10% of what is modelled of 500 ns, and 20% of 300 ns.

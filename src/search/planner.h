@@ -29,6 +29,8 @@ struct PlannerOptions {
   std::optional<StepPlan> given;  // of the graph's file: a start, and `auto`'s baseline "given"
   // Further plans they may start from. Searches over placements take those that split nothing, the best first.
   std::vector<StepPlan> starts;
+  // Planners of plans that split ops, by estimates of what they come to, the best first: `auto` runs these first.
+  std::vector<std::string> promising;
   // LowerBound of the problem's placements (proof/bound.h), where it is known: searches end at it.
   std::optional<Bound> bound{};
   Clock::time_point started;  // process start: seconds in the history count from here

@@ -562,13 +562,14 @@ class AutoPlanner : public Planner {
       portfolio.StartPlaced(iterative_);
     };
     if (problem.layouts != nullptr && !layout_searches_.empty()) {
+      const std::vector<const Planner*> replicated = BestFirst(options.promising);
       const auto place = [&] {
         begin();
         portfolio.AdvancePlaced(FirstPlacedMoves(problem));
       };
-      portfolio.RunBesideReplicated(place, replicated_);
+      portfolio.RunBesideReplicated(place, replicated);
       portfolio.LeaveTimeForLayoutSearch();
-      portfolio.RunReplicated(replicated_);
+      portfolio.RunReplicated(replicated);
       if (!last.empty()) portfolio.LeaveTimeBehindLast();
       portfolio.RunConstructive(last);
       portfolio.RestoreTime();
@@ -586,6 +587,17 @@ class AutoPlanner : public Planner {
   }
 
  private:
+  // Those of `promising` in its order, then the others in that of the table.
+  std::vector<const Planner*> BestFirst(const std::vector<std::string>& promising) const {
+    std::vector<const Planner*> ordered = replicated_;
+    const auto rank = [&](const Planner* planner) {
+      return std::find(promising.begin(), promising.end(), planner->name()) - promising.begin();
+    };
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [&](const Planner* a, const Planner* b) { return rank(a) < rank(b); });
+    return ordered;
+  }
+
   std::vector<const Planner*> constructive_;
   std::vector<const IterativePlanner*> iterative_;
   std::vector<const Planner*> replicated_;

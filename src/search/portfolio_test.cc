@@ -397,6 +397,37 @@ TEST_F(Portfolio, LeavesOutConstructivePlannersThatAreNotForIt) {
   EXPECT_EQ(Plan(10).baselines.size(), 1u);
 }
 
+// Of plans that split ops; there is none.
+class OfSplits : public Planner {
+ public:
+  OfSplits(std::string name, Log* log) : name_(std::move(name)), log_(log) {}
+  std::string_view name() const override { return name_; }
+  std::string_view description() const override { return "splits"; }
+  PlanSpace space() const override { return PlanSpace::kReplicated; }
+  Result<PlannerResult> Plan(const Problem&, Evaluator&, const PlannerOptions&) const override {
+    log_->slices.push_back(name_);
+    return MakeError(ErrorCode::kInfeasible, "nothing to split");
+  }
+
+ private:
+  std::string name_;
+  Log* log_;
+};
+
+TEST_F(Portfolio, BeginsWithWhatIsPromising) {
+  for (const char* name : {"a", "b", "c"})
+    table_.push_back(std::make_unique<OfSplits>(name, &log_));
+  AddOfLayouts("layouts", {100});
+  PlannerOptions options;
+  options.budget.iterations = 0;
+  options.started = Clock::now();
+  options.promising = {"c", "none", "b"};
+  MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
+  ASSERT_GE(log_.slices.size(), 3u);
+  log_.slices.resize(3);
+  EXPECT_THAT(log_.slices, ElementsAre("c", "b", "a"));
+}
+
 TEST_F(Portfolio, LeavesOutWhoIsNotForIt) {
   Add("x", 10, 2, false);
   Add("y", 10, 2);

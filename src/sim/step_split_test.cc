@@ -77,8 +77,8 @@ TEST(StepSplit, ADeviceWaitsForWhatEndsWhenItGoesOn) {
   }
   const StepSplit split = SplitOfStep(graph, placement, schedule, 1, Nanos(400));
   EXPECT_THAT(split.op_types, testing::ElementsAre(std::pair("aten.mm.default", 0.5)));
-  EXPECT_THAT(split.kinds, testing::ElementsAre(std::pair("all-gather", 0.2),
-                                                std::pair("all-reduce", 0.175)));
+  EXPECT_THAT(split.kinds,
+              testing::ElementsAre(std::pair("all-gather", 0.2), std::pair("all-reduce", 0.175)));
   EXPECT_DOUBLE_EQ(split.idle, 0.125);
 }
 

@@ -279,6 +279,50 @@ TEST_F(Profile, SearchesMayMeasure) {
   EXPECT_THAT(gpus.err, HasSubstr("CUDA device 0 of this LibTorch"));
 }
 
+// Two machines of two T4: an all-reduce of all takes what the log says.
+TEST_F(Profile, TakesLogsOfNcclTests) {
+  std::string log = "# Collective test starting: all_reduce_perf\n";
+  for (int rank = 0; rank < 4; ++rank) {
+    log += "#  Rank  " + std::to_string(rank) + " Group  0 Pid  7 on " + (rank < 2 ? "b" : "a") +
+           " device  0 [0000:1b:00] Tesla T4\n";
+  }
+  log +=
+      "#  size  count  type  redop  root  time  algbw  busbw  #wrong\n"
+      "   1024    256  float    sum    -1   500   0.00   0.00  0\n"
+      "1073741824 268435456 float sum    -1  1e6   1.07   1.61  0\n";
+  Write("reduce.log", log);
+  const std::vector<std::string> plan = {"plan",    "mlp.json.gz", "-c",           "2x 2xT4",
+                                         "--batch", "8",           "--algo",       "data-parallel",
+                                         "-o",      "t.plan.json", "--cost-store", "costs.sqlite"};
+  const Outcome before = RunJson(plan);
+  ASSERT_EQ(before.status, 0) << before.err;
+  const Outcome taken = RunJson(
+      {"profile", "--nccl-tests", "reduce.log", "-c", "2x 2xT4", "--cost-store", "costs.sqlite"});
+  ASSERT_EQ(taken.status, 0) << taken.err;
+  EXPECT_EQ(taken.json()["collectives"][0]["key"], "all-reduce 2xT4/2");
+  EXPECT_EQ(taken.json()["collectives"][0]["devices"].size(), 4u);
+  const Outcome after = RunJson(plan);
+  ASSERT_EQ(after.status, 0) << after.err;
+  EXPECT_GT(after.json()["step_time_ns"].get<int64_t>(),
+            before.json()["step_time_ns"].get<int64_t>() + 400'000);
+
+  const auto refused = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"profile", "--cost-store", "costs.sqlite"};
+    words.insert(words.end(), more.begin(), more.end());
+    return Run(words).err;
+  };
+  EXPECT_THAT(refused({"--nccl-tests", "reduce.log", "-c", "4xT4"}),
+              HasSubstr("reduce.log: 4xT4 has no further machine with 2 Tesla T4"));
+  EXPECT_THAT(refused({"--nccl-tests", "reduce.log", "-c", "2x 2xH100"}),
+              HasSubstr("no further machine with 2 Tesla T4"));
+  EXPECT_THAT(refused({"--nccl-tests", "all-redoce=reduce.log", "-c", "2x 2xT4"}),
+              HasSubstr("(did you mean all-reduce?)"));
+  EXPECT_THAT(refused({"--nccl-tests", "reduce.log", "-c", "2x 2xT4", "--steps", "5"}),
+              HasSubstr("leave --steps out"));
+  EXPECT_THAT(refused({"--nccl-tests", "two.yaml", "-c", "2x 2xT4"}),
+              HasSubstr("there are no times of a collective"));
+}
+
 TEST_F(Profile, WrongInputsAreNamed) {
   // No measurements: which command makes them.
   const Outcome unmeasured =

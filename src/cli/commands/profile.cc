@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/commands/profile_nccl_tests.h"
 #include "cli/commands/profile_ranks.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/model_source.h"
@@ -92,6 +93,11 @@ class ProfileCommand : public Command {
            "Started on every rank by torchrun, mpirun or srun: measure transfers and collectives "
            "between these processes, and no ops; rank 0 prints, and writes the store")
         .Group("Profile");
+    AddRepeated(
+        app, "--nccl-tests", nccl_tests_, "FILE",
+        "Measure nothing, and take what a test of nccl-tests printed on the cluster's GPUs; "
+        "COLLECTIVE=FILE where the log does not name it; may be repeated",
+        "Profile");
     app.AddOption("--largest-transfer", largest_,
                   "Sizes double from 1 KiB to this many MiB (default 1024, less where memory ends; "
                   "with --ranks they grow fourfold, to 64)")
@@ -128,6 +134,7 @@ class ProfileCommand : public Command {
         "  placewright profile mlp -c workers.yaml --loaded --steps 5 --largest-transfer 4\n"
         "  placewright profile mlp -c local --batch 16 --steps 5 --json\n"
         "  mpirun -n 2 placewright profile --ranks -c machines.yaml\n"
+        "  placewright profile --nccl-tests all_reduce.log -c 8xH100\n"
         "  placewright plan mlp -c workers.yaml -o mlp.plan.json --iterations 100");
     return app;
   }
@@ -140,6 +147,7 @@ class ProfileCommand : public Command {
       return MakeError(ErrorCode::kUsage, "there is no home folder for the cost store", "",
                        "Give --cost-store FILE.");
     }
+    if (!nccl_tests_.empty()) return TakeLogs(context);
     if (on_ranks_) return MeasureRanks(context, interrupted);
     if (app_.Given("--rank-timeout") || no_nccl_) {
       return MakeError(ErrorCode::kUsage,
@@ -201,6 +209,20 @@ class ProfileCommand : public Command {
 
  private:
   static constexpr int64_t kLargestHere = 1024;  // MiB
+
+  Result<int> TakeLogs(Context& context) const {
+    for (const char* const name : {"--ranks", "--batch", "--loaded", "--no-transfers", "--steps",
+                                   "--time", "--largest-transfer", "--rank-timeout", "--no-nccl"}) {
+      if (!app_.Given(name)) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--nccl-tests measures nothing: leave {} out", name));
+    }
+    if (!graph_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--nccl-tests measures nothing: leave GRAPH out");
+    }
+    PW_ASSIGN(const Cluster cluster, TakeCluster());
+    return TakeNcclTests(cluster, nccl_tests_, store_, context);
+  }
 
   Result<int> MeasureRanks(Context& context, const std::atomic<bool>& interrupted) const {
     const bool of_ops = app_.Given("--steps") || app_.Given("--time");
@@ -425,7 +447,7 @@ class ProfileCommand : public Command {
 
   CommandLine app_;
   std::string graph_, cluster_, store_;
-  std::vector<std::string> batches_;
+  std::vector<std::string> batches_, nccl_tests_;
   bool loaded_ = false, no_transfers_ = false, on_ranks_ = false, no_nccl_ = false;
   int64_t largest_ = 0, steps_ = 60, time_ = 60, rank_timeout_ = 20;
 };

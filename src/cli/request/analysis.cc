@@ -67,7 +67,8 @@ Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order,
       {original, graph, placement, *result.schedule, result.step_time, cluster, inputs.precision});
   const CostShares shares = SharesOf(inputs.costs, placement);
   analysis.source_of_times = SourceOfTimes(shares);
-  StepSplit split = SplitOfStep(graph, placement, *result.schedule, cluster.device_count(), result.step_time);
+  StepSplit split =
+      SplitOfStep(graph, placement, *result.schedule, cluster.device_count(), result.step_time);
   analysis.tie_within = TieWithin(split, shares, result.step_time);
   if (of.step.space != PlanSpace::kPlaced) analysis.split = std::move(split);
   analysis.bottlenecks = FindBottlenecks(sim_graph, graph, cluster, placement, *result.schedule);
@@ -84,9 +85,8 @@ Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order,
 
 std::string Explain(const Analysis& analysis, const Cluster& cluster, const Style& style) {
   std::string text =
-      analysis.split
-          ? RenderSplit(*analysis.split, analysis.result.step_time, kMaxReasons, style)
-          : RenderReasons(analysis.bottlenecks, cluster, kMaxReasons, style);
+      analysis.split ? RenderSplit(*analysis.split, analysis.result.step_time, kMaxReasons, style)
+                     : RenderReasons(analysis.bottlenecks, cluster, kMaxReasons, style);
   text += RenderTransferWaits(analysis.result, cluster, kMaxReasons);
   for (const auto& [device, items] : analysis.peaks) {
     text += "\n" + RenderPeak(cluster.device(device).name, items,

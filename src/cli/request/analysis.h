@@ -32,7 +32,7 @@ struct Analysis {
   StepRates rates;
   // Of a step whose ops are split or copied: a path through it says nothing where all devices wait for each other.
   std::optional<StepSplit> split;
-  Nanos tie_within;  // TieWithin, of all steps
+  Nanos tie_within;             // TieWithin, of all steps
   std::string source_of_times;  // SourceOfTimes
 };
 

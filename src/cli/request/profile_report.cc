@@ -49,9 +49,14 @@ std::string ExchangesText(const ProfileOutcome& outcome, const Style& style) {
                     FormatBandwidth(segment.bandwidth)});
     }
   }
-  std::string text = fmt::format(
-      "{} exchanges between {} ranks measured in {:.1f} s, stored in {}\n\n",
-      outcome.exchanges.size(), outcome.ranks, outcome.seconds, Printable(outcome.store, 400));
+  std::string text =
+      outcome.from_logs
+          ? fmt::format("{} read, stored in {}\n\n",
+                        CountOf(static_cast<int64_t>(outcome.exchanges.size()), "log"),
+                        Printable(outcome.store, 400))
+          : fmt::format("{} exchanges between {} ranks measured in {:.1f} s, stored in {}\n\n",
+                        outcome.exchanges.size(), outcome.ranks, outcome.seconds,
+                        Printable(outcome.store, 400));
   text += table.Render(style);
   text += "Bandwidths of collectives are of the whole tensor.\n";
   if (outcome.interrupted) text += "Interrupted: this is what was measured until then.\n";
@@ -116,7 +121,7 @@ Json ProfileJson(const ProfileOutcome& outcome) {
 
 std::string ProfileText(const ProfileOutcome& outcome, const Style& style) {
   using Align = Table::Align;
-  if (outcome.ranks > 1) return ExchangesText(outcome, style);
+  if (outcome.ranks > 1 || outcome.from_logs) return ExchangesText(outcome, style);
   std::string text = fmt::format("{}: {} op signatures measured in {:.1f} s, stored in {}\n",
                                  Printable(outcome.graph), outcome.signatures.size(),
                                  outcome.seconds, Printable(outcome.store, 400));

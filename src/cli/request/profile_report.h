@@ -35,7 +35,7 @@ struct ProfiledPair {
   std::vector<TransferSegment> segments;
 };
 
-// Between the processes of a run.
+// Between the processes of a run, or of another program.
 struct ProfiledExchange {
   std::optional<CollectiveKind> collective;  // none: a transfer
   std::vector<std::string> devices;          // by name
@@ -55,7 +55,8 @@ struct ProfileOutcome {
   std::string store, libtorch, blas;
   bool interrupted = false;
   int32_t ranks = 1;
-  std::vector<ProfiledExchange> exchanges;  // of several ranks
+  std::vector<ProfiledExchange> exchanges;  // of several ranks, or
+  bool from_logs = false;                   // of other programs
 
   // The smallest share of a step that its ops take; 0 without any step.
   double Covered() const;

@@ -46,10 +46,10 @@ enum class SyncKind : uint8_t {
   kServer,         // one device has the parameter, sums the gradients of others and updates it
   kReduceScatter,  // each device sums a part
   kReduceScatterAllReduce,  // some devices sum a part each, and the sums of such devices are added up
-  kSummed,         // every device of the parameter fetches all parts and sums them itself
-  kGathered,       // parts of the gradient, not shares of a sum, are put together
-  kParts,          // each device has a part of the parameter and the gradient of that part
-  kRecomputed      // every device of the parameter computes the whole gradient
+  kSummed,                  // every device of the parameter fetches all parts and sums them itself
+  kGathered,                // parts of the gradient, not shares of a sum, are put together
+  kParts,                   // each device has a part of the parameter and the gradient of that part
+  kRecomputed               // every device of the parameter computes the whole gradient
 };
 // "none", "all-reduce", "parameter-server", ...: as in --json.
 std::string_view ToString(SyncKind kind);
