@@ -403,6 +403,7 @@ class OfSplits : public Planner {
   OfSplits(std::string name, Log* log) : name_(std::move(name)), log_(log) {}
   std::string_view name() const override { return name_; }
   std::string_view description() const override { return "splits"; }
+  bool iterative() const override { return false; }
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   Result<PlannerResult> Plan(const Problem&, Evaluator&, const PlannerOptions&) const override {
     log_->slices.push_back(name_);
