@@ -44,6 +44,11 @@ AxisPlace OnlyPlaceOf(const TensorState& state) {
   return only;
 }
 
+bool HasNoneOn(const TensorState& state, const std::vector<DeviceId>& devices) {
+  return std::none_of(devices.begin(), devices.end(),
+                      [&](DeviceId device) { return state.On(device) != nullptr; });
+}
+
 // A part of another axis than the one by which it is split.
 bool IsOfAnotherAxis(const TensorState& state, const TensorBox& box) {
   const AxisPlace only = state.IsPartial() ? AxisPlace() : OnlyPlaceOf(state);
@@ -52,10 +57,17 @@ bool IsOfAnotherAxis(const TensorState& state, const TensorBox& box) {
 
 }  // namespace
 
+// Other devices are sent the sum, not each of them every part of it.
+void Fetcher::CompleteWhereItIs(TensorId id, int32_t version) {
+  auto completed = EmitCompleted(emitter_, axes_, store_.StateAt(id, version));
+  if (completed) store_.SetCompleted(id, version, std::move(*completed));
+}
+
 void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
                       const std::vector<TensorBox>& boxes) {
   const TensorState& state = store_.StateAt(id, version);
   if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return;
+  if (state.IsPartial() && HasNoneOn(state, devices)) return CompleteWhereItIs(id, version);
   if (state.pieces.size() != devices.size()) return;
   if (gathers_views_ && PrepareAsView(id, version, devices, boxes)) return;
   Needs needs;

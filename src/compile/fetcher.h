@@ -39,7 +39,7 @@ class Fetcher {
   // A part of it.
   TensorId Part(TensorId id, int32_t version, const TensorBox& box, DeviceId device);
   // These devices are about to fetch these parts of it: where they are those that have its pieces, collectives bring
-  // them there.
+  // them there; where none of them has one, the parts of a sum are added up by those that have them.
   void Prepare(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
                const std::vector<TensorBox>& boxes);
   // All of what one device has is about to be fetched: two or more others get copies, and of a parameter that waits
@@ -51,6 +51,7 @@ class Fetcher {
 
  private:
   void Add(TensorId id, FetchedPart part);
+  void CompleteWhereItIs(TensorId id, int32_t version);
   bool IsInput(TensorId id) const;
   bool IsOfInput(TensorId id) const;
   bool IsFetchedByOps(TensorId id) const;

@@ -276,6 +276,21 @@ b: z@b [4 6] = relu(s.add_n@b)
 )");
 }
 
+// Two others get the sum, each from the nearest that has it, and not all of its parts.
+TEST(Fetcher, AddsSumsUpBeforeOthersGetThem) {
+  EXPECT_EQ(SumStep().Compiled("t s: batch a:3 b:5; z: c d"), R"(
+a: t@a [4 3] = t(x[0:0-3])
+b: t@b [4 5] = t(x[0:3-8])
+a: s@a [4 6] = mm(t@a, g[0:0-3])
+b: s@b [4 6] = mm(t@b, g[0:3-8])
+a: s.all_reduce@a [4 6] = all_reduce#0(s@a)
+b: s.all_reduce@b [4 6] = all_reduce#0(s@b)
+c: z@c [4 6] = relu(s.all_reduce@a)
+d: z@d [4 6] = relu(s.all_reduce@a)
+-> z@c z@d
+)");
+}
+
 // Members are in the order of the pieces; b comes first in z, and has the first of the 4 rows.
 TEST(Fetcher, ScattersSumsThatAreWantedInParts) {
   EXPECT_EQ(SumStep().Compiled("t s: batch a:3 b:5; z: in b:1 a:3"), R"(

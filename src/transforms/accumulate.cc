@@ -18,6 +18,7 @@
 #include "transforms/micro_batch_laws.h"
 #include "transforms/micro_batch_roles.h"
 #include "transforms/op_copy.h"
+#include "transforms/pipeline.h"
 
 namespace placewright {
 namespace {
@@ -551,14 +552,19 @@ Error DoesNotDivide(const Graph& step, int64_t micro_batches) {
 
 }  // namespace
 
-Result<std::unique_ptr<Graph>> WithAccumulation(const Graph& step, int64_t micro_batches) {
+Result<std::unique_ptr<Graph>> WithAccumulation(const Graph& step, int64_t micro_batches,
+                                                const Transform* pipeline) {
   if (micro_batches == 1) return std::unique_ptr<Graph>();
   const NamedAxes axes(step);
   if (axes.samples() == 0) return axes.WhyNoBatch();
   if (micro_batches < 1 || axes.samples() % micro_batches != 0) {
     return DoesNotDivide(step, micro_batches);
   }
-  PW_ASSIGN(const MicroBatchRoles roles, RolesOverMicroBatches(step, axes));
+  IdVector<OpId, int32_t> chunk_of;
+  if (pipeline != nullptr) {
+    PW_ASSIGN(chunk_of, PipelineChunks(step, *pipeline));
+  }
+  PW_ASSIGN(const MicroBatchRoles roles, RolesOverMicroBatches(step, axes, chunk_of));
   PW_ASSIGN(Graph made, AccumulationWriter(step, axes, roles, micro_batches).Write());
   return std::make_unique<Graph>(std::move(made));
 }

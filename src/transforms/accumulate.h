@@ -10,7 +10,8 @@
 //   all else                           once: before what micro-batches read of it, else behind the last one
 //
 // Sums go on through what is linear in them (views, casts, additions) and are added up before any other reader, so that
-// a parameter has one accumulator, of its gradient's type. Accumulators are made out of place and have colocation groups
+// a parameter has one accumulator, of its gradient's type. Under a pipeline the gradient of a weight that two chunks read
+// has an accumulator in each of them, and these are added once, behind the last micro-batch. Accumulators are made out of place and have colocation groups
 // of their own; all copies of an op are in its colocation group, so that they have one layout.
 //
 // A counted draw is the slice of the whole batch's. What a kernel draws inside (attention with dropout) is another
@@ -26,14 +27,16 @@
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "graph/transform.h"
 
 namespace placewright {
 
-// nullptr for one micro-batch: the step stays. Errors: kTransform for a number that does not divide the batch, and
+// nullptr for one micro-batch: the step stays. `pipeline` (kPipeline): what orders the micro-batches later, or nullptr. Errors: kTransform for a number that does not divide the batch, and
 // for ops that cannot be computed in micro-batches (micro_batch_roles.h); kBatchScaling for a step that does not prove
 // how it follows its batch.
 // Complexity: O(K (ops + edges)).
-Result<std::unique_ptr<Graph>> WithAccumulation(const Graph& step, int64_t micro_batches);
+Result<std::unique_ptr<Graph>> WithAccumulation(const Graph& step, int64_t micro_batches,
+                                                const Transform* pipeline = nullptr);
 
 // Of which micro-batch an op of such a step is, from 1: the number behind the first "@" of its name; 0: it is there once.
 int32_t MicroBatchOf(const Op& op);

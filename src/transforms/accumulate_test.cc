@@ -85,6 +85,68 @@ next [5 3] = sub_(param:w, gw.sum@2)
 )");
 }
 
+// Two layers with one weight, whose gradient is the sum of what both make.
+Graph TiedStep(int64_t batch) {
+  BatchedStepWriter step(batch);
+  const TensorId x = step.Input("input:x", {batch, 3}), w = step.Input("param:w", {3, 3});
+  step.Enter("layers.0.lin");
+  const TensorId y = step.Op("y", "mm.default", {x, w}, {batch, 3});
+  step.Enter("layers.1.lin");
+  const TensorId z = step.Op("z", "mm.default", {y, w}, {batch, 3});
+  step.Begin(Phase::kBackward);
+  const TensorId yt = step.Op("yt", "t.default", {y}, {3, batch}, {}, AliasKind::kView);
+  const TensorId second = step.Op("second", "mm.default", {yt, z}, {3, 3});
+  step.Enter("layers.0.lin");
+  const TensorId xt = step.Op("xt", "t.default", {x}, {3, batch}, {}, AliasKind::kView);
+  const TensorId first = step.Op("first", "mm.default", {xt, y}, {3, 3});
+  step.Enter("");
+  const TensorId gw = step.Op("gw", "add.Tensor", {second, first}, {3, 3});
+  step.Begin(Phase::kOptimizer);
+  step.Op("next", "sub_.Tensor", {w, gw}, {3, 3}, {}, AliasKind::kInPlace);
+  Graph graph = step.Build({});
+  BatchScaling laws = *graph.batch_scaling();
+  laws.dimensions = {};
+  for (const TensorId id : graph.tensors()) {
+    const std::string& name = graph.tensor(id).name;
+    if (name == "input:x" || name == "y" || name == "z") laws.dimensions.items.push_back({0, 1});
+    if (name == "xt" || name == "yt") laws.dimensions.items.push_back({1, 1});
+    laws.dimensions.offsets.push_back(static_cast<int32_t>(laws.dimensions.items.size()));
+  }
+  return WithBatchScaling(std::move(graph), std::move(laws)).Take();
+}
+
+// Of two micro-batches what is added: "gw = second.sum@2 first.sum@2; ".
+std::string Additions(const Graph& step, const Transform* pipeline) {
+  const auto made = WithAccumulation(step, 2, pipeline);
+  if (!made.ok()) return made.error().ToString();
+  const Graph& graph = *made.value();
+  std::string text;
+  for (const OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (op.type != "aten.add.Tensor") continue;
+    text += fmt::format("{} = {} {}; ", op.name, graph.tensor(op.inputs[0]).name,
+                        graph.tensor(op.inputs[1]).name);
+  }
+  return text;
+}
+
+// One accumulator, to which the sum of both goes; where the layers are two stages each has its own, and the two are
+// added once.
+TEST(Accumulate, GradientsOfATiedWeightAreAddedUpByEachStage) {
+  const Graph step = TiedStep(4);
+  EXPECT_EQ(Additions(step, nullptr),
+            "gw@1 = second@1 first@1; gw@2 = second@2 first@2; gw.sum@2 = gw@1 gw@2; ");
+  Transform pipeline{.kind = Transform::kPipeline, .schedule = "1f1b", .stages = 2};
+  EXPECT_EQ(Additions(step, &pipeline),
+            "second.sum@2 = second@1 second@2; first.sum@2 = first@1 first@2; "
+            "gw = second.sum@2 first.sum@2; ");
+  pipeline.stages = 1;
+  EXPECT_EQ(Additions(step, &pipeline),
+            "gw@1 = second@1 first@1; gw@2 = second@2 first@2; gw.sum@2 = gw@1 gw@2; ");
+  pipeline.stages = 3;
+  EXPECT_EQ(WithAccumulation(step, 2, &pipeline).error().code, ErrorCode::kTransform);
+}
+
 TEST(Accumulate, CopiesAreInOneGroupAndAccumulatorsInAnother) {
   const auto made = WithAccumulation(Perceptron(6), 3).Take();
   const auto group = [&](const char* name) { return made->group(made->FindOp(name)); };

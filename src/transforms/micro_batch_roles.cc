@@ -34,8 +34,8 @@ bool IsProduct(std::string_view type) {
 
 class RoleFinder {
  public:
-  RoleFinder(const Graph& step, const NamedAxes& axes)
-      : step_(step), axes_(axes), before_(step.op_count(), false) {}
+  RoleFinder(const Graph& step, const NamedAxes& axes, const IdVector<OpId, int32_t>& chunk_of)
+      : step_(step), axes_(axes), chunk_of_(chunk_of), before_(step.op_count(), false) {}
 
   Result<MicroBatchRoles> Find() {
     do {
@@ -263,12 +263,23 @@ class RoleFinder {
         return false;
       }
     }
+    if (!AreOfOneChunk(op, shares)) return false;
     return std::any_of(
         rule->linear.begin(), rule->linear.end(), [&](std::vector<int32_t> together) {
           std::sort(together.begin(), together.end());
           together.erase(std::unique(together.begin(), together.end()), together.end());
           return together == shares;
         });
+  }
+
+  // Shares of a tied weight's gradient from two stages would cross between them for every micro-batch.
+  bool AreOfOneChunk(const Op& op, const std::vector<int32_t>& inputs) const {
+    if (chunk_of_.empty()) return true;
+    const auto chunk = [&](int32_t input) {
+      return chunk_of_[step_.tensor(op.inputs[static_cast<size_t>(input)]).producer];
+    };
+    return std::all_of(inputs.begin(), inputs.end(),
+                       [&](int32_t input) { return chunk(input) == chunk(inputs.front()); });
   }
 
   Status AddUp(OpId id) {
@@ -383,6 +394,7 @@ class RoleFinder {
 
   const Graph& step_;
   const NamedAxes& axes_;
+  const IdVector<OpId, int32_t>& chunk_of_;  // empty: there is no pipeline
   MicroBatchRoles roles_;
   IdVector<OpId, bool> before_;  // done once, of the whole batch
   bool again_ = false;           // before_ has grown
@@ -399,8 +411,9 @@ bool MicroBatchRoles::IsAddedInto(const Graph& graph, const NamedAxes& axes, OpI
   return std::find(rule.once.begin(), rule.once.end(), once) != rule.once.end();
 }
 
-Result<MicroBatchRoles> RolesOverMicroBatches(const Graph& step, const NamedAxes& axes) {
-  return RoleFinder(step, axes).Find();
+Result<MicroBatchRoles> RolesOverMicroBatches(const Graph& step, const NamedAxes& axes,
+                                              const IdVector<OpId, int32_t>& chunk_of) {
+  return RoleFinder(step, axes, chunk_of).Find();
 }
 
 }  // namespace placewright

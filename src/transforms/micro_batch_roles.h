@@ -43,8 +43,10 @@ struct MicroBatchRoles {
 // `axes`, which have a batch, are the step's. Errors: kTransform, by op, for an op that has the batch without a rule
 // that cuts it, one that draws from a sequential generator, one that needs a sum over the whole batch before
 // the last micro-batch, and one that writes into what others of the batch have.
+// `chunk_of`: of a pipeline, or empty; what different chunks make of one gradient is added up by each of them.
 // Complexity: O(ops + edges), once for each loss whose targets the step makes itself.
-Result<MicroBatchRoles> RolesOverMicroBatches(const Graph& step, const NamedAxes& axes);
+Result<MicroBatchRoles> RolesOverMicroBatches(const Graph& step, const NamedAxes& axes,
+                                              const IdVector<OpId, int32_t>& chunk_of);
 
 }  // namespace placewright
 

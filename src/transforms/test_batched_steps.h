@@ -28,6 +28,7 @@ class BatchedStepWriter {
     return builder_.AddInput(name, kind, dtype, std::move(shape)).Take();
   }
   void Begin(Phase phase) { phase_ = phase; }
+  void Enter(std::string module) { module_ = std::move(module); }
 
   TensorId Op(const std::string& name, const std::string& type, std::vector<TensorId> inputs,
               std::vector<int64_t> shape, std::vector<Value> more = {},
@@ -40,6 +41,8 @@ class BatchedStepWriter {
                             DType dtype = DType::kF32) {
     OpSpec op{.name = name, .type = "aten." + type};
     op.phase = phase_;
+    op.module = module_;
+    op.in_root = module_.empty();
     for (size_t i = 0; i < inputs.size(); ++i) op.args.push_back(Read(static_cast<int32_t>(i)));
     op.inputs = std::move(inputs);
     op.args.insert(op.args.end(), more.begin(), more.end());
@@ -75,6 +78,7 @@ class BatchedStepWriter {
  private:
   const int64_t batch_;
   Phase phase_ = Phase::kForward;
+  std::string module_;
   GraphBuilder builder_{"step", "aten"};
 };
 

@@ -23,11 +23,21 @@ Status CheckRecorded(const Graph& step, const Transform& transform) {
                    "transforms", "Record the model from PyTorch (docs/formats/pytorch.md).");
 }
 
-Result<std::unique_ptr<Graph>> Apply(const Graph& step, const Transform& transform) {
+const Transform* PipelineIn(const Transforms& transforms) {
+  const auto it = std::find_if(transforms.begin(), transforms.end(), [](const Transform& one) {
+    return one.kind == Transform::kPipeline;
+  });
+  return it == transforms.end() ? nullptr : &*it;
+}
+
+// `all`: what it is one of.
+Result<std::unique_ptr<Graph>> Apply(const Graph& step, const Transform& transform,
+                                     const Transforms& all) {
   PW_RETURN_IF_ERROR(CheckRecorded(step, transform));
   switch (transform.kind) {
     case Transform::kCountedDraws: return WithCountedDraws(step, kDrawSeed);
-    case Transform::kAccumulate: return WithAccumulation(step, transform.micro_batches);
+    case Transform::kAccumulate:
+      return WithAccumulation(step, transform.micro_batches, PipelineIn(all));
     case Transform::kRecompute: return WithRecomputation(step, transform.modules);
     case Transform::kOffload: return WithOffloading(step, transform.modules);
     case Transform::kPipeline: return WithPipeline(step, transform);
@@ -64,7 +74,7 @@ Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transfor
   std::unique_ptr<Graph> made;
   Transforms applied = step.transforms();
   for (const Transform& transform : transforms) {
-    PW_ASSIGN(std::unique_ptr<Graph> after, Apply(made ? *made : step, transform));
+    PW_ASSIGN(std::unique_ptr<Graph> after, Apply(made ? *made : step, transform, transforms));
     if (after == nullptr) continue;
     made = std::move(after);
     applied.push_back(transform);

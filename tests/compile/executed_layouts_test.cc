@@ -877,6 +877,10 @@ TEST_P(ExecutedPipelines, GiveTheStep) {
                  << (asked.recompute.empty() ? "" : ", recomputed"));
     Rewrite(asked);
     if (HasFatalFailure()) return;
+    if (asked.micro_batches > 1 && asked.recompute.empty()) {
+      const auto wrong = check::CheckMicroBatches(original(), *cut_, asked.micro_batches);
+      ASSERT_FALSE(wrong) << wrong->place << ": " << wrong->message;
+    }
     const Cluster cluster = EqualDevices(asked.stages * of_stage);
     const auto problem =
         LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kProgram).Take();

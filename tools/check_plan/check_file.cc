@@ -33,32 +33,34 @@ Result<LoadedGraph> WithDrawsOf(const Graph& step, LoadedGraph original) {
   return original;
 }
 
+bool IsOfCopies(const Transform& one) {
+  return one.kind == Transform::kRecompute || one.kind == Transform::kOffload;
+}
+
 // Where the plan's step computes something again, or copies it to the host and back, it is compared with the step that
 // does not.
 Result<MaybeViolation> CheckCopies(const Plan& plan, const std::string& plan_path,
                                    const PlanInputOptions& options) {
   Transforms others = StatedBy(plan);
-  const auto copies = [](const Transform& one) {
-    return one.kind == Transform::kRecompute || one.kind == Transform::kOffload;
-  };
-  if (std::erase_if(others, copies) == 0) return MaybeViolation();
+  if (std::erase_if(others, IsOfCopies) == 0) return MaybeViolation();
   PW_ASSIGN(const LoadedGraph step, LoadOriginal(plan, plan_path, options, StatedBy(plan)));
   PW_ASSIGN(LoadedGraph without, LoadOriginal(plan, plan_path, options, std::move(others)));
   PW_ASSIGN(without, WithDrawsOf(step.graph, std::move(without)));
   return CheckCongruence(without.graph, step.graph);
 }
 
-// Where the batch is in micro-batches, the step in these is compared with the step before any rewriting but draws.
+// Where the batch is in micro-batches, the step in these, in the order of its pipeline, is compared with the step before
+// any rewriting but draws.
 Result<MaybeViolation> CheckAccumulation(const Plan& plan, const std::string& plan_path,
                                          const PlanInputOptions& options) {
-  Transforms until;
+  int64_t micro_batches = 0;
+  Transforms cut;
   for (const Transform& one : StatedBy(plan)) {
-    until.push_back(one);
-    if (one.kind == Transform::kAccumulate) break;
+    if (!IsOfCopies(one)) cut.push_back(one);
+    if (one.kind == Transform::kAccumulate) micro_batches = one.micro_batches;
   }
-  if (until.empty() || until.back().kind != Transform::kAccumulate) return MaybeViolation();
-  const int64_t micro_batches = until.back().micro_batches;
-  PW_ASSIGN(const LoadedGraph step, LoadOriginal(plan, plan_path, options, std::move(until)));
+  if (micro_batches == 0) return MaybeViolation();
+  PW_ASSIGN(const LoadedGraph step, LoadOriginal(plan, plan_path, options, std::move(cut)));
   PW_ASSIGN(LoadedGraph without, LoadOriginal(plan, plan_path, options, {}));
   PW_ASSIGN(without, WithDrawsOf(step.graph, std::move(without)));
   return CheckMicroBatches(without.graph, step.graph, micro_batches);

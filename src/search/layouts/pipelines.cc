@@ -26,13 +26,28 @@ const Transform* PipelineOf(const Graph& step) {
   return it == transforms.end() ? nullptr : &*it;
 }
 
-// The last chunk whose forward pass is of the group, or of a group without one the last of all.
+// It adds up what several chunks made of the gradient of a weight that all of them read.
+bool AddsGradients(const Graph& step, OpId op) {
+  const auto readers = step.consumers(op);
+  return step.op(op).phase == Phase::kBackward && step.op(op).type == "aten.add.Tensor" &&
+         !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
+           return step.op(reader).phase == Phase::kOptimizer;
+         });
+}
+
+// The last chunk whose forward pass is of the group, or of a group without one the last of all; what adds gradients up
+// lies where the last of them is made, as the weight does.
 IdVector<GroupId, int32_t> ChunkByGroup(const Graph& step,
                                         const IdVector<OpId, int32_t>& chunk_of) {
   IdVector<GroupId, int32_t> forward(step.group_count(), -1), any(step.group_count(), 0);
   for (const OpId op : step.ops()) {
     const GroupId group = step.group(op);
     any[group] = std::max(any[group], chunk_of[op]);
+    if (AddsGradients(step, op)) {
+      for (const OpId addend : step.producers(op)) {
+        any[group] = std::max(any[group], chunk_of[addend]);
+      }
+    }
     if (step.op(op).phase != Phase::kForward) continue;
     forward[group] = std::max(forward[group], chunk_of[op]);
   }
