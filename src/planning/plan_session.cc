@@ -1,5 +1,6 @@
 #include "planning/plan_session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -186,10 +187,42 @@ Result<SimResult> PlanSession::Replay(const StepOfPlan& step, const PlannerResul
                                    {.policy = OrderOf(result), .schedule = true, .feedback = true});
   PW_RETURN_IF_ERROR(
       CheckNotSaturated(*step.sim_graph, *step.graph, cluster, step.placement, replay));
-  if (step.space != PlanSpace::kPlaced) return replay;
-  PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
-  PW_CHECK_EQ(replay.feasible, result.feasible);
+  if (step.space == PlanSpace::kPlaced) {
+    PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
+    PW_CHECK_EQ(replay.feasible, result.feasible);
+  }
+  if (replay.feasible && CountsPeaks(step)) {
+    const IdVector<DeviceId, DevicePeaks> peaks = MeasurePeaks(step, result, replay);
+    replay.feasible = std::all_of(peaks.begin(), peaks.end(),
+                                  [](const DevicePeaks& memory) { return memory.fits; });
+  }
   return replay;
+}
+
+bool PlanSession::CountsPeaks(const StepOfPlan& step) const {
+  if (step.original->format() != "aten") return false;
+  for (const DeviceId id : problem().cluster->devices()) {
+    if (HasContext(*problem().cluster, id)) return true;
+  }
+  return false;
+}
+
+IdVector<DeviceId, DevicePeaks> PlanSession::MeasurePeaks(const StepOfPlan& step,
+                                                          const PlannerResult& result,
+                                                          const SimResult& replay) const {
+  const Cluster& cluster = *problem().cluster;
+  const bool counts = CountsPeaks(step);
+  // DistributedDataParallel keeps its buckets between steps, whatever the plan's own step packs.
+  const bool lasting_buckets = result.algorithm == "ddp";
+  IdVector<DeviceId, DevicePeaks> peaks = MeasureMemory(
+      {*step.sim_graph, *step.graph, cluster, step.placement, *replay.schedule, lasting_buckets});
+  for (const DeviceId id : cluster.devices()) {
+    DevicePeaks& device = peaks[id];
+    device.into_reserve = replay.devices[id.index()].over;
+    device.fits =
+        device.into_reserve == Bytes(0) && (device.fits || !counts || !HasContext(cluster, id));
+  }
+  return peaks;
 }
 
 Plan PlanSession::MakePlan(const StepOfPlan& step, const PlannerResult& result,

@@ -17,6 +17,7 @@
 #include "search/evaluation/compiled_step.h"
 #include "search/planner.h"
 #include "search/problem/layout_problem.h"
+#include "sim/memory/device_memory.h"
 #include "sim/simulator.h"
 
 namespace placewright {
@@ -99,14 +100,21 @@ class PlanSession {
 
   // Errors: those of CompileStep.
   Result<StepOfPlan> StepOf(const PlannerResult& result) const;
-  // The step of a result simulated with schedule and feedback. Of whole ops another step time than the planner's is a
-  // defect of ours and stops the program. Errors: kTooLarge (CheckNotSaturated).
+  // The step of a result simulated with schedule and feedback; it is feasible if all devices of MeasurePeaks fit. Of whole
+  // ops another step time than the planner's is a defect of ours and stops the program. Errors: kTooLarge
+  // (CheckNotSaturated).
   Result<SimResult> Replay(const StepOfPlan& step, const PlannerResult& result) const;
+  // What a replayed step takes of each device, and the one verdict on whether it fits, of all commands: tensors leave the
+  // reserve and the runtime context free, and where these are counted (HasContext, steps of PyTorch) what the caching
+  // allocator and the communication library take beside tensors is there, too.
+  IdVector<DeviceId, DevicePeaks> MeasurePeaks(const StepOfPlan& step, const PlannerResult& result,
+                                               const SimResult& replay) const;
   // Everything that a plan says but for the files it was made of. `seconds`: of the search, since the start.
   Plan MakePlan(const StepOfPlan& step, const PlannerResult& result, const SimResult& replay,
                 uint64_t seed, double seconds) const;
 
  private:
+  bool CountsPeaks(const StepOfPlan& step) const;
   SchedulingPolicy OrderOf(const PlannerResult& result) const {
     return result.plan.switches.order.value_or(problem().policy);
   }

@@ -83,6 +83,14 @@ std::string RenderOne(const std::string& names, const DevicePeaks& memory, bool 
   return table.Render(style);
 }
 
+std::string WhyNot(const DevicePeaks& memory) {
+  const Bytes over = memory.Device() - memory.offered;
+  if (over > Bytes(0)) return fmt::format("over by {}", FormatBytesLike(over, memory.offered));
+  if (memory.into_reserve == Bytes(0)) return "too fragmented";
+  return fmt::format("{} into the memory reserve",
+                     FormatBytesLike(memory.into_reserve, memory.offered));
+}
+
 }  // namespace
 
 std::vector<AlikeMemory> FoldMemory(const IdVector<DeviceId, DevicePeaks>& memories,
@@ -113,13 +121,8 @@ std::string RenderMemory(const IdVector<DeviceId, DevicePeaks>& memories, const 
     if (!text.empty()) text += "\n";
     const bool gpu = cluster.kind(alike.fullest).device_class == DeviceClass::kGpu;
     text += RenderOne(NamesOf(alike, cluster), memory, gpu, style);
-    const Bytes over = memory.Device() - memory.offered;
     if (!memory.fits) {
-      text +=
-          Paint(over.count > 0 ? fmt::format("over by {}", FormatBytesLike(over, memory.offered))
-                               : "too fragmented",
-                Tone::kBad, style) +
-          "\n";
+      text += Paint(WhyNot(memory), Tone::kBad, style) + "\n";
     } else if (memory.retries > 0) {
       text += Wrap(fmt::format("fits because the allocator gives cached segments back, {} in two "
                                "steps: each stalls the device\n",

@@ -58,6 +58,11 @@ TEST_F(MemoryReport, WhatDoesNotFitSaysByHowMuch) {
   memories_[DeviceId(0)].fits = false;
   // 64 + 720 + 500 = 1,284 MiB above 16 GiB.
   EXPECT_THAT(RenderMemory(memories_, cluster_, {}), HasSubstr("over by 1.3 GiB"));
+  memories_[DeviceId(0)] = Holding(14 << 10);
+  memories_[DeviceId(0)].fits = false;
+  EXPECT_THAT(RenderMemory(memories_, cluster_, {}), HasSubstr("too fragmented"));
+  memories_[DeviceId(0)].into_reserve = Bytes(int64_t{512} << 20);
+  EXPECT_THAT(RenderMemory(memories_, cluster_, {}), HasSubstr("0.5 GiB into the memory reserve"));
 }
 
 }  // namespace

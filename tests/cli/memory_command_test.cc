@@ -74,13 +74,20 @@ TEST_F(MemoryCommand, APlanOfAFileHasThePeaksOfItsAlgorithm) {
   EXPECT_EQ(read["plan_file"], "dp.plan.json");
 }
 
-TEST_F(MemoryCommand, AReserveOfOnesOwnIsKeptFree) {
-  const Json result = Measure({"--algo", "data-parallel", "--memory-reserve", "24 MiB"});
-  EXPECT_EQ(result["devices"][0]["offered_bytes"], 1000 * kMiB);
+// Tensors and the context have to leave it free; what lies beside tensors may take it.
+TEST_F(MemoryCommand, TensorsLeaveTheReserveFree) {
+  const Json plenty = Measure({"--algo", "data-parallel", "--memory-reserve", "24 MiB"});
+  EXPECT_EQ(plenty["devices"][0]["offered_bytes"], 1024 * kMiB);
+  EXPECT_EQ(plenty["fits"], true);
+  // The context alone takes 100 MiB of the 924 that are left.
+  const Json tight = Measure({"--algo", "data-parallel", "--memory-reserve", "923 MiB"});
+  EXPECT_EQ(tight["fits"], false);
+  EXPECT_LT(tight["devices"][0]["device_bytes"], 1024 * kMiB);
 }
 
-// What is beside the tensors takes 140 MiB and segments: 160 MiB are too few though all tensors fit them.
-TEST_F(MemoryCommand, FitsIsOfTheDevice) {
+// What is beside the tensors takes 140 MiB and segments: 160 MiB are too few though all tensors fit them. No command says
+// that it fits.
+TEST_F(MemoryCommand, OneVerdictOfAllCommands) {
   std::string small = kGpus;
   small.replace(small.find("memory: 1 GiB"), 13, "memory: 160 MiB");
   Write("small.yaml", small);
@@ -89,7 +96,31 @@ TEST_F(MemoryCommand, FitsIsOfTheDevice) {
   EXPECT_THAT(run.out, HasSubstr("does not fit"));
   EXPECT_THAT(run.out, HasSubstr("gpu0-1"));  // alike: one table
   EXPECT_THAT(run.out, HasSubstr("over by"));
-  EXPECT_THAT(run.err, HasSubstr("`plan` says that it fits"));
+  const Outcome plan = Run({"plan", "mlp.json.gz", "-c", "small.yaml", "--algo", "data-parallel"});
+  EXPECT_EQ(plan.status, 5);
+  EXPECT_THAT(plan.err, HasSubstr("the plan of data-parallel does not fit: gpu"));
+}
+
+// As much memory as the plan's device peak, and 1 MiB less: `plan` writes what `memory` says fits, and nothing else.
+TEST_F(MemoryCommand, APlanIsWrittenIfItsDevicePeakFits) {
+  for (const std::string algorithm : {"data-parallel", "fsdp"}) {
+    const Json peaks = Measure({"--algo", algorithm})["devices"][0];
+    const int64_t needed = peaks["device_bytes"].get<int64_t>() / kMiB;
+    for (const int64_t mebibytes : {needed - 41, needed - 1, needed, needed + 1, needed + 60}) {
+      std::string gpus = kGpus;
+      gpus.replace(gpus.find("memory: 1 GiB"), 13,
+                   "memory: " + std::to_string(mebibytes) + " MiB, reserve: 0");
+      Write("sized.yaml", gpus);
+      const std::vector<std::string> of = {"mlp.json.gz", "-c", "sized.yaml", "--algo", algorithm};
+      std::vector<std::string> memory = {"memory"}, plan = {"plan"};
+      memory.insert(memory.end(), of.begin(), of.end());
+      plan.insert(plan.end(), of.begin(), of.end());
+      const bool fits = RunJson(memory).json()["fits"];
+      EXPECT_EQ(Run(plan).status, fits ? 0 : 5) << algorithm << " " << mebibytes;
+      EXPECT_TRUE(fits || mebibytes < needed) << algorithm << " " << mebibytes;
+      EXPECT_TRUE(!fits || mebibytes >= needed - 40) << algorithm << " " << mebibytes;
+    }
+  }
 }
 
 TEST_F(MemoryCommand, APlanHasItsAlgorithm) {

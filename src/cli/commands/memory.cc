@@ -24,8 +24,9 @@ namespace {
 
 constexpr const char* kMemoryExamples =
     "Three peaks of each device: allocated (tensors), reserved (what PyTorch's caching allocator\n"
-    "holds for them) and device (with context and NCCL's buffers), which decides what fits. The\n"
-    "memory reserve is kept only where it is not the default one, which stands for these.\n"
+    "holds for them) and device (with context and NCCL's buffers), which decides what fits; "
+    "tensors\n"
+    "alone must leave the memory reserve free, too.\n"
     "Examples:\n"
     "  placewright memory gpt-2 -c 8xH100 --batch 64 --algo data-parallel\n"
     "  placewright plan gpt-2 -c 8xH100 --batch 64 --algo zero-2 -o gpt-2.plan.json\n"
@@ -87,18 +88,8 @@ class MemoryCommand : public Command {
     PW_ASSIGN(PlannerResult result, FindPlan(*planning, context, interrupted));
     PW_ASSIGN(const StepInputs of, StepOf(*planning, result, input_.graph));
     PW_ASSIGN(const SimResult replay, Replay(*planning, of, result));
-    const StepOfPlan& step = of.step;
-    // DistributedDataParallel keeps its buckets between steps, whatever the plan's own step packs.
-    Measured measured{of, result, replay,
-                      MeasureMemory({*step.sim_graph, *step.graph, of.inputs->cluster.cluster,
-                                     step.placement, *replay.schedule, result.algorithm == "ddp"})};
-    // Searches go by a reserve in the place of what is counted here, so that the two may differ near the limit.
-    if (measured.fits() != replay.feasible) {
-      result.notes.push_back(fmt::format(
-          "`plan` says that it {}: in the place of what is counted here it keeps the memory "
-          "reserve free",
-          replay.feasible ? "fits" : "does not fit"));
-    }
+    const Measured measured{of, result, replay,
+                            planning->session->MeasurePeaks(of.step, result, replay)};
     for (const std::string& note : result.notes) context.console.Note(note);
     if (context.console.json) {
       PrintMemoryJson(measured, context.console);

@@ -256,6 +256,7 @@ class PlanCommand : public Command {
                                         cluster, output_, of.file));
     }
     AskForPermittedChanges(planning, plan, budget, context.console, result);
+    const std::optional<Error> crowded = IsCrowded(planning, of, result, replay);
     const Analysis analysis = Analyze(of, std::move(replay), plan.policy, false);
     Status pictures = WritePictures(pictures_, of, analysis, plan, NotesOfPage(result));
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
@@ -263,7 +264,7 @@ class PlanCommand : public Command {
     if (budget.Stopped() && space_.layouts.empty()) {
       error = Interrupted(plan.feasible);
     } else if (!plan.feasible) {
-      error = DoesNotFit(planning, of, plan, ForAdvice(budget, Clock::now()));
+      error = crowded ? crowded : DoesNotFit(planning, of, plan, ForAdvice(budget, Clock::now()));
     }
     if (error && error->code == ErrorCode::kNothingFound) {
       error->remedy +=

@@ -288,6 +288,34 @@ Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& pla
                   RewritingAdvice(planning)));
 }
 
+std::optional<Error> IsCrowded(const Planning& planning, const StepInputs& of,
+                               const PlannerResult& result, const SimResult& replay) {
+  if (replay.feasible || replay.TotalOver() > Bytes(0)) return std::nullopt;
+  const Cluster& cluster = of.inputs->cluster.cluster;
+  const auto peaks = planning.session->MeasurePeaks(of.step, result, replay);
+  DeviceId worst;
+  for (const DeviceId id : cluster.devices()) {
+    if (peaks[id].fits) continue;
+    if (!worst.valid() ||
+        peaks[id].Device() - peaks[id].offered > peaks[worst].Device() - peaks[worst].offered) {
+      worst = id;
+    }
+  }
+  if (!worst.valid()) return std::nullopt;
+  const DevicePeaks& memory = peaks[worst];
+  const Bytes beside = memory.Device() - memory.allocated - memory.context;
+  return MakeError(
+      ErrorCode::kNothingFound,
+      fmt::format("the plan of {} does not fit: {} has {}, and tensors take {}, the allocator {} "
+                  "between them, NCCL {} and the runtime {}; nothing was written",
+                  result.algorithm, cluster.device(worst).name, FormatBytes(memory.offered),
+                  FormatBytes(memory.allocated), FormatBytes(memory.reserved - memory.allocated),
+                  FormatBytes(memory.library.bytes), FormatBytes(memory.context)),
+      "",
+      fmt::format("Plan with that much kept free (--memory-reserve {}MiB), or with a smaller batch",
+                  (beside.count >> 20) + 1));
+}
+
 void NameInputs(const Inputs& inputs, const InputOptions& input, Plan& plan) {
   plan.graph = {inputs.graph.path, inputs.graph.sha256};
   plan.cluster = {inputs.cluster.path, inputs.cluster.sha256};

@@ -76,6 +76,9 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
 // Of a plan that does not fit: what is missing, or the proof that nothing fits. `advice`: for looking.
 Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& plan,
                  const Budget& advice);
+// Of one whose tensors fit, but not what is taken beside them; none: its tensors do not.
+std::optional<Error> IsCrowded(const Planning& planning, const StepInputs& of,
+                               const PlannerResult& result, const SimResult& replay);
 
 // What a plan says of its graph, cluster, costs and links.
 void NameInputs(const Inputs& inputs, const InputOptions& input, Plan& plan);

@@ -16,6 +16,7 @@
 #include "search/floors/layout_floor.h"
 #include "sharding/layout_check.h"
 #include "sharding/separable_results.h"
+#include "sim/memory/device_memory.h"
 
 namespace placewright {
 namespace {
@@ -254,7 +255,44 @@ struct LayoutEvaluator::State {
       // What is over was said of first devices alone.
       evaluation.feasible = evaluation.TotalOver() == Bytes(0);
     }
+    if (evaluation.feasible) AddCommunicators(writer.arrays(), evaluation);
     return evaluation;
+  }
+
+  // The communication library's buffers, where a device has little left for them.
+  void AddCommunicators(const StepArrays& arrays, Evaluation& evaluation) const {
+    constexpr Bytes kAmple(int64_t{8} << 30);
+    const auto left_on = [&](DeviceId id) {
+      return problem.cluster.device(id).capacity - evaluation.devices[id.index()].peak;
+    };
+    std::vector<DeviceId> tight;
+    for (const DeviceId id : problem.cluster.devices()) {
+      if (HasContext(problem.cluster, id) && left_on(id) < kAmple) tight.push_back(id);
+    }
+    if (tight.empty()) return;
+    const IdVector<DeviceId, LibraryUse> uses = CommunicatorsOf(arrays).On(problem.cluster);
+    for (const DeviceId id : tight) {
+      const Bytes over = uses[id].bytes - left_on(id);
+      if (over <= Bytes(0)) continue;
+      Evaluation::Device& device = evaluation.devices[id.index()];
+      device.over = over;
+      device.peak += uses[id].bytes;
+      evaluation.feasible = false;
+    }
+  }
+
+  static LibraryBuffers CommunicatorsOf(const StepArrays& arrays) {
+    LibraryBuffers buffers;
+    for (const CollectiveId id : arrays.joined) {
+      const ArrayCollective& one = arrays.collectives[id];
+      std::vector<std::vector<DeviceId>> sets = {arrays.DevicesOf(one)};
+      if (one.over >= 0) sets = arrays.over[static_cast<size_t>(one.over)];
+      for (std::vector<DeviceId>& devices : sets) {
+        std::sort(devices.begin(), devices.end());
+        buffers.AddCommunicator(std::move(devices), one.request.kind == CollectiveKind::kAllReduce);
+      }
+    }
+    return buffers;
   }
 
   const LayoutProblem& problem;

@@ -1,14 +1,11 @@
 #include "sim/memory/device_memory.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
 
-#include "cluster/memory_reserve.h"
 #include "cost/communication/collective_kind.h"
 #include "sim/memory/caching_allocator.h"
 #include "sim/memory/residents.h"
@@ -211,10 +208,18 @@ std::vector<DeviceTimeline> MakeTimelines(const MemoryInputs& of) {
   return timelines;
 }
 
-// The default reserve stands for what is counted here.
-Bytes OfferedBy(const Device& device) {
-  const Bytes memory = device.capacity + device.reserve;
-  return device.reserve == ReserveOf(kDefaultMemoryReserve, memory) ? memory : device.capacity;
+LibraryBuffers BuffersOf(const MemoryInputs& of) {
+  LibraryBuffers buffers;
+  for (const CollectiveId id : of.graph.collectives()) {
+    const std::span<const OpId> members = of.graph.collective(id).members;
+    std::vector<DeviceId> devices;
+    for (const OpId member : members) devices.push_back(of.placement[member]);
+    std::sort(devices.begin(), devices.end());
+    const auto kind = CollectiveKindOf(of.graph.op(members.front()).type);
+    buffers.AddCommunicator(std::move(devices), kind == CollectiveKind::kAllReduce);
+  }
+  for (const TransferSpan& span : of.schedule.transfers) buffers.AddSender(span.from, span.to);
+  return buffers;
 }
 
 void FillReserved(const DeviceTimeline& timeline, DevicePeaks& memory) {
@@ -276,24 +281,13 @@ IdVector<StorageId, MemoryUse> UsesOfStorages(const Graph& graph) {
   return uses;
 }
 
-IdVector<DeviceId, LibraryUse> LibraryBuffers(const Graph& graph, const Cluster& cluster,
-                                              const Placement& placement,
-                                              const Schedule& schedule) {
+IdVector<DeviceId, LibraryUse> LibraryBuffers::On(const Cluster& cluster) const {
   constexpr int64_t kConnection = int64_t{10} << 20;
-  // Of each set of devices, whether it sums.
-  std::map<std::vector<DeviceId>, bool> communicators;
-  for (const CollectiveId id : graph.collectives()) {
-    std::vector<DeviceId> devices;
-    for (const OpId member : graph.collective(id).members) devices.push_back(placement[member]);
-    std::sort(devices.begin(), devices.end());
-    const auto kind = CollectiveKindOf(graph.op(graph.collective(id).members.front()).type);
-    communicators[std::move(devices)] |= kind == CollectiveKind::kAllReduce;
-  }
   const auto is_gpu = [&](DeviceId id) {
-    return cluster.kind(id).device_class == DeviceClass::kGpu;
+    return cluster.device(id).kind >= 0 && cluster.kind(id).device_class == DeviceClass::kGpu;
   };
   IdVector<DeviceId, LibraryUse> uses(cluster.device_count());
-  for (const auto& [devices, sums] : communicators) {
+  for (const auto& [devices, sums] : communicators_) {
     if (devices.size() < 2 || !std::all_of(devices.begin(), devices.end(), is_gpu)) continue;
     const int64_t trees = !sums ? 0 : devices.size() == 2 ? 1 : 2;
     const int64_t bytes = (1 + trees) * ChannelsOf(cluster, devices) * kConnection;
@@ -302,11 +296,8 @@ IdVector<DeviceId, LibraryUse> LibraryBuffers(const Graph& graph, const Cluster&
       uses[id].bytes += Bytes(bytes);
     }
   }
-  std::set<std::pair<DeviceId, DeviceId>> pairs;
-  for (const TransferSpan& span : schedule.transfers) {
-    if (is_gpu(span.from) && is_gpu(span.to)) pairs.insert({span.from, span.to});
-  }
-  for (const auto& [from, to] : pairs) {
+  for (const auto& [from, to] : pairs_) {
+    if (!is_gpu(from) || !is_gpu(to)) continue;
     ++uses[to].senders;
     uses[to].bytes += Bytes(ChannelsOf(cluster, std::array{from, to}) * kConnection);
   }
@@ -316,14 +307,13 @@ IdVector<DeviceId, LibraryUse> LibraryBuffers(const Graph& graph, const Cluster&
 IdVector<DeviceId, DevicePeaks> MeasureMemory(const MemoryInputs& of) {
   const Cluster& cluster = of.cluster;
   const std::vector<DeviceTimeline> timelines = MakeTimelines(of);
-  const IdVector<DeviceId, LibraryUse> library =
-      LibraryBuffers(of.graph, cluster, of.placement, of.schedule);
+  const IdVector<DeviceId, LibraryUse> library = BuffersOf(of).On(cluster);
   IdVector<DeviceId, DevicePeaks> memories(cluster.device_count());
   for (const DeviceId id : cluster.devices()) {
     DevicePeaks& memory = memories[id];
     memory.library = library[id];
     memory.context = Bytes(of.sim_graph.runtime_context[id]);
-    memory.offered = OfferedBy(cluster.device(id));
+    memory.offered = cluster.device(id).capacity + cluster.device(id).reserve;
     timelines[id.index()].FindPeak(memory);
     if (cluster.kind(id).device_class == DeviceClass::kGpu) {
       FillReserved(timelines[id.index()], memory);

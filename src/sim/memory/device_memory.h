@@ -13,7 +13,10 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cluster/cluster.h"
@@ -63,6 +66,7 @@ struct DevicePeaks {
   Bytes context;
   Bytes offered;  // what there is for all of it
   bool fits = true;
+  Bytes into_reserve;  // of tensors, workspace and context: where that is why it does not fit
   // It fits only because the allocator gives cached segments back, so often in two steps.
   int64_t retries = 0;
 
@@ -71,6 +75,13 @@ struct DevicePeaks {
   friend bool operator==(const DevicePeaks&, const DevicePeaks&) = default;
 };
 
+// A GPU whose kind states what its runtime takes: there what lies beside tensors is counted. All others
+// offer what their descriptions say, as in the papers whose tables are reproduced.
+inline bool HasContext(const Cluster& cluster, DeviceId id) {
+  return cluster.device(id).kind >= 0 && cluster.kind(id).device_class == DeviceClass::kGpu &&
+         cluster.kind(id).runtime_context > Bytes(0);
+}
+
 // NCCL's buffers on GPUs: 10 MiB for each channel of each connection (4 MiB for its simple protocol,
 // 0.5 and 4.7 MiB for the others, in pages of 2 MiB: github.com/NVIDIA/nccl/issues/1685). A
 // communicator has a connection of a ring and, where it sums to all, two of a tree, one between two
@@ -78,8 +89,19 @@ struct DevicePeaks {
 // one for each 12.5 GB/s of the fastest route among the devices, 2 to 24. Over the NVLink of an A100
 // these are 72 connections, 720 MiB where 688 were measured (issues/964). Collectives of CPUs have
 // none.
-IdVector<DeviceId, LibraryUse> LibraryBuffers(const Graph& graph, const Cluster& cluster,
-                                              const Placement& placement, const Schedule& schedule);
+class LibraryBuffers {
+ public:
+  // `devices`: ascending. What is added twice is there once.
+  void AddCommunicator(std::vector<DeviceId> devices, bool sums_to_all) {
+    communicators_[std::move(devices)] |= sums_to_all;
+  }
+  void AddSender(DeviceId from, DeviceId to) { pairs_.insert({from, to}); }
+  IdVector<DeviceId, LibraryUse> On(const Cluster& cluster) const;
+
+ private:
+  std::map<std::vector<DeviceId>, bool> communicators_;
+  std::set<std::pair<DeviceId, DeviceId>> pairs_;
+};
 
 // A simulated step.
 struct MemoryInputs {
@@ -93,8 +115,9 @@ struct MemoryInputs {
   bool lasting_buckets = false;
 };
 
-// Of every device. Offered is its memory less its reserve; the default reserve is not kept, as it
-// stands for what is counted here. Complexity: O((ops + slices + transfers) log).
+// Of every device. Offered is all of its memory: the reserve stands for what is counted here.
+// `fits` is of these three peaks alone (planning/plan_session.h has the verdict).
+// Complexity: O((ops + slices + transfers) log).
 IdVector<DeviceId, DevicePeaks> MeasureMemory(const MemoryInputs& of);
 
 }  // namespace placewright

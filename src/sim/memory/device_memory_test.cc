@@ -117,13 +117,11 @@ TEST(DevicePeaks, FragmentsMayBeWhyAStepDoesNotFit) {
   EXPECT_FALSE(measure(59 * kMebibyte).fits);
 }
 
-// The default reserve is 5% of 100 MiB, for what is counted; another one is kept free.
-TEST(DevicePeaks, OnlyAReserveOfOnesOwnIsKept) {
+// A reserve stands for what is counted here.
+TEST(DevicePeaks, AllOfTheMemoryIsOffered) {
   TinyProblem problem = TrainingStep(DeviceClass::kGpu);
-  ASSERT_TRUE(problem.cluster.SetReserve(DeviceId(0), Bytes(5 * kMebibyte)).ok());
-  EXPECT_EQ(Measure(problem)[DeviceId(0)].offered.count, 100 * kMebibyte);
   ASSERT_TRUE(problem.cluster.SetReserve(DeviceId(0), Bytes(6 * kMebibyte)).ok());
-  EXPECT_EQ(Measure(problem)[DeviceId(0)].offered.count, 94 * kMebibyte);
+  EXPECT_EQ(Measure(problem)[DeviceId(0)].offered.count, 100 * kMebibyte);
 }
 
 // A gathered parameter, a bucket of two gradients, and what the update makes for itself.
