@@ -418,14 +418,14 @@ class OfSplits : public Planner {
 TEST_F(Portfolio, BeginsWithWhatIsPromising) {
   for (const char* name : {"a", "b", "c"})
     table_.push_back(std::make_unique<OfSplits>(name, &log_));
+  Add("placed", 10, 1);
   AddOfLayouts("layouts", {100});
   PlannerOptions options;
-  options.budget.iterations = 0;
+  options.budget.iterations = 1;
   options.started = Clock::now();
   options.promising = {"c", "none", "b"};
   MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
-  ASSERT_GE(log_.slices.size(), 3u);
-  log_.slices.resize(3);
+  std::erase_if(log_.slices, [](const std::string& name) { return name.size() > 1; });
   EXPECT_THAT(log_.slices, ElementsAre("c", "b", "a"));
 }
 

@@ -291,18 +291,18 @@ TEST_F(Profile, TakesLogsOfNcclTests) {
       "   1024    256  float    sum    -1   500   0.00   0.00  0\n"
       "1073741824 268435456 float sum    -1  1e6   1.07   1.61  0\n";
   Write("reduce.log", log);
-  const std::vector<std::string> plan = {"plan",    "mlp.json.gz", "-c",           "2x 2xT4",
-                                         "--batch", "8",           "--algo",       "data-parallel",
-                                         "-o",      "t.plan.json", "--cost-store", "costs.sqlite"};
+  std::vector<std::string> plan = {"plan", "mlp.json.gz", "-c", "2x 2xT4", "--batch", "8"};
+  plan.insert(plan.end(), {"--algo", "data-parallel", "-o", "t.plan.json"});
   const Outcome before = RunJson(plan);
-  ASSERT_EQ(before.status, 0) << before.err;
+  ASSERT_EQ(before.status, 0) << before.out;
   const Outcome taken = RunJson(
       {"profile", "--nccl-tests", "reduce.log", "-c", "2x 2xT4", "--cost-store", "costs.sqlite"});
-  ASSERT_EQ(taken.status, 0) << taken.err;
+  ASSERT_EQ(taken.status, 0) << taken.out;
   EXPECT_EQ(taken.json()["collectives"][0]["key"], "all-reduce 2xT4/2");
   EXPECT_EQ(taken.json()["collectives"][0]["devices"].size(), 4u);
+  plan.insert(plan.end(), {"--cost-store", "costs.sqlite"});
   const Outcome after = RunJson(plan);
-  ASSERT_EQ(after.status, 0) << after.err;
+  ASSERT_EQ(after.status, 0) << after.out;
   EXPECT_GT(after.json()["step_time_ns"].get<int64_t>(),
             before.json()["step_time_ns"].get<int64_t>() + 400'000);
 

@@ -220,6 +220,7 @@ class PlanCommand : public Command {
     }
     Evaluator& simulating = planning->prepared().evaluator();
     const bool rewrites = planning->strategies && planning->strategies->rewrites();
+    if (planning->strategies) options.promising = planning->strategies->Promising();
     Result<PlannerResult> planned =
         rewrites ? GoOnFrom(*planning->strategies, planning->problem(), simulating, options)
                  : planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
