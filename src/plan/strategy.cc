@@ -7,6 +7,9 @@ namespace placewright {
 std::string Describe(const Strategy& strategy) {
   const Rewriting& rewriting = strategy.rewriting;
   std::string text = strategy.algorithm;
+  for (const std::string& setting : strategy.settings) text += " " + setting;
+  const bool any_order = strategy.algorithm != rewriting.schedule;  // as 3d
+  if (any_order && !rewriting.schedule.empty()) text += ", " + rewriting.schedule;
   if (rewriting.stages > 1) text += fmt::format(", {} stages", rewriting.stages);
   if (rewriting.chunks > 1) text += fmt::format(" of {} chunks", rewriting.chunks);
   if (rewriting.micro_batches > 1) {

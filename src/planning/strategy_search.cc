@@ -219,7 +219,8 @@ class StrategySearcher {
 
   void Try(const RewrittenStep& step, size_t i) {
     StrategyResult& result = found_.strategies[i];
-    const auto planner = std::find_if(planners_.begin(), planners_.end(), [&](const auto& one) {
+    const PlannerTable planners = MakeLayoutPlanners({.agent = result.strategy.settings});
+    const auto planner = std::find_if(planners.begin(), planners.end(), [&](const auto& one) {
       return one->name() == result.strategy.algorithm;
     });
     LastEvaluation evaluator(step.evaluator());
@@ -267,7 +268,6 @@ class StrategySearcher {
   const CostOptions& costs_;
   const StrategySearchOptions& options_;
   size_t best_ = 0;  // of the strategies
-  const PlannerTable planners_ = MakeLayoutPlanners();
   std::vector<StrategyEstimate> estimates_;
   StrategySearchResult found_;  // strategies in the order of the estimates until it is over
 };

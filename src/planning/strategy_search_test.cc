@@ -5,11 +5,14 @@
 #include <placewright/placewright.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "formats/plan/strategies_json.h"
+#include "planning/strategy_trials.h"
 #include "search/layouts/test_layer_writer.h"
+#include "search/planner_table.h"
 
 namespace placewright {
 namespace {
@@ -149,6 +152,76 @@ TEST(StrategySearch, AutoRewritesAStepThatFitsInNoOtherWay) {
   EXPECT_GT(simulated, 0);
 }
 
+// Whatever is asked for by name with its own settings, `auto` fits where that fits, and is as fast: equal and unequal GPUs,
+// on one host and on several, steps that fit as they are and steps that do not.
+TEST(StrategySearch, AutoIsNeverWorseThanWhatHasAName) {
+  int compared = 0;
+  for (const char* const preset : {"4xP100", "mixed-lab"}) {
+    const Cluster cluster = ReadCluster(preset).Take();
+    for (const int64_t samples : {kFew, kMany / 4, kMany / 2}) {
+      const Graph graph = PerceptronWriter(samples).Write();
+      PlanRequest request;
+      request.iterations = 24;
+      const Plan best = PlanStep(graph, cluster, request).Take().plan;
+      for (const auto& planner : MakeLayoutPlanners()) {
+        // Those of engines search, and pipelines need a step in their order.
+        const bool named = planner->in_auto() || planner->name() == "tensor" ||
+                           planner->name() == "data-parallel-late";
+        if (planner->iterative() || !named) continue;
+        request.algorithm = std::string(planner->name());
+        const Result<PlannedStep> other = PlanStep(graph, cluster, request);
+        if (!other.ok() || !other.value().plan.feasible) continue;
+        ++compared;
+        EXPECT_TRUE(best.feasible) << preset << " " << samples << " " << request.algorithm;
+        EXPECT_LE(best.step_time, other.value().plan.step_time)
+            << preset << " " << samples << " " << request.algorithm;
+      }
+    }
+  }
+  EXPECT_GT(compared, 30);
+}
+
+// On a V100, two GTX 1080 Ti and a T4 there are shares by speed, and plans on the faster kinds alone.
+TEST(StrategySearch, UnequalGpusHaveSharesBySpeedAndLeaveSlowOnesOut) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  const Cluster cluster = ReadCluster("mixed-lab").Take();
+  PlanRequest request;
+  request.strategies.evaluations = 40;
+  request.strategies.micro_batches = 1;
+  request.strategies.recompute = std::vector<std::string>();
+  std::map<std::string, StrategyResult> by_name;
+  const std::vector<StrategyResult> ranked = RankStrategies(graph, cluster, request).Take();
+  for (const StrategyResult& one : ranked) by_name.emplace(Describe(one.strategy), one);
+  for (const char* const name : {"fsdp", "fsdp shares=speed", "data-parallel gpus=V100-32GB"}) {
+    ASSERT_TRUE(by_name.contains(name)) << name;
+  }
+  const StrategyResult &equal = by_name["fsdp"], &by_speed = by_name["fsdp shares=speed"];
+  EXPECT_LT(by_speed.estimated_time, equal.estimated_time);
+  // Simulated by itself, what is estimated to be faster is.
+  StrategyTrier trier(graph);
+  const auto time = [&](const StrategyResult& one) {
+    return trier.Try(cluster, one.strategy, {}).Take().step_time;
+  };
+  EXPECT_LT(time(by_speed), time(equal));
+  EXPECT_GT(time(equal), Nanos(0));
+}
+
+// Between all layers kept, which do not fit, and all computed again there are those of which as few are as must be.
+TEST(StrategySearch, ComputesChosenLayersAgain) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  PlanRequest request;
+  request.strategies.evaluations = 1;
+  int chosen = 0;
+  const std::vector<StrategyResult> ranked = RankStrategies(graph, FourGpus(), request).Take();
+  for (const StrategyResult& one : ranked) {
+    const std::vector<std::string>& recompute = one.strategy.rewriting.recompute;
+    if (recompute.empty() || !recompute[0].starts_with("layers.")) continue;
+    ++chosen;
+    EXPECT_LE(one.estimated_memory, one.capacity) << Describe(one.strategy);
+  }
+  EXPECT_GT(chosen, 0);
+}
+
 TEST(StrategySearch, ThreadsChangeNothing) {
   const Graph graph = PerceptronWriter(kMany).Write();
   PlanRequest request;
@@ -214,7 +287,7 @@ TEST(StrategySearch, TakesStepsAsTheyWereRecorded) {
 
 TEST(StrategySearch, FilesKeepStrategies) {
   StrategyResult one;
-  one.strategy = {"interleaved", {8, {"full"}, "interleaved", 4, 2}};
+  one.strategy = {"interleaved", {8, {"full"}, "interleaved", 4, 2}, {"gpus=A100"}};
   one.estimated_time = Nanos(7);
   one.evaluated = true;
   one.fits = true;
@@ -225,7 +298,7 @@ TEST(StrategySearch, FilesKeepStrategies) {
   const StrategyResult read = StrategyFromJson(json[0], "strategies[0]").Take();
   EXPECT_EQ(Describe(read.strategy), Describe(one.strategy));
   EXPECT_EQ(Describe(read.strategy),
-            "interleaved, 4 stages of 2 chunks, 8 micro-batches, recompute full");
+            "interleaved gpus=A100, 4 stages of 2 chunks, 8 micro-batches, recompute full");
   EXPECT_EQ(StrategiesToJson({read}), json);
 }
 

@@ -230,7 +230,7 @@ Result<StrategyTrials> StrategyTrier::On(const Cluster& cluster,
 
 Result<StrategyResult> StrategyTrier::Try(const Cluster& cluster, const Strategy& strategy,
                                           const StrategyTrialOptions& options) {
-  const Algorithms algorithms;
+  const Algorithms algorithms({.agent = strategy.settings});
   PW_ASSIGN(const Planner* const planner, algorithms.Find(strategy.algorithm));
   StrategyResult none;
   none.strategy = strategy;
@@ -247,7 +247,7 @@ Result<StrategyResult> StrategyTrier::Try(const Cluster& cluster, const Strategy
 
 Result<StrategyDetail> StrategyTrier::Detail(const Cluster& cluster, const Strategy& strategy,
                                              const StrategyTrialOptions& options) {
-  const Algorithms algorithms;
+  const Algorithms algorithms({.agent = strategy.settings});
   PW_ASSIGN(const Planner* const planner, algorithms.Find(strategy.algorithm));
   PW_ASSIGN(const Graph* const graph, Rewritten(strategy.rewriting));
   PW_ASSIGN(const auto problem, TrialProblem::Make(*graph, cluster, options));

@@ -33,6 +33,12 @@ AgentSetting RealSetting(std::string name, double value, double min, double max,
   return {std::move(name), std::move(meaning), fmt::format("{}", value), min, max, false, {}};
 }
 
+AgentSetting TextSetting(std::string name, std::vector<std::string> words, std::string meaning) {
+  AgentSetting setting = WordSetting(std::move(name), std::move(words), std::move(meaning));
+  setting.is_text = true;
+  return setting;
+}
+
 namespace {
 
 Error BadSetting(const SettableAlgorithm& algorithm, std::string message, std::string remedy) {
@@ -42,6 +48,7 @@ Error BadSetting(const SettableAlgorithm& algorithm, std::string message, std::s
 
 // Why the value cannot be; "" where it can.
 std::string Refusal(const AgentSetting& setting, const std::string& value) {
+  if (setting.is_text) return value.empty() ? "must not be empty" : "";
   if (!setting.words.empty()) {
     const bool known = std::count(setting.words.begin(), setting.words.end(), value) > 0;
     return known ? "" : fmt::format("must be one of {}", fmt::join(setting.words, ", "));

@@ -14,7 +14,7 @@
 
 namespace placewright {
 
-// A number in [min, max], or one of a few words.
+// A number in [min, max], one of a few words, or any text.
 struct AgentSetting {
   std::string name, meaning, value;  // value: the default
   double min = 0, max = 0;
@@ -23,6 +23,7 @@ struct AgentSetting {
   bool structural = false;         // of what a policy is made of: it cannot change later
   std::string published;           // the value of the source; empty: the default
   std::string code;                // that of its authors' program; empty: the published one
+  bool is_text = false;            // whatever its planner reads
 
   const std::string& Published() const { return published.empty() ? value : published; }
   // Its value among those of a policy or a run, which may be older than the setting: what was done then is the published
@@ -38,6 +39,8 @@ AgentSetting IntegerSetting(std::string name, int64_t value, int64_t min, int64_
                             std::string meaning);
 AgentSetting RealSetting(std::string name, double value, double min, double max,
                          std::string meaning);
+// `words`: the default, and what others look like.
+AgentSetting TextSetting(std::string name, std::vector<std::string> words, std::string meaning);
 
 struct SettableAlgorithm {
   std::string name, description;  // those of the planner

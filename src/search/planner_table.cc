@@ -64,7 +64,7 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   for (const DataParallelKind kind :
        {DataParallelKind::kEven, DataParallelKind::kLate, DataParallelKind::kProportional,
         DataParallelKind::kServers, DataParallelKind::kHorovod}) {
-    table.push_back(std::make_unique<DataParallelPlanner>(kind));
+    table.push_back(std::make_unique<DataParallelPlanner>(kind, settings.agent));
   }
   // In `auto` what compiles one plan comes before what tries many.
   table.push_back(std::make_unique<ExpertHybridPlanner>());
@@ -75,11 +75,11 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
     table.push_back(std::make_unique<MeshStrategyPlanner>(strategy, settings.agent));
   }
   for (const std::string_view schedule : kPipelineSchedules) {
-    table.push_back(std::make_unique<PipelinePlanner>(schedule));
+    table.push_back(std::make_unique<PipelinePlanner>(schedule, settings.agent));
   }
   table.push_back(std::make_unique<PipelinePlanner>(k3d, settings.agent));
   table.push_back(std::make_unique<OffloadPlanner>(settings.agent));
-  table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest));
+  table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest, settings.agent));
   table.push_back(std::make_unique<LayoutSearchPlanner>(settings.agent));
   table.push_back(std::make_unique<MctsPlanner>(settings.agent));
   for (const TrainingEngine engine :

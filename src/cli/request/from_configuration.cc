@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/request/inputs.h"
+#include "cli/request/rewriting.h"
 #include "cli/request/steps_by_batch.h"
 #include "cli/request/tried_strategy_json.h"
 #include "formats/input.h"
@@ -70,7 +71,10 @@ Result<BesideConfiguration> CompareWithBest(const FromConfiguration& from,
   options.stop = stop;
   BesideConfiguration beside;
   beside.batch = trier->step().samples();
-  const Strategy& configured = from.made.strategy;
+  Strategy configured = from.made.strategy;
+  // A pipeline whose configuration states no batch has the micro-batches of `plan --pipeline`.
+  PW_ASSIGN(configured.rewriting,
+            ChooseRewriting(trier->step(), cluster, std::move(configured.rewriting)));
   PW_ASSIGN(beside.configured, trier->Try(cluster, configured, options));
   PW_ASSIGN(const StrategyTrials trials, trier->On(cluster, options));
   if (trials.Best() == nullptr) return beside;
@@ -91,6 +95,7 @@ Result<BesideConfiguration> CompareWithBest(const FromConfiguration& from,
   const bool pipelines = configured.rewriting.stages > 1 || best.rewriting.stages > 1;
   Strategy alone = pipelines ? best : configured;
   alone.algorithm = best.algorithm;
+  alone.settings = best.settings;
   alone.rewriting.recompute = configured.rewriting.recompute;
   PW_RETURN_IF_ERROR(change(now.sharding, then.sharding, alone));
   alone = configured;

@@ -361,18 +361,15 @@ Result<std::string> AlgorithmOf(const TrainingConfiguration& of, int64_t replica
     return of.schedule.empty() ? std::string("1f1b") : of.schedule;
   }
   if (of.tensor > 1) {
-    const bool in_host = of.tensor == std::min<int64_t>(8, of_host);
-    if (!in_host || of.context > 1) {
+    if (of_host % of.tensor != 0 || of.context > 1) {
       return Inexpressible(
-          fmt::format(
-              "tensor parallelism of {} on hosts of {} GPUs is not planned: 2d takes a host's",
-              of.tensor, of_host),
+          fmt::format("tensor parallelism of {} on hosts of {} GPUs is not planned: a host's GPUs "
+                      "are groups of as many, and have no context parallelism beside it",
+                      of.tensor, of_host),
           remedy);
     }
     const bool shards = of.zero_stage > 0;
     const std::string algorithm = shards ? "2d" : "tensor";
-    notes.push_back(fmt::format("{} takes as many GPUs a group as divide the heads, {} at most",
-                                algorithm, of.tensor));
     if (shards && of.zero_stage < 3) {
       notes.emplace_back("2d shards parameters, too, and gathers them for each pass");
     }
@@ -382,7 +379,7 @@ Result<std::string> AlgorithmOf(const TrainingConfiguration& of, int64_t replica
     return algorithm;
   }
   if (of.context > 1) {
-    if (of.context != std::min<int64_t>(8, of_host)) {
+    if (of_host % of.context != 0) {
       return Inexpressible(
           fmt::format("context parallelism of {} on hosts of {} GPUs is not planned", of.context,
                       of_host),
@@ -470,6 +467,12 @@ Result<ConfiguredStrategy> StrategyOfConfiguration(const TrainingConfiguration& 
   const auto [replicate, shard] = degrees;
   PW_ASSIGN(made.strategy.algorithm,
             AlgorithmOf(configuration, replicate, shard, gpus, hosts, made.notes));
+  if (configuration.tensor > 1) {
+    made.strategy.settings.push_back(fmt::format("tensor={}", configuration.tensor));
+  }
+  if (configuration.context > 1) {
+    made.strategy.settings.push_back(fmt::format("context={}", configuration.context));
+  }
   Rewriting& rewriting = made.strategy.rewriting;
   rewriting.recompute = configuration.recompute;
   const int64_t of_all = configuration.samples_of_rank * replicate * shard;
@@ -511,19 +514,35 @@ std::string TorchtitanSharding(const std::string& algorithm, int64_t gpus, int64
   return "";
 }
 
-// GPUs that share samples, at most.
-int64_t GroupOf(const std::string& algorithm, int64_t gpus, int64_t hosts) {
+// "4" of "tensor=4"; "": no such setting.
+std::string SettingOf(const Strategy& strategy, std::string_view name) {
+  for (const std::string& setting : strategy.settings) {
+    if (setting.starts_with(std::string(name) + "=")) return setting.substr(name.size() + 1);
+  }
+  return "";
+}
+
+// GPUs that share samples: as stated, or as many as planners take.
+int64_t GroupOf(const Strategy& strategy, int64_t gpus, int64_t hosts) {
+  const std::string& algorithm = strategy.algorithm;
+  for (const char* const name : {"tensor", "context"}) {
+    const std::string degree = SettingOf(strategy, name);
+    int64_t stated = 0;
+    const auto read = std::from_chars(degree.data(), degree.data() + degree.size(), stated);
+    if (read.ec == std::errc() && stated > 0) return stated;
+  }
   const bool shared = algorithm == "tensor" || algorithm == "2d" || algorithm == "ulysses" ||
                       algorithm == "context";
   return shared ? std::clamp<int64_t>(gpus / std::max<int64_t>(1, hosts), 1, 8) : 1;
 }
 
-std::string MegatronSharding(const std::string& algorithm, int64_t gpus, int64_t hosts) {
+std::string MegatronSharding(const Strategy& strategy, int64_t gpus, int64_t hosts) {
+  const std::string& algorithm = strategy.algorithm;
   if (algorithm == "zero-2") return "--use-distributed-optimizer";
   if (algorithm == "fsdp") return "--use-torch-fsdp2";
   if (algorithm != "2d" && algorithm != "tensor") return "";
   return fmt::format("--tensor-model-parallel-size {} --sequence-parallel{}",
-                     GroupOf(algorithm, gpus, hosts),
+                     GroupOf(strategy, gpus, hosts),
                      algorithm == "2d" ? " --use-distributed-optimizer" : "");
 }
 
@@ -562,9 +581,13 @@ ConfigurationLines LinesOf(TrainingConfiguration::Program program, const Strateg
   const std::string set = rewriting.recompute.empty() ? "none" : rewriting.recompute.front();
   const int64_t steps = std::max<int64_t>(1, rewriting.micro_batches);
   const int64_t stages = std::max<int64_t>(1, rewriting.stages);
-  const int64_t ranks = gpus / stages / GroupOf(strategy.algorithm, gpus, hosts);
+  const int64_t ranks = gpus / stages / GroupOf(strategy, gpus, hosts);
   const int64_t of_rank = batch / std::max<int64_t>(1, ranks * steps);
   ConfigurationLines lines;
+  // Engines take all GPUs in equal shares.
+  for (const char* const name : {"gpus", "shares", "sequence"}) {
+    if (!SettingOf(strategy, name).empty()) return lines;
+  }
   switch (program) {
     case Program::kTorchtitan:
       lines.sharding = stages > 1 ? TorchtitanPipeline(rewriting)
@@ -578,8 +601,8 @@ ConfigurationLines LinesOf(TrainingConfiguration::Program program, const Strateg
                      : fmt::format("local_batch_size = {}, global_batch_size = {}", of_rank, batch);
       break;
     case Program::kMegatron:
-      lines.sharding = stages > 1 ? MegatronPipeline(rewriting)
-                                  : MegatronSharding(strategy.algorithm, gpus, hosts);
+      lines.sharding =
+          stages > 1 ? MegatronPipeline(rewriting) : MegatronSharding(strategy, gpus, hosts);
       lines.recompute = set == "none" ? "no --recompute-granularity"
                                       : fmt::format("--recompute-granularity {}",
                                                     set == "full" ? "full" : "selective");
@@ -594,6 +617,10 @@ ConfigurationLines LinesOf(TrainingConfiguration::Program program, const Strateg
           "train_micro_batch_size_per_gpu = {}, gradient_accumulation_steps = {}", of_rank, steps);
       break;
   }
+  // Globs are said in no flag.
+  const bool in_words = set == "none" || set == "full" || set == "selective" || set == "megatron";
+  if (!in_words) lines.recompute.clear();
+  if (strategy.algorithm == "3d" || strategy.algorithm == "offload") lines.sharding.clear();
   return lines;
 }
 

@@ -87,7 +87,7 @@ TEST(TrainingConfiguration, MegatronsArgumentsAreAStrategy) {
       "  --micro-batch-size 1 --global-batch-size 16  # a comment --context-parallel-size 7\n"
       "  --recompute-granularity selective --use-distributed-optimizer\n";
   const ConfiguredStrategy made = On(script, 32, 4);
-  EXPECT_EQ(Describe(made.strategy), "2d, 4 micro-batches, recompute megatron");
+  EXPECT_EQ(Describe(made.strategy), "2d tensor=8, 4 micro-batches, recompute megatron");
   EXPECT_EQ(made.batch, 16);
   const TrainingConfiguration read = ReadTrainingConfiguration(script).Take();
   EXPECT_TRUE(read.sequence);
@@ -97,8 +97,23 @@ TEST(TrainingConfiguration, MegatronsArgumentsAreAStrategy) {
       "16\n"
       "recompute_granularity: selective\n";
   const ConfiguredStrategy whole = On(yaml, 32, 4);  // no optimizer that is distributed
-  EXPECT_EQ(Describe(whole.strategy), "tensor, 4 micro-batches, recompute megatron");
+  EXPECT_EQ(Describe(whole.strategy), "tensor tensor=8, 4 micro-batches, recompute megatron");
   EXPECT_THAT(whole.notes, Contains(HasSubstr("--sequence-parallel")));
+}
+
+// Groups of four of a host's eight GPUs are stated, and written again.
+TEST(TrainingConfiguration, DegreesAreSettings) {
+  const ConfiguredStrategy made = On(
+      "pretrain_gpt.py --tensor-model-parallel-size 4 --micro-batch-size 1 --global-batch-size 16",
+      32, 4);
+  EXPECT_EQ(Describe(made.strategy), "tensor tensor=4, 2 micro-batches");
+  const ConfigurationLines lines =
+      LinesOf(TrainingConfiguration::Program::kMegatron, made.strategy, 32, 4, 16);
+  EXPECT_THAT(lines.sharding, HasSubstr("--tensor-model-parallel-size 4"));
+  EXPECT_EQ(lines.micro_batches, "--micro-batch-size 1");
+  // Slow GPUs left out, or shares by speed, are in no configuration.
+  const Strategy uneven{.algorithm = "fsdp", .settings = {"shares=speed"}};
+  EXPECT_EQ(LinesOf(TrainingConfiguration::Program::kTorchtitan, uneven, 32, 4, 64).sharding, "");
 }
 
 // What ends an array of a shell script is no value of the flag before it.
@@ -174,7 +189,7 @@ TEST(TrainingConfiguration, RefusesWhatCannotBe) {
   EXPECT_EQ(Refused("--micro-batch-size 3 --global-batch-size 16", 8, 1).code, ErrorCode::kField);
   EXPECT_EQ(Refused("--tensor-model-parallel-size 3 --micro-batch-size 1", 8, 1).code,
             ErrorCode::kField);
-  EXPECT_EQ(Refused("--tensor-model-parallel-size 2 --micro-batch-size 1", 8, 1).code,
+  EXPECT_EQ(Refused("--tensor-model-parallel-size 16 --micro-batch-size 1", 16, 2).code,
             ErrorCode::kNotExpressible);
   EXPECT_EQ(Refused("--expert-model-parallel-size 4 --micro-batch-size 1", 8, 1).code,
             ErrorCode::kNotExpressible);

@@ -16,16 +16,23 @@ Json RewritingToJson(const Rewriting& rewriting) {
   return json;
 }
 
+Result<std::vector<std::string>> TextsFromJson(const Json& object, const char* name,
+                                               const std::string& place) {
+  PW_ASSIGN(const Json* const list, GetArray(object, name, place));
+  std::vector<std::string> texts;
+  for (const Json& text : *list) {
+    if (!text.is_string()) {
+      return MakeError(ErrorCode::kField, "must be a list of texts", place + "." + name);
+    }
+    texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
 Result<Rewriting> RewritingFromJson(const Json& object, const std::string& place) {
   Rewriting rewriting;
   PW_ASSIGN(rewriting.micro_batches, GetInt(object, "micro_batches", place, 1, kMaxQuantity));
-  PW_ASSIGN(const Json* const sets, GetArray(object, "recompute", place));
-  for (const Json& set : *sets) {
-    if (!set.is_string()) {
-      return MakeError(ErrorCode::kField, "must be a list of texts", place + ".recompute");
-    }
-    rewriting.recompute.push_back(set.get<std::string>());
-  }
+  PW_ASSIGN(rewriting.recompute, TextsFromJson(object, "recompute", place));
   if (!object.contains("pipeline")) return rewriting;
   PW_ASSIGN(rewriting.schedule, GetString(object, "pipeline", place));
   PW_ASSIGN(rewriting.stages, GetInt(object, "stages", place, 1, kMaxQuantity));
@@ -39,6 +46,7 @@ Json StrategiesToJson(const std::vector<StrategyResult>& strategies) {
   Json list = Json::array();
   for (const StrategyResult& one : strategies) {
     Json json = {{"algorithm", one.strategy.algorithm}};
+    if (!one.strategy.settings.empty()) json["settings"] = one.strategy.settings;
     json.update(RewritingToJson(one.strategy.rewriting));
     json["estimated_time_ns"] = one.estimated_time.count;
     json["estimated_memory_bytes"] = one.estimated_memory.count;
@@ -57,6 +65,9 @@ Result<StrategyResult> StrategyFromJson(const Json& object, const std::string& p
   StrategyResult one;
   PW_ASSIGN(one.strategy.algorithm, GetString(object, "algorithm", place));
   PW_ASSIGN(one.strategy.rewriting, RewritingFromJson(object, place));
+  if (object.contains("settings")) {
+    PW_ASSIGN(one.strategy.settings, TextsFromJson(object, "settings", place));
+  }
   PW_ASSIGN(one.estimated_time, GetNanos(object, "estimated_time_ns", place));
   PW_ASSIGN(one.estimated_memory, GetBytes(object, "estimated_memory_bytes", place));
   PW_ASSIGN(const Json* const time, GetField(object, "step_time_ns", place));

@@ -119,9 +119,9 @@ class DataParallel {
     result_.space = PlanSpace::kReplicated;
   }
 
-  Result<PlannerResult> Plan(DataParallelKind kind) {
+  Result<PlannerResult> Plan(DataParallelKind kind, std::string_view gpus) {
     if (batch() == 0) return problem_.axes.WhyNoBatch();
-    PW_ASSIGN(std::vector<DeviceId> devices, DevicesToSplitOver(problem_, times_));
+    PW_ASSIGN(std::vector<DeviceId> devices, DevicesToSplitOver(problem_, times_, gpus));
     if (batch() > 1 && devices.size() > 1) PW_RETURN_IF_ERROR(CheckSplitsSomething());
     if (kind == DataParallelKind::kBest) return PlanBest(devices);
     Candidate candidate = MakeCandidate(std::move(devices), kind == DataParallelKind::kProportional,
@@ -436,10 +436,27 @@ std::string_view DataParallelPlanner::description() const {
   return "";
 }
 
+const SettableAlgorithm* DataParallelPlanner::settable() const {
+  static const std::map<DataParallelKind, SettableAlgorithm> all = [] {
+    std::map<DataParallelKind, SettableAlgorithm> made;
+    for (const DataParallelKind kind :
+         {DataParallelKind::kEven, DataParallelKind::kLate, DataParallelKind::kProportional,
+          DataParallelKind::kServers, DataParallelKind::kHorovod, DataParallelKind::kBest}) {
+      const DataParallelPlanner planner(kind);
+      made[kind] = {
+          std::string(planner.name()), std::string(planner.description()), {GpusSetting()}};
+    }
+    return made;
+  }();
+  return &all.at(kind_);
+}
+
 Result<PlannerResult> DataParallelPlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                                 const PlannerOptions& options) const {
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "shares the whole step out among its devices"));
-  return DataParallel(*problem.layouts, evaluator, options, name()).Plan(kind_);
+  PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(*settable(), settings_));
+  return DataParallel(*problem.layouts, evaluator, options, name())
+      .Plan(kind_, settings.Word("gpus"));
 }
 
 }  // namespace placewright

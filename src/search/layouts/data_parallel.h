@@ -16,7 +16,10 @@
 #define PLACEWRIGHT_SEARCH_LAYOUTS_DATA_PARALLEL_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "search/planner.h"
 
@@ -26,10 +29,13 @@ enum class DataParallelKind : uint8_t { kEven, kLate, kProportional, kServers, k
 
 class DataParallelPlanner : public Planner {
  public:
-  explicit DataParallelPlanner(DataParallelKind kind) : kind_(kind) {}
+  // `settings`: "NAME=VALUE".
+  explicit DataParallelPlanner(DataParallelKind kind, std::vector<std::string> settings = {})
+      : kind_(kind), settings_(std::move(settings)) {}
 
   std::string_view name() const override;
   std::string_view description() const override;
+  const SettableAlgorithm* settable() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool iterative() const override { return false; }
   bool in_auto() const override {
@@ -46,6 +52,7 @@ class DataParallelPlanner : public Planner {
 
  private:
   DataParallelKind kind_;
+  std::vector<std::string> settings_;
 };
 
 }  // namespace placewright

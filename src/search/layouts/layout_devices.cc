@@ -1,8 +1,14 @@
 #include "search/layouts/layout_devices.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
 
 namespace placewright {
 
@@ -43,15 +49,58 @@ Status CheckMaySplit(const Problem& problem, std::string_view planner, std::stri
       "", "Leave them out, or write layouts by hand (--layouts).");
 }
 
+AgentSetting GpusSetting() {
+  return TextSetting("gpus", {std::string(kEveryGpu), "KIND+HOST+..."},
+                     "GPUs of these kinds and hosts alone");
+}
+
+namespace {
+
+// Of every name in `of` the devices of that kind, or on that host.
+Result<std::vector<DeviceId>> DevicesNamed(const Cluster& cluster,
+                                           const std::vector<DeviceId>& devices,
+                                           std::string_view of) {
+  IdVector<DeviceId, bool> named(cluster.device_count(), false);
+  for (size_t from = 0; from <= of.size();) {
+    const size_t to = std::min(of.find('+', from), of.size());
+    const std::string_view name = of.substr(from, to - from);
+    from = to + 1;
+    std::set<std::string_view> names;
+    bool found = false;
+    for (const DeviceId device : devices) {
+      const std::string_view whole = cluster.device(device).name, kind = cluster.kind(device).name;
+      const std::string_view host = whole.substr(0, whole.find('/'));
+      names.insert(kind);
+      names.insert(host);
+      if (name != kind && name != host) continue;
+      named[device] = found = true;
+    }
+    if (found) continue;
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("gpus={}: no device that may be used is of the kind, or on the "
+                                 "host, \"{}\"",
+                                 Printable(of, 80), Printable(name, 80)),
+                     "", fmt::format("Take some of {}.", fmt::join(names, ", ")));
+  }
+  std::vector<DeviceId> chosen;
+  std::copy_if(devices.begin(), devices.end(), std::back_inserter(chosen),
+               [&](DeviceId device) { return named[device]; });
+  return chosen;
+}
+
+}  // namespace
+
 Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,
-                                                 const DeviceTimes& times) {
+                                                 const DeviceTimes& times, std::string_view of) {
   std::vector<DeviceId> gpus, all;
   for (const DeviceId device : problem.cluster.devices()) {
     if (!times.usable[device]) continue;
     all.push_back(device);
     if (problem.cluster.kind(device).device_class != DeviceClass::kCpu) gpus.push_back(device);
   }
-  if (!all.empty()) return gpus.empty() ? all : gpus;
+  if (!gpus.empty()) all = std::move(gpus);
+  if (!all.empty() && of != kEveryGpu) return DevicesNamed(problem.cluster, all, of);
+  if (!all.empty()) return all;
   return MakeError(ErrorCode::kInfeasible, "no device supports every op of the step", "",
                    "Use another algorithm, which places ops one by one.");
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "search/agent_settings.h"
 #include "search/problem/layout_problem.h"
 #include "search/problem/problem.h"
 
@@ -24,9 +25,13 @@ DeviceTimes TimesOf(const LayoutProblem& problem);
 // Errors: kUsage (the problem has no layouts; constraints).
 Status CheckMaySplit(const Problem& problem, std::string_view planner, std::string_view where);
 
-// GPUs that support every op, or all such devices where there are no GPUs; ascending. Error: kInfeasible.
+// GPUs that support every op, or all such devices where there are no GPUs; ascending. `of`: kEveryGpu, or names of kinds
+// and of hosts with "+" between them: those of these alone. Errors: kInfeasible, kUsage (a name without such devices).
+inline constexpr std::string_view kEveryGpu = "all";
 Result<std::vector<DeviceId>> DevicesToSplitOver(const LayoutProblem& problem,
-                                                 const DeviceTimes& times);
+                                                 const DeviceTimes& times,
+                                                 std::string_view of = kEveryGpu);
+AgentSetting GpusSetting();  // --set gpus=A100+host2
 
 // Of every parameter that the step updates one gradient of its size, by the group that updates it.
 IdVector<GroupId, double> GradientBytes(const Graph& graph);

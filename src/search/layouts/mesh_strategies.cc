@@ -64,11 +64,14 @@ class MeshLayouts {
         name_(NameOfStrategy(strategy)) {}
 
   Result<StepPlan> Make() {
-    PW_ASSIGN(std::vector<DeviceId> all, DevicesToSplitOver(problem_, TimesOf(problem_)));
+    const DeviceTimes times = TimesOf(problem_);
+    PW_ASSIGN(std::vector<DeviceId> all, DevicesToSplitOver(problem_, times, options_.gpus));
     hosts_ = UsableGroups(problem_.cluster.host_groups(), all);
     for (const std::vector<DeviceId>& host : hosts_) {
       devices_.insert(devices_.end(), host.begin(), host.end());
     }
+    for (const DeviceId device : devices_)
+      speeds_.push_back(1 / std::max(1.0, times.split[device]));
     plan_.switches.local_batch_norm = problem_.local_batch_norm;
     plan_.layouts.of_group = IdVector<GroupId, LayoutId>(graph_.group_count(), LayoutId(0));
     PW_RETURN_IF_ERROR(MakeLayouts());
@@ -196,8 +199,18 @@ class MeshLayouts {
     const int64_t shards = in_hosts ? *of_host : count();
     const AxisId batch = axes_.batch();
     const Interval samples = {0, axes_.axis(batch).size};
+    std::vector<Interval> parts;
+    for (int64_t i = 0; i < count(); ++i) parts.push_back(EqualPart(i, count(), samples));
+    if (options_.by_speed) {
+      const std::vector<int64_t> shares = SharesInProportion(axes_.axis(batch).size, speeds_);
+      int64_t end = 0;
+      for (size_t i = 0; i < parts.size(); ++i) {
+        parts[i] = {end, end + shares[i]};
+        end += shares[i];
+      }
+    }
     Add(Boxes([&](int64_t i) {
-      return std::vector<AxisInterval>{{batch, EqualPart(i, count(), samples)}};
+      return std::vector<AxisInterval>{{batch, parts[static_cast<size_t>(i)]}};
     }));
     ShardParameters(shards);
     return Ok();
@@ -387,10 +400,13 @@ class MeshLayouts {
   const std::string_view name_;
   std::vector<std::vector<DeviceId>> hosts_;
   std::vector<DeviceId> devices_;  // host after host
+  std::vector<double> speeds_;     // of each
   StepPlan plan_;
 };
 
 }  // namespace
+
+namespace {
 
 AgentSetting DegreeSetting(std::string_view name) {
   return IntegerSetting(
@@ -398,10 +414,22 @@ AgentSetting DegreeSetting(std::string_view name) {
       "GPUs of a group, of one host; 0: as many as divide what they share out, 8 at most");
 }
 
+std::vector<AgentSetting> SettingsOf(MeshStrategy strategy) {
+  if (IsTensorParallel(strategy)) return TensorSettings();
+  const std::string_view degree = DegreeSettingOf(strategy);
+  if (!degree.empty()) return {DegreeSetting(degree), GpusSetting()};
+  return {GpusSetting(),
+          WordSetting("shares", {"equal", "speed"},
+                      "samples of each GPU: equal numbers, or in proportion to its speed")};
+}
+
+}  // namespace
+
 std::vector<AgentSetting> TensorSettings() {
   return {DegreeSetting("tensor"),
           WordSetting("sequence", {"on", "off"},
-                      "whether norms, residuals and dropout are split by tokens within a group")};
+                      "whether norms, residuals and dropout are split by tokens within a group"),
+          GpusSetting()};
 }
 
 Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy,
@@ -437,31 +465,34 @@ const SettableAlgorithm* MeshStrategyPlanner::settable() const {
   static const std::map<MeshStrategy, SettableAlgorithm> all = [] {
     std::map<MeshStrategy, SettableAlgorithm> made;
     for (const MeshStrategy strategy :
-         {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kUlysses,
-          MeshStrategy::kContext, MeshStrategy::kExperts}) {
+         {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero2,
+          MeshStrategy::kHybridZero2, MeshStrategy::kFsdp, MeshStrategy::kHsdp,
+          MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts}) {
       const MeshStrategyPlanner planner(strategy);
       SettableAlgorithm& settable = made[strategy];
       settable.name = planner.name();
       settable.description = planner.description();
-      settable.settings = IsTensorParallel(strategy)
-                              ? TensorSettings()
-                              : std::vector{DegreeSetting(DegreeSettingOf(strategy))};
+      settable.settings = SettingsOf(strategy);
     }
     return made;
   }();
-  const auto found = all.find(strategy_);
-  return found == all.end() ? nullptr : &found->second;
+  return &all.at(strategy_);
+}
+
+bool MeshStrategyPlanner::finds_what_fits() const {
+  return DegreeSettingOf(strategy_).empty();  // the others need attention or experts
 }
 
 Result<PlannerResult> MeshStrategyPlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                                 const PlannerOptions& options) const {
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "chooses the devices of every op itself"));
   MeshOptions mesh;
-  if (const SettableAlgorithm* const settable = this->settable()) {
-    PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(*settable, settings_));
-    mesh.degree = settings.Integer(DegreeSettingOf(strategy_));
-    if (settings.Has("sequence")) mesh.sequence = settings.Is("sequence", "on");
-  }
+  PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(*settable(), settings_));
+  const std::string_view degree = DegreeSettingOf(strategy_);
+  if (!degree.empty()) mesh.degree = settings.Integer(degree);
+  if (settings.Has("sequence")) mesh.sequence = settings.Is("sequence", "on");
+  if (settings.Has("shares")) mesh.by_speed = settings.Is("shares", "speed");
+  mesh.gpus = settings.Word("gpus");
   PW_ASSIGN(StepPlan plan, LayOutOnMesh(*problem.layouts, strategy_, mesh));
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));
   return MakeResult(name(), std::move(plan), evaluation, options);

@@ -56,6 +56,9 @@ struct MeshOptions {
   int64_t degree =
       0;  // GPUs of a group of `tensor`, `2d`, `ulysses`, `context`, `experts`; 0: as many as divide
   bool sequence = true;  // `tensor`, `2d`: tokens are split where nothing else is
+  // `zero-2`, `fsdp` and those of hosts: samples in proportion to speed, 1 / time of what they split; else equal numbers.
+  bool by_speed = false;
+  std::string gpus{kEveryGpu};  // DevicesToSplitOver
 };
 
 // Errors: kUsage (a degree that does not divide; no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its
@@ -64,8 +67,7 @@ struct MeshOptions {
 Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy,
                               const MeshOptions& options = {});
 
-// What --set changes: GPUs of a group; of what is tensor-parallel, both of MeshOptions.
-AgentSetting DegreeSetting(std::string_view name);
+// What --set changes of what is tensor-parallel: GPUs of a group, tokens, which GPUs.
 std::vector<AgentSetting> TensorSettings();
 
 class MeshStrategyPlanner : public Planner {
@@ -82,9 +84,7 @@ class MeshStrategyPlanner : public Planner {
   bool in_auto() const override {
     return strategy_ != MeshStrategy::kTensor;
   }  // 2d has less memory
-  bool finds_what_fits() const override {
-    return settable() == nullptr;  // the others need attention or experts
-  }
+  bool finds_what_fits() const override;
   // Errors: those of CheckMaySplit, LayOutOnMesh and CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override;

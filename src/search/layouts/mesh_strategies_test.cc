@@ -153,5 +153,44 @@ TEST(Fsdp, NeedsLessMemory) {
   EXPECT_LE(anew.count, kept.count - (kLayers - 3) * kWeight);
 }
 
+// By the names of kinds and of hosts: of a V100, two GTX 1080 Ti and a T4, each on a host of its own.
+TEST(MeshStrategies, TakeGpusByKindAndHost) {
+  const OnCluster step("mixed-lab");
+  const auto devices = [&](const char* gpus) {
+    const StepPlan plan =
+        LayOutOnMesh(*step.problem, MeshStrategy::kZero2, {.gpus = gpus}).Take();
+    return plan.layouts.layouts.front().shares.size();
+  };
+  EXPECT_EQ(devices("all"), 4U);
+  EXPECT_EQ(devices("V100-32GB"), 1U);
+  EXPECT_EQ(devices("host1"), 2U);
+  EXPECT_EQ(devices("V100-32GB+host1"), 3U);
+  const auto unknown = LayOutOnMesh(*step.problem, MeshStrategy::kZero2, {.gpus = "A100"});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, ErrorCode::kUsage);
+  EXPECT_THAT(unknown.error().remedy, ::testing::HasSubstr("V100-32GB"));
+}
+
+// Shares by speed: a faster GPU has no fewer samples than a slower one, the V100 more than a T4.
+TEST(MeshStrategies, SharesFollowSpeed) {
+  const OnCluster step("mixed-lab");
+  const StepPlan plan =
+      LayOutOnMesh(*step.problem, MeshStrategy::kFsdp, {.by_speed = true}).Take();
+  const DeviceTimes times = TimesOf(*step.problem);
+  int64_t all = 0;
+  std::vector<std::pair<double, int64_t>> by_time;
+  for (const placewright::Share& share : plan.layouts.layouts.front().shares) {
+    const int64_t samples = share.box.front().interval.length();
+    all += samples;
+    by_time.emplace_back(times.split[share.device], samples);
+  }
+  std::sort(by_time.begin(), by_time.end());
+  EXPECT_EQ(all, kSamples);
+  for (size_t i = 1; i < by_time.size(); ++i) {
+    EXPECT_GE(by_time[i - 1].second, by_time[i].second);
+  }
+  EXPECT_GT(by_time.front().second, by_time.back().second);
+}
+
 }  // namespace
 }  // namespace placewright

@@ -46,26 +46,37 @@ Result<OffloadLayouts> OffloadLayouts::Make(const LayoutProblem& problem, int64_
   return layouts;
 }
 
-// Of the host whose GPUs are the fastest together; of equals the first.
+std::vector<DeviceId> FastestHost(const LayoutProblem& problem, const DeviceTimes& times,
+                                  const std::vector<DeviceId>& usable) {
+  std::map<int32_t, std::vector<DeviceId>> gpus;
+  std::set<int32_t> with_cpu;
+  for (const DeviceId device : usable) {
+    if (!IsCpu(problem, device)) gpus[problem.cluster.device(device).host].push_back(device);
+  }
+  for (const DeviceId device : problem.cluster.devices()) {
+    if (IsCpu(problem, device)) with_cpu.insert(problem.cluster.device(device).host);
+  }
+  double fastest = 0;
+  std::vector<DeviceId> chosen;
+  for (const auto& [host, own] : gpus) {
+    if (!with_cpu.contains(host)) continue;
+    double speed = 0;
+    for (const DeviceId device : own) speed += 1 / std::max(1.0, times.Total(device));
+    if (speed <= fastest) continue;
+    fastest = speed;
+    chosen = own;
+  }
+  return chosen;
+}
+
 Status OffloadLayouts::FindDevices() {
   times_ = TimesOf(problem_);
   PW_ASSIGN(const std::vector<DeviceId> usable, DevicesToSplitOver(problem_, times_));
-  std::map<int32_t, std::vector<DeviceId>> gpus, cpus;
-  for (const DeviceId device : usable) {
-    if (!IsCpu(problem_, device)) gpus[problem_.cluster.device(device).host].push_back(device);
-  }
+  gpus_ = FastestHost(problem_, times_, usable);
   for (const DeviceId device : problem_.cluster.devices()) {
-    if (IsCpu(problem_, device)) cpus[problem_.cluster.device(device).host].push_back(device);
-  }
-  double fastest = 0;
-  for (const auto& [host, own] : gpus) {
-    if (!cpus.contains(host)) continue;
-    double speed = 0;
-    for (const DeviceId device : own) speed += 1 / std::max(1.0, times_.Total(device));
-    if (speed <= fastest) continue;
-    fastest = speed;
-    gpus_ = own;
-    cpus_ = cpus[host];
+    const bool beside = !gpus_.empty() && problem_.cluster.device(device).host ==
+                                              problem_.cluster.device(gpus_.front()).host;
+    if (beside && IsCpu(problem_, device)) cpus_.push_back(device);
   }
   if (gpus_.empty()) {
     return MakeError(ErrorCode::kUsage,

@@ -30,6 +30,11 @@
 
 namespace placewright {
 
+// Of these devices the GPUs of the host with a CPU whose GPUs are the fastest together, of equals the first; none: there is
+// no such host.
+std::vector<DeviceId> FastestHost(const LayoutProblem& problem, const DeviceTimes& times,
+                                  const std::vector<DeviceId>& usable);
+
 // What of a step may lie in host memory, and the plans that put some of it there.
 class OffloadLayouts {
  public:

@@ -14,6 +14,7 @@
 #include "search/layouts/layout_devices.h"
 #include "search/layouts/tensor_parallel.h"
 #include "transforms/pipeline.h"
+#include "transforms/pipeline_schedule.h"
 
 namespace placewright {
 namespace {
@@ -75,7 +76,7 @@ struct Stages {
 
 // `schedule`: "" any.
 Result<Stages> FindStages(const LayoutProblem& problem, std::string_view planner,
-                          std::string_view schedule) {
+                          std::string_view schedule, std::string_view gpus) {
   const Graph& graph = problem.graph;
   const Transform* const pipeline = PipelineOf(graph);
   if (pipeline == nullptr || (!schedule.empty() && pipeline->schedule != schedule)) {
@@ -88,7 +89,8 @@ Result<Stages> FindStages(const LayoutProblem& problem, std::string_view planner
     return Usage("a pipeline's schedule is the order of the program", "Leave --order out.");
   }
   PW_ASSIGN(const auto chunk_of, PipelineChunks(graph, *pipeline));
-  PW_ASSIGN(const std::vector<DeviceId> usable, DevicesToSplitOver(problem, TimesOf(problem)));
+  PW_ASSIGN(const std::vector<DeviceId> usable,
+            DevicesToSplitOver(problem, TimesOf(problem), gpus));
   std::vector<DeviceId> devices;
   int64_t of_host = 0;
   for (const auto& host : UsableGroups(problem.cluster.host_groups(), usable)) {
@@ -126,8 +128,9 @@ Status CheckMicroBatch(const LayoutProblem& problem, int64_t parts) {
 
 }  // namespace
 
-Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule) {
-  PW_ASSIGN(const Stages stages, FindStages(problem, schedule, schedule));
+Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule,
+                                std::string_view gpus) {
+  PW_ASSIGN(const Stages stages, FindStages(problem, schedule, schedule, gpus));
   StepPlan plan;
   plan.switches.local_batch_norm = problem.local_batch_norm;
   const TensorCut by_samples = {AxisId(), problem.axes.batch()};
@@ -143,7 +146,7 @@ Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view s
 
 Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& options) {
   const Graph& graph = problem.graph;
-  PW_ASSIGN(const Stages stages, FindStages(problem, "3d", ""));
+  PW_ASSIGN(const Stages stages, FindStages(problem, "3d", "", options.gpus));
   const ModelStructure found = StructureOf(graph, problem.axes);
   const int64_t heads =
       found.kind == ModelKind::kAttention ? CommonSize(problem.axes, found.heads) : 0;
@@ -180,21 +183,30 @@ PipelinePlanner::PipelinePlanner(std::string_view schedule, std::vector<std::str
                             schedule)) {}
 
 const SettableAlgorithm* PipelinePlanner::settable() const {
-  static const SettableAlgorithm algorithm = {std::string(k3d), PipelinePlanner(k3d).description_,
-                                              TensorSettings()};
-  return schedule_ == k3d ? &algorithm : nullptr;
+  static const std::map<std::string_view, SettableAlgorithm> all = [] {
+    std::map<std::string_view, SettableAlgorithm> made;
+    for (const std::string_view schedule : kPipelineSchedules) {
+      made[schedule] = {
+          std::string(schedule), PipelinePlanner(schedule).description_, {GpusSetting()}};
+    }
+    made[k3d] = {std::string(k3d), PipelinePlanner(k3d).description_, TensorSettings()};
+    return made;
+  }();
+  return &all.at(schedule_);
 }
 
 Result<PlannerResult> PipelinePlanner::Plan(const Problem& problem, Evaluator& evaluator,
                                             const PlannerOptions& options) const {
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "chooses the devices of every op itself"));
+  PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(*settable(), settings_));
   StepPlan plan;
-  if (const SettableAlgorithm* const settable = this->settable()) {
-    PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(*settable, settings_));
-    const MeshOptions mesh = {settings.Integer("tensor"), settings.Is("sequence", "on")};
+  if (schedule_ == k3d) {
+    const MeshOptions mesh = {.degree = settings.Integer("tensor"),
+                              .sequence = settings.Is("sequence", "on"),
+                              .gpus = settings.Word("gpus")};
     PW_ASSIGN(plan, LayOut3d(*problem.layouts, mesh));
   } else {
-    PW_ASSIGN(plan, LayOutPipeline(*problem.layouts, schedule_));
+    PW_ASSIGN(plan, LayOutPipeline(*problem.layouts, schedule_, settings.Word("gpus")));
   }
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));
   return MakeResult(name(), std::move(plan), evaluation, options);

@@ -17,7 +17,9 @@ namespace placewright {
 
 // Errors: kUsage (a step that is in no such order; fewer devices than stages, fewer samples of a micro-batch than devices
 // of a stage), kTransform, kInfeasible (no device supports every op), kBatchScaling.
-Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule);
+// `gpus`: DevicesToSplitOver.
+Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule,
+                                std::string_view gpus = kEveryGpu);
 
 inline constexpr std::string_view k3d = "3d";
 
@@ -26,7 +28,7 @@ Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& optio
 
 class PipelinePlanner : public Planner {
  public:
-  // `schedule`: of kPipelineSchedules, or k3d; `settings`: "NAME=VALUE", of k3d.
+  // `schedule`: of kPipelineSchedules, or k3d; `settings`: "NAME=VALUE".
   explicit PipelinePlanner(std::string_view schedule, std::vector<std::string> settings = {});
 
   std::string_view name() const override { return schedule_; }

@@ -201,12 +201,17 @@ std::vector<std::string> LayerGlobs(const Graph& graph) {
   return {globs.begin(), globs.end()};
 }
 
+std::vector<int64_t> PossibleDegrees(int64_t size, int64_t of_host) {
+  std::vector<int64_t> possible;
+  for (int64_t i = 2; i <= of_host && size > 0; ++i) {
+    if (size % i == 0 && of_host % i == 0) possible.push_back(i);
+  }
+  return possible;
+}
+
 Result<int64_t> ChooseDegree(const DegreeChoice& choice) {
   constexpr int64_t kMax = 8;
-  std::vector<int64_t> possible;
-  for (int64_t i = 2; i <= choice.of_host && choice.size > 0; ++i) {
-    if (choice.size % i == 0 && choice.of_host % i == 0) possible.push_back(i);
-  }
+  const std::vector<int64_t> possible = PossibleDegrees(choice.size, choice.of_host);
   const std::string others = "Take fsdp, zero-2 or data-parallel.";
   const int64_t asked = choice.asked;
   if (possible.empty() && (asked == 0 || choice.size == 0)) {

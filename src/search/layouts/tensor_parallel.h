@@ -55,6 +55,9 @@ int64_t CommonSize(const NamedAxes& axes, const std::vector<AxisId>& of);
 // "layers.*" of "layers.3": the modules with parameters that repeat, or all where none does.
 std::vector<std::string> LayerGlobs(const Graph& graph);
 
+// Numbers of a host's GPUs, two and more, that divide them and `size`; ascending.
+std::vector<int64_t> PossibleDegrees(int64_t size, int64_t of_host);
+
 // How many GPUs of a host share something out: as asked for, or as many as divide `size` and the host's GPUs, 8 at most.
 struct DegreeChoice {
   std::string_view planner, setting, what;  // `what`: plural

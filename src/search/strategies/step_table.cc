@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/ownership/module_path.h"
+#include "search/layouts/tensor_parallel.h"
 #include "transforms/layers.h"
 #include "transforms/pipeline.h"
 #include "transforms/recompute.h"
@@ -17,6 +18,12 @@ std::vector<AxisId> WidthsOf(const ModelStructure& structure) {
   std::vector<AxisId> axes = structure.heads;
   axes.insert(axes.end(), structure.widths.begin(), structure.widths.end());
   return axes;
+}
+
+int64_t NumberOfTokens(const LayoutProblem& problem) {
+  if (!problem.axes.batch().valid()) return 0;
+  const AxisId axis = TokensOf(problem.graph, problem.axes);
+  return axis.valid() ? problem.axes.axis(axis).size : 0;
 }
 
 bool IsAbove(const StepTable::Moment& a, const StepTable::Moment& b) {
@@ -36,6 +43,7 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
     : problem_(problem),
       structure_(StructureOf(problem.graph, problem.axes)),
       kinds_(problem.cluster.kinds().size()),
+      tokens_(NumberOfTokens(problem)),
       nanos_(problem.graph.op_count() * kinds_, 0) {
   const Graph& graph = problem.graph;
   const NamedAxes& axes = problem.axes;
@@ -163,6 +171,10 @@ void FactsOfStep::AddWork(StepTable& table) const {
         if (!Samples(id)) continue;
         table.attention_bytes += static_cast<double>(step_.tensor(id).bytes.count);
       }
+    }
+    for (size_t i = 1; i < std::min<size_t>(3, one.inputs.size()); ++i) {
+      if (!Samples(one.inputs[i])) continue;
+      table.keys_and_values += static_cast<double>(step_.tensor(one.inputs[i]).bytes.count);
     }
   }
 }

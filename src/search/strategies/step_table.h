@@ -64,6 +64,7 @@ struct StepTable {
   Sums forward_sums, backward_sums;
   // Read and made by attention in one operator in the forward pass, of all samples.
   double attention_bytes = 0;
+  double keys_and_values = 0;  // of these
   int64_t attentions = 0;
 };
 
@@ -90,6 +91,10 @@ class StepFacts {
   const LayoutProblem& problem() const { return problem_; }
   const ModelStructure& structure() const { return structure_; }
   size_t kinds() const { return kinds_; }
+  int64_t tokens() const {
+    return tokens_;
+  }  // of a sample (layouts/tensor_parallel.h); 0: no such axis
+  bool has_tokens() const { return tokens_ > 1; }
   bool samples(OpId op) const { return (op_[op] & kSamples) != 0; }  // split it
   bool widths(OpId op) const { return (op_[op] & kWidths) != 0; }    // heads, too
   bool sums(OpId op) const {
@@ -106,6 +111,7 @@ class StepFacts {
   const LayoutProblem& problem_;
   const ModelStructure structure_;
   const size_t kinds_;
+  const int64_t tokens_;
   IdVector<OpId, uint8_t> op_;
   IdVector<TensorId, uint8_t> tensor_;
   std::vector<double> nanos_;

@@ -9,11 +9,11 @@
 //
 // of a pipeline of p stages, m micro-batches, v chunks a stage (transforms/pipeline_schedule.h has the bubbles):
 //
-//   time    m max_i (F_i + B_i) + what the other stages take once, a v-th of it if interleaved
+//   time    m max_i (F_i + B_i) + what the other stages take once, a v-th of it if interleaved, and what crosses
 //   memory  of stage i min(m, p - i) micro-batches' activations, p of zb-h1
 //
-// Estimates rank strategies; plans are what the best of them come to when simulated. Left out: transfers between stages,
-// links that two collectives share, order of collectives.
+// Estimates rank strategies; plans are what the best of them come to when simulated. Left out: links that two collectives
+// or transfers share, order of collectives.
 #ifndef PLACEWRIGHT_SEARCH_STRATEGIES_STRATEGY_SPACE_H_
 #define PLACEWRIGHT_SEARCH_STRATEGIES_STRATEGY_SPACE_H_
 
@@ -43,10 +43,12 @@ struct StrategyEstimate {
 };
 
 // Of the step as it was recorded: `problem` is of no rewriting. It must outlive it.
-// Data parallelism, zero-2, hybrid-zero-2, fsdp, hsdp, 2d, ulysses, context, experts with every number of micro-batches
-// that divides the batch and leaves each part a sample, and with each set of recomputation; 1f1b, interleaved and zb-h1
-// with every number of stages that divides the devices besides. Micro-batches of batch norms compute another step: only where they are stated. The
-// fastest of those that fit first, then the others by memory, then those that are none.
+// The families of layout_estimates.h with every degree, every number of micro-batches that divides the batch and leaves
+// each part a sample, and each set of recomputation; 1f1b, interleaved and zb-h1, and these in tensor groups (3d), with
+// every number of stages that divides the devices besides. On all GPUs, on each kind with those that are faster, and on one
+// host (some_gpus.h); where kinds differ in equal shares, and in shares by speed. Micro-batches of batch norms compute
+// another step: only where they are stated. The fastest of those that fit first, then the others by memory, then those that
+// are none.
 // Errors: kInfeasible (no device supports every op).
 Result<std::vector<StrategyEstimate>> EstimateStrategies(const LayoutProblem& problem,
                                                          const StatedRewriting& stated);

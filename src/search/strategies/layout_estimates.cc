@@ -1,0 +1,233 @@
+#include "search/strategies/layout_estimates.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace placewright {
+namespace {
+
+class LayoutReckoner {
+ public:
+  LayoutReckoner(const LayoutFamily& family, int64_t degree, const SomeGpus& gpus,
+                 const StepFacts& facts, const StepTable& table, StrategyEstimate& estimate)
+      : family_(family),
+        gpus_(gpus),
+        table_(table),
+        estimate_(estimate),
+        micro_batches_(std::max<int64_t>(1, estimate.strategy.rewriting.micro_batches)),
+        samples_(facts.problem().graph.batch() / micro_batches_),
+        m_(static_cast<double>(micro_batches_)),
+        widths_(family.split == LayoutFamily::kWidths),
+        of_tokens_(family.split == LayoutFamily::kHeadsOfTokens ||
+                   family.split == LayoutFamily::kTokens),
+        parts_(widths_ || of_tokens_ ? degree : 1),
+        // Beside widths tokens are split, where there are some.
+        token_parts_(of_tokens_ || (widths_ && facts.has_tokens()) ? static_cast<double>(degree)
+                                                                   : 1),
+        cut_(widths_ ? static_cast<double>(degree) : 1),
+        data_(gpus.count() / parts_),
+        shards_over_(family.in_hosts ? gpus.hosts().front()
+                     : widths_       ? gpus.FirstOf(degree)
+                                     : gpus.devices()),
+        shards_(family.shards ? static_cast<double>(shards_over_.size()) : 1),
+        own_(1 / (shards_ * cut_)) {
+    for (const auto& [bytes, number] : table.sizes) parameters_ += number;
+    FindShares();
+  }
+
+  void Reckon() {
+    for (const auto& [device, share] : devices_) AddDevice(device, share);
+    AddWithinPasses();
+    estimate_.time = RoundedNanos(rest_ + (family_.shards ? WithShards() : WithCopies()));
+    estimate_.floor = RoundedNanos(floor_);
+    for (const auto& [device, share] : devices_) {
+      TakeMemory(gpus_, device, MemoryOf(share), estimate_);
+    }
+  }
+
+ private:
+  // Of devices that are alike one, with the largest share of a micro-batch.
+  void FindShares() {
+    if (!family_.by_speed) {
+      largest_ =
+          static_cast<double>((samples_ + data_ - 1) / data_) / static_cast<double>(samples_);
+      for (const DeviceId device : gpus_.each_sort()) devices_.emplace_back(device, largest_);
+      return;
+    }
+    const std::vector<int64_t> shares = gpus_.Shares(samples_, true);
+    std::set<std::pair<size_t, int64_t>> seen;
+    for (size_t i = 0; i < shares.size(); ++i) {
+      const DeviceId device = gpus_.devices()[i];
+      if (!seen.emplace(gpus_.Kind(device), shares[i]).second) continue;
+      devices_.emplace_back(device, static_cast<double>(shares[i]) / static_cast<double>(samples_));
+      largest_ = std::max(largest_, devices_.back().second);
+    }
+  }
+
+  // What computing takes; the slowest device decides.
+  void AddDevice(DeviceId device, double share) {
+    const double of_all = share / m_;
+    const double others = of_all / token_parts_,
+                 widths = of_all / (cut_ * (of_tokens_ ? token_parts_ : 1));
+    double f = gpus_.Pass(table_.forward, device, others, widths);
+    double b = gpus_.Pass(table_.backward, device, others, widths);
+    const double launches = table_.forward.launches + table_.backward.launches;
+    floor_ = std::max(floor_, m_ * (f + b - launches * gpus_.Launch(device)));
+    if (family_.gathers_anew) {
+      const double out = gpus_.Copies(table_.in_layers / cut_, parameters_, device);
+      f += out;
+      b += out +
+           (micro_batches_ > 1 ? 0 : gpus_.Copies(table_.gradients / cut_, parameters_, device));
+    }
+    const double r = gpus_.Whole(table_.once, device, 1) +
+                     gpus_.Whole(table_.update, device, own_) +
+                     gpus_.Additions(table_.gradients * own_, parameters_, m_, device);
+    if (f + b > forward_ + backward_) {
+      forward_ = f;
+      backward_ = b;
+    }
+    rest_ = std::max(rest_, r);
+  }
+
+  // Collectives that products wait for.
+  void AddWithinPasses() {
+    if (parts_ < 2) return;
+    const SomeGpus::Devices group = gpus_.Group(parts_);
+    const double part = largest_ / m_;
+    if (widths_ && table_.forward_sums.tensors > 0) {
+      const auto sums = static_cast<double>(table_.forward_sums.tensors);
+      const double bytes = table_.forward_sums.bytes / sums * part;
+      if (token_parts_ > 1) {
+        // Tokens are gathered before, scattered behind; for gradients of weights they are gathered anew.
+        const double gather = gpus_.Collective(CollectiveKind::kAllGather, bytes, group);
+        const double scatter = gpus_.Collective(CollectiveKind::kReduceScatter, bytes, group);
+        forward_ += sums * (gather + scatter);
+        backward_ += sums * (2 * gather + scatter);
+      } else {
+        const double sum = gpus_.Collective(CollectiveKind::kAllReduce, bytes, group);
+        forward_ += sums * sum;
+        backward_ += sums * sum;
+      }
+    }
+    if (of_tokens_) {
+      const bool by_heads = family_.split == LayoutFamily::kHeadsOfTokens;
+      const auto attentions = static_cast<double>(std::max<int64_t>(1, table_.attentions));
+      const double bytes =
+          (by_heads ? table_.attention_bytes : table_.keys_and_values) / attentions * part;
+      const auto collective = [&](CollectiveKind kind) {
+        return attentions * gpus_.Collective(kind, bytes, group);
+      };
+      forward_ += collective(by_heads ? CollectiveKind::kAllToAll : CollectiveKind::kAllGather);
+      backward_ +=
+          collective(by_heads ? CollectiveKind::kAllToAll : CollectiveKind::kReduceScatter);
+    }
+  }
+
+  // Gradients are all-reduced beside the backward pass.
+  double WithCopies() const {
+    const double sums =
+        gpus_.OfParameters(CollectiveKind::kAllReduce, table_, shards_over_, 1 / cut_);
+    return m_ * (forward_ + backward_) + std::max(0.0, sums - backward_) +
+           sums / static_cast<double>(std::max<int64_t>(1, parameters_));
+  }
+
+  double WithShards() const {
+    const double layers = static_cast<double>(std::max<int64_t>(1, table_.layers));
+    const double gathers =
+        gpus_.OfParameters(CollectiveKind::kAllGather, table_, shards_over_, 1 / cut_);
+    double scatters =
+        gpus_.OfParameters(CollectiveKind::kReduceScatter, table_, shards_over_, 1 / cut_);
+    if (family_.in_hosts) {
+      scatters +=
+          gpus_.OfParameters(CollectiveKind::kAllReduce, table_, gpus_.Across(), 1 / shards_);
+    }
+    const double in_layers = table_.parameters > 0 ? table_.in_layers / table_.parameters : 0;
+    double time = (gathers + scatters) / layers;
+    if (family_.gathers_anew) {
+      const double anew = gathers * in_layers;
+      // Of a micro-batch nothing hides the first layer's gather, or the scatter of the last and of what lies outside.
+      const double bare =
+          std::min(1.0, 3 / layers) * (anew + scatters) + (1 - in_layers) * scatters;
+      time += m_ * (std::max(forward_, anew) + std::max(backward_, anew + scatters) + bare) +
+              gathers * (1 - in_layers);
+    } else {
+      // All are asked for at once, in no order: the first layer waits for about all of them.
+      time += gathers + m_ * (forward_ + std::max(backward_, scatters));
+    }
+    return time;
+  }
+
+  double MemoryOf(double share) const {
+    double memory = (table_.parameters + table_.state) * own_;
+    if (family_.gathers_anew) {
+      memory += (table_.parameters - table_.in_layers + 2 * table_.largest_layer) / cut_;
+    } else if (family_.shards) {
+      // Products read a matrix as it is and transposed: two copies, of which one batch without recomputation gives the
+      // first up while it fills memory with activations.
+      const bool again = !estimate_.strategy.rewriting.recompute.empty();
+      memory += table_.parameters * (micro_batches_ > 1 ? 2 : again ? 1.5 : 1);
+    }
+    if (micro_batches_ > 1) memory += table_.gradients * own_;
+    const double part = share / m_;
+    memory += table_.Peak(part / token_parts_, part / std::max(cut_, token_parts_), own_);
+    if (family_.shards)
+      memory += table_.largest_layer / cut_;  // gradients before they are scattered
+    if (widths_) memory += GatheredTokens(table_, estimate_.strategy.rewriting, parts_) * part;
+    return memory;
+  }
+
+  const LayoutFamily& family_;
+  const SomeGpus& gpus_;
+  const StepTable& table_;
+  StrategyEstimate& estimate_;
+  const int64_t micro_batches_, samples_;
+  const double m_;
+  const bool widths_, of_tokens_;
+  const int64_t parts_;             // of a sample
+  const double token_parts_, cut_;  // cut_: parts of a parameter beside its shards
+  const int64_t data_;
+  const SomeGpus::Devices shards_over_;
+  const double shards_,
+      own_;  // own_: the parameters that a device has its part of, as a share of all
+  int64_t parameters_ = 0;
+  std::vector<std::pair<DeviceId, double>> devices_;  // with its share of a micro-batch's samples
+  double largest_ = 0;                                // of these shares
+  double forward_ = 0, backward_ = 0, rest_ = 0, floor_ = 0;
+};
+
+}  // namespace
+
+double GatheredTokens(const StepTable& table, const Rewriting& rewriting, int64_t degree) {
+  const auto sums = static_cast<double>(std::max<int64_t>(1, table.forward_sums.tensors));
+  const bool kept =
+      rewriting.recompute.empty() || rewriting.recompute == std::vector<std::string>{"megatron"};
+  const double held = kept ? sums : std::min(2.0, sums);
+  return held / sums * table.forward_sums.bytes * (1 - 1 / static_cast<double>(degree));
+}
+
+void EstimateLayout(const LayoutFamily& family, int64_t degree, const SomeGpus& gpus,
+                    const StepFacts& facts, const StepTable& table, StrategyEstimate& estimate) {
+  LayoutReckoner(family, degree, gpus, facts, table, estimate).Reckon();
+}
+
+void TakeMemory(const SomeGpus& gpus, DeviceId device, double bytes, StrategyEstimate& estimate) {
+  const Bytes needs(RoundedNanos(bytes).count + gpus.Context(device).count);
+  const Bytes capacity = gpus.Capacity(device);
+  const auto share = [](Bytes used, Bytes of) {
+    return static_cast<double>(used.count) / static_cast<double>(std::max<int64_t>(1, of.count));
+  };
+  if (estimate.capacity.count > 0 &&
+      share(needs, capacity) <= share(estimate.memory, estimate.capacity)) {
+    return;
+  }
+  estimate.memory = needs;
+  estimate.capacity = capacity;
+}
+
+Nanos RoundedNanos(double nanos) {
+  return Nanos(static_cast<int64_t>(std::min(nanos, static_cast<double>(kMaxQuantity))));
+}
+
+}  // namespace placewright

@@ -1,0 +1,162 @@
+#include "search/strategies/some_gpus.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "plan/sharing_out.h"
+
+namespace placewright {
+
+SomeGpus::SomeGpus(const LayoutProblem& problem, const DeviceTimes& times, std::string setting,
+                   const Devices& devices)
+    : problem_(problem),
+      times_(times),
+      setting_(std::move(setting)),
+      hosts_(UsableGroups(problem.cluster.host_groups(), devices)),
+      of_host_(static_cast<int64_t>(hosts_.front().size())) {
+  std::set<std::pair<size_t, int64_t>> sorts;
+  for (const Devices& host : hosts_) {
+    devices_.insert(devices_.end(), host.begin(), host.end());
+    if (static_cast<int64_t>(host.size()) != of_host_) of_host_ = 0;
+    for (const DeviceId device : host) {
+      if (Kind(device) != Kind(devices_.front())) of_one_kind_ = false;
+      if (sorts.emplace(Kind(device), Capacity(device).count).second) each_sort_.push_back(device);
+    }
+  }
+}
+
+SomeGpus::Devices SomeGpus::Across() const {
+  Devices across;
+  for (const Devices& host : hosts_) across.push_back(host.front());
+  return across;
+}
+
+SomeGpus::Devices SomeGpus::Group(int64_t parts) const {
+  return {devices_.begin(), devices_.begin() + parts};
+}
+
+SomeGpus::Devices SomeGpus::FirstOf(int64_t parts) const {
+  Devices firsts;
+  for (int64_t i = 0; i < count(); i += parts) firsts.push_back(devices_[static_cast<size_t>(i)]);
+  return firsts;
+}
+
+SomeGpus::Devices SomeGpus::OfStage(int64_t stage, int64_t stages) const {
+  return {devices_.begin() + stage * count() / stages,
+          devices_.begin() + (stage + 1) * count() / stages};
+}
+
+std::vector<int64_t> SomeGpus::Shares(int64_t samples, bool by_speed) const {
+  std::vector<double> weights;
+  for (const DeviceId device : devices_) {
+    weights.push_back(by_speed ? 1 / std::max(1.0, times_.split[device]) : 1);
+  }
+  return SharesInProportion(samples, weights);
+}
+
+double SomeGpus::Launch(DeviceId device) const {
+  return static_cast<double>(problem_.cluster.kind(device).launch_overhead.count);
+}
+
+double SomeGpus::Pass(const StepTable::Work& work, DeviceId device, double samples,
+                      double widths) const {
+  const double by_width = work.by_width[Kind(device)];
+  return work.launches * Launch(device) + (work.nanos[Kind(device)] - by_width) * samples +
+         by_width * widths;
+}
+
+double SomeGpus::Whole(const StepTable::Work& work, DeviceId device, double share) const {
+  return work.launches * Launch(device) + work.nanos[Kind(device)] * share;
+}
+
+double SomeGpus::NanosToMove(double bytes, DeviceId device) const {
+  const auto bandwidth = static_cast<double>(problem_.cluster.kind(device).memory_bandwidth.count);
+  return 1e9 * bytes / std::max(1.0, bandwidth);
+}
+
+double SomeGpus::Copies(double bytes, int64_t tensors, DeviceId device) const {
+  return static_cast<double>(tensors) * Launch(device) + NanosToMove(2 * bytes, device);
+}
+
+double SomeGpus::Additions(double gradients, int64_t tensors, double micro_batches,
+                           DeviceId device) const {
+  if (micro_batches < 2) return 0;
+  return (micro_batches - 1) *
+         (static_cast<double>(tensors) * Launch(device) + NanosToMove(3 * gradients, device));
+}
+
+double SomeGpus::Collective(CollectiveKind kind, double bytes, const Devices& over) const {
+  if (over.size() < 2 || bytes <= 0) return 0;
+  const Bytes whole(static_cast<int64_t>(bytes));
+  const auto [at, is_new] =
+      collectives_.try_emplace({kind, whole.count, over[0], over[1], over.size()}, 0);
+  if (!is_new) return at->second;
+  const auto members = static_cast<int64_t>(over.size());
+  const Bytes piece((whole.count + members - 1) / members);
+  const auto estimate = problem_.communication.Estimate({kind, whole, piece}, over);
+  at->second = static_cast<double>(estimate.ok() ? estimate.value().time.count : kMaxQuantity);
+  return at->second;
+}
+
+double SomeGpus::OfParameters(CollectiveKind kind, const StepTable& table, const Devices& over,
+                              double share) const {
+  double nanos = 0;
+  for (const auto& [bytes, number] : table.sizes) {
+    nanos +=
+        static_cast<double>(number) * Collective(kind, share * static_cast<double>(bytes), over);
+  }
+  return nanos;
+}
+
+double SomeGpus::Transfer(double bytes, DeviceId from, DeviceId to) const {
+  if (bytes <= 0 || from == to) return 0;
+  const Route& route = problem_.cluster.route(from, to);
+  return static_cast<double>(route.latency.count) +
+         1e9 * bytes / static_cast<double>(std::max<int64_t>(1, route.bandwidth.count));
+}
+
+std::vector<SomeGpus> SetsOfGpus(const LayoutProblem& problem, const DeviceTimes& times,
+                                 const std::vector<DeviceId>& usable) {
+  const Cluster& cluster = problem.cluster;
+  std::vector<SomeGpus> sets;
+  std::set<std::vector<DeviceId>> seen;
+  const auto add = [&](std::string setting, std::vector<DeviceId> devices) {
+    std::sort(devices.begin(), devices.end());
+    if (!devices.empty() && seen.insert(devices).second) {
+      sets.emplace_back(problem, times, std::move(setting), devices);
+    }
+  };
+  add(std::string(kEveryGpu), usable);
+  std::vector<DeviceId> fastest = usable, so_far;
+  SortFastestFirst(times, fastest);
+  std::vector<std::string_view> kinds;
+  for (const DeviceId device : fastest) {
+    const std::string_view kind = cluster.kind(device).name;
+    if (std::count(kinds.begin(), kinds.end(), kind) > 0) continue;
+    kinds.push_back(kind);
+    for (const DeviceId other : usable) {
+      if (cluster.kind(other).name == kind) so_far.push_back(other);
+    }
+    add(fmt::format("{}", fmt::join(kinds, "+")), so_far);
+  }
+  // Hosts are alike that have the same kinds.
+  std::map<std::string, std::vector<DeviceId>> hosts;
+  for (const DeviceId device : usable) {
+    const std::string& name = cluster.device(device).name;
+    hosts[name.substr(0, name.find('/'))].push_back(device);
+  }
+  std::set<std::multiset<int32_t>> sorts;
+  for (const auto& [name, devices] : hosts) {
+    std::multiset<int32_t> of;
+    for (const DeviceId device : devices) of.insert(cluster.device(device).kind);
+    if (sorts.insert(of).second) add(name, devices);
+  }
+  return sets;
+}
+
+}  // namespace placewright

@@ -1,0 +1,87 @@
+// Some of a cluster's GPUs, and what passes, copies and collectives take on them: what estimates of strategies are made
+// of.
+#ifndef PLACEWRIGHT_SEARCH_STRATEGIES_SOME_GPUS_H_
+#define PLACEWRIGHT_SEARCH_STRATEGIES_SOME_GPUS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "search/layouts/layout_devices.h"
+#include "search/problem/layout_problem.h"
+#include "search/strategies/step_table.h"
+
+namespace placewright {
+
+class SomeGpus {
+ public:
+  using Devices = std::vector<DeviceId>;
+
+  // `setting`: a value of GpusSetting; `devices`: what it means. `problem` and `times` outlive it.
+  SomeGpus(const LayoutProblem& problem, const DeviceTimes& times, std::string setting,
+           const Devices& devices);
+
+  const std::string& setting() const { return setting_; }
+  const Devices& devices() const { return devices_; }  // host after host
+  const std::vector<Devices>& hosts() const { return hosts_; }
+  int64_t count() const { return static_cast<int64_t>(devices_.size()); }
+  int64_t of_host() const { return of_host_; }  // of every host; 0: unequal numbers
+  bool of_one_kind() const { return of_one_kind_; }
+  // Of devices that are alike in kind and memory one.
+  const Devices& each_sort() const { return each_sort_; }
+
+  Devices Across() const;                // one device of each host
+  Devices Group(int64_t parts) const;    // the first `parts`
+  Devices FirstOf(int64_t parts) const;  // of groups of `parts`, the first of each
+  // The devices of a stage of a pipeline (layouts/pipelines.h).
+  Devices OfStage(int64_t stage, int64_t stages) const;
+
+  // Of every device, so many of a number of samples: equal numbers, or in proportion to speed.
+  std::vector<int64_t> Shares(int64_t samples, bool by_speed) const;
+
+  // ns.
+  double Launch(DeviceId device) const;
+  // `samples`: of a micro-batch, the share that a device has; `widths`: of what heads and inner widths split.
+  double Pass(const StepTable::Work& work, DeviceId device, double samples, double widths) const;
+  double Whole(const StepTable::Work& work, DeviceId device, double share) const;
+  // In and out of flat buffers (compile/rewrites/flat_copies.h): all is read and written.
+  double Copies(double bytes, int64_t tensors, DeviceId device) const;
+  // Sums of gradients over micro-batches: two are read, one is written.
+  double Additions(double gradients, int64_t tensors, double micro_batches, DeviceId device) const;
+  double Collective(CollectiveKind kind, double bytes, const Devices& over) const;
+  // One for every parameter, `share` of its size.
+  double OfParameters(CollectiveKind kind, const StepTable& table, const Devices& over,
+                      double share = 1) const;
+  double Transfer(double bytes, DeviceId from, DeviceId to) const;
+
+  size_t Kind(DeviceId device) const {
+    return static_cast<size_t>(problem_.cluster.device(device).kind);
+  }
+  Bytes Context(DeviceId device) const { return problem_.cluster.kind(device).runtime_context; }
+  Bytes Capacity(DeviceId device) const { return problem_.cluster.device(device).capacity; }
+
+ private:
+  double NanosToMove(double bytes, DeviceId device) const;
+
+  const LayoutProblem& problem_;
+  const DeviceTimes& times_;
+  const std::string setting_;
+  const std::vector<Devices> hosts_;
+  Devices devices_, each_sort_;
+  int64_t of_host_ = 0;
+  bool of_one_kind_ = true;
+  // By kind, bytes and members, which the first, the second and their number say.
+  mutable std::map<std::tuple<CollectiveKind, int64_t, DeviceId, DeviceId, size_t>, double>
+      collectives_;
+};
+
+// All, each kind with those that are faster than it, and of hosts that are alike the first: what a strategy may take.
+std::vector<SomeGpus> SetsOfGpus(const LayoutProblem& problem, const DeviceTimes& times,
+                                 const std::vector<DeviceId>& usable);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_SEARCH_STRATEGIES_SOME_GPUS_H_
