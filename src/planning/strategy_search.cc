@@ -289,8 +289,9 @@ std::vector<StrategyResult> StrategySearchResult::Shown() const {
 std::vector<std::string> StrategySearchResult::Promising() const {
   std::vector<std::string> names;
   for (const StrategyResult& one : strategies) {
-    if (one.fits && TransformsFor(one.strategy.rewriting).empty()) {
-      names.push_back(one.strategy.algorithm);
+    const Strategy& strategy = one.strategy;  // auto runs planners with the settings that they have
+    if (one.fits && strategy.settings.empty() && TransformsFor(strategy.rewriting).empty()) {
+      names.push_back(strategy.algorithm);
     }
   }
   return names;

@@ -73,7 +73,7 @@ Status WritePictures(const PictureOptions& options, const StepInputs& of, const 
   AddIfAny(RenderUnknownTypes(inputs.cost_report.unknown_types), page.notes);
   // Text on a page may hold any character, but no escape sequences.
   page.tie_within = analysis.tie_within;
-  page.explanation = Explain(analysis, cluster, {false, true});
+  page.explanation = Explain(analysis, cluster, {false, true, 110});
   return WriteFileAtomically(options.html, RenderPlanPage(page));
 }
 

@@ -107,8 +107,7 @@ class PageWriter {
       Heading("Where the time and the memory go");
       html_ += "<pre>" + EscapeXml(page_.explanation) + "</pre>\n";
     }
-    AddStrategies();
-    AddBaselines();
+    if (!AddStrategies()) AddBaselines();
     return html_ + "</body></html>\n";
   }
 
@@ -392,15 +391,17 @@ class PageWriter {
         FormatNanos(page_.tie_within));
   }
 
-  void AddStrategies() {
+  // False: there were none. What was tried of them are the baselines.
+  bool AddStrategies() {
     const auto rows = StrategyRows(plan_, page_.tie_within);
-    if (rows.empty()) return;
+    if (rows.empty()) return false;
     HtmlTable table({"strategy", ">step time", ">memory", ">of", "against this plan"});
     for (const auto& [name, time, memory, capacity, verdict] : rows) {
       table.AddRow({name, time, memory, capacity, verdict});
     }
     Heading("Strategies");
     html_ += table.Take(TieRemark());
+    return true;
   }
 
   void AddBaselines() {
