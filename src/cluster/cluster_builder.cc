@@ -107,8 +107,16 @@ Result<DeviceId> ClusterBuilder::AddDevice(Device device) {
   if (!InRange(device.reserve.count, 0) || device.host < 0) {
     return Field("device", device.name, "its reserve or its host is negative");
   }
-  if (cluster_.devices_.size() >= kMaxDevices) {
-    return MakeError(ErrorCode::kClusterInvalid, fmt::format("more than {} devices", kMaxDevices));
+  // Hosts have CPUs beside what is counted.
+  const auto class_of = [&](const Device& one) { return cluster_.kinds_[one.kind].device_class; };
+  const bool cpu = class_of(device) == DeviceClass::kCpu;
+  const auto alike =
+      std::count_if(cluster_.devices_.begin(), cluster_.devices_.end(),
+                    [&](const Device& one) { return (class_of(one) == DeviceClass::kCpu) == cpu; });
+  if (static_cast<size_t>(alike) >= kMaxDevices) {
+    return MakeError(
+        ErrorCode::kClusterInvalid,
+        fmt::format("more than {} {}", kMaxDevices, cpu ? "CPUs" : "devices that are no CPUs"));
   }
   const DeviceId id(cluster_.devices_.size());
   PW_RETURN_IF_ERROR(AddNode(device.name, id));

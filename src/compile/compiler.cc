@@ -1,8 +1,11 @@
 #include "compile/compiler.h"
 
+#include <utility>
+
 #include "compile/array_changes.h"
 #include "compile/array_writer.h"
 #include "compile/graph_printer.h"
+#include "compile/lane_links.h"
 #include "compile/part_prices.h"
 #include "compile/rewrites/flat_copies.h"
 #include "compile/rewrites/fuse_all_reduces.h"
@@ -11,6 +14,29 @@
 #include "sharding/layout_check.h"
 
 namespace placewright {
+namespace {
+
+void PassOver(const StepSwitches& switches, const Graph& graph, PartPrices& parts,
+              ArrayWriter& writer, ArrayChanges& changes) {
+  if (switches.gradients_apart.value_or(true)) SeparateGradients(parts, writer, changes);
+  if (switches.fusion > Bytes(0)) FuseAllReduces(switches.fusion, parts, writer, changes);
+  if (switches.prefetch) {
+    DelayFetches(*switches.prefetch, graph, writer, changes);
+    CopyFlatBuffers(graph, writer, changes);
+  }
+}
+
+StepLanes LanesOf(const LaneClasses& classes) {
+  StepLanes lanes;
+  lanes.first = classes.first;
+  lanes.members.resize(classes.first.size());
+  for (const DeviceId device : IdRange<DeviceId>(classes.first.size())) {
+    lanes.members[classes.first[device]].push_back(device);
+  }
+  return lanes;
+}
+
+}  // namespace
 
 Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
                                 const Cluster& cluster, const CompileOptions& options) {
@@ -21,15 +47,36 @@ Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const
   writer.Finish();
   GraphPrinter printer(graph, parts, writer);
   ArrayChanges changes(writer);
-  if (options.switches.gradients_apart.value_or(true)) SeparateGradients(parts, writer, changes);
-  if (options.switches.fusion > Bytes(0)) {
-    FuseAllReduces(options.switches.fusion, parts, writer, changes);
+  PassOver(options.switches, graph, parts, writer, changes);
+  return printer.Print();
+}
+
+Result<StepInLanes> PrintInLanes(const Graph& graph, const StepSwitches& switches,
+                                 PartPrices& parts, ArrayWriter& writer) {
+  GraphPrinter printer(graph, parts, writer);
+  ArrayChanges changes(writer);
+  PassOver(switches, graph, parts, writer, changes);
+  const StepArrays& arrays = writer.arrays();
+  PW_ASSIGN(LaneLinks links, FindLaneLinks(arrays, parts.communication()));
+  if (links.mixed) {
+    return MakeError(ErrorCode::kPlanInvalid, "links have both collectives and transfers");
   }
-  if (options.switches.prefetch) {
-    DelayFetches(*options.switches.prefetch, graph, writer, changes);
-    CopyFlatBuffers(graph, writer, changes);
+  StepInLanes made;
+  PW_ASSIGN(made.step, printer.Print());
+  made.lanes = LanesOf(*arrays.lanes);
+  made.lanes.link = std::move(links.alike);
+  made.lanes.sets = arrays.over;
+  IdVector<CollectiveId, size_t> row(arrays.collectives.size(), 0);  // by collective of the arrays
+  for (size_t i = 0; i < arrays.joined.size(); ++i) row[arrays.joined[i]] = i;
+  for (const CollectiveId id : printer.collectives()) {
+    const int32_t over = arrays.collectives[id].over;
+    LaneCollective& held = links.collectives[row[id]];
+    made.collectives.push_back({held.time, std::move(held.links), held.algorithm, held.source});
+    made.lanes.communicator.push_back(over);
+    made.lanes.stands_for.push_back(
+        static_cast<int32_t>(arrays.over[static_cast<size_t>(over)].size()));
   }
-  return std::move(printer).Print();
+  return made;
 }
 
 }  // namespace placewright

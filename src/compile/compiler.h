@@ -20,9 +20,12 @@
 
 #include "base/result.h"
 #include "cluster/cluster.h"
+#include "compile/part_prices.h"
+#include "cost/cost_table.h"
 #include "graph/graph.h"
 #include "plan/distributed_step.h"
 #include "plan/layout.h"
+#include "plan/step_lanes.h"
 #include "plan/step_switches.h"
 #include "sharding/named_axes.h"
 
@@ -40,6 +43,20 @@ struct CompileOptions {
 // those of GraphBuilder.
 Result<DistributedStep> Compile(const Graph& graph, const NamedAxes& axes, const Layouts& layouts,
                                 const Cluster& cluster, const CompileOptions& options = {});
+
+// A step in which the first device of each class has the ops of all, and collectives are those of the first devices, with
+// what they hold of links. Arguments of its ops that say where a part begins are those of some device of the class.
+struct StepInLanes {
+  DistributedStep step;
+  StepLanes lanes;
+  IdVector<CollectiveId, CostTable::CollectiveCost> collectives;
+};
+class ArrayWriter;
+// Of a writer that has written in lanes, once. Precondition: the step was packed in its lanes (search/evaluation) with
+// these switches, in the order that it is to run in. Errors: those of GraphBuilder; kPlanInvalid where a link has both
+// collectives and transfers, so that no other one says how busy it is.
+Result<StepInLanes> PrintInLanes(const Graph& graph, const StepSwitches& switches,
+                                 PartPrices& parts, ArrayWriter& writer);
 
 }  // namespace placewright
 

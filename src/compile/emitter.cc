@@ -141,7 +141,7 @@ TensorId Emitter::AddView(OpSpec spec, TensorId like, DeviceId device) {
 
 void Emitter::Name(ArrayName name, TensorId like) {
   arrays_.ops[last_].name = name;
-  arrays_.ops[last_].like = like;
+  arrays_.ops[last_].like = like.valid() ? StandsFor(like) : like;
 }
 
 std::vector<TensorId> Emitter::AddOfPart(OpSpec spec, bool main, DeviceId device, OpId origin,
@@ -254,6 +254,9 @@ TensorId Emitter::AddInput(TensorId original, DeviceId device, const TensorBox& 
     if (!same) folder_->Fail();
   } else {
     made = AddInputHere(original, type, bytes);
+    if (keeps_inputs_) {
+      inputs_[made] = {original, device.valid() ? folder_->FirstOf(device) : device, box};
+    }
     if (on.valid()) folder_->AddInput(on, made);
     folder_->Place(made, on.valid() ? folder_->FirstOf(on) : on, made);
   }

@@ -123,6 +123,8 @@ class Emitter {
     TensorBox box;
   };
   const Input& input(TensorId id) const { return inputs_.at(id); }
+  // Of a step in lanes: the first device's tensor that this one is written as.
+  TensorId StandsFor(TensorId id) const { return folder_ ? folder_->StandsFor(id) : id; }
   // Where it is made; none of an input.
   DeviceId device_of(TensorId id) const {
     const OpId maker = producer(id);

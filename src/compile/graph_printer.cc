@@ -42,7 +42,7 @@ GraphPrinter::GraphPrinter(const Graph& original, const PartPrices& parts, Array
       builder_(original.name(), std::string(original.format())) {
   for (const OpId id : arrays_.order) {
     const ArrayOp& op = arrays_.ops[id];
-    if (op.name <= ArrayName::kMain) ++count_[op.origin];
+    if (op.name <= ArrayName::kMain) count_[op.origin] += arrays_.DevicesLike(op.device);
   }
   NameInputs();
   for (const OpId id : arrays_.order) NameOp(id);
@@ -144,7 +144,7 @@ void GraphPrinter::NameOp(OpId id) {
   }
 }
 
-Result<DistributedStep> GraphPrinter::Print() && {
+Result<DistributedStep> GraphPrinter::Print() {
   builder_.set_batch(original_.samples());
   printed_ = IdVector<TensorId, TensorId>(arrays_.tensors.size());
   printed_op_ = IdVector<OpId, OpId>(arrays_.ops.size());
@@ -154,7 +154,12 @@ Result<DistributedStep> GraphPrinter::Print() && {
   for (const OpId id : arrays_.order) PW_RETURN_IF_ERROR(AddOp(id));
   PW_RETURN_IF_ERROR(AddCollectives());
   std::vector<TensorId> outputs;
-  for (const TensorId id : writer_.outputs()) outputs.push_back(printed_[id]);
+  for (const TensorId id : writer_.outputs()) {
+    const TensorId printed = printed_[writer_.emitter().StandsFor(id)];
+    const bool again = arrays_.lanes != nullptr &&
+                       std::find(outputs.begin(), outputs.end(), printed) != outputs.end();
+    if (!again) outputs.push_back(printed);
+  }
   builder_.SetOutputs(std::move(outputs));
   PW_ASSIGN(step_.graph, std::move(builder_).Build());
   return std::move(step_);
@@ -288,6 +293,7 @@ Status GraphPrinter::AddCollectives() {
     for (const OpId member : arrays_.MembersOf(arrays_.collectives[id])) {
       members.push_back(printed_op_[member]);
     }
+    collectives_.push_back(id);
     return builder_.AddCollective(std::move(name), std::move(members));
   };
   std::set<CollectiveId> buckets;

@@ -24,7 +24,9 @@ class GraphPrinter {
   GraphPrinter(const Graph& original, const PartPrices& parts, ArrayWriter& writer);
 
   // The step with its writer's outputs. Errors: those of GraphBuilder.
-  Result<DistributedStep> Print() &&;
+  Result<DistributedStep> Print();
+  // Those of the arrays, in the order of the printed ones.
+  const std::vector<CollectiveId>& collectives() const { return collectives_; }
 
  private:
   // Of a tensor. Ops that move or join it are in its module.
@@ -62,6 +64,7 @@ class GraphPrinter {
 
   IdVector<OpId, bool> added_;  // by a pass
 
+  std::vector<CollectiveId> collectives_;
   GraphBuilder builder_;
   IdVector<TensorId, TensorId> printed_;
   IdVector<OpId, OpId> printed_op_;

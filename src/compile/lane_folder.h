@@ -36,6 +36,11 @@ class LaneFolder {
   DeviceId FirstOf(DeviceId device) const { return classes_.first[device]; }
   // Where the tensor lies; none: everywhere.
   DeviceId DeviceOf(TensorId tensor) const { return whose_[tensor].device; }
+  // The first device's tensor that stands for this one.
+  TensorId StandsFor(TensorId tensor) const {
+    const bool placed = tensor.index() < whose_.size() && whose_[tensor].of.valid();
+    return placed ? whose_[tensor].of : tensor;
+  }
   // What the first device of the class reads where this one reads `inputs`. Valid until the next call.
   std::span<const TensorId> Read(std::span<const TensorId> inputs, DeviceId device);
 

@@ -16,7 +16,8 @@ namespace placewright {
 namespace {
 
 // Of ops whose instances are on several GPUs of one kind: each is taken to be as slow as the slowest of these.
-IdVector<OpId, double> SlowestOfEach(const DistributedStep& step, const Cluster& cluster) {
+IdVector<OpId, double> SlowestOfEach(const DistributedStep& step, const Cluster& cluster,
+                                     const StepLanes* lanes) {
   struct Use {
     OpId origin;
     int32_t kind;
@@ -42,7 +43,9 @@ IdVector<OpId, double> SlowestOfEach(const DistributedStep& step, const Cluster&
       return std::tie(a.origin, a.kind) < std::tie(b.origin, b.kind);
     };
     const auto [from, to] = std::equal_range(uses.begin(), uses.end(), use_of(op), same);
-    factors[op] = slowest.Of(static_cast<size_t>(to - from));
+    int64_t gpus = 0;
+    for (auto use = from; use != to; ++use) gpus += DevicesLike(lanes, use->device);
+    factors[op] = slowest.Of(static_cast<size_t>(gpus));
   }
   return factors;
 }
@@ -103,13 +106,15 @@ Nanos TimeOfFirst(Nanos whole, double share) {
   return Nanos(static_cast<int64_t>(static_cast<double>(whole.count) * share));
 }
 
-Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original,
-                              const Communication& communication, const CostOptions& options,
-                              CostModelReport* report) {
-  const Cluster& cluster = communication.cluster();
+namespace {
+
+// Without its collectives.
+Result<CostTable> CostsOfOps(const DistributedStep& step, const Graph& original,
+                             const Cluster& cluster, const StepLanes* lanes,
+                             const CostOptions& options, CostModelReport* report) {
   StepInstances instances{.devices = step.placement,
                           .originals = {},
-                          .slower = SlowestOfEach(step, cluster),
+                          .slower = SlowestOfEach(step, cluster, lanes),
                           .wholes = IdVector<OpId, const Op*>(step.graph.op_count(), nullptr)};
   for (const OpId op : step.graph.ops()) {
     const OpId origin = step.origin[op];
@@ -127,9 +132,28 @@ Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original
     const bool gpu = cluster.kind(device).device_class == DeviceClass::kGpu;
     if (gpu && step.in_kernel[i] != 0) costs.SetTime(OpId(i), device, Nanos());
   }
+  costs.SetCompiled();
+  return costs;
+}
+
+}  // namespace
+
+Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original,
+                              const Communication& communication, const CostOptions& options,
+                              CostModelReport* report) {
+  PW_ASSIGN(CostTable costs,
+            CostsOfOps(step, original, communication.cluster(), nullptr, options, report));
   PW_ASSIGN(auto collectives, CollectiveCosts(step.graph, step.placement, communication));
   costs.SetCollectives(std::move(collectives));
-  costs.SetCompiled();
+  return costs;
+}
+
+Result<CostTable> CostsOfStep(const StepInLanes& in_lanes, const Graph& original,
+                              const Communication& communication, const CostOptions& options,
+                              CostModelReport* report) {
+  PW_ASSIGN(CostTable costs, CostsOfOps(in_lanes.step, original, communication.cluster(),
+                                        &in_lanes.lanes, options, report));
+  costs.SetCollectives(in_lanes.collectives);
   return costs;
 }
 

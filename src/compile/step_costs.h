@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_COMPILE_STEP_COSTS_H_
 
 #include "base/result.h"
+#include "compile/compiler.h"
 #include "cost/communication.h"
 #include "cost/cost_model.h"
 #include "cost/cost_table.h"
@@ -19,6 +20,11 @@ namespace placewright {
 // (DistributedStep::in_kernel). Errors: those of ModelCosts,
 // CollectiveCosts.
 Result<CostTable> CostsOfStep(const DistributedStep& step, const Graph& original,
+                              const Communication& communication, const CostOptions& options,
+                              CostModelReport* report = nullptr);
+
+// The same of a step in lanes, whose collectives are priced.
+Result<CostTable> CostsOfStep(const StepInLanes& in_lanes, const Graph& original,
                               const Communication& communication, const CostOptions& options,
                               CostModelReport* report = nullptr);
 

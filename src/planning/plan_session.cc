@@ -13,6 +13,7 @@
 #include "sim/communication_use.h"
 #include "sim/device_use.h"
 #include "sim/saturation_check.h"
+#include "sim/step_in_lanes.h"
 
 namespace placewright {
 
@@ -138,9 +139,10 @@ StepOfPlan StepOfWholeOps(const Graph& graph, const CostTable& costs, const SimG
   return step;
 }
 
-Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const DistributionSpec& spec) {
+Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const DistributionSpec& spec,
+                                 bool in_lanes) {
   PW_ASSIGN(const StepPlan plan, ResolvePlan(problem, spec));
-  PW_ASSIGN(CompiledStep compiled, DecideAndCompile(problem, plan));
+  PW_ASSIGN(CompiledStep compiled, DecideAndCompile(problem, plan, in_lanes));
   return StepOfCompiled(problem, std::make_unique<CompiledStep>(std::move(compiled)),
                         Restate(problem, plan, spec));
 }
@@ -164,7 +166,7 @@ size_t PartsOf(const PlannerResult& result) {
   return result.space == PlanSpace::kPlaced ? 1 : DevicesOf(result.plan).size();
 }
 
-Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result) const {
+Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result, bool in_lanes) const {
   if (result.space == PlanSpace::kPlaced) {
     StepOfPlan step = StepOfWholeOps(*problem().graph, *problem().costs, &problem().sim_graph,
                                      PlacementOf(problem(), result.plan));
@@ -172,6 +174,9 @@ Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result) const {
     return step;
   }
   PW_ASSIGN(std::unique_ptr<CompiledStep> compiled, evaluator().Compile(result.plan));
+  if (!in_lanes && compiled->lanes) {
+    PW_ASSIGN(*compiled, DecideAndCompile(*layouts_, result.plan));
+  }
   const bool stated = stated_ && stated_->second == result.plan;
   StepOfPlan step = StepOfCompiled(
       *layouts_, std::move(compiled),
@@ -187,6 +192,7 @@ Result<SimResult> PlanSession::Replay(const StepOfPlan& step, const PlannerResul
                                    {.policy = OrderOf(result), .schedule = true, .feedback = true});
   PW_RETURN_IF_ERROR(
       CheckNotSaturated(*step.sim_graph, *step.graph, cluster, step.placement, replay));
+  if (step.lanes() != nullptr) ExpandLanes(*step.lanes(), replay);
   if (step.space == PlanSpace::kPlaced) {
     PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
     PW_CHECK_EQ(replay.feasible, result.feasible);
@@ -215,7 +221,7 @@ IdVector<DeviceId, DevicePeaks> PlanSession::MeasurePeaks(const StepOfPlan& step
   // DistributedDataParallel keeps its buckets between steps, whatever the plan's own step packs.
   const bool lasting_buckets = result.algorithm == "ddp";
   IdVector<DeviceId, DevicePeaks> peaks = MeasureMemory(
-      {*step.sim_graph, *step.graph, cluster, step.placement, *replay.schedule, lasting_buckets});
+      {*step.sim_graph, *step.graph, cluster, step.placement, *replay.schedule, lasting_buckets, step.lanes()});
   for (const DeviceId id : cluster.devices()) {
     DevicePeaks& device = peaks[id];
     device.into_reserve = replay.devices[id.index()].over;
@@ -224,6 +230,26 @@ IdVector<DeviceId, DevicePeaks> PlanSession::MeasurePeaks(const StepOfPlan& step
   }
   return peaks;
 }
+
+namespace {
+
+// Classes of several devices that have ops.
+std::vector<std::vector<std::string>> NameLanes(const StepLanes& lanes, const Placement& placement,
+                                                const Cluster& cluster) {
+  std::vector<char> used(cluster.device_count(), 0);
+  for (const DeviceId device : placement) used[device.index()] = 1;
+  std::vector<std::vector<std::string>> classes;
+  for (const DeviceId first : cluster.devices()) {
+    if (used[first.index()] == 0 || lanes.members[first].size() < 2) continue;
+    std::vector<std::string>& names = classes.emplace_back();
+    for (const DeviceId member : lanes.members[first]) {
+      names.push_back(cluster.device(member).name);
+    }
+  }
+  return classes;
+}
+
+}  // namespace
 
 Plan PlanSession::MakePlan(const StepOfPlan& step, const PlannerResult& result,
                            const SimResult& replay, uint64_t seed, double seconds) const {
@@ -240,7 +266,7 @@ Plan PlanSession::MakePlan(const StepOfPlan& step, const PlannerResult& result,
   plan.step_time = replay.step_time;
   plan.devices = UseOfDevices(replay, cluster);
   plan.baselines = result.baselines;
-  const CostShares shares = SharesOf(*step.costs, step.placement);
+  const CostShares shares = SharesOf(*step.costs, step.placement, step.lanes());
   plan.share_given = shares.given;
   plan.share_measured = shares.measured;
   plan.share_modelled = shares.modelled;
@@ -251,7 +277,8 @@ Plan PlanSession::MakePlan(const StepOfPlan& step, const PlannerResult& result,
   plan.history = result.history;
   plan.placement = NamePlacement(step.placement, *step.graph, cluster);
   plan.distribution = step.distribution;
-  plan.communication = UseOfCommunication(*step.graph, *step.costs, *replay.schedule);
+  if (step.lanes() != nullptr) plan.lanes = NameLanes(*step.lanes(), step.placement, cluster);
+  plan.communication = UseOfCommunication(*step.graph, *step.costs, *replay.schedule, step.lanes());
   return plan;
 }
 

@@ -55,12 +55,18 @@ struct StepOfPlan {
   DistributionSpec distribution{};         // in words: transforms, layouts of a compiled step
   const Bound* bound = nullptr;            // of plans of its space; nullptr: nothing is known
   std::unique_ptr<CompiledStep> compiled;  // what it points to of a step that was compiled for it
+  // In which it is compiled; nullptr: every device has its own ops.
+  const StepLanes* lanes() const {
+    return compiled != nullptr && compiled->lanes ? &*compiled->lanes : nullptr;
+  }
 };
 // Of ops that are whole, each its own instance.
 StepOfPlan StepOfWholeOps(const Graph& graph, const CostTable& costs, const SimGraph* sim_graph,
                           Placement placement);
-// Of layouts in words, compiled; without a bound. Errors: those of ResolvePlan and CompileStep.
-Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const DistributionSpec& spec);
+// Of layouts in words, compiled, many devices that are alike in lanes if `in_lanes`; without a bound. Errors: those of
+// ResolvePlan and CompileStep.
+Result<StepOfPlan> StepOfLayouts(const LayoutProblem& problem, const DistributionSpec& spec,
+                                 bool in_lanes = false);
 
 // A plan of costs that a store ("": none) holds names it, what of it was used, and the links whose
 // figures are measured ones.
@@ -98,8 +104,8 @@ class PlanSession {
   Status RecomputeFromFactors(SfbMode mode, const StopToken& stop, Clock::time_point started,
                               PlannerResult& result) const;
 
-  // Errors: those of CompileStep.
-  Result<StepOfPlan> StepOf(const PlannerResult& result) const;
+  // `in_lanes`: it may be a step in lanes. Errors: those of CompileStep.
+  Result<StepOfPlan> StepOf(const PlannerResult& result, bool in_lanes = false) const;
   // The step of a result simulated with schedule and feedback; it is feasible if all devices of MeasurePeaks fit. Of whole
   // ops another step time than the planner's is a defect of ours and stops the program. Errors: kTooLarge
   // (CheckNotSaturated).

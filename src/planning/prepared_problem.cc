@@ -41,12 +41,13 @@ Result<std::unique_ptr<PreparedProblem>> PreparedProblem::Prepare(const Graph& g
   prepared->planners_ = MakeSearchPlanners();
   prepared->problem_.layouts = settings.layouts;
   PW_RETURN_IF_ERROR(CheckNotProvenDisconnected(prepared->problem_));
-  Status fits = CheckNotProvenNotToFit(*prepared, settings.uncounted_bytes, settings.advice);
-  if (!fits.ok() && settings.layouts == nullptr) {
-    fits.error().remedy += ConstraintAdvice(prepared->problem_);
-    return std::move(fits.error());
-  }
-  if (settings.layouts != nullptr) {
+  if (settings.layouts == nullptr) {
+    Status fits = CheckNotProvenNotToFit(*prepared, settings.uncounted_bytes, settings.advice);
+    if (!fits.ok()) {
+      fits.error().remedy += ConstraintAdvice(prepared->problem_);
+      return std::move(fits.error());
+    }
+  } else {
     PW_RETURN_IF_ERROR(CheckNotProvenInfeasibleInParts(prepared->problem_));
     prepared->replicated_bound_ = ReplicatedLowerBound(prepared->problem_);
   }

@@ -126,10 +126,13 @@ StepRates RatesOf(const RatedStep& of) {
     last = std::max(last, span.end);
   }
   std::vector<DeviceId> gpus;
-  int64_t computing = 0;
+  int64_t computing = 0, devices = 0;
   for (const auto& [id, time] : busy) {
-    computing += time;
-    if (of.cluster.kind(id).device_class == DeviceClass::kGpu) gpus.push_back(id);
+    const int64_t alike = DevicesLike(of.lanes, id);
+    computing += time * alike;
+    devices += alike;
+    const bool gpu = of.cluster.kind(id).device_class == DeviceClass::kGpu;
+    if (gpu) gpus.insert(gpus.end(), static_cast<size_t>(alike), id);  // of one kind
   }
   rates.gpus = static_cast<int64_t>(gpus.size());
   const double at_peak = SecondsAtPeak(ProductsOf(of.original), of, gpus);
@@ -138,8 +141,8 @@ StepRates RatesOf(const RatedStep& of) {
     rates.peak_flops = rates.work.flops / at_peak;
   }
   const double window = static_cast<double>((last - first).count);
-  if (busy.size() > 1 && window > 0) {
-    rates.idle = 1 - static_cast<double>(computing) / (window * static_cast<double>(busy.size()));
+  if (devices > 1 && window > 0) {
+    rates.idle = 1 - static_cast<double>(computing) / (window * static_cast<double>(devices));
   }
   return rates;
 }

@@ -12,6 +12,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/step_lanes.h"
 
 namespace placewright {
 
@@ -54,6 +55,7 @@ struct RatedStep {
   Nanos step_time;
   const Cluster& cluster;
   FloatPrecision precision = FloatPrecision::kPyTorch;
+  const StepLanes* lanes = nullptr;  // of a step in lanes
 };
 StepRates RatesOf(const RatedStep& of);
 

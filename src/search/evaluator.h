@@ -126,7 +126,7 @@ class Evaluator {
   // So many plans are evaluated at a time.
   virtual int threads() const { return 1; }
   // The step of a plan of a problem with layouts, with gradients made apart where that is better, if the plan does not
-  // say it. Errors: those of CompileStep; kUsage.
+  // say it; on many devices that are alike it may be in lanes (CompiledStep::lanes). Errors: those of CompileStep; kUsage.
   virtual Result<std::unique_ptr<CompiledStep>> Compile(const StepPlan& plan);
   // The same to look at. It is kept until the next call, and handed over where that is Compile of the same plan.
   virtual Result<const CompiledStep*> CompileAndKeep(const StepPlan& plan);

@@ -46,7 +46,7 @@ int64_t Overlap(const std::vector<Stretch>& a, const std::vector<Stretch>& b) {
 }  // namespace
 
 std::vector<CommunicationUse> UseOfCommunication(const Graph& graph, const CostTable& costs,
-                                                 const Schedule& schedule) {
+                                                 const Schedule& schedule, const StepLanes* lanes) {
   std::map<std::pair<CollectiveKind, CollectiveAlgorithm>, CommunicationUse> by_way;
   for (const CollectiveId id : graph.collectives()) {
     const Op& member = graph.op(graph.collective(id).members.front());
@@ -64,17 +64,20 @@ std::vector<CommunicationUse> UseOfCommunication(const Graph& graph, const CostT
         }
       }
     }
-    use.bytes += largest;
-    use.time += schedule.collectives[id].end - schedule.collectives[id].start;
-    ++use.count;
+    const int64_t stands_for = lanes == nullptr ? 1 : lanes->stands_for[id];
+    const Nanos time = schedule.collectives[id].end - schedule.collectives[id].start;
+    use.bytes += Bytes(largest.count * stands_for);
+    use.time += Nanos(time.count * stands_for);
+    use.count += stands_for;
   }
   std::vector<CommunicationUse> uses;
   for (auto& [way, use] : by_way) uses.push_back(std::move(use));
   CommunicationUse transfers{"transfer", "", Bytes(), Nanos(), 0};
   for (const TransferSpan& span : schedule.transfers) {
-    transfers.bytes += span.length;
-    transfers.time += span.end - span.start;
-    ++transfers.count;
+    const int64_t stands_for = DevicesLike(lanes, span.from);
+    transfers.bytes += Bytes(span.length.count * stands_for);
+    transfers.time += Nanos((span.end - span.start).count * stands_for);
+    transfers.count += stands_for;
   }
   if (transfers.count > 0) uses.push_back(std::move(transfers));
   return uses;

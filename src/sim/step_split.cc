@@ -87,7 +87,7 @@ double SumOf(const std::vector<std::pair<std::string, double>>& shares) {
 }  // namespace
 
 StepSplit SplitOfStep(const Graph& step, const Placement& placement, const Schedule& schedule,
-                      size_t devices, Nanos step_time) {
+                      size_t devices, Nanos step_time, const StepLanes* lanes) {
   std::vector<DeviceLine> lines(devices);
   Sums types, kinds;
   const auto move = [&](DeviceId device, Nanos start, Nanos end, std::string_view kind) {
@@ -104,20 +104,25 @@ StepSplit SplitOfStep(const Graph& step, const Placement& placement, const Sched
     }
     const OpSpan& span = schedule.ops[op];
     lines[placement[op].index()].computing.push_back({span.start.count, span.end.count, {}});
-    types[step.op(op).type] += static_cast<double>((span.end - span.start).count);
+    types[step.op(op).type] += static_cast<double>(DevicesLike(lanes, placement[op])) *
+                               static_cast<double>((span.end - span.start).count);
   }
   for (const TransferSpan& span : schedule.transfers) {
     move(span.from, span.start, span.end, kTransfer);
     move(span.to, span.start, span.end, kTransfer);
   }
   double whole = 0;
-  for (DeviceLine& line : lines) {
+  for (size_t i = 0; i < devices; ++i) {
+    DeviceLine& line = lines[i];
     if (line.computing.empty()) continue;
-    whole += static_cast<double>(step_time.count);
+    const auto alike = static_cast<double>(DevicesLike(lanes, DeviceId(static_cast<int32_t>(i))));
+    whole += alike * static_cast<double>(step_time.count);
     const auto earlier = [](const Stretch& a, const Stretch& b) { return a.start < b.start; };
     std::stable_sort(line.computing.begin(), line.computing.end(), earlier);
     std::stable_sort(line.moving.begin(), line.moving.end(), earlier);
-    SplitLine(line, step_time.count, kinds);
+    Sums own;
+    SplitLine(line, step_time.count, own);
+    for (const auto& [kind, sum] : own) kinds[kind] += alike * sum;
   }
   StepSplit split;
   if (whole <= 0) return split;

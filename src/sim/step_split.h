@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/step_lanes.h"
 
 namespace placewright {
 
@@ -22,9 +23,9 @@ struct StepSplit {
   std::vector<std::pair<std::string, double>> op_types, kinds;
 };
 
-// Over the devices that compute. Complexity: O(n log n) in ops and transfers, times those that move at once.
+// Over the devices that compute. `lanes`: of a step in lanes. Complexity: O(n log n) in ops and transfers, times those that move at once.
 StepSplit SplitOfStep(const Graph& step, const Placement& placement, const Schedule& schedule,
-                      size_t devices, Nanos step_time);
+                      size_t devices, Nanos step_time, const StepLanes* lanes = nullptr);
 
 }  // namespace placewright
 

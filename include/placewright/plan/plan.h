@@ -125,6 +125,9 @@ struct Plan {
   DistributionSpec distribution;
   std::vector<CommunicationUse> communication;
   FileReference step;
+  // Devices that do alike, where its costs, schedule and step are those of the first of each class alone
+  // (docs/simulator.md, "Lanes"). Empty: every device has its own.
+  std::vector<std::vector<std::string>> lanes;
 
   // 0 where it is not known.
   double SamplesPerSecond() const;

@@ -68,7 +68,8 @@ Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order,
   const CostShares shares = SharesOf(inputs.costs, placement);
   analysis.source_of_times = SourceOfTimes(shares);
   StepSplit split =
-      SplitOfStep(graph, placement, *result.schedule, cluster.device_count(), result.step_time);
+      SplitOfStep(graph, placement, *result.schedule, cluster.device_count(), result.step_time,
+                  of.step.lanes());
   analysis.tie_within = TieWithin(split, shares, result.step_time);
   if (of.step.space != PlanSpace::kPlaced) analysis.split = std::move(split);
   analysis.bottlenecks = FindBottlenecks(sim_graph, graph, cluster, placement, *result.schedule);

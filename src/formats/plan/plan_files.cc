@@ -79,6 +79,7 @@ Status LoadPlanGraph(const std::string& plan_path, const PlanInputOptions& optio
   graph_options.dimensions = inputs.plan.dimensions;
   graph_options.sha256 = inputs.plan.graph.sha256;
   graph_options.transforms = inputs.plan.distribution.transforms.value_or(Transforms());
+  graph_options.prove_batch = inputs.plan.space != PlanSpace::kPlaced;
   const std::string path = OpenPath(inputs.plan.graph.path, plan_path);
   Result<LoadedGraph> graph = LoadGraph(options.graph.value_or(path), graph_options);
   if (!graph.ok() &&
@@ -274,6 +275,14 @@ Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputO
   PlanInputs inputs;
   PW_ASSIGN(inputs.document, ReadDocument(plan_path));
   PW_ASSIGN(inputs.plan, PlanFromJson(inputs.document).InFile(plan_path));
+  if (!inputs.plan.lanes.empty() && !options.in_lanes) {
+    Error error =
+        MakeError(ErrorCode::kPlanInvalid,
+                  "its files are of one device of each class, and this needs all of them", "lanes",
+                  "`placewright check PLAN` compiles the step of all devices and proves it.");
+    error.file = plan_path;
+    return error;
+  }
   if (inputs.plan.space != PlanSpace::kPlaced) {
     PW_RETURN_IF_ERROR(LoadStep(plan_path, options, inputs));
   } else {
@@ -284,9 +293,12 @@ Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputO
   const Cluster& cluster = inputs.cluster.cluster;
   const JsonLimits limits = LimitsFor(graph, cluster);
   PW_ASSIGN(const Json costs, ReadHashed(inputs.plan.costs, "costs file", plan_path, limits));
-  PW_ASSIGN(
-      inputs.costs,
-      CostsFromJson(costs, graph, cluster).InFile(OpenPath(inputs.plan.costs.path, plan_path)));
+  // In lanes a collective holds links as often as those do that it stands for: no costs of a full step.
+  if (!options.in_lanes) {
+    PW_ASSIGN(
+        inputs.costs,
+        CostsFromJson(costs, graph, cluster).InFile(OpenPath(inputs.plan.costs.path, plan_path)));
+  }
   PW_ASSIGN(const Json schedule,
             ReadHashed(inputs.plan.schedule, "schedule file", plan_path, limits));
   PW_ASSIGN(inputs.schedule, ScheduleFromJson(schedule, graph, cluster)
@@ -294,6 +306,18 @@ Result<PlanInputs> LoadPlanInputs(const std::string& plan_path, const PlanInputO
   PW_RETURN_IF_ERROR(CheckRoutesCovered(costs, inputs.schedule.schedule, cluster)
                          .InFile(OpenPath(inputs.plan.costs.path, plan_path)));
   return inputs;
+}
+
+Result<PlannedGraph> LoadPlannedGraph(const std::string& plan_path,
+                                      const PlanInputOptions& options) {
+  PlanInputs inputs;
+  PW_ASSIGN(inputs.document, ReadDocument(plan_path));
+  PW_ASSIGN(inputs.plan, PlanFromJson(inputs.document).InFile(plan_path));
+  PW_RETURN_IF_ERROR(LoadPlanGraph(plan_path, options, inputs));
+  PW_RETURN_IF_ERROR(LoadPlanCluster(plan_path, options, inputs).InFile(plan_path));
+  Plan& plan = inputs.plan;
+  if (plan.cost_store) plan.cost_store->path = OpenPath(plan.cost_store->path, plan_path);
+  return PlannedGraph{std::move(plan), std::move(inputs.graph), std::move(inputs.cluster)};
 }
 
 }  // namespace placewright

@@ -52,6 +52,8 @@ struct PlanInputs {
 struct PlanInputOptions {
   // Where the files lie now, if not where the plan says.
   std::optional<std::string> graph, cluster;
+  // A plan in lanes (Plan::lanes) is read as its files are, of the first devices alone, without costs.
+  bool in_lanes = false;
 };
 
 // Reads a plan file alone. Errors: those of the readers, CheckDigest's.
@@ -65,9 +67,19 @@ std::vector<std::string> FilesOf(const Plan& plan, const std::string& plan_path)
 
 // Reads a plan and every file it names, and compares their hashes. The digest is not looked at, so
 // that the checker can name a change with a meaning first. Errors: those of the readers,
-// kPlanMismatch naming the file whose content is another.
+// kPlanMismatch naming the file whose content is another; kPlanInvalid (a plan in lanes, unless it is asked for).
 Result<PlanInputs> LoadPlanInputs(const std::string& plan_path,
                                   const PlanInputOptions& options = {});
+
+// What a plan was made of: the graph with the plan's transforms, and the cluster as it was planned for.
+struct PlannedGraph {
+  Plan plan;
+  LoadedGraph graph;
+  LoadedCluster cluster;
+};
+// Errors: those of the readers, kPlanMismatch.
+Result<PlannedGraph> LoadPlannedGraph(const std::string& plan_path,
+                                      const PlanInputOptions& options = {});
 
 }  // namespace placewright
 

@@ -280,11 +280,31 @@ Result<std::optional<Nanos>> ReadBound(const Json& document) {
   return std::optional<Nanos>(value);
 }
 
+// Plans of all devices have none.
+Result<std::vector<std::vector<std::string>>> LanesFromJson(const Json& document) {
+  std::vector<std::vector<std::string>> lanes;
+  if (!document.contains("lanes")) return lanes;
+  PW_ASSIGN(const Json* const classes, GetArray(document, "lanes", ""));
+  for (size_t i = 0; i < classes->size(); ++i) {
+    const Json& names = (*classes)[i];
+    const bool right =
+        names.is_array() && names.size() > 1 &&
+        std::all_of(names.begin(), names.end(), [](const Json& name) { return name.is_string(); });
+    if (!right) {
+      return MakeError(ErrorCode::kField, "a class is names of two devices or more",
+                       fmt::format("lanes[{}]", i));
+    }
+    lanes.push_back(names.get<std::vector<std::string>>());
+  }
+  return lanes;
+}
+
 Status ReadDistribution(const Json& document, Plan& plan) {
   PW_ASSIGN(plan.step, GetReference(document, "step"));
   PW_ASSIGN(plan.distribution, DistributionSpecFromJson(document));
   PW_ASSIGN(plan.communication, CommunicationFromJson(document));
   PW_ASSIGN(plan.samples, GetInt(document, "samples", "", 0, kMaxQuantity));
+  PW_ASSIGN(plan.lanes, LanesFromJson(document));
   return Ok();
 }
 
@@ -477,6 +497,7 @@ Json PlanToJson(const Plan& plan) {
     json["communication"] = CommunicationToJson(plan.communication);
     json["samples"] = plan.samples;
     json["samples_per_second"] = plan.SamplesPerSecond();
+    if (!plan.lanes.empty()) json["lanes"] = plan.lanes;
   } else {
     json["placement"] = PlacementToJson(plan.placement);
     if (plan.distribution.transforms) {

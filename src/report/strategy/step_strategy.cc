@@ -53,7 +53,8 @@ class StrategyFinder {
       found.ops[op] = ComputeOf(op);
       for (const OpId instance : instances_[op]) {
         const OpSpan& span = inputs_.schedule.ops[instance];
-        found.times[op] = found.times[op] + (span.end - span.start);
+        const int64_t devices = DevicesLike(inputs_.lanes, inputs_.placement[instance]);
+        found.times[op] += Nanos((span.end - span.start).count * devices);
       }
     }
     const ParameterModules modules(original_);
@@ -69,7 +70,15 @@ class StrategyFinder {
  private:
   std::vector<DeviceId> DevicesOf(const std::vector<OpId>& instances) const {
     std::set<DeviceId> devices;
-    for (const OpId op : instances) devices.insert(inputs_.placement[op]);
+    for (const OpId op : instances) {
+      const DeviceId device = inputs_.placement[op];
+      if (inputs_.lanes == nullptr) {
+        devices.insert(device);
+      } else if (!devices.contains(device)) {
+        const std::vector<DeviceId>& alike = inputs_.lanes->members[device];
+        devices.insert(alike.begin(), alike.end());
+      }
+    }
     return {devices.begin(), devices.end()};
   }
 

@@ -20,6 +20,7 @@
 #include "plan/layout_spec.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/step_lanes.h"
 
 namespace placewright {
 
@@ -80,6 +81,7 @@ struct StrategyInputs {
   const Cluster& cluster;
   // The layout of each group of the original, as stated; nullptr: not known. Empty: a placed step.
   std::vector<const LayoutSpec*> spec_of_group;
+  const StepLanes* lanes = nullptr;  // of a step in lanes
 };
 
 // O(edges of the step * devices) at most: a gradient is followed to the op that made it.

@@ -7,6 +7,7 @@
 #include "sharding/separable_results.h"
 #include "sim/placement_check.h"
 #include "sim/simulator.h"
+#include "sim/step_in_lanes.h"
 
 namespace placewright {
 namespace {
@@ -20,6 +21,18 @@ bool MakesResultsApart(const DistributedStep& step, const Graph& original) {
   return false;
 }
 
+// From the step and its costs.
+Status Complete(const LayoutProblem& problem, const StepPlan& plan, CompiledStep& compiled) {
+  const DistributedStep& step = compiled.step;
+  compiled.sim_graph = BuildSimGraph(step.graph, problem.cluster, compiled.costs);
+  if (compiled.lanes) SetCommunicators(*compiled.lanes, compiled.sim_graph);
+  PW_RETURN_IF_ERROR(
+      CheckPlacementLegal(compiled.sim_graph, step.graph, problem.cluster, step.placement));
+  compiled.policy = plan.switches.order.value_or(problem.policy);
+  compiled.gradients_apart = MakesResultsApart(step, problem.graph);
+  return Ok();
+}
+
 }  // namespace
 
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& plan) {
@@ -28,20 +41,27 @@ Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& p
                                    {.switches = plan.switches}));
   PW_ASSIGN(compiled.costs, CostsOfStep(compiled.step, problem.graph, problem.communication,
                                         problem.cost_options, &compiled.report));
-  const DistributedStep& step = compiled.step;
-  compiled.sim_graph = BuildSimGraph(step.graph, problem.cluster, compiled.costs);
-  PW_RETURN_IF_ERROR(
-      CheckPlacementLegal(compiled.sim_graph, step.graph, problem.cluster, step.placement));
-  compiled.policy = plan.switches.order.value_or(problem.policy);
-  compiled.gradients_apart = MakesResultsApart(step, problem.graph);
+  PW_RETURN_IF_ERROR(Complete(problem, plan, compiled));
+  return compiled;
+}
+
+Result<CompiledStep> CompleteInLanes(const LayoutProblem& problem, const StepPlan& plan,
+                                     StepInLanes in_lanes) {
+  CompiledStep compiled;
+  PW_ASSIGN(compiled.costs, CostsOfStep(in_lanes, problem.graph, problem.communication,
+                                        problem.cost_options, &compiled.report));
+  compiled.step = std::move(in_lanes.step);
+  compiled.lanes = std::move(in_lanes.lanes);
+  PW_RETURN_IF_ERROR(Complete(problem, plan, compiled));
   return compiled;
 }
 
 Evaluation EvaluateStep(const CompiledStep& compiled, bool feedback) {
   Simulator simulator(compiled.sim_graph);
-  const SimResult& result =
+  SimResult result =
       simulator.Run(compiled.step.placement,
                     {.policy = compiled.policy, .schedule = feedback, .feedback = feedback});
+  if (compiled.lanes) ExpandLanes(*compiled.lanes, result);
   Evaluation evaluation = EvaluationOf(result);
   evaluation.gradients_apart = compiled.gradients_apart;
   if (!feedback) return evaluation;

@@ -2,7 +2,7 @@
 #ifndef PLACEWRIGHT_SEARCH_EVALUATION_COMPILED_STEP_H_
 #define PLACEWRIGHT_SEARCH_EVALUATION_COMPILED_STEP_H_
 
-#include <vector>
+#include <optional>
 
 #include "base/result.h"
 #include "compile/compiler.h"
@@ -21,11 +21,15 @@ struct CompiledStep {
   SimGraph sim_graph;
   SchedulingPolicy policy = SchedulingPolicy::kFifo;  // the plan's order
   bool gradients_apart = false;                       // of some op: what StepSwitches came to
+  std::optional<StepLanes> lanes = {};  // where the first device of each class has the ops of all
 };
 
 // As the plan says it; gradients are made apart (compile/rewrites/separate_gradients.h) where it leaves that open. Errors:
 // those of Compile, CostsOfStep; kUnreachable where devices that have to exchange something cannot.
 Result<CompiledStep> CompileStep(const LayoutProblem& problem, const StepPlan& plan);
+// Of a step that was printed in lanes. Errors: those of CostsOfStep; kUnreachable.
+Result<CompiledStep> CompleteInLanes(const LayoutProblem& problem, const StepPlan& plan,
+                                     StepInLanes in_lanes);
 
 // By the event simulator, with what ran where and when if `feedback`.
 Evaluation EvaluateStep(const CompiledStep& compiled, bool feedback = false);

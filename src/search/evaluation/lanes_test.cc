@@ -14,6 +14,9 @@
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/mesh_strategies.h"
 #include "search/layouts/test_layer_writer.h"
+#include "sim/communication_use.h"
+#include "sim/simulator.h"
+#include "sim/step_in_lanes.h"
 
 namespace placewright {
 namespace {
@@ -217,6 +220,8 @@ struct LaneStep {
     for (const Nanos at : {limit, limit - Nanos(1)}) {
       const Result<Evaluation> limited = in_lanes.Evaluate(plan.layouts, plan.switches, at);
       EXPECT_EQ(limited.ok() && limited.value().abandoned, at < limit) << what;
+      const bool fits = limited.ok() && limited.value().feasible;
+      EXPECT_EQ(fits, at == limit && full.value().feasible) << what;
     }
     return in_lanes.classes();
   }
@@ -225,6 +230,92 @@ struct LaneStep {
   const Cluster cluster;
   const std::unique_ptr<LayoutProblem> problem;
 };
+
+using LaneSpans = IdVector<DeviceId, std::vector<std::pair<Nanos, Nanos>>>;
+
+// When each device begins and ends what it runs.
+LaneSpans SpansOf(const CompiledStep& compiled, const Schedule& schedule, size_t devices) {
+  LaneSpans spans(devices);
+  for (const OpId op : compiled.step.graph.ops()) {
+    if (compiled.step.graph.op(op).is_view) continue;
+    spans[compiled.step.placement[op]].emplace_back(schedule.ops[op].start, schedule.ops[op].end);
+  }
+  for (auto& of_device : spans) std::sort(of_device.begin(), of_device.end());
+  return spans;
+}
+
+SimResult Replay(const CompiledStep& compiled) {
+  Simulator simulator(compiled.sim_graph);
+  SimResult result = simulator.Run(compiled.step.placement,
+                                   {.policy = compiled.policy, .schedule = true, .feedback = true});
+  if (compiled.lanes) ExpandLanes(*compiled.lanes, result);
+  return result;
+}
+
+// The step compiled in lanes, where it can be, is the step compiled in full: what devices and links do and when, what
+// moves, and what ops are called.
+bool ExpectSameCompiled(const LaneStep& step, StepPlan plan, const std::string& what) {
+  LayoutEvaluator evaluator(*step.problem, LaneUse::kAlways);
+  const Result<Evaluation> evaluated = evaluator.Evaluate(plan.layouts, plan.switches);
+  if (!evaluated.ok() || !evaluator.classes()) return false;
+  plan.switches.gradients_apart = evaluator.gradients_apart();
+  const Result<CompiledStep> made = evaluator.CompileInLanes(plan);
+  if (!made.ok()) return false;  // links with both collectives and transfers
+  const CompiledStep& lanes = made.value();
+  const CompiledStep full = CompileStep(*step.problem, plan).Take();
+  const SimResult one = Replay(full), other = Replay(lanes);
+  EXPECT_EQ(one.step_time, other.step_time) << what;
+  EXPECT_EQ(one.feasible, other.feasible) << what;
+  const size_t devices = step.cluster.device_count();
+  const LaneSpans spans = SpansOf(full, *one.schedule, devices),
+                  of_first = SpansOf(lanes, *other.schedule, devices);
+  for (const DeviceId device : step.cluster.devices()) {
+    const DeviceResult &a = one.devices[device.index()], &b = other.devices[device.index()];
+    const std::string where = what + " " + step.cluster.device(device).name;
+    EXPECT_EQ(a.tensor_peak, b.tensor_peak) << where;
+    EXPECT_EQ(a.workspace, b.workspace) << where;
+    EXPECT_EQ(a.peak, b.peak) << where;
+    EXPECT_EQ(a.peak_time, b.peak_time) << where;
+    EXPECT_EQ(a.busy, b.busy) << where;
+    EXPECT_EQ(a.idle_before_transfers, b.idle_before_transfers) << where;
+    EXPECT_EQ(a.ops, b.ops) << where;
+    EXPECT_EQ(spans[device], of_first[lanes.lanes->first[device]]) << where;
+  }
+  for (const LinkId link : IdRange<LinkId>(step.cluster.link_count())) {
+    const LinkResult &a = one.links[link.index()], &b = other.links[link.index()];
+    const std::string where = what + " " + step.cluster.link(link).name;
+    EXPECT_EQ(a.busy, b.busy) << where;
+    EXPECT_EQ(a.moved, b.moved) << where;
+    EXPECT_EQ(a.transfers, b.transfers) << where;
+    EXPECT_EQ(a.collectives, b.collectives) << where;
+  }
+  EXPECT_EQ(UseOfCommunication(full.step.graph, full.costs, *one.schedule),
+            UseOfCommunication(lanes.step.graph, lanes.costs, *other.schedule, &*lanes.lanes))
+      << what;
+  for (const OpId op : lanes.step.graph.ops()) {
+    if (!lanes.step.origin[op].valid()) continue;
+    const OpId same = full.step.graph.FindOp(lanes.step.graph.op(op).name);
+    const OpId origin = same.valid() ? full.step.origin[same] : OpId();
+    EXPECT_EQ(origin, lanes.step.origin[op]) << what << " " << lanes.step.graph.op(op).name;
+  }
+  return true;
+}
+
+TEST(Lanes, AreTheFullCompiledStep) {
+  int folded = 0;
+  for (uint64_t seed = 0; seed < 80; ++seed) {
+    Random random(seed + 1000);
+    const LaneStep step(DrawMachines(random), 1 + static_cast<int>(random.Below(3)),
+                        random.Below(4) == 0, random.Below(2) == 0);
+    for (int i = 0; i < 3; ++i) {
+      const StepPlan plan = DrawPlan(random, *step.problem);
+      folded += ExpectSameCompiled(step, plan,
+                                   "seed " + std::to_string(seed) + " plan " + std::to_string(i));
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+  EXPECT_GT(folded, 50);
+}
 
 TEST(Lanes, AreTheFullSimulation) {
   int folded = 0, evaluated = 0;

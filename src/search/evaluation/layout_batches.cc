@@ -53,14 +53,13 @@ std::vector<Result<Evaluation>> LayoutBatches::Evaluate(std::span<const StepPlan
   };
   for (size_t i = 0; i < candidates.size(); ++i) {
     hashes.push_back(HashOf(candidates[i]));
-    const Evaluation* const known =
-        options.feedback ? nullptr : FindKnown(hashes[i], candidates[i]);
+    const Known* const known = options.feedback ? nullptr : FindKnown(hashes[i], candidates[i]);
     if (known == nullptr) {
       open.push_back(i);
-    } else if (known->step_time > limit_of(i)) {
+    } else if (known->evaluation.step_time > limit_of(i)) {
       made[i] = Evaluation{.abandoned = true};
     } else {
-      made[i] = *known;
+      made[i] = known->evaluation;
     }
   }
   const auto threads = static_cast<size_t>(pool_.threads());
@@ -77,7 +76,7 @@ std::vector<Result<Evaluation>> LayoutBatches::Evaluate(std::span<const StepPlan
     if (!made[i]->ok() || made[i]->value().abandoned || options.feedback) continue;
     // Under a limit gradients may be made together because apart they would take longer than it.
     const bool whole = made[i]->value().feasible || limit_of(i) == Nanos(kMaxQuantity);
-    if (whole) Remember(hashes[i], candidates[i], made[i]->value());
+    if (whole) Remember({hashes[i], candidates[i], made[i]->value()});
   }
   std::vector<Result<Evaluation>> results;
   for (std::optional<Result<Evaluation>>& one : made) results.push_back(*std::move(one));
@@ -86,6 +85,7 @@ std::vector<Result<Evaluation>> LayoutBatches::Evaluate(std::span<const StepPlan
 
 Result<Evaluation> LayoutBatches::EvaluateIn(Slot& slot, const StepPlan& plan, Nanos limit,
                                              bool feedback) const {
+  slot.last.reset();
   PW_RETURN_IF_ERROR(CheckTransforms(problem_, plan.transforms));
   slot.layouts.of_group = slot.book.Add(plan.layouts, problem_.graph.group_count());
   const std::vector<Layout>& all = slot.book.all();
@@ -101,20 +101,21 @@ Result<Evaluation> LayoutBatches::EvaluateIn(Slot& slot, const StepPlan& plan, N
     if (std::find(used.begin(), used.end(), id) != used.end()) return error;
   }
   if (feedback) return slot.evaluator.EvaluateWithFeedback(slot.layouts, plan.switches);
+  if (limit == Nanos(kMaxQuantity)) slot.last = plan;
   PW_ASSIGN(Evaluation evaluation, slot.evaluator.Evaluate(slot.layouts, plan.switches, limit));
   evaluation.gradients_apart = slot.evaluator.gradients_apart();
   return evaluation;
 }
 
-const Evaluation* LayoutBatches::FindKnown(uint64_t hash, const StepPlan& plan) const {
+const LayoutBatches::Known* LayoutBatches::FindKnown(uint64_t hash, const StepPlan& plan) const {
   const auto found = std::find_if(known_.begin(), known_.end(), [&](const Known& known) {
     return known.hash == hash && known.plan == plan;
   });
-  return found == known_.end() ? nullptr : &found->evaluation;
+  return found == known_.end() ? nullptr : &*found;
 }
 
-void LayoutBatches::Remember(uint64_t hash, const StepPlan& plan, const Evaluation& evaluation) {
-  known_.push_back({hash, plan, evaluation});
+void LayoutBatches::Remember(Known known) {
+  known_.push_back(std::move(known));
   if (known_.size() > kKnown) known_.pop_front();
 }
 
@@ -123,6 +124,11 @@ Result<std::unique_ptr<CompiledStep>> LayoutBatches::Make(const StepPlan& plan) 
   LayoutBook book;
   StepPlan decided{book.Of(book.Add(plan.layouts, problem_.graph.group_count())), plan.switches,
                    plan.transforms};
+  if (MayCompileInLanes(problem_, decided)) {
+    std::optional<CompiledStep> step = CompileInLanes(decided);
+    slots_.clear();
+    if (step) return std::make_unique<CompiledStep>(*std::move(step));
+  }
   if (!decided.switches.gradients_apart) {
     // What is wrong with it the compiler says better.
     const Result<Evaluation> evaluation = std::move(Evaluate({&decided, 1}, {}).front());
@@ -131,6 +137,27 @@ Result<std::unique_ptr<CompiledStep>> LayoutBatches::Make(const StepPlan& plan) 
   slots_.clear();  // mostly the search has ended, and the graph needs the memory
   PW_ASSIGN(CompiledStep step, CompileStep(problem_, decided));
   return std::make_unique<CompiledStep>(std::move(step));
+}
+
+// From the step that was evaluated last, if it is this plan's, else evaluated anew: a search writes anew what differs from
+// its last steps, of all devices. None: devices are not alike, or what is wrong with it the compiler says better.
+std::optional<CompiledStep> LayoutBatches::CompileInLanes(const StepPlan& plan) {
+  for (Slot& slot : slots_) {
+    if (!slot.evaluator.classes() || slot.last != plan) continue;
+    Result<CompiledStep> step = slot.evaluator.CompileInLanes(plan);
+    if (step.ok()) return std::move(step).Take();
+    return std::nullopt;
+  }
+  slots_.clear();
+  LayoutEvaluator evaluator(problem_);
+  if (!CheckLayouts(problem_.graph, problem_.axes, plan.layouts, problem_.cluster).ok()) {
+    return std::nullopt;
+  }
+  (void)evaluator.Evaluate(plan.layouts, plan.switches);
+  if (!evaluator.classes()) return std::nullopt;
+  Result<CompiledStep> step = evaluator.CompileInLanes(plan);
+  if (step.ok()) return std::move(step).Take();
+  return std::nullopt;
 }
 
 Result<std::unique_ptr<CompiledStep>> LayoutBatches::Compile(const StepPlan& plan) {

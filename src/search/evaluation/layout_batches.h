@@ -45,6 +45,7 @@ class LayoutBatches {
     Layouts layouts;  // all of the book, and those of a plan's groups
     std::map<LayoutId, Error> refused;
     LayoutEvaluator evaluator;
+    std::optional<StepPlan> last;  // that it has evaluated, without a limit
   };
   struct Known {
     uint64_t hash;
@@ -55,8 +56,9 @@ class LayoutBatches {
   Slot& SlotOf(size_t thread);
   Result<std::unique_ptr<CompiledStep>> Make(const StepPlan& plan);
   Result<Evaluation> EvaluateIn(Slot& slot, const StepPlan& plan, Nanos limit, bool feedback) const;
-  const Evaluation* FindKnown(uint64_t hash, const StepPlan& plan) const;
-  void Remember(uint64_t hash, const StepPlan& plan, const Evaluation& evaluation);
+  std::optional<CompiledStep> CompileInLanes(const StepPlan& plan);
+  const Known* FindKnown(uint64_t hash, const StepPlan& plan) const;
+  void Remember(Known known);
 
   const LayoutProblem& problem_;
   ThreadPool& pool_;

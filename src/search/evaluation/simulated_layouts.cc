@@ -101,6 +101,7 @@ struct LayoutEvaluator::State {
                               Nanos abandon_above) {
     apart.reset();
     classes.reset();
+    in_lanes.reset();
     if (!suffices) return Compiled(layouts, switches, /*feedback=*/false);
     if (IsAbove(abandon_above, layouts)) return Evaluation{.abandoned = true};
     fusion = switches.fusion;
@@ -137,12 +138,18 @@ struct LayoutEvaluator::State {
   std::optional<Evaluation> EvaluateInLanes(const Layouts& layouts, const StepSwitches& switches,
                                             Nanos abandon_above) {
     last = nullptr;
-    for (const LaneClasses& lanes : FindLaneClasses(problem.cluster, layouts)) {
-      ArrayWriter writer(problem.graph, problem.axes, {.switches = switches}, prices,
-                         /*once=*/false, &lanes);
-      Result<Evaluation> evaluation = WriteAndSimulate(writer, layouts, switches, abandon_above);
+    for (LaneClasses& lanes : FindLaneClasses(problem.cluster, layouts)) {
+      auto written = std::make_unique<InLanes>();
+      written->classes = std::move(lanes);
+      written->writer = std::make_unique<ArrayWriter>(problem.graph, problem.axes,
+                                                      CompileOptions{.switches = switches}, prices,
+                                                      /*once=*/true, &written->classes);
+      Result<Evaluation> evaluation =
+          WriteAndSimulate(*written->writer, layouts, switches, abandon_above);
       if (!evaluation.ok()) continue;
-      classes = CountClasses(lanes, layouts);
+      classes = CountClasses(written->classes, layouts);
+      written->writer->Finish();
+      in_lanes = std::move(written);
       return std::move(evaluation).Take();
     }
     apart.reset();
@@ -252,8 +259,8 @@ struct LayoutEvaluator::State {
       for (const DeviceId device : IdRange<DeviceId>(lanes->first.size())) {
         evaluation.devices[device.index()] = evaluation.devices[lanes->first[device].index()];
       }
-      // What is over was said of first devices alone.
-      evaluation.feasible = evaluation.TotalOver() == Bytes(0);
+      // What is over was said of first devices alone, and of a step that was given up nothing.
+      evaluation.feasible = !evaluation.abandoned && evaluation.TotalOver() == Bytes(0);
     }
     if (evaluation.feasible) AddCommunicators(writer.arrays(), evaluation);
     return evaluation;
@@ -309,6 +316,12 @@ struct LayoutEvaluator::State {
   SchedulingPolicy policy = SchedulingPolicy::kFifo;  // and its order
   std::optional<bool> apart;                          // of the last evaluation
   std::optional<size_t> classes;                      // of its devices
+  // The last evaluation's step, if it was in lanes.
+  struct InLanes {
+    LaneClasses classes;
+    std::unique_ptr<ArrayWriter> writer;
+  };
+  std::unique_ptr<InLanes> in_lanes;
 };
 
 LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem, LaneUse lanes)
@@ -317,7 +330,6 @@ LayoutEvaluator::~LayoutEvaluator() = default;
 
 std::optional<bool> LayoutEvaluator::gradients_apart() const { return state_->apart; }
 std::optional<size_t> LayoutEvaluator::classes() const { return state_->classes; }
-
 Result<Evaluation> LayoutEvaluator::Evaluate(const Layouts& layouts, const StepSwitches& switches,
                                              Nanos abandon_above) {
   return state_->Evaluate(layouts, switches, abandon_above);
@@ -330,6 +342,16 @@ Result<Evaluation> LayoutEvaluator::EvaluateWithFeedback(const Layouts& layouts,
   if (state_->classes)
     PW_RETURN_IF_ERROR(state_->EvaluateAll(layouts, switches, Nanos(kMaxQuantity)));
   return state_->Feedback();
+}
+
+Result<CompiledStep> LayoutEvaluator::CompileInLanes(StepPlan plan) {
+  State& state = *state_;
+  PW_CHECK(state.in_lanes != nullptr);
+  const std::unique_ptr<State::InLanes> written = std::move(state.in_lanes);
+  if (!plan.switches.gradients_apart) plan.switches.gradients_apart = state.apart;
+  PW_ASSIGN(StepInLanes made,
+            PrintInLanes(state.problem.graph, plan.switches, state.prices, *written->writer));
+  return CompleteInLanes(state.problem, plan, std::move(made));
 }
 
 bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
@@ -345,13 +367,24 @@ bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
   return true;
 }
 
-Result<CompiledStep> DecideAndCompile(const LayoutProblem& problem, StepPlan plan) {
+bool MayCompileInLanes(const LayoutProblem& problem, const StepPlan& plan) {
+  constexpr size_t kFewDevices = 16;
+  return CountDevices(problem.cluster, plan.layouts) > kFewDevices &&
+         LayoutEvaluator::Suffices(problem);
+}
+
+Result<CompiledStep> DecideAndCompile(const LayoutProblem& problem, StepPlan plan, bool in_lanes) {
   PW_RETURN_IF_ERROR(CheckLayouts(problem.graph, problem.axes, plan.layouts, problem.cluster));
-  if (!plan.switches.gradients_apart) {
+  in_lanes = in_lanes && MayCompileInLanes(problem, plan);
+  if (!plan.switches.gradients_apart || in_lanes) {
     LayoutEvaluator evaluator(problem);
     // What is wrong with it the compiler says better.
     (void)evaluator.Evaluate(plan.layouts, plan.switches);
-    plan.switches.gradients_apart = evaluator.gradients_apart();
+    if (in_lanes && evaluator.classes()) {
+      Result<CompiledStep> compiled = evaluator.CompileInLanes(plan);
+      if (compiled.ok()) return compiled;
+    }
+    if (!plan.switches.gradients_apart) plan.switches.gradients_apart = evaluator.gradients_apart();
   }
   return CompileStep(problem, plan);
 }

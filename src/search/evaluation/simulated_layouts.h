@@ -38,6 +38,9 @@ class LayoutEvaluator {
   std::optional<bool> gradients_apart() const;
   // Of the last evaluation: how many classes its devices were, or none where it was not in lanes.
   std::optional<size_t> classes() const;
+  // And the step of the last evaluation, which was in lanes and of this plan; gradients are made apart as that found
+  // better. Once for each evaluation. Errors: kPlanInvalid, where only all devices say what each link does.
+  Result<CompiledStep> CompileInLanes(StepPlan plan);
 
   // With what ran where and when, and gradients_apart. What a device waits for is said where the step was compiled.
   Result<Evaluation> EvaluateWithFeedback(const Layouts& layouts, const StepSwitches& switches);
@@ -51,9 +54,13 @@ class LayoutEvaluator {
   std::unique_ptr<State> state_;
 };
 
-// The step of a plan, with decided what the plan leaves open: where LayoutEvaluator alone is not at hand. Errors: those of
-// both.
-Result<CompiledStep> DecideAndCompile(const LayoutProblem& problem, StepPlan plan);
+// Whether steps of plans like this one are compiled in lanes where devices are alike: there are many.
+bool MayCompileInLanes(const LayoutProblem& problem, const StepPlan& plan);
+
+// The step of a plan, with decided what the plan leaves open: where LayoutEvaluator alone is not at hand. `in_lanes`: it may
+// be one in lanes. Errors: those of both.
+Result<CompiledStep> DecideAndCompile(const LayoutProblem& problem, StepPlan plan,
+                                      bool in_lanes = false);
 
 }  // namespace placewright
 

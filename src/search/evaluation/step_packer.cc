@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/prefetch.h"
+#include "compile/lane_links.h"
 #include "compile/step_costs.h"
-#include "search/evaluation/lane_links.h"
 
 namespace placewright {
 namespace {
@@ -473,9 +473,9 @@ Status StepPacker::AddCollectives(const StepArrays& arrays) {
   Begin(p_.collective_links);
   p_.collective_time.raw().clear();
   p_.communicator.raw().clear();
-  std::vector<LaneCollective> in_lanes;
+  LaneLinks in_lanes;
   if (arrays.lanes != nullptr) {
-    PW_ASSIGN(in_lanes, FindLaneCollectives(arrays, communication_));
+    PW_ASSIGN(in_lanes, FindLaneLinks(arrays, communication_));
   }
   if (arrays.joined.empty()) return Ok();
   p_.collective_of.assign(static_cast<size_t>(p_.ops), CollectiveId());
@@ -497,7 +497,7 @@ Status StepPacker::AddCollectives(const StepArrays& arrays) {
     EndRow(p_.collective_members);
     if (arrays.lanes != nullptr) {
       p_.communicator.push_back(collective.over);
-      hold(in_lanes[id.index()].time, in_lanes[id.index()].links);
+      hold(in_lanes.collectives[id.index()].time, in_lanes.collectives[id.index()].links);
       continue;
     }
     PW_ASSIGN(const CollectiveEstimate estimate,

@@ -212,11 +212,16 @@ LibraryBuffers BuffersOf(const MemoryInputs& of) {
   LibraryBuffers buffers;
   for (const CollectiveId id : of.graph.collectives()) {
     const std::span<const OpId> members = of.graph.collective(id).members;
-    std::vector<DeviceId> devices;
-    for (const OpId member : members) devices.push_back(of.placement[member]);
-    std::sort(devices.begin(), devices.end());
+    std::vector<std::vector<DeviceId>> sets(1);
+    for (const OpId member : members) sets.front().push_back(of.placement[member]);
+    if (of.lanes != nullptr) {
+      sets = of.lanes->sets[static_cast<size_t>(of.lanes->communicator[id])];
+    }
     const auto kind = CollectiveKindOf(of.graph.op(members.front()).type);
-    buffers.AddCommunicator(std::move(devices), kind == CollectiveKind::kAllReduce);
+    for (std::vector<DeviceId>& devices : sets) {
+      std::sort(devices.begin(), devices.end());
+      buffers.AddCommunicator(std::move(devices), kind == CollectiveKind::kAllReduce);
+    }
   }
   for (const TransferSpan& span : of.schedule.transfers) buffers.AddSender(span.from, span.to);
   return buffers;
@@ -310,6 +315,7 @@ IdVector<DeviceId, DevicePeaks> MeasureMemory(const MemoryInputs& of) {
   const IdVector<DeviceId, LibraryUse> library = BuffersOf(of).On(cluster);
   IdVector<DeviceId, DevicePeaks> memories(cluster.device_count());
   for (const DeviceId id : cluster.devices()) {
+    if (of.lanes != nullptr && of.lanes->first[id] != id) continue;
     DevicePeaks& memory = memories[id];
     memory.library = library[id];
     memory.context = Bytes(of.sim_graph.runtime_context[id]);
@@ -322,6 +328,8 @@ IdVector<DeviceId, DevicePeaks> MeasureMemory(const MemoryInputs& of) {
       memory.fits = memory.Device() <= memory.offered;
     }
   }
+  if (of.lanes == nullptr) return memories;
+  for (const DeviceId id : cluster.devices()) memories[id] = memories[of.lanes->first[id]];
   return memories;
 }
 

@@ -23,6 +23,7 @@
 #include "graph/graph.h"
 #include "plan/placement.h"
 #include "plan/schedule.h"
+#include "plan/step_lanes.h"
 #include "sim/engine/sim_graph.h"
 
 namespace placewright {
@@ -113,6 +114,7 @@ struct MemoryInputs {
   // PyTorch's DDP as it is by default (gradient_as_bucket_view=False): buckets for all gradients that
   // it sums, beside these, for ever. What the step itself packs is in them.
   bool lasting_buckets = false;
+  const StepLanes* lanes = nullptr;  // of a step in lanes
 };
 
 // Of every device. Offered is all of its memory: the reserve stands for what is counted here.

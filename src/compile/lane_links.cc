@@ -1,4 +1,4 @@
-#include "search/evaluation/lane_links.h"
+#include "compile/lane_links.h"
 
 #include <algorithm>
 #include <map>
@@ -18,10 +18,12 @@ class LaneLinkFinder {
         communication_(communication),
         cluster_(communication.cluster()),
         used_(cluster_.link_count()),
-        class_of_(cluster_.link_count(), -1) {}
+        class_of_(cluster_.link_count(), -1) {
+    for (const LinkId link : IdRange<LinkId>(cluster_.link_count())) links_.alike.push_back(link);
+  }
 
-  Result<std::vector<LaneCollective>> Find() {
-    std::vector<std::pair<Nanos, int32_t>> found;  // with its way
+  Result<LaneLinks> Find() {
+    std::vector<Priced> found;
     for (const CollectiveId id : arrays_.joined) {
       const ArrayCollective& collective = arrays_.collectives[id];
       const CollectiveRequest& request = collective.request;
@@ -29,26 +31,32 @@ class LaneLinkFinder {
                                   request.largest_piece.count, request.root);
       auto known = known_.find(key);
       if (known == known_.end()) {
-        PW_ASSIGN(const auto priced, Price(collective));
+        PW_ASSIGN(const Priced priced, Price(collective));
         known = known_.emplace(key, priced).first;
       }
       found.push_back(known->second);
     }
     PW_RETURN_IF_ERROR(FindClasses());
     PW_RETURN_IF_ERROR(CheckTransfers());
-    std::vector<LaneCollective> collectives;
-    for (const auto& [time, way] : found) {
-      collectives.push_back(
-          {time, way < 0 ? std::vector<LinkId>() : links_of_way_[static_cast<size_t>(way)]});
+    for (const Priced& one : found) {
+      links_.collectives.push_back(
+          {one.time, links_of_way_[static_cast<size_t>(one.way)], one.algorithm, one.source});
     }
-    return collectives;
+    return std::move(links_);
   }
 
  private:
   // A class of collectives by one algorithm: the links of each of its sets of devices.
   using Way = std::vector<std::vector<LinkId>>;
 
-  Result<std::pair<Nanos, int32_t>> Price(const ArrayCollective& collective) {
+  struct Priced {
+    Nanos time;
+    int32_t way = 0;
+    CollectiveAlgorithm algorithm = CollectiveAlgorithm::kNone;
+    CostSource source = CostSource::kModelled;
+  };
+
+  Result<Priced> Price(const ArrayCollective& collective) {
     const auto& sets = arrays_.over[static_cast<size_t>(collective.over)];
     PW_ASSIGN(const CollectiveEstimate own,
               communication_.Estimate(collective.request, sets.front()));
@@ -63,7 +71,7 @@ class LaneLinkFinder {
       }
       if (fresh) ways_.back().emplace_back(one.links.begin(), one.links.end());
     }
-    return std::pair(own.time, way->second);
+    return Priced{own.time, way->second, own.algorithm, own.source};
   }
 
   // Links with equal counts of each way.
@@ -88,6 +96,7 @@ class LaneLinkFinder {
       const auto [at, fresh] = numbers.emplace(used_[link], static_cast<int32_t>(first.size()));
       if (fresh) first.push_back(link);
       class_of_[link] = at->second;
+      links_.alike[link] = first[static_cast<size_t>(at->second)];
     }
     for (size_t way = 0; way < ways_.size(); ++way) {
       std::set<int32_t> classes;
@@ -144,6 +153,8 @@ class LaneLinkFinder {
               alike && back.emplace(std::tuple(of.first, lane, link), own.links[i]).first->second ==
                            own.links[i];
           alike = alike && (cluster_.collectives_share() || class_of_[link] < 0);
+          links_.mixed = links_.mixed || class_of_[link] >= 0;
+          if (class_of_[link] < 0) links_.alike[link] = own.links[i];
         }
         if (!alike) return NotAlike("transfers of lanes meet");
       }
@@ -165,20 +176,18 @@ class LaneLinkFinder {
   const StepArrays& arrays_;
   const Communication& communication_;
   const Cluster& cluster_;
-  std::map<std::tuple<int32_t, CollectiveKind, int64_t, int64_t, DeviceId>,
-           std::pair<Nanos, int32_t>>
-      known_;
+  std::map<std::tuple<int32_t, CollectiveKind, int64_t, int64_t, DeviceId>, Priced> known_;
   std::map<std::tuple<int32_t, CollectiveKind, CollectiveAlgorithm, DeviceId>, int32_t> way_of_;
   std::vector<Way> ways_;
   std::vector<std::vector<LinkId>> links_of_way_;
   IdVector<LinkId, std::vector<std::pair<int32_t, int32_t>>> used_;  // way, how often
   IdVector<LinkId, int32_t> class_of_;                               // -1: no collective's
+  LaneLinks links_;
 };
 
 }  // namespace
 
-Result<std::vector<LaneCollective>> FindLaneCollectives(const StepArrays& arrays,
-                                                        const Communication& communication) {
+Result<LaneLinks> FindLaneLinks(const StepArrays& arrays, const Communication& communication) {
   return LaneLinkFinder(arrays, communication).Find();
 }
 

@@ -2,8 +2,8 @@
 //
 // Collectives of one class run at the same times, so that links over which the same classes go, equally often, are
 // alike: one stands for all of them, and a collective holds it as often as its class goes over it.
-#ifndef PLACEWRIGHT_SEARCH_EVALUATION_LANE_LINKS_H_
-#define PLACEWRIGHT_SEARCH_EVALUATION_LANE_LINKS_H_
+#ifndef PLACEWRIGHT_COMPILE_LANE_LINKS_H_
+#define PLACEWRIGHT_COMPILE_LANE_LINKS_H_
 
 #include <vector>
 
@@ -16,14 +16,21 @@ namespace placewright {
 struct LaneCollective {
   Nanos time;
   std::vector<LinkId> links;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kNone;
+  CostSource source = CostSource::kModelled;
 };
 
-// Of arrays.joined, in their order. Errors: kPlanInvalid where collectives of a class take different times or meet
+struct LaneLinks {
+  std::vector<LaneCollective> collectives;  // of arrays.joined, in their order
+  IdVector<LinkId, LinkId> alike;           // the link that is held or taken for this one
+  bool mixed = false;  // some link has both collectives and transfers: `alike` says nothing of it
+};
+
+// Errors: kPlanInvalid where collectives of a class take different times or meet
 // different ones on their links, where several of one hold a link that only one can have (rule 15), or where transfers of
 // two lanes share a link, or do not have routes that are alike; those of Communication::Estimate.
-Result<std::vector<LaneCollective>> FindLaneCollectives(const StepArrays& arrays,
-                                                        const Communication& communication);
+Result<LaneLinks> FindLaneLinks(const StepArrays& arrays, const Communication& communication);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_SEARCH_EVALUATION_LANE_LINKS_H_
+#endif  // PLACEWRIGHT_COMPILE_LANE_LINKS_H_
