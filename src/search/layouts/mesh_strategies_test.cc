@@ -27,9 +27,11 @@ constexpr int kLayers = 6;
 // updated with a momentum.
 class Layers : private LayerWriter {
  public:
+  explicit Layers(int64_t width = kWidth) : width_(width) {}
+
   Graph Build() {
     builder_.set_batch(kSamples);
-    TensorId x = Input("input:x", TensorKind::kInput, {kSamples, kWidth});
+    TensorId x = Input("input:x", TensorKind::kInput, {kSamples, width_});
     std::vector<std::string> modules;
     for (int i = 0; i < kLayers; ++i) modules.push_back("layers." + std::to_string(i));
     modules.emplace_back("head");
@@ -37,8 +39,8 @@ class Layers : private LayerWriter {
     for (const std::string& module : modules) {
       module_ = module;
       read.push_back(x);
-      weights.push_back(Input("param:" + module + ".weight", TensorKind::kParameter, kSquare));
-      x = Add("aten.mm.default", {x, weights.back()}, {kSamples, kWidth}, AliasKind::kFresh);
+      weights.push_back(Input("param:" + module + ".weight", TensorKind::kParameter, square_));
+      x = Add("aten.mm.default", {x, weights.back()}, {kSamples, width_}, AliasKind::kFresh);
     }
     phase_ = Phase::kBackward;
     TensorId g = x;
@@ -46,33 +48,34 @@ class Layers : private LayerWriter {
     for (size_t i = modules.size(); i-- > 0;) {
       module_ = modules[i];
       const TensorId across =
-          Add("aten.t.default", {read[i]}, {kWidth, kSamples}, AliasKind::kView);
-      gradients[i] = Add("aten.mm.default", {across, g}, kSquare, AliasKind::kFresh);
-      const TensorId t = Add("aten.t.default", {weights[i]}, kSquare, AliasKind::kView);
-      g = Add("aten.mm.default", {g, t}, {kSamples, kWidth}, AliasKind::kFresh);
+          Add("aten.t.default", {read[i]}, {width_, kSamples}, AliasKind::kView);
+      gradients[i] = Add("aten.mm.default", {across, g}, square_, AliasKind::kFresh);
+      const TensorId t = Add("aten.t.default", {weights[i]}, square_, AliasKind::kView);
+      g = Add("aten.mm.default", {g, t}, {kSamples, width_}, AliasKind::kFresh);
     }
     phase_ = Phase::kOptimizer;
     std::vector<TensorId> outputs = {x, g};
     for (size_t i = 0; i < modules.size(); ++i) {
       module_ = modules[i];
       const TensorId momentum =
-          Input("opt_state:" + module_ + ".weight.m", TensorKind::kOptimizerState, kSquare);
+          Input("opt_state:" + module_ + ".weight.m", TensorKind::kOptimizerState, square_);
       outputs.push_back(
-          Add("aten.add_.Tensor", {momentum, gradients[i]}, kSquare, AliasKind::kInPlace));
+          Add("aten.add_.Tensor", {momentum, gradients[i]}, square_, AliasKind::kInPlace));
       outputs.push_back(
-          Add("aten.sub_.Tensor", {weights[i], outputs.back()}, kSquare, AliasKind::kInPlace));
+          Add("aten.sub_.Tensor", {weights[i], outputs.back()}, square_, AliasKind::kInPlace));
     }
     builder_.SetOutputs(outputs);
     return Scaled(std::move(builder_).Build().Take(), kSamples);
   }
 
  private:
-  const std::vector<int64_t> kSquare = {kWidth, kWidth};
+  const int64_t width_;
+  const std::vector<int64_t> square_ = {width_, width_};
 };
 
 struct OnCluster {
-  explicit OnCluster(const char* preset)
-      : graph(Layers().Build()),
+  explicit OnCluster(const char* preset, int64_t width = kWidth)
+      : graph(Layers(width).Build()),
         cluster(MakePreset(preset).Take()),
         problem(LayoutProblem::Make(graph, cluster, {}, SchedulingPolicy::kProgram).Take()) {}
 
@@ -157,8 +160,7 @@ TEST(Fsdp, NeedsLessMemory) {
 TEST(MeshStrategies, TakeGpusByKindAndHost) {
   const OnCluster step("mixed-lab");
   const auto devices = [&](const char* gpus) {
-    const StepPlan plan =
-        LayOutOnMesh(*step.problem, MeshStrategy::kZero2, {.gpus = gpus}).Take();
+    const StepPlan plan = LayOutOnMesh(*step.problem, MeshStrategy::kZero2, {.gpus = gpus}).Take();
     return plan.layouts.layouts.front().shares.size();
   };
   EXPECT_EQ(devices("all"), 4U);
@@ -171,11 +173,11 @@ TEST(MeshStrategies, TakeGpusByKindAndHost) {
   EXPECT_THAT(unknown.error().remedy, ::testing::HasSubstr("V100-32GB"));
 }
 
-// Shares by speed: a faster GPU has no fewer samples than a slower one, the V100 more than a T4.
+// Shares by speed, of products that read more than they are launched for: a faster GPU has no fewer samples than a slower
+// one, the V100 more than the T4.
 TEST(MeshStrategies, SharesFollowSpeed) {
-  const OnCluster step("mixed-lab");
-  const StepPlan plan =
-      LayOutOnMesh(*step.problem, MeshStrategy::kFsdp, {.by_speed = true}).Take();
+  const OnCluster step("mixed-lab", 8192);
+  const StepPlan plan = LayOutOnMesh(*step.problem, MeshStrategy::kFsdp, {.by_speed = true}).Take();
   const DeviceTimes times = TimesOf(*step.problem);
   int64_t all = 0;
   std::vector<std::pair<double, int64_t>> by_time;
