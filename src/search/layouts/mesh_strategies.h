@@ -55,7 +55,8 @@ enum class MeshStrategy : uint8_t {
 struct MeshOptions {
   int64_t degree =
       0;  // GPUs of a group of `tensor`, `2d`, `ulysses`, `context`, `experts`; 0: as many as divide
-  bool sequence = true;  // `tensor`, `2d`: tokens are split where nothing else is
+  bool sequence = true;        // `tensor`, `2d`: tokens are split where nothing else is
+  bool shards_update = false;  // `tensor`: over the groups, too (ZeRO-1)
 };
 
 // Errors: kUsage (a degree that does not divide; no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its

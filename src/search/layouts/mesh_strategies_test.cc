@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,10 +25,10 @@ constexpr int64_t kSamples = 32, kWidth = 96;
 constexpr int kLayers = 6;
 
 // Six layers, each a product with a square weight, and a head that is one, too; every weight is read in both passes and
-// updated with a momentum.
+// updated with a momentum. Where `clips` by gradients that are scaled by the sum of all their squares.
 class Layers : private LayerWriter {
  public:
-  Graph Build() {
+  Graph Build(bool clips = false) {
     builder_.set_batch(kSamples);
     TensorId x = Input("input:x", TensorKind::kInput, {kSamples, kWidth});
     std::vector<std::string> modules;
@@ -52,6 +53,7 @@ class Layers : private LayerWriter {
       g = Add("aten.mm.default", {g, t}, {kSamples, kWidth}, AliasKind::kFresh);
     }
     phase_ = Phase::kOptimizer;
+    if (clips) Clip(gradients);
     std::vector<TensorId> outputs = {x, g};
     for (size_t i = 0; i < modules.size(); ++i) {
       module_ = modules[i];
@@ -67,12 +69,27 @@ class Layers : private LayerWriter {
   }
 
  private:
+  void Clip(std::vector<TensorId>& gradients) {
+    module_.clear();
+    TensorId total;
+    for (const TensorId gradient : gradients) {
+      const TensorId squares =
+          Add("aten.mul.Tensor", {gradient, gradient}, kSquare, AliasKind::kFresh);
+      const TensorId sum = Add("aten.sum.default", {squares}, {}, AliasKind::kFresh);
+      total = total.valid() ? Add("aten.add.Tensor", {total, sum}, {}, AliasKind::kFresh) : sum;
+    }
+    const TensorId share = Add("aten.reciprocal.default", {total}, {}, AliasKind::kFresh);
+    for (TensorId& gradient : gradients) {
+      gradient = Add("aten.mul.Tensor", {gradient, share}, kSquare, AliasKind::kFresh);
+    }
+  }
+
   const std::vector<int64_t> kSquare = {kWidth, kWidth};
 };
 
 struct OnCluster {
-  explicit OnCluster(const char* preset)
-      : graph(Layers().Build()),
+  explicit OnCluster(const char* preset, bool clips = false)
+      : graph(Layers().Build(clips)),
         cluster(MakePreset(preset).Take()),
         problem(LayoutProblem::Make(graph, cluster, {}, SchedulingPolicy::kProgram).Take()) {}
 
@@ -93,14 +110,18 @@ struct OnCluster {
   const std::unique_ptr<LayoutProblem> problem;
 };
 
-size_t GathersOf(const CompiledStep& step) {
+// Of tensors, not of numbers.
+size_t CollectivesOf(const CompiledStep& step, std::string_view type) {
   const Graph& graph = step.step.graph;
-  size_t gathers = 0;
+  size_t count = 0;
   for (const CollectiveId id : IdRange<CollectiveId>(graph.collective_count())) {
-    const OpId first = graph.collective(id).members.front();
-    gathers += graph.op(first).type == "placewright.all_gather.default";
+    const Op& first = graph.op(graph.collective(id).members.front());
+    count += first.type == type && !graph.tensor(first.outputs.front()).shape.empty();
   }
-  return gathers;
+  return count;
+}
+size_t GathersOf(const CompiledStep& step) {
+  return CollectivesOf(step, "placewright.all_gather.default");
 }
 
 // The layers, not the head.
@@ -143,6 +164,15 @@ TEST(Fsdp, KeepsAShareOfWhatPersists) {
       EXPECT_LE(bytes, kTensors * (kBytes / devices + 512)) << device;
     }
   }
+}
+
+// Squares are added up in shards, and shards are scaled: a gradient is scattered once and never gathered.
+TEST(Fsdp, ClipsShardsOfGradients) {
+  const OnCluster on("8xH100", /*clips=*/true);
+  const CompiledStep step = on.Compile(MeshStrategy::kFsdp);
+  EXPECT_EQ(GathersOf(step), 2u * kLayers + 1);
+  EXPECT_EQ(CollectivesOf(step, "placewright.reduce_scatter.default"), kLayers + 1u);
+  EXPECT_EQ(CollectivesOf(step, "placewright.all_reduce.default"), 0u);
 }
 
 // Copies of two layers and of the head, where without epochs there are those of all.
