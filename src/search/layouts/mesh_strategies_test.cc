@@ -14,6 +14,7 @@
 #include "cluster/catalogue.h"
 #include "graph/batch/at_batch.h"
 #include "search/evaluation/compiled_step.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_layer_writer.h"
 
 namespace placewright {
@@ -181,6 +182,38 @@ TEST(Fsdp, NeedsLessMemory) {
   constexpr int64_t kWeight = kWidth * kWidth * 4;
   const Bytes kept = step.PeakOf(MeshStrategy::kZero2), anew = step.PeakOf(MeshStrategy::kFsdp);
   EXPECT_LE(anew.count, kept.count - (kLayers - 3) * kWeight);
+}
+
+// Gathers and scatters of eight GPUs: one communicator, a ring of 24 channels of 10 MiB. With 100 MiB left beside tensors
+// and context each lacks 140, whether all of them are simulated or one of each class.
+TEST(Fsdp, CountsTheBuffersOfItsCommunicator) {
+  constexpr int64_t kMebibyte = 1 << 20;
+  const OnCluster plenty("8xH100");
+  const StepPlan plan = plenty.Plan(MeshStrategy::kFsdp);
+  for (const LaneUse lanes : {LaneUse::kNever, LaneUse::kAlways}) {
+    const Evaluation before =
+        LayoutEvaluator(*plenty.problem, lanes).Evaluate(plan.layouts, plan.switches).Take();
+    EXPECT_TRUE(before.feasible);
+    Cluster cluster = plenty.cluster;
+    std::vector<DeviceId> gpus;
+    for (const DeviceId id : cluster.devices()) {
+      if (cluster.kind(id).device_class == DeviceClass::kGpu) gpus.push_back(id);
+    }
+    for (const DeviceId id : gpus) {
+      const Bytes memory = cluster.device(id).capacity + cluster.device(id).reserve;
+      const Bytes capacity = before.devices[id.index()].peak + Bytes(100 * kMebibyte);
+      ASSERT_TRUE(cluster.SetReserve(id, memory - capacity).ok());
+    }
+    const auto tight =
+        LayoutProblem::Make(plenty.graph, cluster, {}, SchedulingPolicy::kProgram).Take();
+    const Evaluation after =
+        LayoutEvaluator(*tight, lanes).Evaluate(plan.layouts, plan.switches).Take();
+    EXPECT_FALSE(after.feasible);
+    EXPECT_EQ(after.step_time, before.step_time);
+    for (const DeviceId id : gpus) {
+      EXPECT_EQ(after.devices[id.index()].over.count, 140 * kMebibyte) << id.index();
+    }
+  }
 }
 
 }  // namespace
