@@ -5,12 +5,12 @@ from torch import nn
 from torch.nn import functional as F
 
 
-def mlp(width=512, layers=6, size=64):
+def mlp(width=512, layers=6, size=64, fused=None):
     """A perceptron with ReLU."""
     torch.manual_seed(0)
     blocks = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(layers)]
     model = nn.Sequential(*blocks, nn.Linear(width, 10))
-    return _classifier(model, torch.randn(size, width), 10)
+    return _classifier(model, torch.randn(size, width), 10, fused)
 
 
 def cnn(size=16, channels=32):
@@ -43,13 +43,13 @@ def vit(size=4, width=128, layers=4):
     return _classifier(model, torch.randn(size, 3, 64, 64), 10)
 
 
-def _classifier(model, images, classes):
+def _classifier(model, images, classes, fused=None):
     targets = torch.randint(0, classes, (len(images),))
-    return model, images, F.cross_entropy, _adamw(model), targets
+    return model, images, F.cross_entropy, _adamw(model, fused), targets
 
 
-def _adamw(model):
-    return torch.optim.AdamW(model.parameters(), lr=1e-4)
+def _adamw(model, fused=None):
+    return torch.optim.AdamW(model.parameters(), lr=1e-4, fused=fused)
 
 
 def _convolution(inputs, outputs):

@@ -74,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="argument for FUNCTION: JSON, else text; may be repeated")
     parser.add_argument("--compile", action="store_true",
                         help="apply with compile=True")
+    parser.add_argument("--update", choices=("recorded", "own"), default="recorded",
+                        help="who updates under apply: the recorded ops, or the optimizer's class")
     parser.add_argument("--clip", type=_positive_number, metavar="NORM",
                         help="clip gradients by their norm, in every kind of step")
     parser.add_argument("--beside", metavar="KIND,...", type=_kinds, default=(),
@@ -158,7 +160,7 @@ class _Bench:
         own = meeting.on_all(group, lambda: self._user_step(function))
         train = applying.apply(
             options.plan, own.model, own.optimizer, process_group=group, compile=options.compile,
-            clip=options.clip,
+            clip=options.clip, update=options.update,
             loss=own.loss if isinstance(own.loss, self._torch.nn.Module) else None)
         given, named = own.batch()
         users = {kind: self._user_step(function) for kind in options.beside if rank == 0}

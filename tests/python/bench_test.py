@@ -158,6 +158,13 @@ class BenchTest(unittest.TestCase):
                               "--clip", "0.01", "--beside", "eager")
         self.assertGreater(found["loss"][-1], self.losses_of_loop(6)[-1])
 
+    def test_own_update(self):
+        """The optimizer's class updates, and the losses are those of the loop."""
+        found = self.measured("one.plan.json", "train.py:build", "--steps", "1", "--turns", "2",
+                              "--update", "own")
+        for own, wanted in zip(found["loss"], self.losses_of_loop(7), strict=True):
+            self.assertAlmostEqual(own, wanted, places=5)
+
     def test_refused(self):
         """Each with its exit status, code, and what to do."""
         cases = [(["missing.plan.json", "train.py:build"], 3, "file-unreadable"),

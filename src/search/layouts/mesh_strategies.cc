@@ -14,6 +14,7 @@
 #include "plan/sharing_out.h"
 #include "search/agent_settings.h"
 #include "search/evaluation/plan_result.h"
+#include "search/layouts/gradient_groups.h"
 #include "search/layouts/model_structure.h"
 #include "search/layouts/tensor_parallel.h"
 #include "sharding/axis_places.h"
@@ -77,7 +78,10 @@ class MeshLayouts {
     PW_RETURN_IF_ERROR(MakeLayouts());
     const bool reshards = strategy_ == MeshStrategy::kFsdp || strategy_ == MeshStrategy::kHsdp;
     // Under tensor parallelism what layers gathered of tokens, too.
-    if (reshards || IsTensorParallel(strategy_)) plan_.switches.regather = LayerGlobs(graph_);
+    const bool gathers_tokens = IsTensorParallel(strategy_) && options_.sequence;
+    if (reshards || gathers_tokens || strategy_ == MeshStrategy::kTwoD) {
+      plan_.switches.regather = LayerGlobs(graph_);
+    }
     if (reshards || strategy_ == MeshStrategy::kTwoD) plan_.switches.prefetch = 1;
     return std::move(plan_);
   }
@@ -85,7 +89,7 @@ class MeshLayouts {
  private:
   Status MakeLayouts() {
     switch (strategy_) {
-      case MeshStrategy::kTensor: return MakeTensorParallel(/*shards_state=*/false);
+      case MeshStrategy::kTensor: return MakeTensorParallel(options_.shards_update);
       case MeshStrategy::kTwoD: return MakeTensorParallel(/*shards_state=*/true);
       case MeshStrategy::kZero2:
       case MeshStrategy::kFsdp: return MakeZero(/*in_hosts=*/false);
@@ -155,6 +159,15 @@ class MeshLayouts {
     PW_RETURN_IF_ERROR(CheckSamples(data));
     auto cuts = TensorCuts(graph_, axes_, found, tensor, options_.sequence);
     if (shards_state && data > 1) ShardState(data, cuts);
+    // Complete sums, which an axis that gradients lack leaves as they are.
+    ForGradients(
+        [&](GroupId of) {
+          return std::vector{cuts[of].over_group, cuts[of].over_groups};
+        },
+        [&](GroupId group, GroupId of) {
+          cuts[group] = cuts[of];
+          if (cuts[of].over_groups == axes_.batch()) cuts[group].over_groups = AxisId();
+        });
     std::map<TensorCut, LayoutId> layouts;
     for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
       const TensorCut& cut = cuts[group];
@@ -181,7 +194,24 @@ class MeshLayouts {
       cut.over_groups = axis;
       sharded[graph_.group(home)] = true;
     }
+    // Megatron-LM's distributed optimizer casts before it gathers and scatters sums; others scatter each micro-batch's
+    // gradients.
+    if (strategy_ == MeshStrategy::kTensor) return CastShards(cuts);
     ForMicroBatchSums(sharded, [&](GroupId sums, GroupId of) { cuts[sums] = cuts[of]; });
+  }
+
+  // A parameter in another type is made of its shard, so that what is gathered is of that type.
+  void CastShards(IdVector<GroupId, TensorCut>& cuts) const {
+    for (const OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (op.type != "aten._to_copy.default" || op.inputs.size() != 1) continue;
+      const StorageId storage = graph_.tensor(op.inputs[0]).storage;
+      const OpId home = graph_.home_op(storage);
+      if (graph_.storage(storage).kind != TensorKind::kParameter || !home.valid()) continue;
+      if (graph_.group(home) != graph_.group(id)) {
+        cuts[graph_.group(id)] = cuts[graph_.group(home)];
+      }
+    }
   }
 
   template <class Is>
@@ -239,9 +269,36 @@ class MeshLayouts {
       }));
       sharded[group] = true;
     }
-    ForMicroBatchSums(sharded, [&](GroupId sums, GroupId of) {
-      plan_.layouts.of_group[sums] = plan_.layouts.of_group[of];
-    });
+    const auto lie_with = [&](GroupId group, GroupId of) {
+      plan_.layouts.of_group[group] = plan_.layouts.of_group[of];
+      sharded[group] = sharded[of];
+    };
+    const auto axes_of = [&](GroupId of) {
+      std::vector<AxisId> axes;
+      const Layout& layout = plan_.layouts.layouts[plan_.layouts.of_group[of].index()];
+      for (const AxisInterval& part : layout.shares.front().box) axes.push_back(part.axis);
+      return axes;
+    };
+    ForGradients(axes_of, lie_with);
+    ForMicroBatchSums(sharded, lie_with);
+  }
+
+  // What handles gradients lies as the parameter that they are of, if all of it can be in such parts.
+  template <class AxesOf, class Set>
+  void ForGradients(const AxesOf& axes_of, const Set& set) const {
+    const IdVector<GroupId, GroupId> with = GroupsOfGradients(graph_);
+    IdVector<GroupId, bool> splits(graph_.group_count(), true);
+    for (const OpId op : graph_.ops()) {
+      const GroupId group = graph_.group(op);
+      if (!with[group].valid()) continue;
+      for (const AxisId axis : axes_of(with[group])) {
+        const bool is_batch = axis == axes_.batch();
+        if (axis.valid() && !is_batch && !axes_.SplitBy(op, axis).valid()) splits[group] = false;
+      }
+    }
+    for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+      if (with[group].valid() && splits[group]) set(group, with[group]);
+    }
   }
 
   // Sums over micro-batches lie as the parameters that they update: each micro-batch's gradients are scattered.
@@ -415,6 +472,14 @@ AgentSetting DegreeSetting(std::string_view name) {
 }
 
 std::vector<AgentSetting> SettingsOf(MeshStrategy strategy) {
+  if (strategy == MeshStrategy::kTensor) {
+    std::vector<AgentSetting> settings = TensorSettings();
+    settings.push_back(
+        WordSetting("optimizer", {"whole", "shards"},
+                    "whether each group of GPUs updates all of its parts, or a shard of them "
+                    "(Megatron-LM's distributed optimizer)"));
+    return settings;
+  }
   if (IsTensorParallel(strategy)) return TensorSettings();
   const std::string_view degree = DegreeSettingOf(strategy);
   if (!degree.empty()) return {DegreeSetting(degree), GpusSetting()};
@@ -493,6 +558,7 @@ Result<PlannerResult> MeshStrategyPlanner::Plan(const Problem& problem, Evaluato
   if (settings.Has("sequence")) mesh.sequence = settings.Is("sequence", "on");
   if (settings.Has("shares")) mesh.by_speed = settings.Is("shares", "speed");
   mesh.gpus = settings.Word("gpus");
+  if (settings.Has("optimizer")) mesh.shards_update = settings.Is("optimizer", "shards");
   PW_ASSIGN(StepPlan plan, LayOutOnMesh(*problem.layouts, strategy_, mesh));
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));
   return MakeResult(name(), std::move(plan), evaluation, options);

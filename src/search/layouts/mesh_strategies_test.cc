@@ -7,12 +7,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cluster/catalogue.h"
 #include "graph/batch/at_batch.h"
 #include "search/evaluation/compiled_step.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_layer_writer.h"
 
 namespace placewright {
@@ -24,12 +26,12 @@ constexpr int64_t kSamples = 32, kWidth = 96;
 constexpr int kLayers = 6;
 
 // Six layers, each a product with a square weight, and a head that is one, too; every weight is read in both passes and
-// updated with a momentum.
+// updated with a momentum. Where `clips` by gradients that are scaled by the sum of all their squares.
 class Layers : private LayerWriter {
  public:
   explicit Layers(int64_t width = kWidth) : width_(width) {}
 
-  Graph Build() {
+  Graph Build(bool clips = false) {
     builder_.set_batch(kSamples);
     TensorId x = Input("input:x", TensorKind::kInput, {kSamples, width_});
     std::vector<std::string> modules;
@@ -54,6 +56,7 @@ class Layers : private LayerWriter {
       g = Add("aten.mm.default", {g, t}, {kSamples, width_}, AliasKind::kFresh);
     }
     phase_ = Phase::kOptimizer;
+    if (clips) Clip(gradients);
     std::vector<TensorId> outputs = {x, g};
     for (size_t i = 0; i < modules.size(); ++i) {
       module_ = modules[i];
@@ -69,13 +72,28 @@ class Layers : private LayerWriter {
   }
 
  private:
+  void Clip(std::vector<TensorId>& gradients) {
+    module_.clear();
+    TensorId total;
+    for (const TensorId gradient : gradients) {
+      const TensorId squares =
+          Add("aten.mul.Tensor", {gradient, gradient}, square_, AliasKind::kFresh);
+      const TensorId sum = Add("aten.sum.default", {squares}, {}, AliasKind::kFresh);
+      total = total.valid() ? Add("aten.add.Tensor", {total, sum}, {}, AliasKind::kFresh) : sum;
+    }
+    const TensorId share = Add("aten.reciprocal.default", {total}, {}, AliasKind::kFresh);
+    for (TensorId& gradient : gradients) {
+      gradient = Add("aten.mul.Tensor", {gradient, share}, square_, AliasKind::kFresh);
+    }
+  }
+
   const int64_t width_;
   const std::vector<int64_t> square_ = {width_, width_};
 };
 
 struct OnCluster {
-  explicit OnCluster(const char* preset, int64_t width = kWidth)
-      : graph(Layers(width).Build()),
+  explicit OnCluster(const char* preset, int64_t width = kWidth, bool clips = false)
+      : graph(Layers(width).Build(clips)),
         cluster(MakePreset(preset).Take()),
         problem(LayoutProblem::Make(graph, cluster, {}, SchedulingPolicy::kProgram).Take()) {}
 
@@ -96,14 +114,18 @@ struct OnCluster {
   const std::unique_ptr<LayoutProblem> problem;
 };
 
-size_t GathersOf(const CompiledStep& step) {
+// Of tensors, not of numbers.
+size_t CollectivesOf(const CompiledStep& step, std::string_view type) {
   const Graph& graph = step.step.graph;
-  size_t gathers = 0;
+  size_t count = 0;
   for (const CollectiveId id : IdRange<CollectiveId>(graph.collective_count())) {
-    const OpId first = graph.collective(id).members.front();
-    gathers += graph.op(first).type == "placewright.all_gather.default";
+    const Op& first = graph.op(graph.collective(id).members.front());
+    count += first.type == type && !graph.tensor(first.outputs.front()).shape.empty();
   }
-  return gathers;
+  return count;
+}
+size_t GathersOf(const CompiledStep& step) {
+  return CollectivesOf(step, "placewright.all_gather.default");
 }
 
 // The layers, not the head.
@@ -146,6 +168,15 @@ TEST(Fsdp, KeepsAShareOfWhatPersists) {
       EXPECT_LE(bytes, kTensors * (kBytes / devices + 512)) << device;
     }
   }
+}
+
+// Squares are added up in shards, and shards are scaled: a gradient is scattered once and never gathered.
+TEST(Fsdp, ClipsShardsOfGradients) {
+  const OnCluster on("8xH100", kWidth, /*clips=*/true);
+  const CompiledStep step = on.Compile(MeshStrategy::kFsdp);
+  EXPECT_EQ(GathersOf(step), 2u * kLayers + 1);
+  EXPECT_EQ(CollectivesOf(step, "placewright.reduce_scatter.default"), kLayers + 1u);
+  EXPECT_EQ(CollectivesOf(step, "placewright.all_reduce.default"), 0u);
 }
 
 // Copies of two layers and of the head, where without epochs there are those of all.
@@ -192,6 +223,38 @@ TEST(MeshStrategies, SharesFollowSpeed) {
     EXPECT_GE(by_time[i - 1].second, by_time[i].second);
   }
   EXPECT_GT(by_time.front().second, by_time.back().second);
+}
+
+// Gathers and scatters of eight GPUs: one communicator, a ring of 24 channels of 10 MiB. With 100 MiB left beside tensors
+// and context each lacks 140, whether all of them are simulated or one of each class.
+TEST(Fsdp, CountsTheBuffersOfItsCommunicator) {
+  constexpr int64_t kMebibyte = 1 << 20;
+  const OnCluster plenty("8xH100");
+  const StepPlan plan = plenty.Plan(MeshStrategy::kFsdp);
+  for (const LaneUse lanes : {LaneUse::kNever, LaneUse::kAlways}) {
+    const Evaluation before =
+        LayoutEvaluator(*plenty.problem, lanes).Evaluate(plan.layouts, plan.switches).Take();
+    EXPECT_TRUE(before.feasible);
+    Cluster cluster = plenty.cluster;
+    std::vector<DeviceId> gpus;
+    for (const DeviceId id : cluster.devices()) {
+      if (cluster.kind(id).device_class == DeviceClass::kGpu) gpus.push_back(id);
+    }
+    for (const DeviceId id : gpus) {
+      const Bytes memory = cluster.device(id).capacity + cluster.device(id).reserve;
+      const Bytes capacity = before.devices[id.index()].peak + Bytes(100 * kMebibyte);
+      ASSERT_TRUE(cluster.SetReserve(id, memory - capacity).ok());
+    }
+    const auto tight =
+        LayoutProblem::Make(plenty.graph, cluster, {}, SchedulingPolicy::kProgram).Take();
+    const Evaluation after =
+        LayoutEvaluator(*tight, lanes).Evaluate(plan.layouts, plan.switches).Take();
+    EXPECT_FALSE(after.feasible);
+    EXPECT_EQ(after.step_time, before.step_time);
+    for (const DeviceId id : gpus) {
+      EXPECT_EQ(after.devices[id.index()].over.count, 140 * kMebibyte) << id.index();
+    }
+  }
 }
 
 }  // namespace
