@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <set>
 #include <string>
@@ -21,6 +22,9 @@
 
 namespace placewright {
 namespace {
+
+constexpr double kAsFast = 1.03;  // times the best estimate that is left: a rewriting's turn
+constexpr size_t kKeptRewritings = 3;
 
 // Hands on, and keeps what the last plan came to.
 class LastEvaluation : public Evaluator {
@@ -99,14 +103,7 @@ class StrategySearcher {
     }
     for (const StrategyEstimate& estimate : estimates_) Add(estimate);
     if (!options_.only_if_rewritten || RewritingPays()) Simulate();
-    const auto rank = [](const StrategyResult& one) {
-      const int64_t over = std::max<int64_t>(0, one.memory.count - one.capacity.count);
-      const int kind = one.fits ? (one.evaluated ? 0 : 1) : one.capacity.count > 0 ? 2 : 3;
-      return std::tuple(kind, one.fits ? one.BestTime().count : over);
-    };
-    std::stable_sort(
-        found_.strategies.begin(), found_.strategies.end(),
-        [&](const StrategyResult& a, const StrategyResult& b) { return rank(a) < rank(b); });
+    RankStrategyResults(found_.strategies);
     return std::move(found_);
   }
 
@@ -189,25 +186,42 @@ class StrategySearcher {
   void Simulate() {
     const std::vector<size_t> order = Order();
     std::vector<bool> done(estimates_.size(), false);
-    for (size_t at = 0; at < order.size(); ++at) {
-      if (done[order[at]] || !MayWin(order[at])) continue;
-      const Rewriting& rewriting = estimates_[order[at]].strategy.rewriting;
-      if (IsOver()) return;
-      const Transforms transforms = TransformsFor(rewriting);
-      const auto made = RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_);
-      for (size_t next = at; next < order.size(); ++next) {
-        const size_t i = order[next];
-        if (done[i] || !(TransformsFor(estimates_[i].strategy.rewriting) == transforms)) continue;
-        if (!MayWin(i)) continue;
+    const auto may_be_next = [&](size_t i) { return !done[i] && MayWin(i); };
+    for (const size_t first : order) {
+      if (!may_be_next(first)) continue;
+      int64_t best = kMaxQuantity;  // by estimate, of all that are left
+      for (const size_t i : order) {
+        if (may_be_next(i)) best = std::min(best, estimates_[i].time.count);
+      }
+      const double close = kAsFast * static_cast<double>(best);
+      const Transforms transforms = TransformsFor(estimates_[first].strategy.rewriting);
+      for (const size_t i : order) {
+        const bool alike = TransformsFor(estimates_[i].strategy.rewriting) == transforms;
+        const bool is_close = static_cast<double>(estimates_[i].time.count) <= close;
+        if (!alike || !(i == first || is_close) || !may_be_next(i)) continue;
         if (IsOver()) return;
         done[i] = true;
-        if (made.ok()) {
-          Try(*made.value(), i);
+        const Result<std::unique_ptr<RewrittenStep>>& step = RewrittenBy(transforms, i);
+        if (step.ok()) {
+          Try(*step.value(), i);
         } else {
-          Refuse(i, made.error().message);
+          Refuse(i, step.error().message);
         }
       }
     }
+  }
+
+  // The last few are kept.
+  const Result<std::unique_ptr<RewrittenStep>>& RewrittenBy(const Transforms& transforms,
+                                                            size_t i) {
+    const auto known = std::find_if(rewritten_.begin(), rewritten_.end(),
+                                    [&](const auto& one) { return one.first == transforms; });
+    if (known != rewritten_.end()) return known->second;
+    if (rewritten_.size() == kKeptRewritings) rewritten_.pop_front();
+    rewritten_.emplace_back(
+        transforms,
+        RewrittenStep::Make(step_, cluster_, costs_, estimates_[i].strategy.rewriting, options_));
+    return rewritten_.back().second;
   }
 
   void Refuse(size_t i, const std::string& why) {
@@ -231,8 +245,7 @@ class StrategySearcher {
     result.evaluated = true;
     result.fits = plan.feasible;
     result.step_time = plan.step_time;
-    SetFullest(evaluator.last(), result);
-    result.why_not = result.fits ? "" : DoesNotFitIn(result.memory, result.capacity);
+    TakeFullestDevice(cluster_, evaluator.last(), result);
     const auto score = [](const PlannerResult& of) {
       return std::tuple(!of.feasible, of.feasible ? 0 : of.over.count, of.step_time.count);
     };
@@ -250,24 +263,12 @@ class StrategySearcher {
     if (options_.tried) options_.tried(result, found_.evaluations, found_.strategies[best_]);
   }
 
-  void SetFullest(const Evaluation& evaluation, StrategyResult& result) const {
-    double fullest = -1;
-    for (size_t d = 0; d < evaluation.devices.size(); ++d) {
-      const Bytes capacity = cluster_.device(DeviceId(d)).capacity;
-      const double share = static_cast<double>(evaluation.devices[d].peak.count) /
-                           static_cast<double>(std::max<int64_t>(1, capacity.count));
-      if (share <= fullest) continue;
-      fullest = share;
-      result.memory = evaluation.devices[d].peak;
-      result.capacity = capacity;
-    }
-  }
-
   const Graph& step_;
   const Cluster& cluster_;
   const CostOptions& costs_;
   const StrategySearchOptions& options_;
   size_t best_ = 0;  // of the strategies
+  std::deque<std::pair<Transforms, Result<std::unique_ptr<RewrittenStep>>>> rewritten_;
   std::vector<StrategyEstimate> estimates_;
   StrategySearchResult found_;  // strategies in the order of the estimates until it is over
 };
@@ -327,6 +328,33 @@ Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem&
     result.history.push_back(std::move(point));
   }
   return result;
+}
+
+void RankStrategyResults(std::vector<StrategyResult>& strategies) {
+  const auto rank = [](const StrategyResult& one) {
+    const int64_t over = std::max<int64_t>(0, one.memory.count - one.capacity.count);
+    const int kind = one.fits ? (one.evaluated ? 0 : 1) : one.capacity.count > 0 ? 2 : 3;
+    return std::tuple(kind, one.fits ? one.BestTime().count : over);
+  };
+  std::stable_sort(
+      strategies.begin(), strategies.end(),
+      [&](const StrategyResult& a, const StrategyResult& b) { return rank(a) < rank(b); });
+}
+
+void TakeFullestDevice(const Cluster& cluster, const Evaluation& evaluation,
+                       StrategyResult& result) {
+  double fullest = -1;
+  for (size_t d = 0; d < evaluation.devices.size(); ++d) {
+    const Bytes peak = evaluation.devices[d].peak;
+    const Bytes capacity = cluster.device(DeviceId(d)).capacity;
+    const double share =
+        static_cast<double>(peak.count) / static_cast<double>(std::max<int64_t>(1, capacity.count));
+    if (share <= fullest) continue;
+    fullest = share;
+    result.memory = peak;
+    result.capacity = capacity;
+  }
+  result.why_not = result.fits ? "" : DoesNotFitIn(result.memory, result.capacity);
 }
 
 bool MayChooseStrategies(const Graph& graph, const Constraints& constraints) {

@@ -1,9 +1,10 @@
 // Which strategy a step is trained by: all are estimated (search/strategies/strategy_space.h), the best are laid out by the
 // planners of their names and simulated, one rewriting of the step after the other.
 //
-// A rewriting's turn comes by its best estimate among those that are estimated to fit, and first by one that has room to
-// spare. Of a rewriting those are simulated whose floor is below the best time so far, and whose estimate is at most
-// kFarBehind times that. What does not fit by a little is tried where nothing else fits.
+// A strategy's turn comes by its estimate among those that are estimated to fit, and first one's that has room to spare;
+// with it come those of the same rewriting that are about as fast as the best estimate that is left. Simulated are those
+// whose floor is below the best time so far, and whose estimate is at most kFarBehind times that. What does not fit by a
+// little is tried where nothing else fits.
 //
 // Everything follows from the step, the cluster and the number of evaluations, so that this number repeats it; time, or
 // the budget's iterations, end it earlier, but not before something fits or kMinEvaluations were made. Threads change nothing.
@@ -70,6 +71,14 @@ struct StrategySearchResult {
 // Errors: those of LayoutSearchPlanner.
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
                                Evaluator& evaluator, PlannerOptions options);
+
+// Those that were simulated and fit first, the fastest ahead; then those that are estimated to fit; then those that do not,
+// by what they lack; then those that are none.
+void RankStrategyResults(std::vector<StrategyResult>& strategies);
+
+// Memory and capacity of the device that is fullest; why_not where the plan does not fit.
+void TakeFullestDevice(const Cluster& cluster, const Evaluation& evaluation,
+                       StrategyResult& result);
 
 // Whether `auto` chooses strategies: of a recorded step, as it was recorded, whose ops may be split, without constraints.
 bool MayChooseStrategies(const Graph& graph, const Constraints& constraints);

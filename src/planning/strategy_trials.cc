@@ -103,20 +103,7 @@ Status TakeEvaluation(const TrialProblem& problem, const PlannerResult& plan,
   result.evaluated = true;
   result.fits = evaluation.feasible;
   result.step_time = evaluation.step_time;
-  double fullest = -1;
-  for (const DeviceId id : problem.cluster().devices()) {
-    const Bytes peak = evaluation.devices[id.index()].peak;
-    const Bytes capacity = problem.cluster().device(id).capacity;
-    const double share = ShareOf(peak.count, capacity.count);
-    if (share <= fullest) continue;
-    fullest = share;
-    result.memory = peak;
-    result.capacity = capacity;
-  }
-  if (!result.fits) {
-    result.why_not = fmt::format("does not fit: {} of {}", FormatBytes(result.memory),
-                                 FormatBytes(result.capacity));
-  }
+  TakeFullestDevice(problem.cluster(), evaluation, result);
   return Ok();
 }
 
@@ -148,17 +135,6 @@ std::vector<Rewriting> RewritingsOfOneDevice(int64_t batch, const StrategyTrialO
     rewritings.back().micro_batches = k;
   }
   return rewritings;
-}
-
-// Those that fit first, by time; then those that do not, by what they lack; then those that are none.
-void Rank(std::vector<StrategyResult>& strategies) {
-  const auto key = [](const StrategyResult& one) {
-    const int kind = one.fits ? (one.evaluated ? 0 : 1) : one.capacity.count > 0 ? 2 : 3;
-    return std::pair(kind, one.fits ? one.BestTime().count : (one.memory - one.capacity).count);
-  };
-  std::stable_sort(
-      strategies.begin(), strategies.end(),
-      [&](const StrategyResult& a, const StrategyResult& b) { return key(a) < key(b); });
 }
 
 }  // namespace
@@ -196,7 +172,7 @@ Result<StrategyTrials> StrategyTrier::OnOneDevice(const Cluster& cluster,
     trials.strategies.push_back(std::move(tried));
     if (fits) break;
   }
-  Rank(trials.strategies);
+  RankStrategyResults(trials.strategies);
   return trials;
 }
 
@@ -224,7 +200,7 @@ Result<StrategyTrials> StrategyTrier::On(const Cluster& cluster,
     trials.strategies.push_back(std::move(tried));
   }
   trials.interrupted = options.stop.StopRequested();
-  Rank(trials.strategies);
+  RankStrategyResults(trials.strategies);
   return trials;
 }
 

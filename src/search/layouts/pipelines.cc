@@ -36,29 +36,6 @@ bool AddsGradients(const Graph& step, OpId op) {
          });
 }
 
-// The last chunk whose forward pass is of the group, or of a group without one the last of all; what adds gradients up
-// lies where the last of them is made, as the weight does.
-IdVector<GroupId, int32_t> ChunkByGroup(const Graph& step,
-                                        const IdVector<OpId, int32_t>& chunk_of) {
-  IdVector<GroupId, int32_t> forward(step.group_count(), -1), any(step.group_count(), 0);
-  for (const OpId op : step.ops()) {
-    const GroupId group = step.group(op);
-    any[group] = std::max(any[group], chunk_of[op]);
-    if (AddsGradients(step, op)) {
-      for (const OpId addend : step.producers(op)) {
-        any[group] = std::max(any[group], chunk_of[addend]);
-      }
-    }
-    if (step.op(op).phase != Phase::kForward) continue;
-    forward[group] = std::max(forward[group], chunk_of[op]);
-  }
-  for (size_t i = 0; i < step.group_count(); ++i) {
-    const GroupId group(i);
-    if (forward[group] >= 0) any[group] = forward[group];
-  }
-  return any;
-}
-
 Error Usage(std::string message, std::string remedy) {
   return MakeError(ErrorCode::kUsage, std::move(message), "", std::move(remedy));
 }
@@ -127,6 +104,27 @@ Status CheckMicroBatch(const LayoutProblem& problem, int64_t parts) {
 }
 
 }  // namespace
+
+IdVector<GroupId, int32_t> ChunkByGroup(const Graph& step,
+                                        const IdVector<OpId, int32_t>& chunk_of) {
+  IdVector<GroupId, int32_t> forward(step.group_count(), -1), any(step.group_count(), 0);
+  for (const OpId op : step.ops()) {
+    const GroupId group = step.group(op);
+    any[group] = std::max(any[group], chunk_of[op]);
+    if (AddsGradients(step, op)) {
+      for (const OpId addend : step.producers(op)) {
+        any[group] = std::max(any[group], chunk_of[addend]);
+      }
+    }
+    if (step.op(op).phase != Phase::kForward) continue;
+    forward[group] = std::max(forward[group], chunk_of[op]);
+  }
+  for (size_t i = 0; i < step.group_count(); ++i) {
+    const GroupId group(i);
+    if (forward[group] >= 0) any[group] = forward[group];
+  }
+  return any;
+}
 
 Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule,
                                 std::string_view gpus) {

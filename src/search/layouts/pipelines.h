@@ -21,6 +21,10 @@ namespace placewright {
 Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule,
                                 std::string_view gpus = kEveryGpu);
 
+// The chunk of every colocation group, of those of its ops: the last one whose forward pass is of it, or of a group without
+// one the last of all.
+IdVector<GroupId, int32_t> ChunkByGroup(const Graph& step, const IdVector<OpId, int32_t>& chunk_of);
+
 inline constexpr std::string_view k3d = "3d";
 
 // Any schedule. Errors: those of LayOutPipeline and ChooseDegree.

@@ -14,6 +14,7 @@ struct StageSums {
   double peak = 0;  // of one chunk, beside what it keeps
   int64_t tensors = 0;
   ByKind forward, backward, weights;
+  ChunkTable::Chunk::Sent sent_forward, sent_backward;
 };
 
 StageSums SumsOf(const ChunkTable& chunks, int64_t stage, int64_t stages) {
@@ -36,6 +37,10 @@ StageSums SumsOf(const ChunkTable& chunks, int64_t stage, int64_t stages) {
     sums.kept += chunk.kept;
     sums.peak = std::max(sums.peak, chunk.peak - chunk.kept);
     sums.tensors += chunk.tensors;
+    sums.sent_forward.samples += chunk.sent_forward.samples;
+    sums.sent_forward.others += chunk.sent_forward.others;
+    sums.sent_backward.samples += chunk.sent_backward.samples;
+    sums.sent_backward.others += chunk.sent_backward.others;
   }
   return sums;
 }
@@ -59,10 +64,10 @@ void EstimatePipeline(int64_t degree, const SomeGpus& gpus, const StepFacts& fac
   const double m = static_cast<double>(rewriting.micro_batches);
   const double cut = static_cast<double>(degree);
   const int64_t samples = facts.problem().graph.batch() / rewriting.micro_batches;
-  // What crosses between stages has the size of what attention and perceptrons sum up.
   const auto sums_in_all = static_cast<double>(std::max<int64_t>(1, table.forward_sums.tensors));
   const double hidden = table.forward_sums.bytes / sums_in_all;
-  double slowest = 0, bubble = 0, tail = 0, floor = 0, crossing = 0;
+  double slowest = 0, bubble = 0, tail = 0, floor = 0;
+  double crossing = 0, across = 0;  // the longest of a pass, and all of a micro-batch
   for (int64_t stage = 0; stage < stages; ++stage) {
     const SomeGpus::Devices own = gpus.OfStage(stage, stages);
     const int64_t groups = static_cast<int64_t>(own.size()) / degree;
@@ -71,7 +76,11 @@ void EstimatePipeline(int64_t degree, const SomeGpus& gpus, const StepFacts& fac
     const StageSums sums = SumsOf(chunks, stage, stages);
     double forward = 0, backward = 0, weights = 0, rest = 0;
     const double of_parameters = table.parameters > 0 ? sums.parameters / table.parameters : 0;
-    for (const DeviceId device : own) {
+    for (size_t i = 0; i < own.size(); ++i) {
+      const DeviceId device = own[i];
+      const bool as_before = i > 0 && gpus.Kind(device) == gpus.Kind(own[i - 1]) &&
+                             gpus.Capacity(device) == gpus.Capacity(own[i - 1]);
+      if (as_before) continue;
       const size_t kind = gpus.Kind(device);
       const double all = table.forward.nanos[kind] + table.backward.nanos[kind];
       const double widths = table.forward.by_width[kind] + table.backward.by_width[kind];
@@ -100,10 +109,15 @@ void EstimatePipeline(int64_t degree, const SomeGpus& gpus, const StepFacts& fac
       forward += of_stage * (gather + scatter);
       backward += of_stage * ((facts.has_tokens() ? 2 : 1) * gather + scatter);
     }
-    if (stage + 1 < stages) {
-      const SomeGpus::Devices next = gpus.OfStage(stage + 1, stages);
-      crossing = std::max(crossing, gpus.Transfer(hidden * part / cut, own.back(), next.front()));
-    }
+    // Forward passes send to the next stage, backward passes to the one before.
+    const SomeGpus::Devices next = gpus.OfStage((stage + 1) % stages, stages);
+    const SomeGpus::Devices last = gpus.OfStage((stage + stages - 1) % stages, stages);
+    const double there = gpus.Transfers(
+        sums.sent_forward.samples * part / cut + sums.sent_forward.others / cut, own, next);
+    const double back = gpus.Transfers(
+        sums.sent_backward.samples * part / cut + sums.sent_backward.others / cut, own, last);
+    crossing = std::max({crossing, there, back});
+    across += there + back;
     SomeGpus::Devices over;
     for (size_t i = 0; i < own.size(); i += static_cast<size_t>(degree)) over.push_back(own[i]);
     const auto tensors = static_cast<double>(std::max<int64_t>(1, sums.tensors));
@@ -120,8 +134,7 @@ void EstimatePipeline(int64_t degree, const SomeGpus& gpus, const StepFacts& fac
     }
   }
   const double mean = bubble / static_cast<double>(stages);
-  const double across = static_cast<double>(2 * (stages - 1)) * crossing;
-  estimate.time = RoundedNanos(m * std::max(slowest, 2 * crossing) + bubble - mean + across + tail);
+  estimate.time = RoundedNanos(m * std::max(slowest, crossing) + bubble - mean + across + tail);
   estimate.floor = RoundedNanos(floor);
 }
 

@@ -120,6 +120,23 @@ double SomeGpus::Transfer(double bytes, DeviceId from, DeviceId to) const {
          1e9 * bytes / static_cast<double>(std::max<int64_t>(1, route.bandwidth.count));
 }
 
+double SomeGpus::Transfers(double bytes, const Devices& from, const Devices& to) const {
+  if (bytes <= 0) return 0;
+  std::map<LinkId, double> sharing;
+  double longest = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const DeviceId other = to[i * to.size() / from.size()];
+    if (from[i] == other) continue;
+    for (const LinkId link : problem_.cluster.route(from[i], other).links) ++sharing[link];
+    longest = std::max(longest, Transfer(bytes, from[i], other));
+  }
+  for (const auto& [link, users] : sharing) {
+    const auto rate = static_cast<double>(problem_.cluster.link(link).bandwidth.count);
+    longest = std::max(longest, 1e9 * bytes * users / std::max(1.0, rate));
+  }
+  return longest;
+}
+
 std::vector<SomeGpus> SetsOfGpus(const LayoutProblem& problem, const DeviceTimes& times,
                                  const std::vector<DeviceId>& usable) {
   const Cluster& cluster = problem.cluster;

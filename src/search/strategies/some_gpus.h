@@ -56,6 +56,8 @@ class SomeGpus {
   double OfParameters(CollectiveKind kind, const StepTable& table, const Devices& over,
                       double share = 1) const;
   double Transfer(double bytes, DeviceId from, DeviceId to) const;
+  // Of each of some devices so many to one of as many others, at once.
+  double Transfers(double bytes, const Devices& from, const Devices& to) const;
 
   size_t Kind(DeviceId device) const {
     return static_cast<size_t>(problem_.cluster.device(device).kind);

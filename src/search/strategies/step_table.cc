@@ -1,11 +1,13 @@
 #include "search/strategies/step_table.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "graph/ownership/module_path.h"
+#include "search/layouts/pipelines.h"
 #include "search/layouts/tensor_parallel.h"
 #include "transforms/layers.h"
 #include "transforms/pipeline.h"
@@ -226,6 +228,28 @@ StepTable FactsOfStep::MakeTable() const {
   return table;
 }
 
+void FactsOfStep::AddSent(const IdVector<GroupId, int32_t>& chunk_by_group, int64_t stages,
+                          ChunkTable& table) const {
+  const auto chunk_of = [&](OpId op) { return chunk_by_group[step_.group(op)]; };
+  for (const TensorId id : step_.tensors()) {
+    const OpId producer = step_.tensor(id).producer;
+    if (!producer.valid()) continue;
+    std::set<int64_t> readers;  // stages
+    for (const OpId reader : step_.consumers(producer)) {
+      const std::vector<TensorId>& inputs = step_.op(reader).inputs;
+      const bool reads = std::find(inputs.begin(), inputs.end(), id) != inputs.end();
+      if (reads) readers.insert(chunk_of(reader) % stages);
+    }
+    readers.erase(chunk_of(producer) % stages);
+    ChunkTable::Chunk& chunk = table.chunks[static_cast<size_t>(chunk_of(producer))];
+    const bool forward = step_.op(producer).phase == Phase::kForward;
+    ChunkTable::Chunk::Sent& sent = forward ? chunk.sent_forward : chunk.sent_backward;
+    const double bytes =
+        static_cast<double>(step_.tensor(id).bytes.count) * static_cast<double>(readers.size());
+    (Samples(id) ? sent.samples : sent.others) += bytes;
+  }
+}
+
 Result<ChunkTable> FactsOfStep::MakeChunks(const Transform& pipeline) const {
   PW_ASSIGN(const auto chunk_of, PipelineChunks(step_, pipeline));
   ChunkTable table;
@@ -252,6 +276,7 @@ Result<ChunkTable> FactsOfStep::MakeChunks(const Transform& pipeline) const {
     }
     if (longest > 0) chunk(op).launches += 1;
   }
+  AddSent(ChunkByGroup(step_, chunk_of), pipeline.stages, table);
   // What comes and goes with each op, of its chunk.
   std::vector<double> made(step_.op_count(), 0), alive(table.chunks.size(), 0);
   std::vector<std::vector<std::pair<size_t, double>>> gone(step_.op_count());

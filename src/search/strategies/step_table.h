@@ -79,6 +79,10 @@ struct ChunkTable {
             0;  // bytes that samples divide: kept for the backward pass; at the highest, these included
     double parameters = 0, gradients = 0, state = 0;
     int64_t tensors = 0;  // that have gradients
+    // What other stages read of it, by pass: of all samples, and what they do not divide.
+    struct Sent {
+      double samples = 0, others = 0;
+    } sent_forward, sent_backward;
   };
   std::vector<Chunk> chunks;
 };
@@ -138,6 +142,8 @@ class FactsOfStep {
   bool IsTransient(StorageId id) const;
   OpId First(StorageId id) const { return step_.tensor(step_.storage(id).first).producer; }
   OpId Last(StorageId id) const { return std::max(First(id), last_[id]); }
+  void AddSent(const IdVector<GroupId, int32_t>& chunk_by_group, int64_t stages,
+               ChunkTable& table) const;
   bool IsKept(StorageId id) const;  // by a forward pass, for its backward pass
 
   const StepFacts& facts_;

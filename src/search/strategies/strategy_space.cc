@@ -30,6 +30,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kRecomputations = {"selective", "megatron", "full"};
 // Of the memory that chosen layers may fill: as it is, and where the estimate is too low by some.
 constexpr std::array<double, 2> kShares = {1.0, 0.95};
+constexpr double kSavesSome = 0.99;  // of the activations that are kept
 constexpr std::array<std::string_view, 3> kSchedules = {"1f1b", "interleaved", "zb-h1"};
 
 class StrategyEstimator {
@@ -47,7 +48,7 @@ class StrategyEstimator {
   }
 
   std::vector<StrategyEstimate> All(const StatedRewriting& stated) {
-    may_choose_layers_ = !stated.recompute;
+    stated_recompute_ = stated.recompute.has_value();
     for (const std::vector<std::string>& recompute : Recomputations(stated)) {
       for (const int64_t micro_batches : MicroBatches(stated)) {
         const Rewriting rewriting{.micro_batches = micro_batches > 1 ? micro_batches : 0,
@@ -111,6 +112,10 @@ class StrategyEstimator {
     }
     made.facts.emplace(facts_, made.graph ? *made.graph : graph_);
     made.table = made.facts->MakeTable();
+    // As the core of attention where that is one operator.
+    const bool saves =
+        recompute.empty() || stated_recompute_ || made.table.kept < kSavesSome * Of({}).table.kept;
+    if (!saves) made.why_not = "computing that again saves next to nothing";
     return made;
   }
 
@@ -219,7 +224,7 @@ class StrategyEstimator {
   // nullptr: what is computed again is stated, or there are no layers to choose among.
   const RecomputedLayers* LayersToChoose() {
     const auto count = static_cast<int64_t>(layers_.size());
-    if (!may_choose_layers_ || count < 2) return nullptr;
+    if (stated_recompute_ || count < 2) return nullptr;
     if (!chosen_layers_) {
       const Result<ChunkTable>& kept = ChunksOf(Of({}), count, 1);
       const Result<ChunkTable>& again = ChunksOf(Of({"full"}), count, 1);
@@ -296,7 +301,7 @@ class StrategyEstimator {
   const std::vector<SomeGpus> sets_;  // all first
   std::optional<SomeGpus> fastest_host_;
   const std::vector<std::string> layers_;
-  bool may_choose_layers_ = true;
+  bool stated_recompute_ = false;
   std::optional<RecomputedLayers> chosen_layers_;
   std::map<std::string, Rewritten> rewritten_;
   std::vector<StrategyEstimate> all_;
