@@ -28,19 +28,19 @@ class Weights(torch.nn.Module):
 
 
 class Attention(torch.nn.Module):
-    def __init__(self, width: int, heads: int, dropout: float, flash: bool) -> None:
+    """Fused attention has no dropout of its own here: its mask is never in memory."""
+
+    def __init__(self, width: int, heads: int, groups: int, dropout: float, flash: bool) -> None:
         super().__init__()
-        self.heads, self.dropout, self.flash = heads, dropout, flash
+        self.size, self.dropout, self.flash = width // heads, dropout, flash
         self.query = Weights(width, width)
-        self.key = Weights(width, width)
-        self.value = Weights(width, width)
+        self.key = Weights(groups * self.size, width)
+        self.value = Weights(groups * self.size, width)
         self.out = Weights(width, width)
 
     def attend(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         if self.flash:
-            return functional.scaled_dot_product_attention(
-                q, k, v, dropout_p=self.dropout, is_causal=True
-            )
+            return functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
         # Two products around one kernel that scales, masks and normalises the scores.
         probabilities = torch.softmax(torch.matmul(q, k.transpose(2, 3)), dim=-1)
         return torch.matmul(dropped(probabilities, self.dropout), v)
@@ -50,7 +50,7 @@ class Attention(torch.nn.Module):
         batch, length, width = x.shape
 
         def split(y: torch.Tensor) -> torch.Tensor:
-            return y.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+            return y.view(batch, length, -1, self.size).transpose(1, 2)
 
         attended = self.attend(
             split(functional.linear(x, q, bq)),
@@ -75,10 +75,10 @@ class Perceptron(torch.nn.Module):
 
 
 class Block(torch.nn.Module):
-    def __init__(self, width: int, heads: int, dropout: float, flash: bool) -> None:
+    def __init__(self, width: int, heads: int, groups: int, dropout: float, flash: bool) -> None:
         super().__init__()
         self.norm1 = Weights(width)
-        self.attention = Attention(width, heads, dropout, flash)
+        self.attention = Attention(width, heads, groups, dropout, flash)
         self.norm2 = Weights(width)
         self.mlp = Perceptron(width, dropout)
 
@@ -94,6 +94,7 @@ class Gpt(torch.nn.Module):
         layers: int,
         width: int,
         heads: int,
+        groups: int,
         length: int,
         vocabulary: int,
         half: torch.dtype,
@@ -107,7 +108,7 @@ class Gpt(torch.nn.Module):
         self.words = torch.nn.Embedding(vocabulary, width)
         self.positions = torch.nn.Embedding(length, width)
         self.blocks = torch.nn.ModuleList(
-            Block(width, heads, dropout, flash) for _ in range(layers)
+            Block(width, heads, groups, dropout, flash) for _ in range(layers)
         )
         self.norm = Weights(width)
         # The first and the last stage of a pipeline each have a table.
@@ -132,43 +133,55 @@ class Gpt(torch.nn.Module):
 
 
 class CrossEntropy(torch.autograd.Function):
-    """Megatron's: one tensor of f32 for scores, softmax and gradient."""
+    """Megatron's over parts of the words: scores in f32, which become their gradient in place."""
 
     @staticmethod
     def forward(context, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        scores = logits.float()
-        scores.sub_(scores.max(-1, keepdim=True).values)
-        chosen = scores.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
-        scores.exp_()
-        total = scores.sum(-1, keepdim=True)
-        scores.div_(total)
+        scores = torch.log_softmax(logits.float(), -1)
         context.save_for_backward(scores, labels)
         context.half = logits.dtype
-        return (total.squeeze(-1).log() - chosen).mean()
+        return functional.nll_loss(scores.flatten(0, 1), labels.flatten())
 
     @staticmethod
     def backward(context, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         scores, labels = context.saved_tensors
-        ones = torch.ones_like(labels.unsqueeze(-1), dtype=scores.dtype)
-        scores.scatter_add_(-1, labels.unsqueeze(-1), -ones)
-        scores.mul_(gradient / labels.numel())
+        share = (gradient / labels.numel()).expand(labels.numel())
+        each, ignored, unweighted = 0, -100, torch.ones_like(gradient)
+        chosen = torch.ops.aten.nll_loss_backward(
+            share, scores.flatten(0, 1), labels.flatten(), None, each, ignored, unweighted
+        )
+        scores.exp_().mul_(gradient / labels.numel()).add_(chosen.view_as(scores))
         return scores.to(context.half), None
 
 
 class Adam(torch.optim.AdamW):
-    """Unscales the gradients of all parameters, finds their norm and clips by it, then updates."""
+    """Unscales the gradients of all parameters and clips them by their norm, then updates.
 
-    def __init__(self, parameters, scale: float) -> None:
+    `in_parts`: where GPUs have parts of gradients, as under tensor parallelism. There each adds up the squares of its
+    own, and the norm is the root of their sum over all.
+    """
+
+    def __init__(self, parameters, scale: float, in_parts: bool) -> None:
         super().__init__(parameters, foreach=False)
-        self.scale = scale
+        self.scale, self.in_parts = scale, in_parts
 
     def step(self, closure=None):
         parameters = [p for group in self.param_groups for p in group["params"]]
-        if self.scale != 1:
-            for parameter in parameters:
-                parameter.grad.mul_(1 / self.scale)
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=False)
+        if self.in_parts:
+            self._clip_in_parts(parameters)
+        else:
+            if self.scale != 1:
+                for parameter in parameters:
+                    parameter.grad.mul_(1 / self.scale)
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=False)
         return super().step(closure)
+
+    def _clip_in_parts(self, parameters) -> None:
+        squares = [(p.grad * p.grad).sum() for p in parameters]
+        norm = torch.stack(squares).sum().sqrt() / self.scale
+        share = (1.0 / (norm + 1e-6)).clamp(max=1.0) / self.scale
+        for parameter in parameters:
+            parameter.grad = parameter.grad * share
 
 
 def build(
@@ -183,9 +196,11 @@ def build(
     recompute=0,
     flash=0,
     tied=1,
+    groups=0,
+    in_parts=0,
 ):
     flags = (bool(recompute), bool(flash), bool(tied))
-    model = Gpt(layers, width, heads, length, vocabulary, HALVES[half], dropout, *flags)
+    model = Gpt(layers, width, heads, groups or heads, length, vocabulary, HALVES[half], dropout, *flags)
     scale = 2.0**16 if half == "f16" else 1.0
 
     def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -195,7 +210,7 @@ def build(
         "model": model,
         "example_inputs": torch.zeros(batch, length, dtype=torch.int64),
         "loss": loss,
-        "optimizer": Adam(model.parameters(), scale),
+        "optimizer": Adam(model.parameters(), scale, bool(in_parts)),
         "targets": torch.zeros(batch, length, dtype=torch.int64),
         "batch": batch,
     }

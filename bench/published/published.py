@@ -58,7 +58,21 @@ GPT_512 = {
     "batch": 32,
     "half": "bf16",
 }
+GPT_7B = {
+    "layers": 32,
+    "width": 4096,
+    "heads": 32,
+    "groups": 8,
+    "length": 8192,
+    "vocabulary": 131072,
+    "batch": 8,
+    "half": "bf16",
+    "flash": 1,
+    "tied": 0,
+    "in_parts": 1,
+}
 V100 = ["-c", "8xV100-16GB", "--batch", "16"]
+TENSOR = ["--algo", "tensor", "--set", "sequence=off", "--set"]
 KEPT = "the run holds f32 gradients (0.24 GiB) for the whole step"
 
 ROWS = [
@@ -76,8 +90,21 @@ ROWS = [
         GPT_1536,
         [*V100, "--algo", "data-parallel"],
     ),
-    Row("1x8x1_16_1536x16", DLPERF, {"ms": 692.44}, GPT_1536, [*V100, "--algo", "2d"]),
-    Row("2x4x1_16_1536x16", DLPERF, {"ms": 576.48}, missing="2d with a degree of its own"),
+    Row(
+        "1x8x1_16_1536x16",
+        DLPERF,
+        {"ms": 692.44},
+        {**GPT_1536, "in_parts": 1},
+        [*V100, *TENSOR, "tensor=8"],
+        "what the update takes too long one GPU has eight times as long as one of eight",
+    ),
+    Row(
+        "2x4x1_16_1536x16",
+        DLPERF,
+        {"ms": 576.48},
+        {**GPT_1536, "in_parts": 1},
+        [*V100, *TENSOR, "tensor=4"],
+    ),
     Row(
         "8x1x4_512_1536x16",
         DLPERF,
@@ -92,7 +119,10 @@ ROWS = [
         "GPT-3 7B, tensor 4, data 2",
         MEGATRON,
         {"ms": 1115, "allocated": 53.2},
-        missing="sequence parallelism beside tensors",
+        GPT_7B,
+        ["-c", "8xH100", "--batch", "8", "--micro-batches", "2", *TENSOR, "tensor=4"]
+        + ["--set", "optimizer=shards"],
+        "deterministic kernels; norms and zeros of all parameters and gradients, which are logged",
     ),
     Row(
         "GPT 12 x 512, data 8",
@@ -119,7 +149,8 @@ ROWS = [
         "FSDP2 keeps the embedding gathered (1.0 GiB), which is looked up in its shards here",
         script="llama",
     ),
-    Row("Llama-3.1-8B, 64 GPUs", TITAN, {}, missing="FSDP with tensor parallelism"),
+    Row("the same, compiled", TITAN, {}, missing="kernels that torch.compile fuses"),
+    Row("Llama-3.1-8B, 64 GPUs, compiled", TITAN, {}, missing="kernels that torch.compile fuses"),
 ]
 
 

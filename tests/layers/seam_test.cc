@@ -38,7 +38,7 @@ TEST(Seam, OnlyEvaluationKnowsTheSimulator) {
   EXPECT_THAT(Naming(kSearch, kSimulator),
               testing::ElementsAre("evaluation/compiled_step.cc", "evaluation/compiled_step.h",
                                    "evaluation/simulated.cc", "evaluation/simulated.h",
-                                   "evaluation/step_packer.h"));
+                                   "evaluation/simulated_layouts.cc", "evaluation/step_packer.h"));
 }
 
 // It is below the searches that it serves, and the proofs.
