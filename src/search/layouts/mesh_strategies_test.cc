@@ -14,6 +14,7 @@
 #include "graph/batch/at_batch.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/layouts/test_layer_writer.h"
+#include "transforms/precision.h"
 
 namespace placewright {
 namespace {
@@ -71,8 +72,8 @@ class Layers : private LayerWriter {
 };
 
 struct OnCluster {
-  explicit OnCluster(const char* preset)
-      : graph(Layers().Build()),
+  explicit OnCluster(const char* preset, Graph step = Layers().Build())
+      : graph(std::move(step)),
         cluster(MakePreset(preset).Take()),
         problem(LayoutProblem::Make(graph, cluster, {}, SchedulingPolicy::kProgram).Take()) {}
 
@@ -93,14 +94,17 @@ struct OnCluster {
   const std::unique_ptr<LayoutProblem> problem;
 };
 
-size_t GathersOf(const CompiledStep& step) {
+std::vector<OpId> MembersOf(const CompiledStep& step, const std::string& type) {
   const Graph& graph = step.step.graph;
-  size_t gathers = 0;
-  for (const CollectiveId id : IdRange<CollectiveId>(graph.collective_count())) {
-    const OpId first = graph.collective(id).members.front();
-    gathers += graph.op(first).type == "placewright.all_gather.default";
+  std::vector<OpId> first;
+  for (const CollectiveId id : graph.collectives()) {
+    const OpId member = graph.collective(id).members.front();
+    if (graph.op(member).type == type) first.push_back(member);
   }
-  return gathers;
+  return first;
+}
+size_t GathersOf(const CompiledStep& step) {
+  return MembersOf(step, "placewright.all_gather.default").size();
 }
 
 // The layers, not the head.
@@ -151,6 +155,26 @@ TEST(Fsdp, NeedsLessMemory) {
   constexpr int64_t kWeight = kWidth * kWidth * 4;
   const Bytes kept = step.PeakOf(MeshStrategy::kZero2), anew = step.PeakOf(MeshStrategy::kFsdp);
   EXPECT_LE(anew.count, kept.count - (kLayers - 3) * kWeight);
+}
+
+// Parameters of 64 bits, with which the step computes in 32: what is cast is gathered, as often as the parameter
+// would be, and a layer ahead; gradients are scattered in 64 bits.
+TEST(Fsdp, GathersWhatIsCast) {
+  const OnCluster wider(
+      "8xH100", std::move(*WithPrecision(Layers().Build(), {"reduce=f64", "master=f64"}).Take()));
+  const CompiledStep cast = wider.Compile(MeshStrategy::kFsdp);
+  EXPECT_EQ(GathersOf(cast), 2u * kLayers + 1);
+  const Graph& graph = cast.step.graph;
+  const auto bytes_read = [&](OpId op) { return graph.tensor(graph.op(op).inputs[0]).bytes; };
+  size_t waits = 0;
+  for (const OpId op : MembersOf(cast, "placewright.all_gather.default")) {
+    EXPECT_EQ(bytes_read(op), Bytes(kWidth * kWidth * 4 / 8));
+    waits += graph.op(op).after.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(waits, 2u * kLayers);  // all but the first
+  const auto scattered = MembersOf(cast, "placewright.reduce_scatter.default");
+  EXPECT_EQ(scattered.size(), kLayers + 1u);
+  for (const OpId op : scattered) EXPECT_EQ(bytes_read(op), Bytes(kWidth * kWidth * 8));
 }
 
 }  // namespace
