@@ -623,7 +623,7 @@ TEST_P(ExecutedLayouts, SoDoStrategiesOnMeshes) {
   const Cluster cluster = TwoHosts();
   const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kFifo).Take();
   for (const MeshStrategy strategy :
-       {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero2,
+       {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero1, MeshStrategy::kZero2,
         MeshStrategy::kHybridZero2, MeshStrategy::kFsdp, MeshStrategy::kHsdp,
         MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts}) {
     SCOPED_TRACE(MeshStrategyPlanner(strategy).name());
@@ -741,6 +741,22 @@ TEST_P(ExecutedMicroBatches, SoDoTheirParts) {
     CutBatch(micro_batches);
     if (HasFatalFailure()) return;
     RunLayouts(DataParallel({batch_ / micro_batches - 1, 1}), 2, {}, /*through_file=*/true);
+  }
+}
+
+// Parameters in shards, to which sums over micro-batches are scattered each time, or once.
+TEST_P(ExecutedMicroBatches, SoDoShardsOfTheirSums) {
+  steps_ = 1;
+  RunWhole();
+  CutBatch(3);
+  if (HasFatalFailure()) return;
+  const Cluster cluster = EqualDevices(2);
+  const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kProgram).Take();
+  for (const MeshStrategy strategy : {MeshStrategy::kZero1, MeshStrategy::kZero2}) {
+    const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy);
+    ASSERT_TRUE(plan.ok()) << plan.error().ToString();
+    RunLayouts(plan.value().layouts, 2);
+    if (HasFatalFailure()) return;
   }
 }
 

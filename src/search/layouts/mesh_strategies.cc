@@ -33,6 +33,7 @@ std::string_view NameOfStrategy(MeshStrategy strategy) {
     case MeshStrategy::kUlysses: return "ulysses";
     case MeshStrategy::kContext: return "context";
     case MeshStrategy::kExperts: return "experts";
+    case MeshStrategy::kZero1: return "zero-1";
   }
   return "";
 }
@@ -84,6 +85,7 @@ class MeshLayouts {
     switch (strategy_) {
       case MeshStrategy::kTensor: return MakeTensorParallel(/*shards_state=*/false);
       case MeshStrategy::kTwoD: return MakeTensorParallel(/*shards_state=*/true);
+      case MeshStrategy::kZero1:
       case MeshStrategy::kZero2:
       case MeshStrategy::kFsdp: return MakeZero(/*in_hosts=*/false);
       case MeshStrategy::kHybridZero2:
@@ -226,6 +228,7 @@ class MeshLayouts {
       }));
       sharded[group] = true;
     }
+    if (strategy_ == MeshStrategy::kZero1) return;  // sums lie as the gradients do
     ForMicroBatchSums(sharded, [&](GroupId sums, GroupId of) {
       plan_.layouts.of_group[sums] = plan_.layouts.of_group[of];
     });
@@ -418,6 +421,8 @@ std::string_view MeshStrategyPlanner::description() const {
              "(Megatron-LM)";
     case MeshStrategy::kTwoD:
       return "the same, with parameters and their state in shards over the groups (ZeRO-3)";
+    case MeshStrategy::kZero1:
+      return "as zero-2, gradients of micro-batches added up whole and scattered once (ZeRO-1)";
     case MeshStrategy::kZero2:
       return "all GPUs, equal shares of the batch, parameters with their state in shards";
     case MeshStrategy::kHybridZero2: return "the same with shards over the GPUs of each host";

@@ -14,6 +14,7 @@
 #include "graph/batch/at_batch.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/layouts/test_layer_writer.h"
+#include "transforms/accumulate.h"
 #include "transforms/precision.h"
 
 namespace placewright {
@@ -155,6 +156,19 @@ TEST(Fsdp, NeedsLessMemory) {
   constexpr int64_t kWeight = kWidth * kWidth * 4;
   const Bytes kept = step.PeakOf(MeshStrategy::kZero2), anew = step.PeakOf(MeshStrategy::kFsdp);
   EXPECT_LE(anew.count, kept.count - (kLayers - 3) * kWeight);
+}
+
+// Each weight's gradients of four micro-batches: four times, or once, behind the last of them.
+TEST(Zero1, ScattersSumsOfMicroBatches) {
+  const OnCluster step("8xH100", std::move(*WithAccumulation(Layers().Build(), 4).Take()));
+  const auto scatters = [&](MeshStrategy strategy) {
+    return MembersOf(step.Compile(strategy), "placewright.reduce_scatter.default").size();
+  };
+  EXPECT_EQ(scatters(MeshStrategy::kZero2), 4u * (kLayers + 1));
+  EXPECT_EQ(scatters(MeshStrategy::kZero1), kLayers + 1u);
+  const OnCluster whole("8xH100");
+  EXPECT_EQ(whole.Plan(MeshStrategy::kZero1).layouts.layouts,
+            whole.Plan(MeshStrategy::kZero2).layouts.layouts);
 }
 
 // Parameters of 64 bits, with which the step computes in 32: what is cast is gathered, as often as the parameter

@@ -194,7 +194,8 @@ Result<PlannerResult> PipelinePlanner::Plan(const Problem& problem, Evaluator& e
     const MeshOptions mesh = {settings.Integer("tensor"), settings.Is("sequence", "on")};
     PW_ASSIGN(plan, LayOut3d(*problem.layouts, mesh));
   } else {
-    PW_ASSIGN(plan, LayOutPipeline(*problem.layouts, schedule_));
+    const std::string_view schedule = schedule_ == kZeroBubble ? "zb-h1" : schedule_;
+    PW_ASSIGN(plan, LayOutPipeline(*problem.layouts, schedule));
   }
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));
   return MakeResult(name(), std::move(plan), evaluation, options);
