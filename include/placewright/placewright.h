@@ -50,7 +50,8 @@ struct ReadGraphOptions {
   // Find out how an ONNX model's sizes follow its batch, which plans that split ops need; recorded steps
   // state it.
   bool prove_batch = false;
-  Rewriting rewriting{};  // of a recorded step (docs/transforms.md)
+  Rewriting rewriting{};                       // of a recorded step (docs/transforms.md)
+  std::vector<std::string> mixed_precision{};  // and its types: "param=bf16", "master=f32"
 };
 // The graph of a recorded step or a model, in any readable format, recognised by its content; plain
 // or gzip. Errors name the file: kFileUnreadable, kFormatUnknown, those of the format's reader;

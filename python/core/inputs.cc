@@ -21,14 +21,15 @@ StepHandle ReadStep(const std::string& path, std::optional<int64_t> batch,
                     const std::map<std::string, int64_t>& dimensions, bool prove_batch,
                     int64_t micro_batches, const std::vector<std::string>& recompute,
                     const std::vector<std::string>& offload, const std::string& schedule,
-                    int64_t stages, int64_t chunks) {
+                    int64_t stages, int64_t chunks, const std::vector<std::string>& precision) {
   std::optional<Result<StepFile>> read;
   {
     nb::gil_scoped_release released;
     read = ReadStepFile(path, {batch,
                                dimensions,
                                prove_batch,
-                               {micro_batches, recompute, schedule, stages, chunks, offload}});
+                               {micro_batches, recompute, schedule, stages, chunks, offload},
+                               precision});
   }
   return {std::make_shared<const StepFile>(ValueOf(std::move(*read)))};
 }
@@ -92,7 +93,7 @@ void BindInputs(nb::module_& module) {
       .def_static("read", &ReadStep, nb::arg("path"), nb::arg("batch").none(),
                   nb::arg("dimensions"), nb::arg("prove_batch"), nb::arg("micro_batches"),
                   nb::arg("recompute"), nb::arg("offload"), nb::arg("schedule"), nb::arg("stages"),
-                  nb::arg("chunks"))
+                  nb::arg("chunks"), nb::arg("precision"))
       .def_prop_ro("name", [](const StepHandle& s) { return s.step->graph.name(); })
       .def_prop_ro("format",
                    [](const StepHandle& s) { return std::string(s.step->graph.format()); })

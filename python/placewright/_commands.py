@@ -131,6 +131,8 @@ def compare(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.Pat
         chosen += ["--recompute", modules]
     for modules in planned._options["offload"]:
         chosen += ["--offload", modules]
+    for types in planned._options["precision"]:
+        chosen += ["--mixed-precision", types]
     if planned._options["schedule"]:
         chosen += ["--pipeline", planned._options["schedule"],
                    "--stages", str(planned._options["stages"]),
@@ -211,10 +213,11 @@ def _sizes_of(step: Step) -> list[str]:
     """Batch and dimensions as the program takes them."""
     options = step._options
     rewritten = options["micro_batches"] > 1 or any(
-        options[how] for how in ("recompute", "offload", "schedule"))
+        options[how] for how in ("recompute", "offload", "schedule", "precision"))
     if rewritten:
         raise UsageError("usage", "the step is rewritten already",
-                         remedy="Read it without micro-batches, recomputation, offload and a pipeline.")
+                         remedy="Read it without micro-batches, recomputation, offload, "
+                                "a pipeline and types.")
     words = ["--batch", str(options["batch"])] if options["batch"] is not None else []
     for name, number in options["dimensions"].items():
         words += ["--dim", f"{name}={number}"]

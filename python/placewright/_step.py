@@ -92,7 +92,8 @@ class Step:
     def rewritten(self, *, micro_batches: int = 1,
                   recompute: str | Iterable[str] | None = None,
                   offload: str | Iterable[str] | None = None, pipeline: str | None = None,
-                  stages: int | None = None, chunks: int = 1) -> Step:
+                  stages: int | None = None, chunks: int = 1,
+                  mixed_precision: str | Iterable[str] | None = None) -> Step:
         """The recorded step, rewritten before it is laid out (docs/transforms.md).
 
         Parameters
@@ -110,6 +111,10 @@ class Step:
         stages, chunks : int
             Of a pipeline: its stages, and the chunks of the model on each ("interleaved": 2 or
             more).
+        mixed_precision : str or list of str, optional
+            "param=bf16 reduce=f32 master=f32": the type that the step computes in, that in which
+            gradients are summed, and that of parameters, optimizer state and update; words without
+            "=" are globs over modules. None: as recorded.
 
         Raises
         ------
@@ -117,7 +122,8 @@ class Step:
             Where the step is not a recorded one, or an operation cannot be rewritten so.
         """
         return self._read_with(
-            _rewriting(micro_batches, recompute, offload, pipeline, stages, chunks))
+            _rewriting(micro_batches, recompute, offload, pipeline, stages, chunks,
+                       mixed_precision))
 
     def _read_with(self, changed: dict[str, Any]) -> Step:
         options = {**self._options, **changed}
@@ -169,7 +175,8 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
          dimensions: Mapping[str, int] | None = None, prove_batch: bool = True,
          micro_batches: int = 1, recompute: str | Iterable[str] | None = None,
          offload: str | Iterable[str] | None = None, pipeline: str | None = None,
-         stages: int | None = None, chunks: int = 1) -> Step:
+         stages: int | None = None, chunks: int = 1,
+         mixed_precision: str | Iterable[str] | None = None) -> Step:
     """Reads a recorded step, an ONNX model or a graph of another format (docs/formats).
 
     Parameters
@@ -183,7 +190,7 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
     prove_batch : bool
         Find out how an ONNX model's sizes follow its batch, which plans that split ops need;
         recorded steps state it.
-    micro_batches, recompute, offload, pipeline, stages, chunks
+    micro_batches, recompute, offload, pipeline, stages, chunks, mixed_precision
         As of `Step.rewritten`.
 
     Returns
@@ -202,7 +209,7 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
         "batch": arguments.optional_integer("batch", batch, 1, arguments.MAX_COUNT),
         "dimensions": arguments.integers("dimensions", dimensions),
         "prove_batch": arguments.flag("prove_batch", prove_batch),
-        **_rewriting(micro_batches, recompute, offload, pipeline, stages, chunks),
+        **_rewriting(micro_batches, recompute, offload, pipeline, stages, chunks, mixed_precision),
     }
     held = core().Step.read(name, **options)
     return Step(held, pathlib.Path(name).absolute(), options, [])
@@ -296,7 +303,8 @@ def _of_export(error: Exception) -> PlacewrightError:
 
 
 def _rewriting(micro_batches: Any = 1, recompute: Any = None, offload: Any = None,
-               pipeline: Any = None, stages: Any = None, chunks: Any = 1) -> dict[str, Any]:
+               pipeline: Any = None, stages: Any = None, chunks: Any = 1,
+               mixed_precision: Any = None) -> dict[str, Any]:
     """How a step is rewritten, checked; as the core's `Step.read` takes it."""
     schedule = arguments.optional_text("pipeline", pipeline)
     if (schedule is None) != (stages is None):
@@ -308,6 +316,7 @@ def _rewriting(micro_batches: Any = 1, recompute: Any = None, offload: Any = Non
         "schedule": schedule or "",
         "stages": arguments.optional_integer("stages", stages, 1, arguments.MAX_COUNT) or 0,
         "chunks": arguments.integer("chunks", chunks, 1, arguments.MAX_COUNT),
+        "precision": arguments.texts("mixed_precision", mixed_precision),
     }
 
 

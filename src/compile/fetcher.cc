@@ -9,6 +9,7 @@
 #include "compile/rewrites/rewrites.h"
 #include "compile/sum_parts.h"
 #include "sharding/axis_places.h"
+#include "transforms/precision.h"
 
 namespace placewright {
 
@@ -126,7 +127,8 @@ std::optional<std::vector<AxisInterval>> AxesOfBox(const Graph& graph, const Nam
 bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
                             const std::vector<TensorBox>& boxes) {
   const Tensor& tensor = graph_.tensor(id);
-  const bool parameter = graph_.storage(tensor.storage).kind == TensorKind::kParameter;
+  const bool parameter = graph_.storage(tensor.storage).kind == TensorKind::kParameter ||
+                         CastParameter(graph_, tensor.storage).valid();
   const bool activation = store_.IsRegathered(id) && !IsPartial(id, version);
   if ((!parameter && !activation) || !tensor.producer.valid()) return false;
   const Op& op = graph_.op(tensor.producer);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 namespace placewright {
 
 std::string_view ToString(Transform::Kind kind) {
@@ -12,6 +14,8 @@ std::string_view ToString(Transform::Kind kind) {
     case Transform::kRecompute: return "recompute";
     case Transform::kOffload: return "offload";
     case Transform::kPipeline: return "pipeline";
+    case Transform::kPrecision: return "precision";
+    case Transform::kSplitBackward: return "split-backward";
   }
   return "?";
 }
@@ -23,6 +27,11 @@ bool RewriteAlike(Transforms a, Transforms b) {
   return a == b;
 }
 
+bool MayBeRewritten(Transforms transforms) {
+  std::erase_if(transforms, [](const Transform& one) { return one.kind == Transform::kPrecision; });
+  return RewriteAlike(std::move(transforms), {});
+}
+
 std::string Describe(const Transforms& transforms) {
   std::string text;
   for (const Transform& transform : transforms) {
@@ -31,7 +40,7 @@ std::string Describe(const Transforms& transforms) {
     if (transform.kind == Transform::kAccumulate) {
       text += fmt::format(" {}", transform.micro_batches);
     }
-    if (transform.kind == Transform::kRecompute || transform.kind == Transform::kOffload) {
+    if (!transform.modules.empty()) {
       text += fmt::format(" {}", fmt::join(transform.modules, " "));
     }
     if (transform.kind == Transform::kPipeline) {

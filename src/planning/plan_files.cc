@@ -11,10 +11,12 @@
 namespace placewright {
 
 Result<StepFile> ReadStepFile(const std::string& path, const ReadGraphOptions& options) {
-  PW_ASSIGN(LoadedGraph loaded, LoadGraph(path, {.batch = options.batch,
-                                                 .dimensions = options.dimensions,
-                                                 .prove_batch = options.prove_batch,
-                                                 .transforms = TransformsFor(options.rewriting)}));
+  PW_ASSIGN(
+      LoadedGraph loaded,
+      LoadGraph(path, {.batch = options.batch,
+                       .dimensions = options.dimensions,
+                       .prove_batch = options.prove_batch,
+                       .transforms = TransformsFor(options.rewriting, options.mixed_precision)}));
   if (loaded.cluster || loaded.costs || loaded.times) {
     Error error = MakeError(
         ErrorCode::kUsage, "the file holds times of its own, which are no part of a graph", "",

@@ -360,13 +360,13 @@ void TakeFullestDevice(const Cluster& cluster, const Evaluation& evaluation,
 bool MayChooseStrategies(const Graph& graph, const Constraints& constraints) {
   const BatchScaling* const laws = graph.batch_scaling();
   return graph.format() == "aten" && laws != nullptr && laws->reason.empty() &&
-         constraints.Empty() && RewriteAlike(graph.transforms(), {});
+         constraints.Empty() && MayBeRewritten(graph.transforms());
 }
 
 Result<StrategySearchResult> SearchStrategies(const Graph& graph, const Cluster& cluster,
                                               const CostOptions& costs,
                                               const StrategySearchOptions& options) {
-  if (!RewriteAlike(graph.transforms(), {})) {
+  if (!MayBeRewritten(graph.transforms())) {
     return MakeError(ErrorCode::kUsage,
                      fmt::format("strategies rewrite a step as it was recorded, and {} is "
                                  "rewritten already ({})",

@@ -69,7 +69,7 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   // In `auto` what compiles one plan comes before what tries many.
   table.push_back(std::make_unique<ExpertHybridPlanner>());
   for (const MeshStrategy strategy :
-       {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero2,
+       {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero1, MeshStrategy::kZero2,
         MeshStrategy::kHybridZero2, MeshStrategy::kFsdp, MeshStrategy::kHsdp,
         MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts}) {
     table.push_back(std::make_unique<MeshStrategyPlanner>(strategy, settings.agent));
@@ -77,6 +77,7 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   for (const std::string_view schedule : kPipelineSchedules) {
     table.push_back(std::make_unique<PipelinePlanner>(schedule, settings.agent));
   }
+  table.push_back(std::make_unique<PipelinePlanner>(kZeroBubble));
   table.push_back(std::make_unique<PipelinePlanner>(k3d, settings.agent));
   table.push_back(std::make_unique<OffloadPlanner>(settings.agent));
   table.push_back(std::make_unique<DataParallelPlanner>(DataParallelKind::kBest, settings.agent));

@@ -1,6 +1,5 @@
 #include "sharding/separable_results.h"
 
-#include <cstddef>
 #include <string_view>
 
 namespace placewright {
@@ -9,7 +8,7 @@ namespace {
 // convolution_backward(grad, x, w, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
 // output_mask)
 constexpr std::string_view kSeparable = "aten.convolution_backward.default";
-constexpr size_t kMaskAt = 10, kArguments = 11;
+constexpr size_t kArguments = 11;
 
 bool IsOf(const Graph& graph, TensorId output, const GradientMask& mask) {
   const auto result = static_cast<size_t>(graph.tensor(output).output_index);
@@ -20,7 +19,7 @@ bool IsOf(const Graph& graph, TensorId output, const GradientMask& mask) {
 
 std::optional<GradientMask> SeparableResults(const Op& op) {
   if (op.type != kSeparable || op.args.size() != kArguments) return std::nullopt;
-  const Value::List* const list = op.args[kMaskAt].AsList();
+  const Value::List* const list = op.args[kMaskOfResults].AsList();
   GradientMask mask{};
   if (list == nullptr || list->size() != mask.size()) return std::nullopt;
   for (size_t i = 0; i < mask.size(); ++i) {
@@ -35,7 +34,7 @@ Op WithResults(const Graph& graph, const Op& op, const GradientMask& mask) {
   Op part = op;
   Value::List list;
   for (const bool wanted : mask) list.push_back(Value(wanted));
-  part.args[kMaskAt] = Value(list);
+  part.args[kMaskOfResults] = Value(list);
   part.outputs.clear();
   for (const TensorId output : op.outputs) {
     if (IsOf(graph, output, mask)) part.outputs.push_back(output);

@@ -9,6 +9,7 @@
 #define PLACEWRIGHT_SHARDING_SEPARABLE_RESULTS_H_
 
 #include <array>
+#include <cstddef>
 #include <optional>
 
 #include "graph/graph.h"
@@ -18,6 +19,9 @@ namespace placewright {
 
 // Of the input, the weight and the bias.
 using GradientMask = std::array<bool, 3>;
+
+// The place of the mask among the arguments of such an op.
+inline constexpr size_t kMaskOfResults = 10;
 
 // Which gradients an op makes; nothing where they cannot be computed apart, or its arguments are not those of
 // its operator.

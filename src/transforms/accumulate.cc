@@ -31,19 +31,6 @@ std::string NameInCopy(const std::string& tensor, const std::string& op, const s
   return op + copy + tensor.substr(op.size());
 }
 
-// As recorded graphs write it.
-std::string_view WordOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF64: return "torch.float64";
-    case DType::kF16: return "torch.float16";
-    case DType::kBF16: return "torch.bfloat16";
-    case DType::kI64: return "torch.int64";
-    case DType::kI32: return "torch.int32";
-    case DType::kBool: return "torch.bool";
-    default: return "torch.float32";
-  }
-}
-
 class AccumulationWriter {
  public:
   AccumulationWriter(const Graph& step, const NamedAxes& axes, const MicroBatchRoles& roles,

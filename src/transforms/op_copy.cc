@@ -41,6 +41,18 @@ void AddUnreturnedWrites(const Op& op, OpSpec& spec) {
 
 }  // namespace
 
+std::string_view WordOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return "torch.float64";
+    case DType::kF16: return "torch.float16";
+    case DType::kBF16: return "torch.bfloat16";
+    case DType::kI64: return "torch.int64";
+    case DType::kI32: return "torch.int32";
+    case DType::kBool: return "torch.bool";
+    default: return "torch.float32";
+  }
+}
+
 Result<TensorId> CopyInput(const Graph& graph, TensorId input, DType dtype, GraphBuilder& builder) {
   const Tensor& tensor = graph.tensor(input);
   const Bytes opaque = dtype == DType::kOpaque ? graph.storage(tensor.storage).bytes : Bytes(0);

@@ -4,11 +4,15 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "graph/graph.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
+
+// "torch.bfloat16": a type as recorded graphs write it.
+std::string_view WordOf(DType dtype);
 
 // A tensor that no op makes, with what is known of its values; `dtype`: its own, or another.
 Result<TensorId> CopyInput(const Graph& graph, TensorId input, DType dtype, GraphBuilder& builder);

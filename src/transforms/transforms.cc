@@ -10,7 +10,9 @@
 #include "transforms/counter_draws.h"
 #include "transforms/offload.h"
 #include "transforms/pipeline.h"
+#include "transforms/precision.h"
 #include "transforms/recompute.h"
+#include "transforms/split_backward.h"
 
 namespace placewright {
 namespace {
@@ -41,14 +43,20 @@ Result<std::unique_ptr<Graph>> Apply(const Graph& step, const Transform& transfo
     case Transform::kRecompute: return WithRecomputation(step, transform.modules);
     case Transform::kOffload: return WithOffloading(step, transform.modules);
     case Transform::kPipeline: return WithPipeline(step, transform);
+    case Transform::kPrecision: return WithPrecision(step, transform.modules);
+    case Transform::kSplitBackward: return WithSplitBackward(step);
   }
   return std::unique_ptr<Graph>();
 }
 
 }  // namespace
 
-Transforms TransformsFor(const Rewriting& asked) {
+Transforms TransformsFor(const Rewriting& asked) { return TransformsFor(asked, {}); }
+
+Transforms TransformsFor(const Rewriting& asked, const std::vector<std::string>& precision) {
   Transforms transforms;
+  // Weight gradients that are late have to be apart.
+  if (asked.schedule == "zb-h1") transforms.push_back({.kind = Transform::kSplitBackward});
   if (asked.micro_batches > 1) {
     transforms.push_back({.kind = Transform::kAccumulate, .micro_batches = asked.micro_batches});
   }
@@ -64,8 +72,11 @@ Transforms TransformsFor(const Rewriting& asked) {
                           .stages = asked.stages,
                           .chunks = std::max<int64_t>(1, asked.chunks)});
   }
-  if (!transforms.empty()) {
+  if (!transforms.empty() || !precision.empty()) {
     transforms.insert(transforms.begin(), Transform{Transform::kCountedDraws});
+  }
+  if (!precision.empty()) {
+    transforms.insert(transforms.begin(), {.kind = Transform::kPrecision, .modules = precision});
   }
   return transforms;
 }

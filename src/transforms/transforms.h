@@ -19,13 +19,16 @@ inline constexpr uint64_t kDrawSeed = 0;
 // Of every step whose ops may be split.
 inline const Transforms kUsualTransforms = {Transform{Transform::kCountedDraws}};
 
-// What a user asks for, in the order that makes it right: draws count before they are copied, and what a micro-batch
+// What a user asks for, in the order that makes it right: types are those of all that follows, draws count before they are copied, and what a micro-batch
 // recomputes is its own; what is still kept is offloaded; a pipeline orders all of it. Nothing asked for: no transforms.
 Transforms TransformsFor(const Rewriting& asked);
+// `precision`: types and globs of kPrecision (Transform::modules), or nothing.
+Transforms TransformsFor(const Rewriting& asked, const std::vector<std::string>& precision);
 
 // The graph lists what changed something (Graph::transforms), behind what it was made by before. nullptr: nothing did.
 // Ops keep their names. Errors: kUsage for a graph that no recorded step is (draws are counted in others, too), those of
-// WithCountedDraws, WithAccumulation, WithRecomputation, WithOffloading and WithPipeline.
+// WithCountedDraws, WithAccumulation, WithRecomputation, WithOffloading, WithPipeline, WithPrecision and
+// WithSplitBackward.
 Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms);
 
 }  // namespace placewright

@@ -9,6 +9,8 @@
 #include "graph/test_graphs.h"
 #include "transforms/counter_draws.h"
 #include "transforms/recompute.h"
+#include "transforms/split_backward.h"
+#include "transforms/test_batched_steps.h"
 #include "transforms/test_recorded_steps.h"
 
 namespace placewright::check {
@@ -172,6 +174,42 @@ TEST(Congruence, NamesASecondUpdateOfRunningStatistics) {
   };
   ExpectViolation(norm(false), norm(true), ViolationKind::kDoubledSample,
                   "norm@recompute writes buffer:mean a second time");
+}
+
+// The gradients of a convolution, whose backward op makes all of them, or one those of the input and one the others.
+Graph Convolved() {
+  BatchedStepWriter step(2);
+  const TensorId g = step.Input("input:g", {2, 6, 3, 3}), x = step.Input("input:x", {2, 2, 5, 5});
+  const TensorId w = step.Input("param:w", {6, 2, 3, 3});
+  step.Begin(Phase::kBackward);
+  const auto numbers = [](int64_t a, int64_t b) {
+    return Value(Value::List{Number(a), Number(b)});
+  };
+  const std::vector<TensorId> made = step.Ops(
+      "back", "convolution_backward.default", {g, x, w}, {{2, 2, 5, 5}, {6, 2, 3, 3}, {6}},
+      {Value(Value::List{Number(6)}), numbers(1, 1), numbers(0, 0), numbers(1, 1), Value(false),
+       numbers(0, 0), Number(1), Value(Value::List{Value(true), Value(true), Value(true)})});
+  step.Op("gx", "relu.default", {made[0]}, {2, 2, 5, 5});
+  step.Begin(Phase::kOptimizer);
+  step.Op("next", "sub_.Tensor", {w, made[1]}, {6, 2, 3, 3}, {}, AliasKind::kInPlace);
+  return step.Build({});
+}
+
+TEST(Congruence, OfGradientsThatTwoOpsMake) {
+  const Graph whole = Convolved();
+  Graph step = std::move(*WithSplitBackward(whole).Take());
+  const MaybeViolation violation = CheckCongruence(whole, step);
+  EXPECT_FALSE(violation) << violation->message;
+  const auto mask = [](bool input, bool weight) {
+    return Value(Value::List{Value(input), Value(weight), Value(weight)});
+  };
+  Edit(step, "back.weights").args[10] = mask(true, false);
+  ExpectViolation(whole, step, ViolationKind::kWrongArgument,
+                  "back.weights makes results that its mask leaves out");
+  Edit(step, "back.weights").args[10] = mask(false, true);
+  Edit(step, "back.weights").args[4] = Value(Value::List{Number(2), Number(1)});
+  ExpectViolation(whole, step, ViolationKind::kWrongArgument,
+                  "back.weights makes what no op of the original makes");
 }
 
 }  // namespace

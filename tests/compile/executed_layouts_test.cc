@@ -22,6 +22,7 @@
 #include "check_plan/distributed/interpreter.h"
 #include "check_plan/transforms/congruence.h"
 #include "check_plan/transforms/micro_batches.h"
+#include "check_plan/transforms/precision.h"
 #include "cluster/catalogue.h"
 #include "cluster/cluster_builder.h"
 #include "compile/compiler.h"
@@ -40,8 +41,10 @@
 #include "transforms/layers.h"
 #include "transforms/offload.h"
 #include "transforms/pipeline_schedule.h"
+#include "transforms/precision.h"
 #include "transforms/recompute.h"
 #include "transforms/reorder.h"
+#include "transforms/split_backward.h"
 #include "transforms/transforms.h"
 
 namespace placewright {
@@ -620,7 +623,7 @@ TEST_P(ExecutedLayouts, SoDoStrategiesOnMeshes) {
   const Cluster cluster = TwoHosts();
   const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kFifo).Take();
   for (const MeshStrategy strategy :
-       {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero2,
+       {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero1, MeshStrategy::kZero2,
         MeshStrategy::kHybridZero2, MeshStrategy::kFsdp, MeshStrategy::kHsdp,
         MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts}) {
     SCOPED_TRACE(MeshStrategyPlanner(strategy).name());
@@ -698,6 +701,21 @@ class ExecutedMicroBatches : public ExecutedLayouts {
     return inputs;
   }
 
+  static Cluster EqualDevices(int64_t count) {
+    ClusterBuilder builder("equal");
+    DeviceKind model{.name = "K", .memory = Bytes(int64_t{1} << 40)};
+    model.peak.f32 = model.peak.f64 = 1e12;
+    model.memory_bandwidth = BytesPerSecond(int64_t{1} << 36);
+    const int32_t kind = builder.AddKind(model).Take();
+    for (int64_t i = 0; i < count; ++i) {
+      (void)builder
+          .AddDevice(
+              {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
+          .Take();
+    }
+    return std::move(builder).Build().Take();
+  }
+
   std::unique_ptr<Graph> cut_;
   std::unique_ptr<NamedAxes> cut_axes_;
 };
@@ -723,6 +741,22 @@ TEST_P(ExecutedMicroBatches, SoDoTheirParts) {
     CutBatch(micro_batches);
     if (HasFatalFailure()) return;
     RunLayouts(DataParallel({batch_ / micro_batches - 1, 1}), 2, {}, /*through_file=*/true);
+  }
+}
+
+// Parameters in shards, to which sums over micro-batches are scattered each time, or once.
+TEST_P(ExecutedMicroBatches, SoDoShardsOfTheirSums) {
+  steps_ = 1;
+  RunWhole();
+  CutBatch(3);
+  if (HasFatalFailure()) return;
+  const Cluster cluster = EqualDevices(2);
+  const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kProgram).Take();
+  for (const MeshStrategy strategy : {MeshStrategy::kZero1, MeshStrategy::kZero2}) {
+    const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy);
+    ASSERT_TRUE(plan.ok()) << plan.error().ToString();
+    RunLayouts(plan.value().layouts, 2);
+    if (HasFatalFailure()) return;
   }
 }
 
@@ -835,23 +869,7 @@ TEST_P(ExecutedMicroBatchNorms, AreThoseOfSeparatePasses) {
 
 // Stages of a pipeline on one or two devices each, under every schedule, are the step: whatever the micro-batches, what is
 // computed again, and weights that two stages read.
-class ExecutedPipelines : public ExecutedMicroBatches {
- protected:
-  static Cluster EqualDevices(int64_t count) {
-    ClusterBuilder builder("equal");
-    DeviceKind model{.name = "K", .memory = Bytes(int64_t{1} << 40)};
-    model.peak.f32 = model.peak.f64 = 1e12;
-    model.memory_bandwidth = BytesPerSecond(int64_t{1} << 36);
-    const int32_t kind = builder.AddKind(model).Take();
-    for (int64_t i = 0; i < count; ++i) {
-      (void)builder
-          .AddDevice(
-              {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
-          .Take();
-    }
-    return std::move(builder).Build().Take();
-  }
-};
+class ExecutedPipelines : public ExecutedMicroBatches {};
 
 TEST_P(ExecutedPipelines, GiveTheStep) {
   const auto layers = static_cast<int64_t>(LayersOf(original()).names.size());
@@ -918,11 +936,15 @@ class ExecutedRecomputation : public ExecutedLayouts {
     return GoOnWith(WithRecomputation(recorded(), set));
   }
   bool GoOnWith(Result<std::unique_ptr<Graph>> made) {
+    if (!Take(std::move(made))) return false;
+    const check::MaybeViolation violation = check::CheckCongruence(recorded(), *rewritten_);
+    EXPECT_FALSE(violation) << violation->place << ": " << violation->message;
+    return true;
+  }
+  bool Take(Result<std::unique_ptr<Graph>> made) {
     EXPECT_TRUE(made.ok()) << made.error().ToString();
     if (!made.ok() || made.value() == nullptr) return false;
     rewritten_ = made.Take();
-    const check::MaybeViolation violation = check::CheckCongruence(recorded(), *rewritten_);
-    EXPECT_FALSE(violation) << violation->place << ": " << violation->message;
     rewritten_axes_ = std::make_unique<NamedAxes>(*rewritten_);
     graph_ = rewritten_.get();
     axes_ = rewritten_axes_.get();
@@ -989,6 +1011,104 @@ std::vector<TinyModel> RecomputedModels() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedRecomputation, ::testing::ValuesIn(RecomputedModels()),
+                         [](const auto& test) { return NameOf(test.param); });
+
+// Casts that change nothing, to types that all has already, are in the places of those that do: parameters are cast where
+// they lie, in parts and fetched for each pass, gradients before they are summed and behind it.
+class ExecutedPrecision : public ExecutedRecomputation {};
+
+TEST_P(ExecutedPrecision, ByItsCastsGivesTheStep) {
+  const std::vector<std::string> types = {"param=f64", "reduce=f64", "master=f64"};
+  ASSERT_TRUE(Take(WithPrecision(recorded(), types, /*always=*/true)));
+  ExpectTheSameBits();
+  steps_ = 1;
+  RunWhole();
+  for (int i = 0; i < 3 && !HasFailure(); ++i) {
+    CompileOptions options;
+    if (i > 0) options.switches.regather = {"*"};
+    if (i > 1) options.switches.prefetch = 1;
+    RunLayouts(ForParameters({2, 1, 2}, /*in_parts=*/true), 3, options, /*through_file=*/true);
+  }
+  Random random(11);
+  for (int i = 0; i < LayoutsOfEach() && !HasFailure(); ++i) {
+    RunLayouts(RandomBoxLayouts(random, graph(), *axes_, 3), 3);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedPrecision, ::testing::ValuesIn(RecomputedModels()),
+                         [](const auto& test) { return NameOf(test.param); });
+
+// A step in float32 whose parameters, state and update are of 64 bits: what it computes before the update has the same
+// bits, and what it leaves is the same up to float32.
+class ExecutedMasters : public ExecutedLayouts {
+ protected:
+  void SetUp() override { Prepare(false); }
+};
+
+TEST_P(ExecutedMasters, AreTheStepUpToItsType) {
+  const std::vector<std::string> types = {"param=f32", "reduce=f64", "master=f64"};
+  const auto made = WithPrecision(graph(), types).Take();
+  ASSERT_NE(made, nullptr);
+  const check::MaybeViolation violation = check::CheckPrecision(graph(), *made, types);
+  ASSERT_FALSE(violation) << violation->place << ": " << violation->message;
+  const Graph& recorded = graph();
+  auto wider = inputs_;
+  size_t masters = 0;
+  for (auto& [id, tensor] : wider) {
+    id = made->FindTensor(recorded.tensor(id).name);
+    if (made->tensor(id).dtype != DType::kF64 || !tensor.defined()) continue;
+    masters += tensor.scalar_type() == at::kFloat ? 1 : 0;
+    tensor = tensor.to(at::kDouble);
+  }
+  EXPECT_GT(masters, 0u);
+  graph_ = made.get();
+  const auto after = StepFrom(wider);
+  graph_ = &recorded;
+  ASSERT_TRUE(after.has_value());
+  EXPECT_TRUE(after->second.equal(loss_));
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!after_[i].defined()) continue;
+    ExpectEqual(after->first[i].to(after_[i].scalar_type()), after_[i],
+                recorded.tensor(inputs_[i].first).name);
+    if (HasFatalFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedMasters, ::testing::ValuesIn(RecomputedModels()),
+                         [](const auto& test) { return NameOf(test.param); });
+
+// Gradients of convolutions' inputs and weights by two ops.
+class ExecutedSplitBackward : public ExecutedRecomputation {};
+
+TEST_P(ExecutedSplitBackward, GivesTheStep) {
+  steps_ = 1;
+  RunWhole();
+  ASSERT_TRUE(GoOnWith(WithSplitBackward(recorded())));
+  const auto found = StepFrom(inputs_);
+  ASSERT_TRUE(found.has_value());
+  for (size_t i = 0; i < after_.size(); ++i) {
+    if (after_[i].defined()) {
+      ExpectEqual(found->first[i], after_[i], graph().tensor(inputs_[i].first).name);
+    }
+    if (HasFatalFailure()) return;
+  }
+  Random random(3);
+  for (int i = 0; i < 2 && !HasFailure(); ++i) {
+    RunLayouts(RandomBoxLayouts(random, graph(), *axes_, 3), 3, {}, /*through_file=*/true);
+  }
+}
+
+std::vector<TinyModel> ModelsOfConvolutions() {
+  const std::set<std::string> names = {"resnet-50", "wavenet-2x18"};
+  std::vector<TinyModel> models = TinyModels();
+  std::erase_if(models, [&](const TinyModel& model) {
+    return model.precision != CapturePrecision::kAsIs || model.training == Training::kNone ||
+           !names.contains(model.model);
+  });
+  return models;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedSplitBackward, ::testing::ValuesIn(ModelsOfConvolutions()),
                          [](const auto& test) { return NameOf(test.param); });
 
 // Activations of random modules, however small, that lie in host memory between the passes, where half of the steps

@@ -6,6 +6,7 @@
 #include "check_plan/distributed/distribution_check.h"
 #include "check_plan/transforms/congruence.h"
 #include "check_plan/transforms/micro_batches.h"
+#include "check_plan/transforms/precision.h"
 #include "formats/aten/reader.h"
 #include "formats/text/file.h"
 
@@ -34,10 +35,11 @@ Result<LoadedGraph> WithDrawsOf(const Graph& step, LoadedGraph original) {
 }
 
 bool IsOfCopies(const Transform& one) {
-  return one.kind == Transform::kRecompute || one.kind == Transform::kOffload;
+  return one.kind == Transform::kRecompute || one.kind == Transform::kOffload ||
+         one.kind == Transform::kSplitBackward;
 }
 
-// Where the plan's step computes something again, or copies it to the host and back, it is compared with the step that
+// Where the plan's step computes something again or by two ops, or copies it to the host and back, it is compared with the step that
 // does not.
 Result<MaybeViolation> CheckCopies(const Plan& plan, const std::string& plan_path,
                                    const PlanInputOptions& options) {
@@ -49,8 +51,24 @@ Result<MaybeViolation> CheckCopies(const Plan& plan, const std::string& plan_pat
   return CheckCongruence(without.graph, step.graph);
 }
 
+// The types that it states are the first of what is rewritten.
+Transforms TypesOf(const Plan& plan) {
+  Transforms types = StatedBy(plan);
+  std::erase_if(types, [](const Transform& one) { return one.kind != Transform::kPrecision; });
+  return types;
+}
+
+Result<MaybeViolation> CheckTypes(const Plan& plan, const std::string& plan_path,
+                                  const PlanInputOptions& options) {
+  const Transforms types = TypesOf(plan);
+  if (types.empty()) return MaybeViolation();
+  PW_ASSIGN(const LoadedGraph step, LoadOriginal(plan, plan_path, options, types));
+  PW_ASSIGN(LoadedGraph without, LoadOriginal(plan, plan_path, options, {}));
+  return CheckPrecision(without.graph, step.graph, types.front().modules);
+}
+
 // Where the batch is in micro-batches, the step in these, in the order of its pipeline, is compared with the step before
-// any rewriting but draws.
+// any rewriting but types and draws.
 Result<MaybeViolation> CheckAccumulation(const Plan& plan, const std::string& plan_path,
                                          const PlanInputOptions& options) {
   int64_t micro_batches = 0;
@@ -61,7 +79,7 @@ Result<MaybeViolation> CheckAccumulation(const Plan& plan, const std::string& pl
   }
   if (micro_batches == 0) return MaybeViolation();
   PW_ASSIGN(const LoadedGraph step, LoadOriginal(plan, plan_path, options, std::move(cut)));
-  PW_ASSIGN(LoadedGraph without, LoadOriginal(plan, plan_path, options, {}));
+  PW_ASSIGN(LoadedGraph without, LoadOriginal(plan, plan_path, options, TypesOf(plan)));
   PW_ASSIGN(without, WithDrawsOf(step.graph, std::move(without)));
   return CheckMicroBatches(without.graph, step.graph, micro_batches);
 }
@@ -86,6 +104,8 @@ Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path,
   CheckedPlan checked;
   PW_ASSIGN(checked.inputs, LoadPlanInputs(plan_path, options));
   checked.violation = CheckPlan(checked.inputs);
+  if (checked.violation) return checked;
+  PW_ASSIGN(checked.violation, CheckTypes(checked.inputs.plan, plan_path, options));
   if (checked.violation) return checked;
   PW_ASSIGN(checked.violation, CheckAccumulation(checked.inputs.plan, plan_path, options));
   if (checked.violation) return checked;

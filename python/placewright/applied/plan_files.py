@@ -83,6 +83,13 @@ def documents(plan_path):
     batch = plan["graph"].get("batch_option") or recorded.get("batch") or 0
     if batch and batch != recorded.get("batch"):
         recorded = _at_batch(recorded, batch)
+    wider = [" ".join(how["precision"]) for how in plan.get("transforms", [])
+             if isinstance(how, dict) and "precision" in how]
+    if wider:
+        raise ApplyError("plan-rewritten", "the plan's parameters and update are of another type "
+                         f"than the model's ({wider[0]})", str(path),
+                         "Plan without mixed_precision, or train by fully_shard with "
+                         "MixedPrecisionPolicy.")
     if "step" in plan:
         return plan, recorded, _json_of(_checked(path, plan["step"], "compiled step"))
     rewritten = [str(how) for how in plan.get("transforms", []) if how != "counted-draws"]

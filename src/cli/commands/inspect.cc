@@ -82,7 +82,7 @@ class InspectCommand : public Command {
         .TypeName("N")
         .Check(IntegerWithin(1, (uint64_t{1} << 31) - 1))
         .Group("Input");
-    AddTransformOptions(app, &rewriting_);
+    AddTransformOptions(app, &rewriting_, &mixed_precision_);
     AddDimensionOption(app, &dimensions_);
     app.AddFlag("--modules", modules_, "A table of modules instead: ops, arithmetic, memory")
         .Group("Output");
@@ -134,9 +134,9 @@ class InspectCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--depth is of --modules alone", "", "Add --modules.");
     }
     // The structure does not depend on sizes, so that open dimensions are no error here.
-    PW_ASSIGN(
-        const LoadedGraph loaded,
-        LoadGraphOrModel(graph_, {batch_, "", dimensions, true, axes_, TransformsFor(rewriting_)}));
+    PW_ASSIGN(const LoadedGraph loaded,
+              LoadGraphOrModel(graph_, {batch_, "", dimensions, true, axes_,
+                                        TransformsFor(rewriting_, mixed_precision_)}));
     const std::vector<std::string> assumptions = DescribeAssumptions(loaded);
     if (modules_ || order_ || groups || axes_ ||
         context.console.json) {  // results that have no room for notes
@@ -258,6 +258,7 @@ class InspectCommand : public Command {
   std::string graph_;
   std::optional<int64_t> batch_;
   Rewriting rewriting_;
+  std::vector<std::string> mixed_precision_;
   std::vector<std::string> dimensions_;
   // Times are of the cluster's first GPU, or of its first device where it has none.
   Result<int> ShowAxes(const Graph& graph, Console& console) const {

@@ -147,6 +147,7 @@ Status RejectOptionsOfPlan(const InputOptions& options) {
   if (options.rewriting.micro_batches > 1) return refuse("--micro-batches", "transforms");
   if (!options.rewriting.recompute.empty()) return refuse("--recompute", "transforms");
   if (!options.rewriting.offload.empty()) return refuse("--offload", "transforms");
+  if (!options.mixed_precision.empty()) return refuse("--mixed-precision", "transforms");
   if (!options.rewriting.schedule.empty()) return refuse("--pipeline", "transforms");
   if (!options.memory_reserve.empty()) return refuse("--memory-reserve", "reserve");
   return Ok();
@@ -178,7 +179,8 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   PW_ASSIGN(
       const Rewriting rewriting,
       ChooseRewriting(graph.graph, cluster ? cluster->cluster : Cluster(), options.rewriting));
-  PW_RETURN_IF_ERROR(TransformLoaded(TransformsFor(rewriting), graph).InFile(options.graph));
+  PW_RETURN_IF_ERROR(TransformLoaded(TransformsFor(rewriting, options.mixed_precision), graph)
+                         .InFile(options.graph));
   const SchedulingPolicy policy = stated.value_or(DefaultPolicy(graph.graph.format()));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), policy);
   if (!cluster) {

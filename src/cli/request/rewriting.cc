@@ -57,6 +57,7 @@ void AlignPipeline(bool given, std::string& algorithm, Rewriting& asked) {
   const bool pipeline = std::find(kPipelineSchedules.begin(), kPipelineSchedules.end(),
                                   algorithm) != kPipelineSchedules.end();
   if (pipeline && asked.schedule.empty()) asked.schedule = algorithm;
+  if (algorithm == "zb" && asked.schedule.empty()) asked.schedule = "zb-h1";
   if (algorithm == "3d" && asked.schedule.empty()) asked.schedule = "1f1b";
   if (!asked.schedule.empty() && algorithm == "auto" && !given) algorithm = asked.schedule;
 }

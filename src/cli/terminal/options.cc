@@ -85,11 +85,12 @@ void AddInputOptions(CommandLine app, InputOptions* options) {
       .Group("Input");
   AddMemoryReserveOption(app, &options->memory_reserve);
   AddBatchOption(app, options);
-  AddTransformOptions(app, &options->rewriting);
+  AddTransformOptions(app, &options->rewriting, &options->mixed_precision);
   AddCostOptions(app, options);
 }
 
-void AddTransformOptions(CommandLine app, Rewriting* rewriting) {
+void AddTransformOptions(CommandLine app, Rewriting* rewriting,
+                         std::vector<std::string>* mixed_precision) {
   const auto count = [&](const char* name, int64_t& value, const char* help) {
     app.AddOption(name, value, help)
         .TypeName("N")
@@ -105,6 +106,11 @@ void AddTransformOptions(CommandLine app, Rewriting* rewriting) {
   AddRepeated(app, "--offload", rewriting->offload, "MODULES",
               "full (every layer), or a glob over modules: whose activations lie in host memory "
               "between the passes; may be repeated",
+              "Rewriting of a recorded step");
+  AddRepeated(app, "--mixed-precision", *mixed_precision, "TYPES",
+              "param=TYPE, reduce=TYPE, master=TYPE (f64, f32, bf16, f16), or a glob over modules: "
+              "parameters and their update in a wider type than what is computed with them; may be "
+              "repeated",
               "Rewriting of a recorded step");
   app.AddOption("--pipeline", rewriting->schedule,
                 "Micro-batches in the order of a pipeline: gpipe, 1f1b, interleaved or zb-h1")
@@ -136,7 +142,7 @@ void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options) {
       .TypeName("N")
       .Check(IntegerWithin(1, INT32_MAX))
       .Group("Input");
-  AddTransformOptions(app, &options->rewriting);
+  AddTransformOptions(app, &options->rewriting, &options->mixed_precision);
   AddCostOptions(app, options);
 }
 

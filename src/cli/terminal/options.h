@@ -45,6 +45,7 @@ struct InputOptions {
   // `batch` of it.
   std::string batch_text;
   Rewriting rewriting{};  // --micro-batches, --recompute, --offload, --pipeline, ...
+  std::vector<std::string> mixed_precision{};  // types and globs (transforms/precision.h)
 };
 // -c, --memory-reserve, --batch, --dim, those of AddTransformOptions, --costs, --cost-profile, --order. The positional
 // argument is the command's own.
@@ -57,7 +58,8 @@ struct BatchSize {
 // "256" or "32/gpu". Errors: kUsage.
 Result<BatchSize> ParseBatchSize(std::string_view text);
 // --micro-batches, --recompute, --offload, --pipeline, --stages and --chunks alone.
-void AddTransformOptions(CommandLine app, Rewriting* rewriting);
+void AddTransformOptions(CommandLine app, Rewriting* rewriting,
+                         std::vector<std::string>* mixed_precision);
 // The same without -c, for a command that takes several clusters.
 void AddInputOptionsBesideCluster(CommandLine app, InputOptions* options);
 

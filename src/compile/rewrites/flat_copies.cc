@@ -7,6 +7,7 @@
 
 #include "compile/emitter.h"
 #include "compile/rewrites/rewrites.h"
+#include "transforms/precision.h"
 
 namespace placewright {
 namespace {
@@ -51,12 +52,13 @@ class FlatCopier {
   bool IsOf(const ArrayOp& op, CollectiveKind kind) const {
     return op.collective.valid() && arrays_.collectives[op.collective].request.kind == kind;
   }
-  // What it reads is there before the step, as a parameter.
+  // What it reads is there before the step, as a parameter, or a cast of one.
   bool IsOfParameter(const ArrayOp& op) const {
     const ArrayVersion& content = arrays_.versions[arrays_.ReadsOf(op).front().version];
     const StorageId storage = arrays_.storages[content.storage].original;
-    return !content.writer.valid() && storage.valid() &&
-           original_.storage(storage).kind == TensorKind::kParameter;
+    if (!storage.valid()) return false;
+    if (CastParameter(original_, storage).valid()) return true;
+    return !content.writer.valid() && original_.storage(storage).kind == TensorKind::kParameter;
   }
   bool IsOfUpdate(const ArrayOp& op) const {
     bool any = false;
@@ -92,9 +94,17 @@ class FlatCopier {
   void CopyIn(const ArrayOp& member, std::vector<OpId>& order) {
     const auto row = static_cast<size_t>(member.reads.begin);
     const ArrayRead gradient = arrays_.reads[row];
+    if (IsCastForIt(gradient.tensor)) return;
     const TensorId copy = AddCopy(gradient.tensor, member.device, order);
     arrays_.reads[static_cast<size_t>(arrays_.ops[emitter_.last()].reads.begin)] = gradient;
     changes_.ChangeRead(row) = {copy, FirstOf(copy)};
+  }
+
+  // What casts a gradient into the type of sums writes it where it is sent from.
+  bool IsCastForIt(TensorId gradient) const {
+    const OpId maker = arrays_.tensors[gradient].producer;
+    const OpId origin = maker.valid() ? arrays_.ops[maker].origin : OpId();
+    return origin.valid() && IsGradientCast(original_.op(origin));
   }
 
   // A read of what was gathered becomes one of its copy, which the first of them makes.

@@ -3,7 +3,7 @@
 // buffer that is scattered. Both run where the device computes, so that they are not hidden behind it.
 //
 //   gather of a parameter          the gathered tensor is copied directly before its first reader, which reads the copy
-//   reduce-scatter of a gradient   what it reads is a copy of the gradient
+//   reduce-scatter of a gradient   what it reads is a copy of the gradient, or its cast (transforms/precision.h)
 //
 // Why it preserves the step: a copy is equal to what it is of, and nothing writes either of the two. Gradients are those
 // for whose sum nothing but the update waits, through views, casts of pieces and further collectives.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/ownership/module_path.h"
+#include "transforms/precision.h"
 
 namespace placewright {
 namespace {
@@ -79,9 +80,14 @@ class Delayer {
     if (!op.collective.valid()) return -1;
     if (op.reads.begin == op.reads.end) return number_[op.collective];  // of a broadcast to it
     const ArrayVersion& content = arrays_.versions[arrays_.ReadsOf(op).front().version];
-    const StorageId storage = arrays_.storages[content.storage].original;
-    if (content.writer.valid() || !storage.valid()) return -1;
-    if (original_.storage(storage).kind != TensorKind::kParameter) return -1;
+    StorageId storage = arrays_.storages[content.storage].original;
+    if (!storage.valid()) return -1;
+    if (const StorageId cast = CastParameter(original_, storage); cast.valid()) {
+      storage = cast;
+    } else if (content.writer.valid() ||
+               original_.storage(storage).kind != TensorKind::kParameter) {
+      return -1;
+    }
     int32_t& number = number_[op.collective];
     if (number < 0) {
       number = static_cast<int32_t>(fetches_.size());

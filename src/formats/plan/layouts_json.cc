@@ -206,21 +206,27 @@ Result<Transform> ReadTransform(const Json& json, const std::string& place) {
                      fmt::format("The transforms are {}.", fmt::join(names, ", ")));
   }
   transform.kind = *known;
-  if (takes == (transform.kind == Transform::kCountedDraws)) {
+  const bool bare =
+      transform.kind == Transform::kCountedDraws || transform.kind == Transform::kSplitBackward;
+  if (takes == bare) {
     return MakeError(
         ErrorCode::kField, fmt::format("{} is not stated so", name), place,
-        R"(Give "counted-draws", {"accumulate": 4}, {"recompute": ["layers.*"]}, )"
-        R"({"offload": ["layers.*"]}, {"pipeline": {"schedule": "1f1b", "stages": 4}}.)");
+        R"(Give "counted-draws", "split-backward", {"accumulate": 4}, {"recompute": ["layers.*"]}, )"
+        R"({"offload": ["layers.*"]}, {"pipeline": {"schedule": "1f1b", "stages": 4}}, )"
+        R"({"precision": ["param=bf16", "master=f32"]}.)");
   }
   if (transform.kind == Transform::kAccumulate) {
     PW_ASSIGN(transform.micro_batches, GetInt(json, name, place, 2, INT32_MAX));
   }
-  if (transform.kind == Transform::kRecompute || transform.kind == Transform::kOffload) {
+  const bool words = transform.kind == Transform::kPrecision;
+  if (words || transform.kind == Transform::kRecompute || transform.kind == Transform::kOffload) {
     PW_ASSIGN(const Json* list, GetArray(json, name, place));
     for (const Json& module : *list) {
       if (!module.is_string()) {
-        return MakeError(ErrorCode::kField, "modules are named by globs", place + "." + name,
-                         fmt::format(R"(Give {{"{}": ["layers.*"]}}.)", name));
+        return MakeError(
+            ErrorCode::kField, words ? "types are stated as text" : "modules are named by globs",
+            place + "." + name,
+            fmt::format(R"(Give {{"{}": ["{}"]}}.)", name, words ? "param=bf16" : "layers.*"));
       }
       transform.modules.push_back(module.get<std::string>());
     }
@@ -260,10 +266,12 @@ Json TransformsToJson(const Transforms& transforms) {
   for (const Transform& transform : transforms) {
     const std::string name(ToString(transform.kind));
     switch (transform.kind) {
-      case Transform::kCountedDraws: list.push_back(name); break;
+      case Transform::kCountedDraws:
+      case Transform::kSplitBackward: list.push_back(name); break;
       case Transform::kAccumulate: list.push_back({{name, transform.micro_batches}}); break;
       case Transform::kRecompute:
-      case Transform::kOffload: list.push_back({{name, transform.modules}}); break;
+      case Transform::kOffload:
+      case Transform::kPrecision: list.push_back({{name, transform.modules}}); break;
       case Transform::kPipeline:
         list.push_back({{name,
                          {{"schedule", transform.schedule},

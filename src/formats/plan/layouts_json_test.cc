@@ -45,19 +45,23 @@ TEST(LayoutsJson, WhatIsWrittenReadsBack) {
 TEST(LayoutsJson, TransformsKeepWhatTheyTake) {
   DistributionSpec spec = Sample();
   spec.transforms = Transforms{{},
+                               {.kind = Transform::kPrecision, .modules = {"param=bf16"}},
+                               {.kind = Transform::kSplitBackward},
                                {.kind = Transform::kAccumulate, .micro_batches = 4},
                                {.kind = Transform::kRecompute, .modules = {"layers.*", "head"}},
                                {.kind = Transform::kPipeline, .schedule = "1f1b", .stages = 4}};
   Json object = Json::object();
   AddDistributionSpec(spec, &object);
-  EXPECT_EQ(object["transforms"], Json::parse(R"(["counted-draws", {"accumulate": 4},
+  EXPECT_EQ(object["transforms"], Json::parse(R"(["counted-draws", {"precision": ["param=bf16"]},
+                                                 "split-backward", {"accumulate": 4},
                                                  {"recompute": ["layers.*", "head"]},
                                                  {"pipeline": {"schedule": "1f1b", "stages": 4,
                                                                "chunks": 1}}])"));
   EXPECT_EQ(DistributionSpecFromJson(object).Take(), spec);
   for (const char* wrong :
        {R"(["accumulate"])", R"([{"counted-draws": 1}])", R"([{"accumulate": 1}])",
-        R"([{"recompute": [1]}])", R"([{"accumulate": 2, "recompute": []}])"}) {
+        R"([{"recompute": [1]}])", R"([{"accumulate": 2, "recompute": []}])",
+        R"([{"precision": [{"param": "bf16"}]}])", R"([{"split-backward": []}])"}) {
     const Error error = Read(fmt::format(R"({{"layouts": [], "transforms": {}}})", wrong)).error();
     EXPECT_THAT(error.place, HasSubstr("transforms[0]")) << wrong;
   }
@@ -67,7 +71,8 @@ TEST(LayoutsJson, UnknownTransformsAreRefused) {
   const Error error = Read(R"({"layouts": [], "transforms": ["counted-draws", "fused"]})").error();
   EXPECT_EQ(error.place, "transforms[1]");
   EXPECT_EQ(error.remedy,
-            "The transforms are counted-draws, accumulate, recompute, offload, pipeline.");
+            "The transforms are precision, counted-draws, split-backward, accumulate, recompute, "
+            "offload, pipeline.");
 }
 
 // Plans without them are the files that they were.

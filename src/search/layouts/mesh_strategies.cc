@@ -34,6 +34,7 @@ std::string_view NameOfStrategy(MeshStrategy strategy) {
     case MeshStrategy::kUlysses: return "ulysses";
     case MeshStrategy::kContext: return "context";
     case MeshStrategy::kExperts: return "experts";
+    case MeshStrategy::kZero1: return "zero-1";
   }
   return "";
 }
@@ -91,6 +92,7 @@ class MeshLayouts {
     switch (strategy_) {
       case MeshStrategy::kTensor: return MakeTensorParallel(options_.shards_update);
       case MeshStrategy::kTwoD: return MakeTensorParallel(/*shards_state=*/true);
+      case MeshStrategy::kZero1:
       case MeshStrategy::kZero2:
       case MeshStrategy::kFsdp: return MakeZero(/*in_hosts=*/false);
       case MeshStrategy::kHybridZero2:
@@ -280,6 +282,7 @@ class MeshLayouts {
       return axes;
     };
     ForGradients(axes_of, lie_with);
+    if (strategy_ == MeshStrategy::kZero1) return;  // sums lie as the gradients do
     ForMicroBatchSums(sharded, lie_with);
   }
 
@@ -511,6 +514,8 @@ std::string_view MeshStrategyPlanner::description() const {
              "(Megatron-LM)";
     case MeshStrategy::kTwoD:
       return "the same, with parameters and their state in shards over the groups (ZeRO-3)";
+    case MeshStrategy::kZero1:
+      return "as zero-2, gradients of micro-batches added up whole and scattered once (ZeRO-1)";
     case MeshStrategy::kZero2:
       return "all GPUs, equal shares of the batch, parameters with their state in shards";
     case MeshStrategy::kHybridZero2: return "the same with shards over the GPUs of each host";

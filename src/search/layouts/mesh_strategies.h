@@ -5,8 +5,12 @@
 //                  of these (tensor_parallel.h; Narayanan et al., SC 2021, sec. 3: t and d)
 //   2d             the same; parameters that are in parts, with their state and update, are in shards over the groups,
 //                  gathered for each pass (FSDP over the groups; Rajbhandari et al., SC 2020, sec. 5: P_os+g+p)
+//   zero-1         samples over all GPUs; each parameter's state and update, with the parameter, in shards over all of them;
+//                  gradients are added up over micro-batches where they are made, whole, and scattered once, behind the
+//                  last of them (Rajbhandari et al., SC 2020, sec. 5: P_os; Megatron-LM's distributed optimizer)
 //   zero-2         samples over all GPUs; each parameter's state and update, with the parameter, in shards over all of
-//                  them, gathered once a step and kept for its backward pass (Rajbhandari et al., SC 2020, sec. 5: P_os+g;
+//                  them, gathered once a step and kept for its backward pass, and so are the gradients of each micro-batch
+//                  (Rajbhandari et al., SC 2020, sec. 5: P_os+g;
 //                  FSDP with SHARD_GRAD_OP)
 //   hybrid-zero-2  the same with shards over the GPUs of each host: gradients are scattered there and added up across
 //                  (FSDP with _HYBRID_SHARD_ZERO2)
@@ -49,7 +53,8 @@ enum class MeshStrategy : uint8_t {
   kHsdp,
   kUlysses,
   kContext,
-  kExperts
+  kExperts,
+  kZero1
 };
 
 struct MeshOptions {
@@ -82,9 +87,10 @@ class MeshStrategyPlanner : public Planner {
   const SettableAlgorithm* settable() const override;
   PlanSpace space() const override { return PlanSpace::kReplicated; }
   bool iterative() const override { return false; }
+  // 2d has less memory than tensor, and what zero-1 saves zero-2 saves, too.
   bool in_auto() const override {
-    return strategy_ != MeshStrategy::kTensor;
-  }  // 2d has less memory
+    return strategy_ != MeshStrategy::kTensor && strategy_ != MeshStrategy::kZero1;
+  }
   bool finds_what_fits() const override;
   // Errors: those of CheckMaySplit, LayOutOnMesh and CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,

@@ -16,6 +16,8 @@
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_layer_writer.h"
+#include "transforms/accumulate.h"
+#include "transforms/precision.h"
 
 namespace placewright {
 namespace {
@@ -93,7 +95,9 @@ class Layers : private LayerWriter {
 
 struct OnCluster {
   explicit OnCluster(const char* preset, int64_t width = kWidth, bool clips = false)
-      : graph(Layers(width).Build(clips)),
+      : OnCluster(preset, Layers(width).Build(clips)) {}
+  OnCluster(const char* preset, Graph step)
+      : graph(std::move(step)),
         cluster(MakePreset(preset).Take()),
         problem(LayoutProblem::Make(graph, cluster, {}, SchedulingPolicy::kProgram).Take()) {}
 
@@ -114,15 +118,19 @@ struct OnCluster {
   const std::unique_ptr<LayoutProblem> problem;
 };
 
-// Of tensors, not of numbers.
-size_t CollectivesOf(const CompiledStep& step, std::string_view type) {
+// Of tensors, not of numbers: the first member of each.
+std::vector<OpId> MembersOf(const CompiledStep& step, std::string_view type) {
   const Graph& graph = step.step.graph;
-  size_t count = 0;
-  for (const CollectiveId id : IdRange<CollectiveId>(graph.collective_count())) {
-    const Op& first = graph.op(graph.collective(id).members.front());
-    count += first.type == type && !graph.tensor(first.outputs.front()).shape.empty();
+  std::vector<OpId> first;
+  for (const CollectiveId id : graph.collectives()) {
+    const OpId member = graph.collective(id).members.front();
+    const Op& op = graph.op(member);
+    if (op.type == type && !graph.tensor(op.outputs.front()).shape.empty()) first.push_back(member);
   }
-  return count;
+  return first;
+}
+size_t CollectivesOf(const CompiledStep& step, std::string_view type) {
+  return MembersOf(step, type).size();
 }
 size_t GathersOf(const CompiledStep& step) {
   return CollectivesOf(step, "placewright.all_gather.default");
@@ -255,6 +263,39 @@ TEST(Fsdp, CountsTheBuffersOfItsCommunicator) {
       EXPECT_EQ(after.devices[id.index()].over.count, 140 * kMebibyte) << id.index();
     }
   }
+}
+
+// Each weight's gradients of four micro-batches: four times, or once, behind the last of them.
+TEST(Zero1, ScattersSumsOfMicroBatches) {
+  const OnCluster step("8xH100", std::move(*WithAccumulation(Layers().Build(), 4).Take()));
+  const auto scatters = [&](MeshStrategy strategy) {
+    return MembersOf(step.Compile(strategy), "placewright.reduce_scatter.default").size();
+  };
+  EXPECT_EQ(scatters(MeshStrategy::kZero2), 4u * (kLayers + 1));
+  EXPECT_EQ(scatters(MeshStrategy::kZero1), kLayers + 1u);
+  const OnCluster whole("8xH100");
+  EXPECT_EQ(whole.Plan(MeshStrategy::kZero1).layouts.layouts,
+            whole.Plan(MeshStrategy::kZero2).layouts.layouts);
+}
+
+// Parameters of 64 bits, with which the step computes in 32: what is cast is gathered, as often as the parameter
+// would be, and a layer ahead; gradients are scattered in 64 bits.
+TEST(Fsdp, GathersWhatIsCast) {
+  const OnCluster wider(
+      "8xH100", std::move(*WithPrecision(Layers().Build(), {"reduce=f64", "master=f64"}).Take()));
+  const CompiledStep cast = wider.Compile(MeshStrategy::kFsdp);
+  EXPECT_EQ(GathersOf(cast), 2u * kLayers + 1);
+  const Graph& graph = cast.step.graph;
+  const auto bytes_read = [&](OpId op) { return graph.tensor(graph.op(op).inputs[0]).bytes; };
+  size_t waits = 0;
+  for (const OpId op : MembersOf(cast, "placewright.all_gather.default")) {
+    EXPECT_EQ(bytes_read(op), Bytes(kWidth * kWidth * 4 / 8));
+    waits += graph.op(op).after.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(waits, 2u * kLayers);  // all but the first
+  const auto scattered = MembersOf(cast, "placewright.reduce_scatter.default");
+  EXPECT_EQ(scattered.size(), kLayers + 1u);
+  for (const OpId op : scattered) EXPECT_EQ(bytes_read(op), Bytes(kWidth * kWidth * 8));
 }
 
 }  // namespace

@@ -183,10 +183,12 @@ PipelinePlanner::PipelinePlanner(std::string_view schedule, std::vector<std::str
 const SettableAlgorithm* PipelinePlanner::settable() const {
   static const std::map<std::string_view, SettableAlgorithm> all = [] {
     std::map<std::string_view, SettableAlgorithm> made;
-    for (const std::string_view schedule : kPipelineSchedules) {
+    const auto add = [&](std::string_view schedule) {
       made[schedule] = {
           std::string(schedule), PipelinePlanner(schedule).description_, {GpusSetting()}};
-    }
+    };
+    for (const std::string_view schedule : kPipelineSchedules) add(schedule);
+    add(kZeroBubble);
     made[k3d] = {std::string(k3d), PipelinePlanner(k3d).description_, TensorSettings()};
     return made;
   }();
@@ -204,7 +206,8 @@ Result<PlannerResult> PipelinePlanner::Plan(const Problem& problem, Evaluator& e
                               .gpus = settings.Word("gpus")};
     PW_ASSIGN(plan, LayOut3d(*problem.layouts, mesh));
   } else {
-    PW_ASSIGN(plan, LayOutPipeline(*problem.layouts, schedule_, settings.Word("gpus")));
+    const std::string_view schedule = schedule_ == kZeroBubble ? "zb-h1" : schedule_;
+    PW_ASSIGN(plan, LayOutPipeline(*problem.layouts, schedule, settings.Word("gpus")));
   }
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));
   return MakeResult(name(), std::move(plan), evaluation, options);

@@ -26,13 +26,15 @@ Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view s
 IdVector<GroupId, int32_t> ChunkByGroup(const Graph& step, const IdVector<OpId, int32_t>& chunk_of);
 
 inline constexpr std::string_view k3d = "3d";
+// The name that it has in PyTorch and Megatron-LM, for the only one of its kind here: zb-h1.
+inline constexpr std::string_view kZeroBubble = "zb";
 
 // Any schedule. Errors: those of LayOutPipeline and ChooseDegree.
 Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& options = {});
 
 class PipelinePlanner : public Planner {
  public:
-  // `schedule`: of kPipelineSchedules, or k3d; `settings`: "NAME=VALUE".
+  // `schedule`: of kPipelineSchedules, kZeroBubble, or k3d; `settings`: "NAME=VALUE".
   explicit PipelinePlanner(std::string_view schedule, std::vector<std::string> settings = {});
 
   std::string_view name() const override { return schedule_; }

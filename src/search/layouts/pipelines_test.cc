@@ -14,6 +14,7 @@
 #include "graph/graph_builder.h"
 #include "sim/simulator.h"
 #include "transforms/pipeline.h"
+#include "transforms/split_backward.h"
 #include "transforms/transforms.h"
 
 namespace placewright {
@@ -28,10 +29,11 @@ struct Times {
 constexpr int64_t kSaved = 1024;  // bytes that a forward op keeps for its backward op
 
 // Layers "layers.C", one after the other, of a step in micro-batches. What crosses between layers has no bytes.
+// `convolutions`: one op makes the gradients of a layer's input and weight.
 class LayeredStep {
  public:
-  LayeredStep(int32_t layers, int32_t micro_batches, const Times& times)
-      : layers_(layers), times_of_(times) {
+  LayeredStep(int32_t layers, int32_t micro_batches, const Times& times, bool convolutions = false)
+      : layers_(layers), times_of_(times), convolutions_(convolutions) {
     last_ = builder_.AddInput("input:x", TensorKind::kInput, DType::kU8, {0}).Take();
     for (int32_t k = 1; k <= micro_batches; ++k) AddMicroBatch(k);
     for (int32_t c = 0; c < layers; ++c) {
@@ -97,18 +99,48 @@ class LayeredStep {
     }
     for (int32_t c = layers_ - 1; c >= 0; --c) {
       const auto at = static_cast<size_t>(c);
+      if (convolutions_) {
+        const auto made = AddConvolutionBackward(fmt::format("b{}@{}", c, k), c, x, saved[at]);
+        x = made[0];
+        AddUp(c, k, made[1]);
+        continue;
+      }
       // A product's gradients: that of its weight first, so that the stage before waits for both.
       const auto weights = Add(fmt::format("w{}@{}", c, k), c, Phase::kBackward, {x, saved[at]},
                                {0}, times_of_.weights);
       x = Add(fmt::format("b{}@{}", c, k), c, Phase::kBackward, {x, saved[at]}, {0},
               times_of_.backward)[0];
-      if (k == 1) {
-        sums_.insert(sums_.begin(), weights[0]);
-        continue;
-      }
-      sums_[at] = Add(fmt::format("w{}.sum@{}", c, k), c, Phase::kBackward, {sums_[at], weights[0]},
-                      {0}, 0)[0];
+      AddUp(c, k, weights[0]);
     }
+  }
+
+  void AddUp(int32_t layer, int32_t k, TensorId gradient) {
+    if (k == 1) {
+      sums_.insert(sums_.begin(), gradient);
+      return;
+    }
+    TensorId& sum = sums_[static_cast<size_t>(layer)];
+    sum = Add(fmt::format("w{}.sum@{}", layer, k), layer, Phase::kBackward, {sum, gradient}, {0},
+              0)[0];
+  }
+
+  std::vector<TensorId> AddConvolutionBackward(const std::string& name, int32_t layer, TensorId x,
+                                               TensorId saved) {
+    OpSpec spec{.name = name, .type = "aten.convolution_backward.default"};
+    spec.phase = Phase::kBackward;
+    spec.module = fmt::format("layers.{}.lin", layer);
+    spec.inputs = {x, saved};
+    for (int32_t i = 0; i < 10; ++i) spec.args.push_back(Value(int64_t{i}));
+    spec.args.push_back(Value(Value::List{Value(true), Value(true), Value(false)}));
+    for (int32_t i = 0; i < 2; ++i) {
+      OutputSpec output{.name = fmt::format("{}:{}", name, i), .dtype = DType::kU8};
+      output.shape = {0};
+      output.output_index = i;
+      spec.outputs.push_back(output);
+    }
+    times_[name] = times_of_.backward;
+    times_[name + ".weights"] = times_of_.weights;
+    return builder_.AddOp(std::move(spec)).Take();
   }
 
   std::vector<TensorId> Add(const std::string& name, int32_t layer, Phase phase,
@@ -128,6 +160,7 @@ class LayeredStep {
 
   const int32_t layers_;
   const Times times_of_;
+  const bool convolutions_;
   GraphBuilder builder_{"layers", "aten"};
   TensorId last_;
   std::vector<TensorId> sums_;
@@ -179,6 +212,25 @@ TEST(Pipelines, TheSimulatorSeesTheirClosedForms) {
       }
     }
   }
+}
+
+// One op that makes both gradients would be a backward pass of B + W; apart, its weights' gradients wait.
+TEST(Pipelines, WeightGradientsOfConvolutionsWait) {
+  for (const Times& t : {Times{600, 600, 600}, Times{1200, 2400, 600}}) {
+    for (int32_t p = 2; p <= 4; ++p) {
+      const int32_t m = 2 * p;
+      LayeredStep layers(p, m, t, /*convolutions=*/true);
+      const Graph whole = layers.Build(m);
+      const Graph apart =
+          WithTransforms(std::move(*WithSplitBackward(whole).Take()), whole.transforms());
+      const auto made = WithPipeline(apart, Of("zb-h1", p)).Take();
+      EXPECT_EQ(layers.Run(*made, p).step_time.count,
+                m * (t.forward + t.backward + t.weights) +
+                    (p - 1) * (t.forward + t.backward - t.weights));
+    }
+  }
+  EXPECT_EQ(Describe(TransformsFor({.micro_batches = 4, .schedule = "zb-h1", .stages = 2})),
+            "counted-draws, split-backward, accumulate 4, pipeline zb-h1 2");
 }
 
 TEST(Pipelines, StagesHoldAsManyActivationsAsTheirScheduleSays) {

@@ -45,7 +45,7 @@ Status CheckTransforms(const LayoutProblem& problem, const std::optional<Transfo
       made_by.empty() ? std::string("no transform changes this step")
                       : fmt::format("this step is rewritten by others: {}", Describe(made_by)),
       "transforms",
-      "Leave the field out: they follow from --micro-batches, --recompute, --offload.");
+      "Leave the field out: they follow from --micro-batches, --recompute, --offload, --mixed-precision.");
 }
 
 StepSwitches AsStart(const LayoutProblem& problem, StepSwitches switches) {

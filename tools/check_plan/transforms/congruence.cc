@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "check_plan/transforms/value_numbers.h"
+#include "sharding/separable_results.h"
 #include "transforms/offload.h"
 
 namespace placewright::check {
@@ -71,6 +72,8 @@ class CongruenceChecker {
 
   MaybeViolation CheckCopy(OpId op) const {
     CHECK_PLAN_RETURN_IF_VIOLATED(CheckWrites(op));
+    const std::optional<GradientMask> mask = SeparableResults(step_.op(op));
+    if (mask) CHECK_PLAN_RETURN_IF_VIOLATED(CheckMask(op, step_.op(op), *mask));
     if (step_.op(op).is_view || calls_.contains(found_.Call(op))) return std::nullopt;
     const bool copies = HostCopyOf(step_.op(op)) != HostCopy::kNone &&
                         found_.Last(step_.op(op).outputs.front()) == found_.Read(op, 0);
@@ -107,13 +110,17 @@ class CongruenceChecker {
 
   MaybeViolation CompareArguments(OpId id, const Op& due) const {
     const Op& op = step_.op(id);
-    if (op.type != due.type || op.inputs.size() != due.inputs.size() ||
-        op.outputs.size() != due.outputs.size()) {
+    const std::optional<GradientMask> all = SeparableResults(due), some = SeparableResults(op);
+    const bool apart = all && some && *all != *some;
+    if (apart) {
+      CHECK_PLAN_RETURN_IF_VIOLATED(CheckMask(id, due, *all));
+    } else if (op.type != due.type || op.inputs.size() != due.inputs.size() ||
+               op.outputs.size() != due.outputs.size()) {
       return At(id, ViolationKind::kWrongArgument,
                 fmt::format("{} of {} to {} tensors is {} of {} to {}", op.type, op.inputs.size(),
                             op.outputs.size(), due.type, due.inputs.size(), due.outputs.size()));
     }
-    if (ArgumentsOf(op) == ArgumentsOf(due)) return std::nullopt;
+    if (ArgumentsOf(op, apart) == ArgumentsOf(due, apart)) return std::nullopt;
     const bool draws = op.type.starts_with(kCountedDraw) && op.args.size() > kDrawAt &&
                        due.args.size() > kDrawAt && op.args[kDrawAt] != due.args[kDrawAt];
     if (draws) {
@@ -124,6 +131,21 @@ class CongruenceChecker {
     return At(id, ViolationKind::kWrongArgument,
               fmt::format("{} has the arguments {}, the original {}", Name(step_, id),
                           Printable(ArgumentsOf(op)), Printable(ArgumentsOf(due))));
+  }
+
+  // It makes some of the results: each that it has is of its mask, and of the original's.
+  MaybeViolation CheckMask(OpId id, const Op& due, const GradientMask& all) const {
+    const Op& op = step_.op(id);
+    const GradientMask mask = *SeparableResults(op);
+    bool right = op.inputs.size() == due.inputs.size();
+    for (size_t result = 0; result < mask.size(); ++result) right &= all[result] || !mask[result];
+    for (const TensorId output : op.outputs) {
+      const auto result = static_cast<size_t>(step_.tensor(output).output_index);
+      right = right && result < mask.size() && mask[result];
+    }
+    if (right) return std::nullopt;
+    return At(id, ViolationKind::kWrongArgument,
+              fmt::format("{} makes results that its mask leaves out", Name(step_, id)));
   }
 
   Violation DifferentInput(OpId id, size_t input, int64_t value, const std::string& due) const {

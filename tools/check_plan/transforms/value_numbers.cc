@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "sharding/op_rule.h"
+#include "sharding/separable_results.h"
 #include "transforms/offload.h"
 
 namespace placewright::check {
@@ -104,7 +105,9 @@ std::string StepValues::KeyOf(OpId id, bool statistics) const {
   std::string key = fmt::format("op {} ", op.type);
   if (DrawsInSequence(step_, id)) key += op.name;
   std::vector<bool> named(op.inputs.size(), false);
+  const bool separable = SeparableResults(op).has_value();
   for (size_t i = 0; i < op.args.size(); ++i) {
+    if (separable && i == kMaskOfResults) continue;
     const InputRef* const reference = op.args[i].AsInput();
     if (!statistics && NormsByBatch(op) && IsRunningStatistic(i)) {
       if (reference != nullptr) named[static_cast<size_t>(reference->index)] = true;
@@ -152,11 +155,12 @@ int64_t StepValues::Through(TensorId id, int64_t content) const {
                                    fmt::join(tensor.shape, ","), fmt::join(tensor.strides, ",")));
 }
 
-std::string ArgumentsOf(const Op& op) {
+std::string ArgumentsOf(const Op& op, bool but_mask) {
   const auto refer = [](int32_t, std::string& text) { text += '%'; };
   std::string key;
-  for (const Value& value : op.args) {
-    AddValue(value, refer, key);
+  for (size_t i = 0; i < op.args.size(); ++i) {
+    if (but_mask && i == kMaskOfResults) continue;
+    AddValue(op.args[i], refer, key);
     key += ';';
   }
   for (const NamedValue& attribute : op.attributes) {

@@ -4,7 +4,8 @@
 // A content is a version of a storage. An input's first is its name's; what an op makes is its operator, arguments and
 // what it reads; what it writes in place the same. A tensor read is a content through a window: where and how the
 // tensor lies in it. So views are no ops here: they compute nothing. What draws from a generator in sequence is never
-// equal to another op. A batch norm in training returns the same whatever its running statistics.
+// equal to another op. A batch norm in training returns the same whatever its running statistics, a convolution's backward
+// op each gradient whatever others its mask asks for.
 #ifndef CHECK_PLAN_TRANSFORMS_VALUE_NUMBERS_H_
 #define CHECK_PLAN_TRANSFORMS_VALUE_NUMBERS_H_
 
@@ -61,8 +62,8 @@ class StepValues {
   IdVector<OpId, int64_t> calls_;
 };
 
-// The op's arguments but for what it reads.
-std::string ArgumentsOf(const Op& op);
+// The op's arguments but for what it reads; `but_mask`: and which of its results it makes.
+std::string ArgumentsOf(const Op& op, bool but_mask = false);
 
 }  // namespace placewright::check
 
