@@ -537,7 +537,8 @@ const SettableAlgorithm* MeshStrategyPlanner::settable() const {
     for (const MeshStrategy strategy :
          {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero2,
           MeshStrategy::kHybridZero2, MeshStrategy::kFsdp, MeshStrategy::kHsdp,
-          MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts}) {
+          MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts,
+          MeshStrategy::kZero1}) {
       const MeshStrategyPlanner planner(strategy);
       SettableAlgorithm& settable = made[strategy];
       settable.name = planner.name();
