@@ -133,7 +133,31 @@ class Gpt(torch.nn.Module):
 
 
 class CrossEntropy(torch.autograd.Function):
-    """Megatron's over parts of the words: scores in f32, which become their gradient in place."""
+    """Megatron's: one tensor of f32 for scores, softmax and gradient."""
+
+    @staticmethod
+    def forward(context, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        scores = logits.float()
+        scores.sub_(scores.max(-1, keepdim=True).values)
+        chosen = scores.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        scores.exp_()
+        total = scores.sum(-1, keepdim=True)
+        scores.div_(total)
+        context.save_for_backward(scores, labels)
+        context.half = logits.dtype
+        return (total.squeeze(-1).log() - chosen).mean()
+
+    @staticmethod
+    def backward(context, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        scores, labels = context.saved_tensors
+        ones = torch.ones_like(labels.unsqueeze(-1), dtype=scores.dtype)
+        scores.scatter_add_(-1, labels.unsqueeze(-1), -ones)
+        scores.mul_(gradient / labels.numel())
+        return scores.to(context.half), None
+
+
+class CrossEntropyInParts(torch.autograd.Function):
+    """The same over parts of the words, in operators that can be in parts."""
 
     @staticmethod
     def forward(context, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -204,7 +228,8 @@ def build(
     scale = 2.0**16 if half == "f16" else 1.0
 
     def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        return CrossEntropy.apply(logits, labels) * scale
+        made = CrossEntropyInParts if in_parts else CrossEntropy
+        return made.apply(logits, labels) * scale
 
     return {
         "model": model,
