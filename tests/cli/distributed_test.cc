@@ -268,7 +268,7 @@ TEST_F(Distributed, AutoRecomputesGradientsFromFactors) {
 // Parameters and update of 64 bits for a step in 32: stated by the plan, proven, and of whatever algorithm.
 TEST_F(Distributed, KeepsParametersInAWiderType) {
   const std::string types = "reduce=f64 master=f64";
-  for (const char* algorithm : {"zero-2", "auto"}) {
+  for (const char* algorithm : {"zero-2", "data-parallel"}) {
     const Outcome made = RunJson({"plan", "mlp.json.gz", "-c", "2xP100-16GB", "--space",
                                   "replicated", "--algo", algorithm, "--iterations", "5",
                                   "--mixed-precision", types, "-o", "wide.plan.json"});
