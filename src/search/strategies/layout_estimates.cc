@@ -125,10 +125,13 @@ class LayoutReckoner {
     }
   }
 
+  // Collectives over the groups, one for each part of parameters, that share a host's way to the others.
+  double AtOnce() const { return widths_ ? std::min(cut_, gpus_.sharing()) : 1; }
+
   // Gradients are all-reduced beside the backward pass.
   double WithCopies() const {
     const double sums =
-        gpus_.OfParameters(CollectiveKind::kAllReduce, table_, shards_over_, 1 / cut_);
+        AtOnce() * gpus_.OfParameters(CollectiveKind::kAllReduce, table_, shards_over_, 1 / cut_);
     return m_ * (forward_ + backward_) + std::max(0.0, sums - backward_) +
            sums / static_cast<double>(std::max<int64_t>(1, parameters_));
   }
@@ -136,12 +139,12 @@ class LayoutReckoner {
   double WithShards() const {
     const double layers = static_cast<double>(std::max<int64_t>(1, table_.layers));
     const double gathers =
-        gpus_.OfParameters(CollectiveKind::kAllGather, table_, shards_over_, 1 / cut_);
-    double scatters =
-        gpus_.OfParameters(CollectiveKind::kReduceScatter, table_, shards_over_, 1 / cut_);
+        AtOnce() * gpus_.OfParameters(CollectiveKind::kAllGather, table_, shards_over_, 1 / cut_);
+    double scatters = AtOnce() * gpus_.OfParameters(CollectiveKind::kReduceScatter, table_,
+                                                    shards_over_, 1 / cut_);
     if (family_.in_hosts) {
-      scatters +=
-          gpus_.OfParameters(CollectiveKind::kAllReduce, table_, gpus_.Across(), 1 / shards_);
+      scatters += gpus_.sharing() * gpus_.OfParameters(CollectiveKind::kAllReduce, table_,
+                                                       gpus_.Across(), 1 / shards_);
     }
     const double in_layers = table_.parameters > 0 ? table_.in_layers / table_.parameters : 0;
     double time = (gathers + scatters) / layers;

@@ -28,6 +28,13 @@ SomeGpus::SomeGpus(const LayoutProblem& problem, const DeviceTimes& times, std::
       if (sorts.emplace(Kind(device), Capacity(device).count).second) each_sort_.push_back(device);
     }
   }
+  if (hosts_.size() < 2) return;
+  std::map<LinkId, double> users;
+  for (size_t i = 0; i < std::min(hosts_[0].size(), hosts_[1].size()); ++i) {
+    for (const LinkId link : problem.cluster.route(hosts_[0][i], hosts_[1][i]).links) {
+      sharing_ = std::max(sharing_, ++users[link]);
+    }
+  }
 }
 
 SomeGpus::Devices SomeGpus::Across() const {

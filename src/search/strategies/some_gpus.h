@@ -30,6 +30,8 @@ class SomeGpus {
   int64_t count() const { return static_cast<int64_t>(devices_.size()); }
   int64_t of_host() const { return of_host_; }  // of every host; 0: unequal numbers
   bool of_one_kind() const { return of_one_kind_; }
+  // How many of a host's GPUs share a link on their ways to another host.
+  double sharing() const { return sharing_; }
   // Of devices that are alike in kind and memory one.
   const Devices& each_sort() const { return each_sort_; }
 
@@ -75,6 +77,7 @@ class SomeGpus {
   Devices devices_, each_sort_;
   int64_t of_host_ = 0;
   bool of_one_kind_ = true;
+  double sharing_ = 1;
   // By kind, bytes and members, which the first, the second and their number say.
   mutable std::map<std::tuple<CollectiveKind, int64_t, DeviceId, DeviceId, size_t>, double>
       collectives_;
