@@ -95,7 +95,7 @@ struct StatedCollectives {
   Nanos TimeOf(Bytes bytes, BytesPerSecond slowest) const;
 };
 
-// A cluster has at most this many devices: routes are a table of all ordered pairs.
+// A cluster has at most this many devices that are no CPUs, and so many CPUs: routes are a table of all ordered pairs.
 inline constexpr size_t kMaxDevices = 1024;
 
 // Devices that the strategy level treats as one (TAG sec. 4.1): same kind, same host and, but for CPUs,

@@ -46,7 +46,7 @@ class ClusterBuilder {
   // The index of a kind added before, or -1.
   int32_t FindKindIndex(std::string_view name) const;
   // Errors: kDuplicateName; kField: capacity < 1, or < 0 for kOther, negative reserve or host,
-  // unknown kind; kClusterInvalid: more than kMaxDevices.
+  // unknown kind; kClusterInvalid: more than kMaxDevices CPUs, or others.
   Result<DeviceId> AddDevice(Device device);
   // Another reserve out of the same memory, stated. Errors: kUsage (nothing would be left).
   Status SetReserve(DeviceId id, Bytes reserve) { return cluster_.SetReserve(id, reserve); }

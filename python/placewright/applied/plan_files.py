@@ -9,7 +9,9 @@ import gzip
 import hashlib
 import json
 import pathlib
+import tempfile
 
+from .. import _program
 from .errors import ApplyError
 
 SCHEMAS = ("placewright.plan/1", "placewright.plan/2")
@@ -90,6 +92,8 @@ def documents(plan_path):
                          f"than the model's ({wider[0]})", str(path),
                          "Plan without mixed_precision, or train by fully_shard with "
                          "MixedPrecisionPolicy.")
+    if "lanes" in plan:
+        return plan, recorded, _of_all_devices(path)
     if "step" in plan:
         return plan, recorded, _json_of(_checked(path, plan["step"], "compiled step"))
     rewritten = [str(how) for how in plan.get("transforms", []) if how != "counted-draws"]
@@ -99,6 +103,14 @@ def documents(plan_path):
                          str(path), "Plan with space=\"replicated\", or without "
                          "micro_batches and recompute.")
     return plan, recorded, recorded
+
+
+def _of_all_devices(plan_path):
+    """The compiled step of a plan whose own is that of one device of each class."""
+    with tempfile.TemporaryDirectory() as folder:
+        step = pathlib.Path(folder) / "step.json"
+        _program.run(["compile", str(plan_path), "-o", str(step)])
+        return _json_of(step)
 
 
 def _json_of(path):

@@ -7,6 +7,7 @@
 #include "cli/commands/command.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/executed_check.h"
+#include "cli/request/whole_plan.h"
 #include "cli/terminal/options.h"
 
 namespace placewright {
@@ -34,8 +35,9 @@ class CheckCommand : public Command {
   }
 
   Result<int> Run(Context& context) override {
+    PW_ASSIGN(const WholePlan whole, WholePlan::Open(plan_, options_));
     PW_ASSIGN(const check::CheckedPlan checked,
-              check::LoadAndCheckPlan(plan_, options_).InFile(plan_));
+              check::LoadAndCheckPlan(whole.path(), options_).InFile(plan_));
     const PlanInputs& inputs = checked.inputs;
     if (checked.violation) {
       Error error = check::ToError(*checked.violation);
@@ -44,7 +46,7 @@ class CheckCommand : public Command {
     }
     std::optional<ExecutedCheck> executed;
     if (run_) {
-      PW_ASSIGN(executed, ExecuteBesideOriginal(inputs, plan_, options_).InFile(plan_));
+      PW_ASSIGN(executed, ExecuteBesideOriginal(inputs, whole.path(), options_).InFile(plan_));
       if (!executed->equal) return Differs(*executed);
     }
     const auto ops = inputs.graph.graph.op_count();

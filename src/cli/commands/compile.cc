@@ -4,6 +4,7 @@
 #include "cli/commands/command.h"
 #include "cli/request/inputs.h"
 #include "cli/request/plan_export.h"
+#include "cli/request/whole_plan.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
@@ -42,9 +43,10 @@ class CompileCommand : public Command {
       return MakeError(ErrorCode::kUsage, Printable(plan_, 4096) + " is no plan", "",
                        "Make one with `placewright plan`, and compile that.");
     }
-    PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(plan_, options_));
+    PW_ASSIGN(const WholePlan whole, WholePlan::Open(plan_, options_));
+    PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(whole.path(), options_));
     PW_RETURN_IF_ERROR(CheckDigest(plan.document).InFile(plan_));
-    PW_ASSIGN(const std::string text, TextOfStep(plan, plan_));
+    PW_ASSIGN(const std::string text, TextOfStep(plan, whole.path()));
     PW_RETURN_IF_ERROR(WriteFileAtomically(output_, IsGzipName(output_) ? Gzip(text) : text));
     const Graph& graph = plan.graph.graph;
     if (context.console.json) {

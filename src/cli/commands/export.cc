@@ -4,6 +4,7 @@
 #include "cli/commands/command.h"
 #include "cli/request/export_remedy.h"
 #include "cli/request/plan_export.h"
+#include "cli/request/whole_plan.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/plan_files.h"
@@ -45,7 +46,8 @@ class ExportCommand : public Command {
                        "Name a file, or leave --json out.");
     }
     if (output_ != kStandardOutput) PW_RETURN_IF_ERROR(CheckOutput());
-    PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(plan_, options_));
+    PW_ASSIGN(const WholePlan whole, WholePlan::Open(plan_, options_));
+    PW_ASSIGN(const PlanInputs plan, LoadPlanInputs(whole.path(), options_));
     PW_RETURN_IF_ERROR(CheckDigest(plan.document).InFile(plan_));
     PW_ASSIGN(const Placement placement,
               ResolvePlacement(plan.plan.placement, plan.graph.graph, plan.cluster.cluster)
@@ -55,8 +57,8 @@ class ExportCommand : public Command {
     const auto write = [&](const TextSink& sink) -> Status {
       Status written = WriteExport(*format, plan, placement, sink, &notes);
       if (written.ok()) return written;
-      Error error = WithTriedRemedy(std::move(written.error()), *format, plan, plan_, options_,
-                                    StopToken(&interrupted));
+      Error error = WithTriedRemedy(std::move(written.error()), *format, plan, whole.path(),
+                                    options_, StopToken(&interrupted));
       if (error.file.empty()) error.file = plan_;
       return error;
     };

@@ -241,7 +241,9 @@ class PlanCommand : public Command {
         planning.session->RecomputeFromFactors(sfb_, budget.stop, context.started, result)
             .InFile(file));
     if (measured_) TakeMeasured(planning, result);
-    PW_ASSIGN(const StepInputs of, StepOf(planning, result, file));
+    // Pictures draw every device.
+    const bool in_lanes = pictures_.svg.empty() && pictures_.html.empty();
+    PW_ASSIGN(const StepInputs of, StepOf(planning, result, file, in_lanes));
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
     NoteReplicatedBound(planning, of.step, result);

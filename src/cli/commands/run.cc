@@ -17,6 +17,7 @@
 #include "cli/request/recorded_version.h"
 #include "cli/request/result_json.h"
 #include "cli/request/step_state.h"
+#include "cli/request/whole_plan.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
@@ -169,6 +170,7 @@ class RunCommand : public Command {
  private:
   // What is executed.
   struct Subject {
+    WholePlan whole;  // none where a placement is given
     PlanInputs loaded;
     Placement placement;
     std::optional<OriginalStep> original;
@@ -181,13 +183,16 @@ class RunCommand : public Command {
 
   Result<Subject> ReadSubject() const {
     Subject read;
-    PW_ASSIGN(read.loaded, Load());
+    if (placement_.empty()) {
+      PW_ASSIGN(read.whole, WholePlan::Open(plan_, input_));
+    }
+    PW_ASSIGN(read.loaded, Load(read.whole.path()));
     const Graph& graph = read.loaded.graph.graph;
     PW_RETURN_IF_ERROR(CheckExecutable(graph));
     PW_ASSIGN(read.placement,
               ResolvePlacement(read.loaded.plan.placement, graph, read.loaded.cluster.cluster)
                   .InFile(plan_));
-    PW_ASSIGN(read.original, LoadOriginal(read.loaded, plan_, input_));
+    PW_ASSIGN(read.original, LoadOriginal(read.loaded, read.whole.path(), input_));
     return read;
   }
 
@@ -210,7 +215,7 @@ class RunCommand : public Command {
   Result<int> Execute(Context& context, const Subject& subject,
                       const std::optional<InputFile>& inputs, const TorchLibrary& library,
                       const RunRanks& ranks, const std::atomic<bool>& interrupted) {
-    const auto& [loaded, placement, original] = subject;
+    const auto& [whole, loaded, placement, original] = subject;
     const Graph& graph = loaded.graph.graph;
     const Cluster& cluster = loaded.cluster.cluster;
     if (ranks.leads()) PW_RETURN_IF_ERROR(ProbeOutput());
@@ -338,10 +343,11 @@ class RunCommand : public Command {
     return interrupted || stops ? InfoOf(ErrorCode::kInterrupted).exit_status : 0;
   }
 
-  Result<PlanInputs> Load() const {
+  // `plan`: WholePlan::path.
+  Result<PlanInputs> Load(const std::string& plan) const {
     const Result<bool> is_plan = IsPlan(plan_);  // an error: a model, say, or no file
     if (placement_.empty()) {
-      Result<PlanInputs> loaded = LoadPlanInputs(plan_, input_);
+      Result<PlanInputs> loaded = LoadPlanInputs(plan, input_);
       if (!loaded.ok() && is_plan.ok() && !is_plan.value()) {
         loaded.error().remedy = "Give a plan, or a step with -c and --placement.";
       }

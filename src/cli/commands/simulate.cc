@@ -14,6 +14,7 @@
 #include "cli/request/objective.h"
 #include "cli/request/picture.h"
 #include "cli/request/strategy.h"
+#include "cli/request/whole_plan.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/layouts_json.h"
@@ -27,6 +28,7 @@
 #include "sim/program_sequences.h"
 #include "sim/saturation_check.h"
 #include "sim/simulator.h"
+#include "sim/step_in_lanes.h"
 
 namespace placewright {
 namespace {
@@ -98,8 +100,10 @@ class SimulateCommand : public Command {
     const Graph& graph = inputs.graph.graph;
     const Cluster& cluster = inputs.cluster.cluster;
     const Placement& placement = subject.of.step.placement;
-    subject.sim_graph =
-        std::make_unique<const SimGraph>(BuildSimGraph(graph, cluster, inputs.costs));
+    const StepLanes* const lanes = subject.of.step.lanes();
+    auto made = std::make_unique<SimGraph>(BuildSimGraph(graph, cluster, inputs.costs));
+    if (lanes != nullptr) SetCommunicators(*lanes, *made);
+    subject.sim_graph = std::move(made);
     const SimGraph& sim_graph = *subject.sim_graph;
     subject.of.step.sim_graph = &sim_graph;
     PW_RETURN_IF_ERROR(
@@ -118,7 +122,8 @@ class SimulateCommand : public Command {
     Simulator simulator(sim_graph);
     SimOptions options = {inputs.policy, true, true};
     options.sequences = &inputs.sequences;
-    const SimResult& result = simulator.Run(placement, options);
+    SimResult result = simulator.Run(placement, options);
+    if (lanes != nullptr) ExpandLanes(*lanes, result);
     if (result.stuck.valid()) {
       Error error = SequenceDeadlock(graph, cluster, placement, result.stuck);
       error.file = subject.placement_file;
@@ -126,6 +131,7 @@ class SimulateCommand : public Command {
     }
     PW_RETURN_IF_ERROR(
         CheckNotSaturated(sim_graph, graph, cluster, placement, result).InFile(input_.graph));
+    PW_RETURN_IF_ERROR(CheckStated(result, subject).InFile(input_.graph));
     CompletePlan(result, subject);
     const Analysis analysis = Analyze(subject.of, result, inputs.policy, memory_);
     PW_RETURN_IF_ERROR(WritePictures(pictures_, subject.of, analysis, subject.plan));
@@ -227,20 +233,20 @@ class SimulateCommand : public Command {
     PW_RETURN_IF_ERROR(RejectOptionsOfPlan(input_));
     PlanInputOptions options;
     if (!input_.cluster.empty()) options.cluster = input_.cluster;
-    PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(input_.graph, options));
+    if (!DrawsAllDevices() && sim_ == kPlacewright && IsInLanes(input_.graph)) {
+      return FromLanes(options);
+    }
+    PW_ASSIGN(const WholePlan whole, WholePlan::Open(input_.graph, options));
+    PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(whole.path(), options));
     // Behind the files: a change with a meaning is named first, the digest says only that there is one.
     PW_RETURN_IF_ERROR(CheckDigest(loaded.document).InFile(input_.graph));
-    PW_ASSIGN(std::optional<OriginalStep> original, LoadOriginal(loaded, input_.graph, options));
+    PW_ASSIGN(std::optional<OriginalStep> original, LoadOriginal(loaded, whole.path(), options));
     Inputs inputs;
     inputs.policy = loaded.plan.policy;
     if (app_.Given("--order")) {
       PW_ASSIGN(inputs.policy, ParseSchedulingPolicy(input_.order));
     }
-    if (app_.Given("--precision")) {
-      return MakeError(ErrorCode::kUsage,
-                       "--precision cannot be used with a plan, which has its costs", "",
-                       "Leave --precision out, or give the graph.");
-    }
+    PW_RETURN_IF_ERROR(RejectPrecision());
     PW_ASSIGN(inputs.precision, ParseFloatPrecision(loaded.plan.precision));
     inputs.graph = std::move(loaded.graph);
     inputs.cluster = std::move(loaded.cluster);
@@ -265,6 +271,49 @@ class SimulateCommand : public Command {
     return subject;
   }
 
+  Status RejectPrecision() const {
+    if (!app_.Given("--precision")) return Ok();
+    return MakeError(ErrorCode::kUsage,
+                     "--precision cannot be used with a plan, which has its costs", "",
+                     "Leave --precision out, or give the graph.");
+  }
+
+  bool DrawsAllDevices() const {
+    return schedule_ || !pictures_.svg.empty() || !pictures_.html.empty();
+  }
+
+  // A plan whose files are of one device of each class: its step is compiled again, in lanes.
+  Result<SimulatedSubject> FromLanes(const PlanInputOptions& options) const {
+    PW_RETURN_IF_ERROR(RejectPrecision());
+    PW_RETURN_IF_ERROR(LoadPlan(input_.graph));  // as it was written
+    std::optional<SchedulingPolicy> order;
+    if (app_.Given("--order")) {
+      PW_ASSIGN(order, ParseSchedulingPolicy(input_.order));
+    }
+    PW_ASSIGN(StepAgain again, CompileAgain(input_.graph, options, order, /*in_lanes=*/true));
+    SimulatedSubject subject;
+    subject.whole = std::move(again.whole);
+    subject.problem = std::move(again.problem);
+    PW_ASSIGN(subject.of, InputsOf(*subject.whole, std::move(again.step)));
+    subject.placement_file = input_.graph;
+    if (order.value_or(again.plan.policy) == again.plan.policy) {
+      subject.stated_time = again.plan.step_time;
+      subject.plan = std::move(again.plan);
+    }
+    return subject;
+  }
+
+  // A plan's step that is compiled again takes what the plan says.
+  static Status CheckStated(const SimResult& result, const SimulatedSubject& subject) {
+    if (!subject.stated_time || result.step_time == *subject.stated_time) return Ok();
+    return MakeError(
+        ErrorCode::kPlanMismatch,
+        fmt::format("the step takes {} ns, and the plan says {}: costs come out otherwise than "
+                    "when it was made",
+                    result.step_time.count, subject.stated_time->count),
+        "step_time_ns", "Make the plan again.");
+  }
+
   Result<SimulatedSubject> FromLayouts() const {
     for (const char* option : {"--placement", "--sim"}) {
       if (!app_.Given(option)) continue;
@@ -279,7 +328,8 @@ class SimulateCommand : public Command {
     SimulatedSubject subject;
     subject.whole = std::make_unique<const Inputs>(std::move(inputs));
     PW_ASSIGN(subject.problem, MakeLayoutProblem(input_, space_, *subject.whole));
-    PW_ASSIGN(StepOfPlan step, StepOfLayouts(*subject.problem, spec).InFile(space_.layouts));
+    PW_ASSIGN(StepOfPlan step,
+              StepOfLayouts(*subject.problem, spec, !DrawsAllDevices()).InFile(space_.layouts));
     PW_ASSIGN(subject.of, InputsOf(*subject.whole, std::move(step)));
     subject.placement_file = space_.layouts;
     return subject;
@@ -328,7 +378,8 @@ class SimulateCommand : public Command {
     plan.samples = step.graph->samples();
     plan.space = step.space;
     plan.distribution = step.distribution;
-    plan.communication = UseOfCommunication(*step.graph, inputs.costs, *result.schedule);
+    plan.communication =
+        UseOfCommunication(*step.graph, inputs.costs, *result.schedule, step.lanes());
     plan.graph_name = step.graph->name();
     plan.cluster_name = inputs.cluster.cluster.name();
     plan.feasible = result.feasible;

@@ -3,6 +3,7 @@
 #define PLACEWRIGHT_CLI_COMMANDS_SIMULATE_REPORT_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/request/analysis.h"
@@ -15,6 +16,7 @@ namespace placewright {
 // Everything that one simulation needs, whichever files it came from.
 struct SimulatedSubject {
   std::string placement_file;
+  std::optional<Nanos> stated_time;  // of a plan whose step was compiled again
   Plan plan;  // where it came from a plan, its bound and who found it; simulating adds all else
   // What a compiled step is of.
   std::unique_ptr<const Inputs> whole;

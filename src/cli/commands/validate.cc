@@ -15,6 +15,7 @@
 #include "cli/request/validation_report.h"
 #include "cli/request/validation_run.h"
 #include "cli/request/validation_suite.h"
+#include "cli/request/whole_plan.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/options.h"
 #include "formats/plan/plan_files.h"
@@ -124,21 +125,22 @@ class ValidateCommand : public Command {
 
   static Status ValidatePlan(const std::string& path, const ValidationRun& run,
                              std::vector<ValidatedPair>& pairs, std::vector<Error>& errors) {
-    PW_ASSIGN(const PlanInputs loaded, LoadPlanInputs(path));
+    PW_ASSIGN(const WholePlan whole, WholePlan::Open(path, {}));
+    PW_ASSIGN(const PlanInputs loaded, LoadPlanInputs(whole.path()));
     PW_RETURN_IF_ERROR(CheckDigest(loaded.document));
     const Graph& graph = loaded.graph.graph;
     const Cluster& cluster = loaded.cluster.cluster;
     PW_RETURN_IF_ERROR(CheckExecutable(graph));
     PW_ASSIGN(Placement placement, ResolvePlacement(loaded.plan.placement, graph, cluster));
     const std::optional<MeasuredPrediction> measured =
-        MeasuredPrediction::OfPlan(loaded, path, run.console);
+        MeasuredPrediction::OfPlan(loaded, whole.path(), run.console);
     const size_t before = errors.size();
     const Status validated =
         Validate({graph, cluster, loaded.costs, loaded.plan.policy, measured ? &*measured : nullptr,
                   loaded.plan.step_time},
                  {{std::filesystem::path(path).filename().string(), std::move(placement)}}, run,
                  pairs, errors);
-    return Named(validated, FilesOf(loaded.plan, path).front(), before, errors);
+    return Named(validated, FilesOf(loaded.plan, whole.path()).front(), before, errors);
   }
 
   Status ValidateGraph(const std::string& name, std::optional<int64_t> batch,

@@ -6,6 +6,7 @@
 
 #include "cli/request/result_json.h"
 #include "report/distribution_report.h"
+#include "sim/step_in_lanes.h"
 
 namespace placewright {
 namespace {
@@ -63,13 +64,12 @@ Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order,
   analysis.strategy = StrategyOf(of, *result.schedule);
   if (of.step.space == PlanSpace::kPlaced) analysis.gpu_use = FindIdleGpus(result, graph, cluster);
   const Graph& original = of.step.original != nullptr ? *of.step.original : graph;
-  analysis.rates = RatesOf(
-      {original, graph, placement, *result.schedule, result.step_time, cluster, inputs.precision});
-  const CostShares shares = SharesOf(inputs.costs, placement);
+  analysis.rates = RatesOf({original, graph, placement, *result.schedule, result.step_time, cluster,
+                            inputs.precision, of.step.lanes()});
+  const CostShares shares = SharesOf(inputs.costs, placement, of.step.lanes());
   analysis.source_of_times = SourceOfTimes(shares);
-  StepSplit split =
-      SplitOfStep(graph, placement, *result.schedule, cluster.device_count(), result.step_time,
-                  of.step.lanes());
+  StepSplit split = SplitOfStep(graph, placement, *result.schedule, cluster.device_count(),
+                                result.step_time, of.step.lanes());
   analysis.tie_within = TieWithin(split, shares, result.step_time);
   if (of.step.space != PlanSpace::kPlaced) analysis.split = std::move(split);
   analysis.bottlenecks = FindBottlenecks(sim_graph, graph, cluster, placement, *result.schedule);
@@ -77,8 +77,14 @@ Analysis Analyze(const StepInputs& of, SimResult result, SchedulingPolicy order,
   for (DeviceId device : cluster.devices()) {
     const bool holds = result.devices[device.index()].tensor_peak.count > 0;
     if (device != fullest && !(all_devices && holds)) continue;
-    analysis.peaks.emplace_back(
-        device, ItemisePeak(sim_graph, graph, placement, order, device, &inputs.sequences));
+    const DeviceId alike = of.step.lanes() != nullptr ? of.step.lanes()->first[device] : device;
+    const auto known = std::find_if(analysis.peaks.begin(), analysis.peaks.end(),
+                                    [&](const auto& one) { return one.first == alike; });
+    std::vector<PeakItem> items =
+        known != analysis.peaks.end()
+            ? known->second
+            : ItemisePeak(sim_graph, graph, placement, order, alike, &inputs.sequences);
+    analysis.peaks.emplace_back(device, std::move(items));
   }
   analysis.result = std::move(result);
   return analysis;

@@ -16,6 +16,7 @@
 
 #include "base/library_folder.h"
 #include "base/text.h"
+#include "cli/request/temporary_folder.h"
 #include "formats/text/file.h"
 #include "formats/text/json.h"
 
@@ -30,26 +31,6 @@ constexpr std::string_view kPrefix = "hf:";
 // The exporter's exit statuses (docs/formats/pytorch.md).
 constexpr int kUsageStatus = 2, kMissingStatus = 6;
 constexpr int kNoProgram = 127;  // as shells say it
-
-// A folder of its own for the files of one recording, which are gone with it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code ignored;
-    std::string name = (fs::temp_directory_path(ignored) / "placewright-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;  // empty: there is none
-};
 
 // What stands behind the prefix: the path, and what is changed.
 struct Named {

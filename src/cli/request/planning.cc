@@ -217,8 +217,8 @@ PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& bud
 }
 
 Result<StepInputs> StepOf(const Planning& planning, const PlannerResult& result,
-                          const std::string& file) {
-  PW_ASSIGN(StepOfPlan step, planning.session->StepOf(result).InFile(file));
+                          const std::string& file, bool in_lanes) {
+  PW_ASSIGN(StepOfPlan step, planning.session->StepOf(result, in_lanes).InFile(file));
   return InputsOf(planning.inputs, std::move(step));
 }
 

@@ -63,7 +63,7 @@ PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& bud
 
 // What a planner's result comes to (PlanSession::StepOf). Errors name `file`.
 Result<StepInputs> StepOf(const Planning& planning, const PlannerResult& result,
-                          const std::string& file);
+                          const std::string& file, bool in_lanes = false);
 // PlanSession::Replay, naming the graph's file.
 Result<SimResult> Replay(const Planning& planning, const StepInputs& of,
                          const PlannerResult& result);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "cli/request/whole_plan.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 #include "report/table.h"
@@ -53,7 +54,8 @@ std::string Render(const Drawn& drawn, Nanos scale) {
 Status DrawSchedules(const ScheduleDrawing& drawing) {
   std::vector<Drawn> all;
   for (const std::string& path : drawing.plans) {
-    PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(path));
+    PW_ASSIGN(const WholePlan whole, WholePlan::Open(path, {}));
+    PW_ASSIGN(PlanInputs loaded, LoadPlanInputs(whole.path()));
     auto inputs = std::make_shared<const PlanInputs>(std::move(loaded));
     const Plan& plan = inputs->plan;
     all.push_back({inputs, inputs->schedule, Printable(path, 200),

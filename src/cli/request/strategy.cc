@@ -61,7 +61,8 @@ StrategyReport StrategyOf(const StepInputs& of, const Schedule& schedule) {
                             of.step.placement,
                             schedule,
                             cluster,
-                            SpecsByGroup(original, of.step.distribution.layouts)};
+                            SpecsByGroup(original, of.step.distribution.layouts),
+                            of.step.lanes()};
   const StepStrategy strategy = FindStrategy(step);
   return {TabulateStrategy(original, strategy), AverageStrategy(original, strategy, cluster),
           FindCopiedOps(step, strategy)};
