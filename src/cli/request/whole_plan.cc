@@ -64,7 +64,8 @@ Status CheckLanes(const PlanInputs& in_lanes, const StepOfPlan& step, const SimR
   const Spans found =
       SpansByDevice(*step.graph, step.placement, *replay.schedule, cluster.device_count());
   for (const DeviceId device : cluster.devices()) {
-    if (first[device] != device || found[device] == stated[device]) continue;
+    if (first[device] != device || stated[device].empty()) continue;
+    if (found[device] == stated[device]) continue;
     return MakeError(
         ErrorCode::kPlanMismatch,
         fmt::format("{} runs at other times than the plan's schedule says: costs come out "
