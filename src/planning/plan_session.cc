@@ -220,8 +220,9 @@ IdVector<DeviceId, DevicePeaks> PlanSession::MeasurePeaks(const StepOfPlan& step
   const bool counts = CountsPeaks(step);
   // DistributedDataParallel keeps its buckets between steps, whatever the plan's own step packs.
   const bool lasting_buckets = result.algorithm == "ddp";
-  IdVector<DeviceId, DevicePeaks> peaks = MeasureMemory(
-      {*step.sim_graph, *step.graph, cluster, step.placement, *replay.schedule, lasting_buckets, step.lanes()});
+  IdVector<DeviceId, DevicePeaks> peaks =
+      MeasureMemory({*step.sim_graph, *step.graph, cluster, step.placement, *replay.schedule,
+                     lasting_buckets, step.lanes()});
   for (const DeviceId id : cluster.devices()) {
     DevicePeaks& device = peaks[id];
     device.into_reserve = replay.devices[id.index()].over;

@@ -13,8 +13,8 @@
 namespace placewright {
 
 struct Strategy {
-  std::string algorithm;     // "fsdp", "2d", "1f1b": docs/algorithms
-  Rewriting rewriting = {};  // of the recorded step
+  std::string algorithm;                   // "fsdp", "2d", "1f1b": docs/algorithms
+  Rewriting rewriting = {};                // of the recorded step
   std::vector<std::string> settings = {};  // of the algorithm, "NAME=VALUE": --set
 };
 // "fsdp", "2d tensor=4", "fsdp, 4 micro-batches, recompute full", "1f1b, 4 stages, 8 micro-batches".

@@ -64,7 +64,7 @@ struct MeshOptions {
   // `zero-2`, `fsdp` and those of hosts: samples in proportion to speed, 1 / time of what they split; else equal numbers.
   bool by_speed = false;
   std::string gpus{kEveryGpu};  // DevicesToSplitOver
-  bool shards_update = false;  // `tensor`: over the groups, too (ZeRO-1)
+  bool shards_update = false;   // `tensor`: over the groups, too (ZeRO-1)
 };
 
 // Errors: kUsage (a degree that does not divide; no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its

@@ -40,12 +40,13 @@ bool LayoutProblem::HasBatchNorms() const {
 Status CheckTransforms(const LayoutProblem& problem, const std::optional<Transforms>& stated) {
   const Transforms& made_by = problem.graph.transforms();
   if (!stated || *stated == made_by) return Ok();
-  return MakeError(
-      ErrorCode::kField,
-      made_by.empty() ? std::string("no transform changes this step")
-                      : fmt::format("this step is rewritten by others: {}", Describe(made_by)),
-      "transforms",
-      "Leave the field out: they follow from --micro-batches, --recompute, --offload, --mixed-precision.");
+  return MakeError(ErrorCode::kField,
+                   made_by.empty()
+                       ? std::string("no transform changes this step")
+                       : fmt::format("this step is rewritten by others: {}", Describe(made_by)),
+                   "transforms",
+                   "Leave the field out: they follow from --micro-batches, --recompute, --offload, "
+                   "--mixed-precision.");
 }
 
 StepSwitches AsStart(const LayoutProblem& problem, StepSwitches switches) {
