@@ -60,7 +60,8 @@ TEST_F(PlansInLanes, SayWhatPlansInFullSay) {
   EXPECT_EQ(lanes["devices"], full["devices"]);
   EXPECT_EQ(lanes["communication"], full["communication"]);
   std::set<std::string> devices;
-  for (const Json& op : Json::parse(Read("lanes.plan.schedule.json"))["ops"]) {
+  const Json schedule = Json::parse(Read("lanes.plan.schedule.json"));
+  for (const Json& op : schedule["ops"]) {
     devices.insert(op["device"].get<std::string>());
   }
   EXPECT_EQ(devices, std::set<std::string>{"host0/gpu0"});

@@ -233,7 +233,7 @@ class SimulateCommand : public Command {
     PW_RETURN_IF_ERROR(RejectOptionsOfPlan(input_));
     PlanInputOptions options;
     if (!input_.cluster.empty()) options.cluster = input_.cluster;
-    if (!DrawsAllDevices() && sim_ == kPlacewright && IsInLanes(input_.graph)) {
+    if (!ShowsAllDevices() && sim_ == kPlacewright && IsInLanes(input_.graph)) {
       return FromLanes(options);
     }
     PW_ASSIGN(const WholePlan whole, WholePlan::Open(input_.graph, options));
@@ -278,8 +278,8 @@ class SimulateCommand : public Command {
                      "Leave --precision out, or give the graph.");
   }
 
-  bool DrawsAllDevices() const {
-    return schedule_ || !pictures_.svg.empty() || !pictures_.html.empty();
+  bool ShowsAllDevices() const {
+    return schedule_ || memory_ || !pictures_.svg.empty() || !pictures_.html.empty();
   }
 
   // A plan whose files are of one device of each class: its step is compiled again, in lanes.
@@ -329,7 +329,7 @@ class SimulateCommand : public Command {
     subject.whole = std::make_unique<const Inputs>(std::move(inputs));
     PW_ASSIGN(subject.problem, MakeLayoutProblem(input_, space_, *subject.whole));
     PW_ASSIGN(StepOfPlan step,
-              StepOfLayouts(*subject.problem, spec, !DrawsAllDevices()).InFile(space_.layouts));
+              StepOfLayouts(*subject.problem, spec, !ShowsAllDevices()).InFile(space_.layouts));
     PW_ASSIGN(subject.of, InputsOf(*subject.whole, std::move(step)));
     subject.placement_file = space_.layouts;
     return subject;
