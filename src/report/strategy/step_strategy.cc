@@ -1,6 +1,7 @@
 #include "report/strategy/step_strategy.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "cost/communication/collective_kind.h"
@@ -122,14 +123,26 @@ class StrategyFinder {
     const LayoutSpec* const spec = SpecOf(op);
     if (!split || spec == nullptr) return found;
     found.axis = AxesOf(*spec);
+    const IdVector<DeviceId, int64_t>& lengths = LengthsOf(*spec);
     for (const DeviceId device : found.devices) {
-      for (const LayoutSpec::Device& stated : spec->devices) {
-        if (stated.name != inputs_.cluster.device(device).name || stated.box.size() != 1) continue;
-        found.shares.push_back(stated.box.front().to - stated.box.front().from);
-      }
+      if (lengths[device] >= 0) found.shares.push_back(lengths[device]);
     }
     if (found.shares.size() != found.devices.size()) found.shares.clear();
     return found;
+  }
+
+  // Of its one axis what each device has; -1: none, or parts of several.
+  const IdVector<DeviceId, int64_t>& LengthsOf(const LayoutSpec& spec) const {
+    const auto [made, is_new] = lengths_.try_emplace(&spec);
+    IdVector<DeviceId, int64_t>& lengths = made->second;
+    if (!is_new) return lengths;
+    lengths = IdVector<DeviceId, int64_t>(inputs_.cluster.device_count(), -1);
+    for (const LayoutSpec::Device& stated : spec.devices) {
+      const DeviceId device = inputs_.cluster.FindDevice(stated.name);
+      if (!device.valid() || stated.box.size() != 1) continue;
+      lengths[device] = stated.box.front().to - stated.box.front().from;
+    }
+    return lengths;
   }
 
   // Everything between the instance of an update and the ops that made the gradients. Other ops of the update
@@ -213,6 +226,7 @@ class StrategyFinder {
   const Graph& step_;
   IdVector<OpId, std::vector<OpId>> instances_;  // of the original's ops; views have none
   std::vector<std::vector<OpId>> updates_;       // of each group, in the original
+  mutable std::map<const LayoutSpec*, IdVector<DeviceId, int64_t>> lengths_;
 };
 
 }  // namespace
