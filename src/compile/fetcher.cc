@@ -52,8 +52,12 @@ bool HasNoneOn(const TensorState& state, const std::vector<DeviceId>& devices) {
 
 // A part of another axis than the one by which it is split.
 bool IsOfAnotherAxis(const TensorState& state, const TensorBox& box) {
-  const AxisPlace only = state.IsPartial() ? AxisPlace() : OnlyPlaceOf(state);
-  return only.dimension >= 0 && box.size() == 1 && box.front().place != only;
+  if (state.IsPartial() || box.size() != 1 || state.boxes.empty()) return false;
+  // Of the first one's axis it is of the only one, or there is none: most are.
+  const TensorBox& first = state.boxes.front();
+  if (first.size() == 1 && first.front().place == box.front().place) return false;
+  const AxisPlace only = OnlyPlaceOf(state);
+  return only.dimension >= 0 && box.front().place != only;
 }
 
 }  // namespace
