@@ -173,7 +173,9 @@ Result<PlannerResult> Search(const Request& request, const Subject& subject, Pla
                              PlannerOptions options, const MaxBatch* trials) {
   const PlanRequest& in = request.in;
   const Problem& problem = session.problem();
-  if (subject.strategies != nullptr && subject.strategies->rewrites()) {
+  if (subject.strategies != nullptr &&
+      (subject.strategies->rewrites() ||
+       (in.stop.StopRequested() && subject.strategies->has_plan()))) {
     return GoOnFrom(*subject.strategies, problem, session.evaluator(), options);
   }
   if (in.layouts) return session.TakeLayouts(*in.layouts);
@@ -301,7 +303,7 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
   if (splits && made->ChoosesStrategies(graph)) {
     PW_ASSIGN(strategies, SearchStrategies(graph, cluster, options,
                                            made->StrategyOptionsAt(graph, started, true)));
-    if (request.stop.StopRequested() && !strategies->rewrites()) return Cancelled();
+    if (request.stop.StopRequested() && !strategies->has_plan()) return Cancelled();
     if (strategies->rewrites()) {
       PW_ASSIGN(rewritten, ApplyTransforms(graph, TransformsFor(strategies->best->rewriting)));
     }

@@ -57,7 +57,9 @@ struct StrategySearchResult {
   PlannerResult plan;  // of `best`, in the ids of the graph that its rewriting makes of the step
 
   // The best is one that fits and that rewrites the step: what `auto` goes on with.
-  bool rewrites() const { return best && plan.feasible && !TransformsFor(best->rewriting).empty(); }
+  bool rewrites() const { return has_plan() && !TransformsFor(best->rewriting).empty(); }
+  // One that fits, of the step as it is or rewritten: where `auto` is stopped by then, the best so far.
+  bool has_plan() const { return best && plan.feasible; }
   // What a plan says of them: those that were simulated, and of each algorithm of which none was its best.
   std::vector<StrategyResult> Shown() const;
   // The algorithms of those that fit and do not rewrite the step, the fastest first.
@@ -67,7 +69,7 @@ struct StrategySearchResult {
 };
 
 // The best strategy's plan, and what a search over layouts makes of it with what is left of the budget: a part of its
-// iterations were evaluations of strategies. `problem`: of the step that the strategy rewrites. Precondition: rewrites().
+// iterations were evaluations of strategies. `problem`: of the step that the strategy rewrites. Precondition: has_plan().
 // Errors: those of LayoutSearchPlanner.
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
                                Evaluator& evaluator, PlannerOptions options);

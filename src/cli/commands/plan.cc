@@ -219,11 +219,13 @@ class PlanCommand : public Command {
                 service->MakeMeasuringEvaluator(planning->problem()).InFile(input_.graph));
     }
     Evaluator& simulating = planning->prepared().evaluator();
-    const bool rewrites = planning->strategies && planning->strategies->rewrites();
+    const bool goes_on =
+        planning->strategies &&
+        (planning->strategies->rewrites() || (interrupted && planning->strategies->has_plan()));
     if (planning->strategies) options.promising = planning->strategies->Promising();
     Result<PlannerResult> planned =
-        rewrites ? GoOnFrom(*planning->strategies, planning->problem(), simulating, options)
-                 : planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
+        goes_on ? GoOnFrom(*planning->strategies, planning->problem(), simulating, options)
+                : planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
     if (!planned.ok() && planned.error().code == ErrorCode::kCancelled && interrupted) {
       return Interrupted(false);
     }
