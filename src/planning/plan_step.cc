@@ -203,7 +203,8 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
   settings.threads = std::max(1, in.threads);
   const PlannerOptions options = request.Options(started);
   settings.advice = ForAdvice(options.budget, started);
-  if (in.stop.StopRequested()) return Cancelled();
+  const bool has_plan = subject.strategies != nullptr && subject.strategies->has_plan();
+  if (in.stop.StopRequested() && !has_plan) return Cancelled();
   PW_ASSIGN(const std::unique_ptr<PlanSession> session,
             PlanSession::Open(subject.graph, subject.cluster, subject.costs, subject.parts,
                               {.local_batch_norm = in.local_batch_norm}, settings));
