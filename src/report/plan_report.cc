@@ -169,7 +169,7 @@ std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style
   const bool folded = rows.size() < devices.size();
   Table table({{folded ? "devices" : "device"},
                {"kind"},
-               {folded ? "ops each" : "ops", kRight},
+               {"ops", kRight},
                {"busy", kRight},
                {"", Table::Align::kLeft, true},
                {"memory", kRight},
@@ -231,15 +231,15 @@ std::string DescribeAgainst(const Plan& plan, Nanos time, bool fits, Nanos tie_w
   if (!fits) return "does not fit";
   if (time == plan.step_time) return "equal";
   const bool tie = std::abs(time.count - plan.step_time.count) <= tie_within.count;
-  return fmt::format("{:.2f} times as long{}", ShareOf(time.count, plan.step_time.count),
-                     tie ? " (a tie)" : "");
+  return fmt::format("{:.2f} times{}", ShareOf(time.count, plan.step_time.count),
+                     tie ? ", a tie" : " as long");
 }
 
 namespace {
 
 // Below a table that has ties.
 std::string ExplainTies(const std::string& table, Nanos tie_within, const Style& style) {
-  if (table.find("(a tie)") == std::string::npos) return table;
+  if (table.find(", a tie") == std::string::npos) return table;
   return table + Wrap(fmt::format("a tie: within {}, which modelled times may be wrong by (10% of "
                                   "computing, 20% of communication that is not hidden)\n",
                                   FormatNanos(tie_within)),

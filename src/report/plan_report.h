@@ -48,7 +48,7 @@ std::string RenderUnknownTypes(std::span<const std::string> types);
 // device keeps any.
 std::string DescribeReserve(std::span<const DeviceUse> devices);
 
-// One line per device with bars for busy share and memory; then what is kept in reserve, idle
+// One line for devices of equal figures, each of which has these, with bars for busy share and memory; then what is kept in reserve, idle
 // devices and those that overflow, each said in a sentence.
 std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style);
 
@@ -63,7 +63,7 @@ std::vector<BaselineRow> FoldBaselines(std::span<const Baseline> baselines);
 std::string DescribeDevices(std::span<const std::string> names,
                             std::span<const DeviceUse> all_devices);
 
-// "equal", "1.07 times as long (a tie)", "does not fit": a plan of that time beside `plan`. A tie differs by no
+// "equal", "1.07 times, a tie", "does not fit": a plan of that time beside `plan`. A tie differs by no
 // more than `tie_within`, which is what the model of times may be wrong by (TieWithin).
 std::string DescribeAgainst(const Plan& plan, Nanos time, bool fits, Nanos tie_within);
 

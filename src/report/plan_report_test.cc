@@ -43,7 +43,7 @@ TEST_F(PlanReport, SaysIdleAndOverflowingDevicesAloud) {
 
 TEST_F(PlanReport, DevicesOfEqualFiguresAreOneRow) {
   std::vector<DeviceUse> uses = UseOfDevices(result_, *cluster_);
-  EXPECT_THAT(RenderDevices(uses, {}), Not(HasSubstr("each")));
+  EXPECT_THAT(RenderDevices(uses, {}), HasSubstr("device "));
   uses[0].capacity = uses[1].capacity = Bytes(4096);
   for (int i = 2; i < 5; ++i) {
     uses.push_back(uses[1]);
@@ -51,7 +51,7 @@ TEST_F(PlanReport, DevicesOfEqualFiguresAreOneRow) {
   }
   uses.back().peak_memory = Bytes(4096 + 1024);
   const std::string text = RenderDevices(uses, {});
-  EXPECT_THAT(text, HasSubstr("ops each"));
+  EXPECT_THAT(text, HasSubstr("devices "));
   EXPECT_THAT(text, HasSubstr("\nd1-3 "));
   EXPECT_THAT(text, HasSubstr("\nd4 "));
   EXPECT_THAT(text, HasSubstr("d0, d4 overflow by 1.0 KiB each\nd1-3 overflow by 2.0 KiB each\n"));
@@ -94,8 +94,8 @@ TEST_F(PlanReport, BaselinesAreSetAgainstThePlan) {
             "expert                    0.90 us  does not fit            h/gpu0-3\n"
             "local-search              1.00 us  equal                   h/gpu0-3\n");
   const std::string text = RenderBaselines(plan, Nanos(200), {});
-  EXPECT_THAT(text, HasSubstr("1.20 times as long (a tie)"));
-  EXPECT_THAT(text, Not(HasSubstr("1.50 times as long (a tie)")));
+  EXPECT_THAT(text, HasSubstr("1.20 times, a tie"));
+  EXPECT_THAT(text, Not(HasSubstr("1.50 times, a tie")));
   EXPECT_THAT(text, HasSubstr("\na tie: within 200 ns, which modelled times may be wrong by"));
 }
 

@@ -201,7 +201,10 @@ TEST_F(BadInput, OneDeviceThatIsTooSmallIsAProof) {
   const size_t from = at + words.size();
   std::string all = remedy.substr(from, remedy.find(" usable", from) - from);
   all.erase(std::remove(all.begin(), all.end(), ','), all.end());
-  Write("small.yaml", "hosts:\n  - gpus: [{kind: K80, memory: " + all + ", reserve: 0}]\n");
+  // What the caching allocator takes beside tensors goes into the reserve.
+  const std::string memory = std::to_string(std::stoll(all) + 100);
+  Write("small.yaml",
+        "hosts:\n  - gpus: [{kind: K80, memory: " + memory + " MiB, reserve: 100 MiB}]\n");
   EXPECT_EQ(
       Run({"plan", graph, "-c", "small.yaml", "--iterations", "1", "-o", "x.plan.json"}).status, 0)
       << remedy;
