@@ -14,6 +14,7 @@
 #include "cli/request/policies.h"
 #include "cli/request/strategy.h"
 #include "planning/algorithms.h"
+#include "search/layouts/layout_devices.h"
 
 namespace placewright {
 namespace {
@@ -169,6 +170,8 @@ RunKey StrategyKeyOf(const StudyTable& table, size_t model, const StudyMethod& m
   const SettableAlgorithm* const settable = planner.ok() ? planner.value()->settable() : nullptr;
   if (settable != nullptr) {
     for (const AgentSetting& setting : settable->settings) {
+      // Over all GPUs, as runs are that were stored before there was a choice.
+      if (setting.name == "gpus" && setting.value == kEveryGpu) continue;
       if (!setting.meaning.starts_with("train:")) key.settings.emplace(setting.name, setting.value);
     }
   }
