@@ -168,6 +168,16 @@ def _prices(path):
     path.write_text("currency: USD\nper_gpu_hour: {H100: 2.00, L4: 0.50}\n")
 
 
+def _nccl_tests(path):
+    """Of all_reduce_perf on eight H100."""
+    ranks = "".join(f"#  Rank {rank:2} Group  0 Pid  9 on host0 device {rank} [0000:1b:00] NVIDIA H100 80GB HBM3\n"
+                    for rank in range(8))
+    path.write_text("# Collective test starting: all_reduce_perf\n" + ranks +
+                    "#  size  count  type  redop  root  time  algbw  busbw  #wrong\n"
+                    "   1024    256  float    sum    -1  18.66   0.05   0.10       0\n"
+                    "1048576 262144  float    sum    -1  27.76  37.78  66.11       0\n")
+
+
 def _deepspeed(path):
     path.write_text('{"zero_optimization": {"stage": 2}, "gradient_accumulation_steps": 1}\n')
 
@@ -179,6 +189,7 @@ FILES = {
     "net.pt": (_script_module, "torch"),
     "trace.json.gz": (_trace, ""),
     "ort_profile.json": (_runtime_profile, ""),
+    "all_reduce.log": (_nccl_tests, ""),
     "model.json.gz": (_recorded, ""),
     "my-machines.yaml": (_machines, ""),
     "moved/bert.json.gz": (_moved, ""),
