@@ -86,7 +86,10 @@ Result<LoadedCluster> LoadDescription(const std::string& path_or_preset) {
           ErrorCode::kUnknownName,
           fmt::format("\"{}\" is neither a file nor a preset cluster{}",
                       Printable(path_or_preset, 80), DidYouMean(path_or_preset, names)),
-          "", "`placewright cluster show` lists the presets.");
+          "",
+          fmt::format("`placewright cluster show` lists the presets; of a machine up to {} are "
+                      "written as \"4x 8xH100\".",
+                      kMaxMachines));
     }
     return LoadPreset(path_or_preset);
   }

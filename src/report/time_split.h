@@ -11,7 +11,8 @@
 
 namespace placewright {
 
-// Which part of modelled times the model may be wrong by (docs/costs.md).
+// Which part of modelled times the model is taken to be wrong by: round figures, not fitted ones; docs/costs.md
+// (accuracy) has comparisons.
 inline constexpr double kErrorOfComputing = 0.1, kErrorOfCommunication = 0.2;
 
 // Steps whose times differ by no more than this are ties: the model cannot say which is faster. Given and

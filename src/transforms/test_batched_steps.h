@@ -113,6 +113,25 @@ inline Graph Perceptron(int64_t batch) {
   return WithBatchScaling(std::move(graph), std::move(laws)).Take();
 }
 
+// Of y = conv(x, w): gradients of x, of w and of the bias, which other ops read.
+inline Graph ConvolutionStep() {
+  BatchedStepWriter step(2);
+  const TensorId g = step.Input("input:g", {2, 6, 3, 3}), x = step.Input("input:x", {2, 2, 5, 5});
+  const TensorId w = step.Input("param:w", {6, 2, 3, 3});
+  step.Begin(Phase::kBackward);
+  const auto numbers = [](int64_t a, int64_t b) {
+    return Value(Value::List{Number(a), Number(b)});
+  };
+  const std::vector<TensorId> made = step.Ops(
+      "back", "convolution_backward.default", {g, x, w}, {{2, 2, 5, 5}, {6, 2, 3, 3}, {6}},
+      {Value(Value::List{Number(6)}), numbers(1, 1), numbers(0, 0), numbers(1, 1), Value(false),
+       numbers(0, 0), Number(1), Value(Value::List{Value(true), Value(true), Value(true)})});
+  step.Op("gx", "relu.default", {made[0]}, {2, 2, 5, 5});
+  step.Begin(Phase::kOptimizer);
+  step.Op("next", "sub_.Tensor", {w, made[1]}, {6, 2, 3, 3}, {}, AliasKind::kInPlace);
+  return step.Build({});
+}
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_TRANSFORMS_TEST_BATCHED_STEPS_H_

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "graph/test_graphs.h"
+#include "changed_step.h"
 #include "transforms/accumulate.h"
 #include "transforms/test_batched_steps.h"
 
@@ -17,19 +17,12 @@ namespace {
 using ::testing::HasSubstr;
 
 // A perceptron of 6 samples in three micro-batches, in which a test changes something.
-class ThreeMicroBatches : public ::testing::Test {
+class ThreeMicroBatches : public ChangedStep {
  protected:
-  Op& Edit(const std::string& op) { return GraphTestPeer::Data(step_).ops[step_.FindOp(op)]; }
-  TensorId Tensor(const char* name) const { return step_.FindTensor(name); }
-  void ExpectViolation(ViolationKind kind, const std::string& message) const {
-    const MaybeViolation violation = CheckMicroBatches(original_, step_, 3);
-    ASSERT_TRUE(violation) << message;
-    EXPECT_EQ(ToString(violation->kind), ToString(kind)) << violation->message;
-    EXPECT_THAT(violation->message, HasSubstr(message));
-  }
+  ThreeMicroBatches() : ChangedStep(std::move(*WithAccumulation(Perceptron(6), 3).Take())) {}
+  MaybeViolation Check() const override { return CheckMicroBatches(original_, step_, 3); }
 
   const Graph original_ = Perceptron(6);
-  Graph step_ = std::move(*WithAccumulation(original_, 3).Take());
 };
 
 TEST_F(ThreeMicroBatches, HoldForWhatTheTransformMakes) {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "changed_step.h"
 #include "check_plan/transforms/precision.h"
-#include "graph/test_graphs.h"
 #include "transforms/precision.h"
 #include "transforms/test_batched_steps.h"
 
@@ -18,20 +18,14 @@ namespace {
 using ::testing::HasSubstr;
 
 // Masters of 64 bits; gradients are summed in 16.
-class WiderParameters : public ::testing::Test {
+class WiderParameters : public ChangedStep {
  protected:
-  Op& Edit(const std::string& op) { return GraphTestPeer::Data(step_).ops[step_.FindOp(op)]; }
-  TensorId Tensor(const char* name) const { return step_.FindTensor(name); }
-  void ExpectViolation(ViolationKind kind, const std::string& message) const {
-    const MaybeViolation violation = CheckPrecision(original_, step_, words_);
-    ASSERT_TRUE(violation) << message;
-    EXPECT_EQ(ToString(violation->kind), ToString(kind)) << violation->message;
-    EXPECT_THAT(violation->message, HasSubstr(message));
-  }
+  WiderParameters() : ChangedStep(std::move(*WithPrecision(Perceptron(4), Words()).Take())) {}
+  static std::vector<std::string> Words() { return {"param=f32 reduce=bf16 master=f64"}; }
+  MaybeViolation Check() const override { return CheckPrecision(original_, step_, words_); }
 
-  const std::vector<std::string> words_ = {"param=f32 reduce=bf16 master=f64"};
+  const std::vector<std::string> words_ = Words();
   const Graph original_ = Perceptron(4);
-  Graph step_ = std::move(*WithPrecision(original_, words_).Take());
 };
 
 TEST_F(WiderParameters, HoldForWhatTheTransformMakes) {

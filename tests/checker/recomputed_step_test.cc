@@ -176,27 +176,9 @@ TEST(Congruence, NamesASecondUpdateOfRunningStatistics) {
                   "norm@recompute writes buffer:mean a second time");
 }
 
-// The gradients of a convolution, whose backward op makes all of them, or one those of the input and one the others.
-Graph Convolved() {
-  BatchedStepWriter step(2);
-  const TensorId g = step.Input("input:g", {2, 6, 3, 3}), x = step.Input("input:x", {2, 2, 5, 5});
-  const TensorId w = step.Input("param:w", {6, 2, 3, 3});
-  step.Begin(Phase::kBackward);
-  const auto numbers = [](int64_t a, int64_t b) {
-    return Value(Value::List{Number(a), Number(b)});
-  };
-  const std::vector<TensorId> made = step.Ops(
-      "back", "convolution_backward.default", {g, x, w}, {{2, 2, 5, 5}, {6, 2, 3, 3}, {6}},
-      {Value(Value::List{Number(6)}), numbers(1, 1), numbers(0, 0), numbers(1, 1), Value(false),
-       numbers(0, 0), Number(1), Value(Value::List{Value(true), Value(true), Value(true)})});
-  step.Op("gx", "relu.default", {made[0]}, {2, 2, 5, 5});
-  step.Begin(Phase::kOptimizer);
-  step.Op("next", "sub_.Tensor", {w, made[1]}, {6, 2, 3, 3}, {}, AliasKind::kInPlace);
-  return step.Build({});
-}
-
+// One backward op makes all gradients, or one those of the input and one the others.
 TEST(Congruence, OfGradientsThatTwoOpsMake) {
-  const Graph whole = Convolved();
+  const Graph whole = ConvolutionStep();
   Graph step = std::move(*WithSplitBackward(whole).Take());
   const MaybeViolation violation = CheckCongruence(whole, step);
   EXPECT_FALSE(violation) << violation->message;

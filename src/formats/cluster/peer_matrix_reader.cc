@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "formats/text/words.h"
 
 namespace placewright {
 namespace {
@@ -43,15 +44,7 @@ std::vector<PeerLine> PeerLines(std::string_view text) {
       while (i + 1 < end && !(text[i + 1] >= '@' && text[i + 1] <= '~')) ++i;
       ++i;
     }
-    std::string word;
-    for (const char c : line.text + " ") {
-      if (c != ' ') {
-        word += c;
-      } else if (!word.empty()) {
-        line.words.push_back(std::move(word));
-        word.clear();
-      }
-    }
+    line.words = WordsOfLine(line.text);
     lines.push_back(std::move(line));
     text.remove_prefix(std::min(end + 1, text.size()));
   }

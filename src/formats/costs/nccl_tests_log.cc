@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "formats/text/words.h"
 
 namespace placewright {
 namespace {
@@ -38,15 +39,7 @@ std::vector<LogLine> LinesOfLog(std::string_view text) {
     const size_t end = std::min(text.find('\n'), text.size());
     LogLine line{static_cast<int32_t>(lines.size()) + 1, std::string(text.substr(0, end)), {}};
     if (line.text.size() <= kMaxLine) line.text = std::regex_replace(line.text, kLauncher, "");
-    std::string word;
-    for (const char c : line.text + " ") {
-      if (c != ' ' && c != '\t' && c != '\r') {
-        word += c;
-      } else if (!word.empty()) {
-        line.words.push_back(std::move(word));
-        word.clear();
-      }
-    }
+    line.words = WordsOfLine(line.text);
     lines.push_back(std::move(line));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
