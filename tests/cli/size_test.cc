@@ -149,6 +149,24 @@ TEST_F(RecordedConfigurations, AreReadAsTheyWereExported) {
     ASSERT_EQ(read.status, 0) << read.err;
     EXPECT_EQ(read.json()["algorithm"], algorithm);
     EXPECT_EQ(read.json()["step_time_ns"], Json::parse(Read("a.plan.json"))["step_time_ns"]);
+    // torchtitan computes some again where nothing is said.
+    if (format == "torchtitan") {
+      EXPECT_THAT(Read("configuration"), HasSubstr("[activation_checkpoint]\nmode = \"none\""));
+    }
+  }
+}
+
+// No step is handed on without what was done to it.
+TEST_F(RecordedConfigurations, OfRewrittenStepsAreRefused) {
+  ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "2x4090", "--algo", "data-parallel",
+                 "--micro-batches", "2", "-o", "a.plan.json"})
+                .status,
+            0);
+  for (const char* const format : {"torchtitan", "deepspeed", "accelerate-fsdp"}) {
+    const Json error =
+        RunJson({"export", "a.plan.json", "--to", format, "-o", "configuration"}).json()["error"];
+    EXPECT_EQ(error["code"], "not-expressible") << format;
+    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("is rewritten (accumulate 2)"));
   }
 }
 

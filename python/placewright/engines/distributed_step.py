@@ -109,6 +109,11 @@ class DistributedStep:
         if "step" not in self.plan:
             raise refused("the plan places whole operations on devices", "the plan",
                           "Plan with for_engine= (--for), or train by placewright.apply().")
+        rewritten = [str(how) for how in self.plan.get("transforms", []) if how != "counted-draws"]
+        if rewritten:
+            raise refused(f"the step is rewritten ({', '.join(rewritten)})", "the plan",
+                          "Record the model as it is to run (gradient checkpointing is its own), "
+                          "or train by placewright.apply().")
         self.instances = [_instance(op) for op in step["ops"]]
         used = {one.device for one in self.instances}
         self.devices = [one["name"] for one in self.plan["devices"] if one["name"] in used]

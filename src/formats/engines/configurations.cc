@@ -43,6 +43,24 @@ void NoteMean(const UniformPlan& plan, std::vector<std::string>* notes) {
   }
 }
 
+// What is computed again, as far as a program can say it: "full", "selective" or "". Errors: kNotExpressible naming how
+// else the step was rewritten; micro-batches share samples out in another way than ranks do.
+Result<std::string> RecomputedOf(const PlanInputs& plan, std::string_view program,
+                                 bool says_selective) {
+  std::string recompute;
+  for (const Transform& one : plan.plan.distribution.transforms.value_or(Transforms())) {
+    if (one.kind == Transform::kCountedDraws) continue;
+    if (one.kind == Transform::kRecompute && one.modules.size() == 1) {
+      recompute = one.modules.front();
+      if (recompute == "full" || (recompute == "selective" && says_selective)) continue;
+    }
+    return CannotSay(fmt::format("{} as it is written here", program), "the step",
+                     fmt::format("is rewritten ({})", Describe({one})),
+                     "Train by apply() of placewright, or plan without it.");
+  }
+  return recompute;
+}
+
 struct TitanDegrees {
   int64_t replicate = 1, shard = 1, tensor = 1;
 };
@@ -92,6 +110,7 @@ Result<TitanDegrees> DegreesOf(const UniformPlan& plan) {
 
 Result<std::string> WriteTorchtitan(const PlanInputs& plan, const Placement& placement,
                                     std::vector<std::string>* notes) {
+  PW_ASSIGN(const std::string recompute, RecomputedOf(plan, "torchtitan", /*says_selective=*/true));
   PW_ASSIGN(const UniformPlan found, FindUniformPlan(plan, placement));
   PW_ASSIGN(const TitanDegrees degrees, DegreesOf(found));
   NoteMean(found, notes);
@@ -113,12 +132,15 @@ Result<std::string> WriteTorchtitan(const PlanInputs& plan, const Placement& pla
     text += fmt::format("\n[training]\nlocal_batch_size = {}\nglobal_batch_size = {}\n",
                         SamplesOfRank(found), found.batch);
   }
+  text += fmt::format("\n[activation_checkpoint]\nmode = \"{}\"\n",
+                      recompute.empty() ? "none" : recompute);
   return text;
 }
 
 Result<std::string> WriteDeepSpeed(const PlanInputs& plan, const Placement& placement,
                                    std::vector<std::string>* notes) {
   constexpr std::string_view kName = "a DeepSpeed configuration";
+  PW_ASSIGN(const std::string recompute, RecomputedOf(plan, kName, /*says_selective=*/false));
   PW_ASSIGN(const UniformPlan found, FindUniformPlan(plan, placement));
   const Parameter* const parts = FirstInParts(found);
   if (!found.by_batch) {
@@ -127,6 +149,11 @@ Result<std::string> WriteDeepSpeed(const PlanInputs& plan, const Placement& plac
                      "Plan with --for ddp or --for fsdp2, or take to_parallelize_module().");
   }
   NoteMean(found, notes);
+  if (!recompute.empty()) {
+    notes->push_back(
+        "that layers are computed again is the model's own in DeepSpeed: "
+        "model.gradient_checkpointing_enable()");
+  }
   Json zero = {{"stage", parts == nullptr ? 0 : 3}};
   if (parts != nullptr) {
     int64_t smallest = std::numeric_limits<int64_t>::max(), largest = 0;
@@ -161,6 +188,7 @@ Result<std::string> WriteAccelerateFsdp(const PlanInputs& plan, const Placement&
                                         std::vector<std::string>* notes) {
   constexpr std::string_view kName = "Accelerate's FSDP";
   constexpr std::string_view kRemedy = "Plan with --for fsdp2, or take to_fsdp2() of placewright.";
+  PW_ASSIGN(const std::string recompute, RecomputedOf(plan, kName, /*says_selective=*/false));
   PW_ASSIGN(const UniformPlan found, FindUniformPlan(plan, placement));
   const Parameter* const parts = FirstInParts(found);
   if (!found.by_batch && parts != nullptr) {
@@ -177,6 +205,7 @@ Result<std::string> WriteAccelerateFsdp(const PlanInputs& plan, const Placement&
       "compute_environment: LOCAL_MACHINE\n"
       "distributed_type: FSDP\n"
       "fsdp_config:\n"
+      "  fsdp_activation_checkpointing: {}\n"
       "  fsdp_version: 2\n"
       "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
       "  fsdp_reshard_after_forward: {}\n"
@@ -190,7 +219,7 @@ Result<std::string> WriteAccelerateFsdp(const PlanInputs& plan, const Placement&
       "rdzv_backend: static\n"
       "same_network: true\n"
       "use_cpu: false\n",
-      found.gathers_again, found.hosts, found.ranks);
+      !recompute.empty(), found.gathers_again, found.hosts, found.ranks);
 }
 
 }  // namespace placewright
