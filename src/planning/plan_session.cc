@@ -197,39 +197,21 @@ Result<SimResult> PlanSession::Replay(const StepOfPlan& step, const PlannerResul
     PW_CHECK_EQ(replay.step_time.count, result.step_time.count);
     PW_CHECK_EQ(replay.feasible, result.feasible);
   }
-  if (replay.feasible && CountsPeaks(step)) {
-    const IdVector<DeviceId, DevicePeaks> peaks = MeasurePeaks(step, result, replay);
-    replay.feasible = std::all_of(peaks.begin(), peaks.end(),
-                                  [](const DevicePeaks& memory) { return memory.fits; });
+  if (replay.feasible && CountsPeaks(*step.original, cluster)) {
+    replay.feasible = !FindCrowded(MeasurePeaks(step, result, replay)).valid();
   }
   return replay;
-}
-
-bool PlanSession::CountsPeaks(const StepOfPlan& step) const {
-  if (step.original->format() != "aten") return false;
-  for (const DeviceId id : problem().cluster->devices()) {
-    if (HasContext(*problem().cluster, id)) return true;
-  }
-  return false;
 }
 
 IdVector<DeviceId, DevicePeaks> PlanSession::MeasurePeaks(const StepOfPlan& step,
                                                           const PlannerResult& result,
                                                           const SimResult& replay) const {
   const Cluster& cluster = *problem().cluster;
-  const bool counts = CountsPeaks(step);
   // DistributedDataParallel keeps its buckets between steps, whatever the plan's own step packs.
   const bool lasting_buckets = result.algorithm == "ddp";
-  IdVector<DeviceId, DevicePeaks> peaks =
-      MeasureMemory({*step.sim_graph, *step.graph, cluster, step.placement, *replay.schedule,
-                     lasting_buckets, step.lanes()});
-  for (const DeviceId id : cluster.devices()) {
-    DevicePeaks& device = peaks[id];
-    device.into_reserve = replay.devices[id.index()].over;
-    device.fits =
-        device.into_reserve == Bytes(0) && (device.fits || !counts || !HasContext(cluster, id));
-  }
-  return peaks;
+  return JudgeMemory({*step.sim_graph, *step.graph, cluster, step.placement, *replay.schedule,
+                      lasting_buckets, step.lanes()},
+                     replay, CountsPeaks(*step.original, cluster));
 }
 
 namespace {

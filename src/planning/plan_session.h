@@ -110,9 +110,7 @@ class PlanSession {
   // ops another step time than the planner's is a defect of ours and stops the program. Errors: kTooLarge
   // (CheckNotSaturated).
   Result<SimResult> Replay(const StepOfPlan& step, const PlannerResult& result) const;
-  // What a replayed step takes of each device, and the one verdict on whether it fits, of all commands: tensors leave the
-  // reserve and the runtime context free, and where these are counted (HasContext, steps of PyTorch) what the caching
-  // allocator and the communication library take beside tensors is there, too.
+  // What a replayed step takes of each device, and whether it fits (JudgeMemory).
   IdVector<DeviceId, DevicePeaks> MeasurePeaks(const StepOfPlan& step, const PlannerResult& result,
                                                const SimResult& replay) const;
   // Everything that a plan says but for the files it was made of. `seconds`: of the search, since the start.
@@ -120,7 +118,6 @@ class PlanSession {
                 uint64_t seed, double seconds) const;
 
  private:
-  bool CountsPeaks(const StepOfPlan& step) const;
   SchedulingPolicy OrderOf(const PlannerResult& result) const {
     return result.plan.switches.order.value_or(problem().policy);
   }

@@ -282,7 +282,10 @@ std::vector<StrategyResult> StrategySearchResult::Shown() const {
     if (one.evaluated) algorithms.insert(one.strategy.algorithm);
   }
   for (const StrategyResult& one : strategies) {
-    if (one.evaluated || algorithms.insert(one.strategy.algorithm).second) shown.push_back(one);
+    const bool nearest = shown.empty() && !one.fits;
+    if (algorithms.insert(one.strategy.algorithm).second || one.evaluated || nearest) {
+      shown.push_back(one);
+    }
   }
   return shown;
 }
@@ -332,9 +335,8 @@ Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem&
 
 void RankStrategyResults(std::vector<StrategyResult>& strategies) {
   const auto rank = [](const StrategyResult& one) {
-    const int64_t over = std::max<int64_t>(0, one.memory.count - one.capacity.count);
     const int kind = one.fits ? (one.evaluated ? 0 : 1) : one.capacity.count > 0 ? 2 : 3;
-    return std::tuple(kind, one.fits ? one.BestTime().count : over);
+    return std::tuple(kind, one.fits ? one.BestTime().count : one.Over().count);
   };
   std::stable_sort(
       strategies.begin(), strategies.end(),

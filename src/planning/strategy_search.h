@@ -60,7 +60,8 @@ struct StrategySearchResult {
   bool rewrites() const { return has_plan() && !TransformsFor(best->rewriting).empty(); }
   // One that fits, of the step as it is or rewritten: where `auto` is stopped by then, the best so far.
   bool has_plan() const { return best && plan.feasible; }
-  // What a plan says of them: those that were simulated, and of each algorithm of which none was its best.
+  // What a plan says of them: those that were simulated, and of each algorithm of which none was its best; where none
+  // fits, the one that lacks the smallest amount is the first.
   std::vector<StrategyResult> Shown() const;
   // The algorithms of those that fit and do not rewrite the step, the fastest first.
   std::vector<std::string> Promising() const;

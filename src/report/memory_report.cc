@@ -113,6 +113,14 @@ std::vector<AlikeMemory> FoldMemory(const IdVector<DeviceId, DevicePeaks>& memor
   return groups;
 }
 
+std::string DescribeCrowding(const std::string& device, const DevicePeaks& memory) {
+  return fmt::format(
+      "{} has {}, and tensors take {}, the allocator {} between them, NCCL {} and the runtime {}",
+      device, FormatBytes(memory.offered), FormatBytes(memory.allocated),
+      FormatBytes(memory.reserved - memory.allocated), FormatBytes(memory.library.bytes),
+      FormatBytes(memory.context));
+}
+
 std::string RenderMemory(const IdVector<DeviceId, DevicePeaks>& memories, const Cluster& cluster,
                          const Style& style) {
   std::string text;

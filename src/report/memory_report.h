@@ -20,6 +20,10 @@ struct AlikeMemory {
 std::vector<AlikeMemory> FoldMemory(const IdVector<DeviceId, DevicePeaks>& memories,
                                     const Cluster& cluster);
 
+// "gpu0 has 23.5 GiB, and tensors take 22.1 GiB, the allocator 1.2 GiB between them, NCCL 0.6 GiB and the runtime 0.5 GiB":
+// of a device that only tensors fit.
+std::string DescribeCrowding(const std::string& device, const DevicePeaks& memory);
+
 // For each of these groups the three peaks of its fullest device and what fills them, with bars over what it offers.
 std::string RenderMemory(const IdVector<DeviceId, DevicePeaks>& memories, const Cluster& cluster,
                          const Style& style);

@@ -76,14 +76,48 @@ std::string DescribeThroughput(const Plan& plan) {
   return fmt::format("{:.4g} samples/s (batch {})", plan.SamplesPerSecond(), plan.samples);
 }
 
+namespace {
+
+std::string Verdict(const Plan& plan, const Style& style) {
+  return Paint(plan.graph_name, Tone::kStrong, style) + " on " +
+         Paint(plan.cluster_name, Tone::kStrong, style) + ": " +
+         (plan.feasible ? Paint("fits", Tone::kGood, style)
+                        : Paint("does not fit", Tone::kBad, style)) +
+         "\n";
+}
+
+std::string HeadLine(std::string_view label, const std::string& what, const Style& style) {
+  return Wrap(fmt::format("  {:<10} {}\n", label, what), style, 13);
+}
+
+}  // namespace
+
+const StrategyResult* NearestStrategy(const Plan& plan) {
+  if (plan.feasible || plan.strategies.empty()) return nullptr;
+  const StrategyResult& nearest = plan.strategies.front();
+  if (nearest.fits || nearest.capacity.count == 0) return nullptr;
+  Bytes over;
+  for (const DeviceUse& use : plan.devices) over = std::max(over, use.peak_memory - use.capacity);
+  return nearest.Over() < over ? &nearest : nullptr;
+}
+
+std::string RenderNearest(const Plan& plan, const StrategyResult& nearest, const Style& style) {
+  const char* const source = nearest.evaluated ? "simulated" : "estimated";
+  return Verdict(plan, style) +
+         HeadLine("nearest", Paint(Describe(nearest.strategy), Tone::kStrong, style), style) +
+         HeadLine("needs",
+                  fmt::format("{} on the fullest device, which has {}: {} more ({})",
+                              FormatBytes(nearest.memory), FormatBytes(nearest.capacity),
+                              FormatBytes(nearest.Over()), source),
+                  style) +
+         HeadLine("step time", fmt::format("{} ({})", FormatNanos(nearest.BestTime()), source),
+                  style);
+}
+
 std::string RenderHeadline(const Plan& plan, const Style& style) {
-  std::string text = Paint(plan.graph_name, Tone::kStrong, style) + " on " +
-                     Paint(plan.cluster_name, Tone::kStrong, style) + ": " +
-                     (plan.feasible ? Paint("fits", Tone::kGood, style)
-                                    : Paint("does not fit", Tone::kBad, style)) +
-                     "\n";
+  std::string text = Verdict(plan, style);
   const auto line = [&](std::string_view label, const std::string& what) {
-    text += Wrap(fmt::format("  {:<10} {}\n", label, what), style, 13);
+    text += HeadLine(label, what, style);
   };
   line("step time", Paint(FormatNanos(plan.step_time), Tone::kStrong, style));
   if (const std::string throughput = DescribeThroughput(plan); !throughput.empty()) {
@@ -270,8 +304,8 @@ std::vector<std::array<std::string, 5>> StrategyRows(const Plan& plan, Nanos tie
   std::vector<std::array<std::string, 5>> rows;
   for (const StrategyResult& one : plan.strategies) {
     const bool possible = one.capacity.count > 0;
-    std::string verdict = one.why_not;
-    if (verdict.empty() && !one.evaluated) verdict = "estimated";
+    std::string verdict = possible && !one.fits ? "does not fit" : one.why_not;
+    if (possible && !one.evaluated) verdict += verdict.empty() ? "estimated" : ", estimated";
     if (verdict.empty() && one.step_time == plan.step_time) verdict = "this plan";
     if (verdict.empty()) verdict = DescribeAgainst(plan, one.step_time, one.fits, tie_within);
     rows.push_back({Describe(one.strategy),

@@ -41,6 +41,11 @@ std::string RenderHeadline(const Plan& plan, const Style& style);
 // "25.0% measured, 75.0% modelled": the sources that have a share; "none" if no op takes time.
 std::string RenderCostSources(const CostShares& shares);
 
+// Of a plan that does not fit: the strategy that none fits nearer than, where the plan lacks more; nullptr: none.
+const StrategyResult* NearestStrategy(const Plan& plan);
+// What that is and lacks, in the place of the headline.
+std::string RenderNearest(const Plan& plan, const StrategyResult& nearest, const Style& style);
+
 // Names them in a sentence; an empty list gives an empty text.
 std::string RenderUnknownTypes(std::span<const std::string> types);
 

@@ -7,6 +7,7 @@
 #include <placewright/base/units.h>
 #include <placewright/graph/transform.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct StrategyResult {
       why_not;  // "does not fit: 103.9 of 75.7 GiB", "heads do not divide", ...; "": it is a plan
 
   Nanos BestTime() const { return evaluated ? step_time : estimated_time; }
+  // What it needs beyond what that device has.
+  Bytes Over() const { return Bytes(std::max<int64_t>(0, memory.count - capacity.count)); }
 };
 
 }  // namespace placewright

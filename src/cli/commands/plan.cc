@@ -272,8 +272,10 @@ class PlanCommand : public Command {
       error = crowded ? crowded : DoesNotFit(planning, of, plan, ForAdvice(budget, Clock::now()));
     }
     if (error && error->code == ErrorCode::kNothingFound) {
+      if (NearestStrategy(plan) == nullptr) {
+        error->remedy += CheckpointAdvice(planning.inputs.graph.graph, analysis, cluster);
+      }
       error->remedy +=
-          CheckpointAdvice(planning.inputs.graph.graph, analysis, cluster) +
           FitAdvice({input_, search_, space_, asked, &planning, budget.stop}, context.console);
     }
     if (result.out_of_memory) error = OutOfMemory();
@@ -555,6 +557,11 @@ class PlanCommand : public Command {
     const Inputs& inputs = *of.inputs;
     const Style& style = console.style();
     const Cluster& cluster = inputs.cluster.cluster;
+    if (const StrategyResult* nearest = NearestStrategy(plan)) {
+      console.Print(RenderNearest(plan, *nearest, style));
+      console.Print("\n" + RenderStrategies(plan, analysis.tie_within, style));
+      return;
+    }
     console.Print(RenderHeadline(plan, style));
     console.Print(RenderRates(analysis, plan, style));
     if (beside_) console.Print("\n" + DescribeFrom(*from_, *beside_, style));

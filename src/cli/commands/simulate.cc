@@ -21,8 +21,10 @@
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
+#include "report/memory_report.h"
 #include "sim/communication_use.h"
 #include "sim/device_use.h"
+#include "sim/memory/device_memory.h"
 #include "sim/placement_check.h"
 #include "sim/placeto/from_step.h"
 #include "sim/program_sequences.h"
@@ -132,6 +134,7 @@ class SimulateCommand : public Command {
     PW_RETURN_IF_ERROR(
         CheckNotSaturated(sim_graph, graph, cluster, placement, result).InFile(input_.graph));
     PW_RETURN_IF_ERROR(CheckStated(result, subject).InFile(input_.graph));
+    JudgePeaks(subject, result);
     CompletePlan(result, subject);
     const Analysis analysis = Analyze(subject.of, result, inputs.policy, memory_);
     PW_RETURN_IF_ERROR(WritePictures(pictures_, subject.of, analysis, subject.plan));
@@ -368,6 +371,23 @@ class SimulateCommand : public Command {
     subject.of.own = std::move(own);
     subject.placement_file = std::move(file);
     return subject;
+  }
+
+  // By what is taken beside tensors, too, as `plan` and `memory` do.
+  static void JudgePeaks(SimulatedSubject& subject, SimResult& result) {
+    const Inputs& inputs = *subject.of.inputs;
+    const StepOfPlan& step = subject.of.step;
+    const Graph& recorded = step.original != nullptr ? *step.original : inputs.graph.graph;
+    const Cluster& cluster = inputs.cluster.cluster;
+    if (!result.feasible || !CountsPeaks(recorded, cluster)) return;
+    const IdVector<DeviceId, DevicePeaks> peaks =
+        JudgeMemory({*subject.sim_graph, inputs.graph.graph, cluster, step.placement,
+                     *result.schedule, subject.plan.algorithm == "ddp", step.lanes()},
+                    result, true);
+    const DeviceId crowded = FindCrowded(peaks);
+    if (!crowded.valid()) return;
+    result.feasible = false;
+    subject.crowded = DescribeCrowding(cluster.device(crowded).name, peaks[crowded]);
   }
 
   static void CompletePlan(const SimResult& result, SimulatedSubject& subject) {

@@ -39,6 +39,7 @@ void PrintSimulationJson(const SimulatedSubject& subject, const Analysis& analys
   object["unknown_types"] = UnknownTypes(inputs.graph.graph);
   AddAssumedShapes(inputs.graph, &object);
   AddNotes(inputs, &object);
+  if (!subject.crowded.empty()) object["notes"].push_back("does not fit: " + subject.crowded);
   const Cluster& cluster = inputs.cluster.cluster;
   AddAnalysis(analysis, cluster, &object);
   object["peaks"] = PeaksToJson(analysis, cluster);
@@ -119,6 +120,9 @@ void PrintSimulationText(const SimulatedSubject& subject, const Analysis& analys
   const std::string modules = RenderModuleTable(analysis, subject.plan, cluster, style);
   if (!modules.empty()) console.Print(modules + "\n");
   console.Print(RenderDevices(subject.plan.devices, style));
+  if (!subject.crowded.empty()) {
+    console.Print(Wrap("does not fit: " + subject.crowded + "\n", style));
+  }
   if (analysis.gpu_use) {
     console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
   }

@@ -23,6 +23,7 @@ struct SimulatedSubject {
   std::unique_ptr<const LayoutProblem> problem;
   std::unique_ptr<const OriginalStep> step_of_plan;
   std::unique_ptr<const SimGraph> sim_graph;
+  std::string crowded;  // where tensors fit, but not what is taken beside them: of which device
   StepInputs of;  // of what stands above
 };
 

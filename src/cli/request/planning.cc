@@ -13,6 +13,8 @@
 #include "formats/text/file.h"
 #include "planning/plan_words.h"
 #include "planning/search_budget.h"
+#include "report/memory_report.h"
+#include "report/plan_report.h"
 #include "search/proof/memory_advice.h"
 #include "sim/order_advice.h"
 #include "sim/placement_check.h"
@@ -237,34 +239,36 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
 
 namespace {
 
-// What rewriting the step would do for its memory: what the strategies came to, or how to ask for them.
+// How to ask for what would lower the memory of a recorded step.
 std::string RewritingAdvice(const Planning& planning) {
-  if (!planning.strategies) {
-    const bool recorded = planning.inputs.graph.graph.format() == "aten" &&
-                          RewriteAlike(planning.inputs.graph.graph.transforms(), {});
-    return recorded ? "; or rewrite the step (--micro-batches N, --recompute full; auto chooses "
-                      "them where nothing else is said)"
-                    : "";
+  const Graph& graph = planning.inputs.graph.graph;
+  if (planning.strategies || graph.format() != "aten" || !RewriteAlike(graph.transforms(), {})) {
+    return "";
   }
-  const auto share = [](const StrategyResult& one) {
-    return static_cast<double>(one.memory.count) / static_cast<double>(one.capacity.count);
-  };
-  const StrategyResult* smallest = nullptr;
-  for (const StrategyResult& one : planning.strategies->strategies) {
-    if (one.capacity.count == 0) continue;
-    if (smallest == nullptr || share(one) < share(*smallest)) smallest = &one;
-  }
-  if (smallest == nullptr || smallest->fits) return "";
-  return fmt::format(
-      "; no strategy fits, the smallest of {} ({}) needs {} of {}: take a smaller batch (--batch)",
-      planning.strategies->strategies.size(), Describe(smallest->strategy),
-      FormatBytes(smallest->memory), FormatBytes(smallest->capacity));
+  return "; or rewrite the step (--micro-batches N, --recompute full; auto chooses them where "
+         "nothing else is said)";
+}
+
+Error NoStrategyFits(const Planning& planning, const StrategyResult& nearest) {
+  return MakeError(
+      ErrorCode::kNothingFound,
+      fmt::format("nothing fits: of {} strategies {} comes nearest and needs {} on a device that "
+                  "has {}; nothing was written",
+                  planning.strategies->strategies.size(), Describe(nearest.strategy),
+                  FormatBytes(nearest.memory), FormatBytes(nearest.capacity)),
+      "",
+      fmt::format("Give {} more memory a device, more devices (`placewright size` finds how many), "
+                  "or a smaller batch (--batch)",
+                  FormatBytes(nearest.Over())));
 }
 
 }  // namespace
 
 Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& plan,
                  const Budget& advice) {
+  if (const StrategyResult* nearest = NearestStrategy(plan)) {
+    return NoStrategyFits(planning, *nearest);
+  }
   const PreparedProblem& prepared = planning.prepared();
   if (plan.space == PlanSpace::kPlaced) {
     return NothingFits(prepared.problem(), prepared.evaluator(), prepared.plans(advice),
@@ -291,26 +295,15 @@ Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& pla
 std::optional<Error> IsCrowded(const Planning& planning, const StepInputs& of,
                                const PlannerResult& result, const SimResult& replay) {
   if (replay.feasible || replay.TotalOver() > Bytes(0)) return std::nullopt;
-  const Cluster& cluster = of.inputs->cluster.cluster;
   const auto peaks = planning.session->MeasurePeaks(of.step, result, replay);
-  DeviceId worst;
-  for (const DeviceId id : cluster.devices()) {
-    if (peaks[id].fits) continue;
-    if (!worst.valid() ||
-        peaks[id].Device() - peaks[id].offered > peaks[worst].Device() - peaks[worst].offered) {
-      worst = id;
-    }
-  }
+  const DeviceId worst = FindCrowded(peaks);
   if (!worst.valid()) return std::nullopt;
   const DevicePeaks& memory = peaks[worst];
   const Bytes beside = memory.Device() - memory.allocated - memory.context;
   return MakeError(
       ErrorCode::kNothingFound,
-      fmt::format("the plan of {} does not fit: {} has {}, and tensors take {}, the allocator {} "
-                  "between them, NCCL {} and the runtime {}; nothing was written",
-                  result.algorithm, cluster.device(worst).name, FormatBytes(memory.offered),
-                  FormatBytes(memory.allocated), FormatBytes(memory.reserved - memory.allocated),
-                  FormatBytes(memory.library.bytes), FormatBytes(memory.context)),
+      fmt::format("the plan of {} does not fit: {}; nothing was written", result.algorithm,
+                  DescribeCrowding(of.inputs->cluster.cluster.device(worst).name, memory)),
       "",
       fmt::format("Plan with that much kept free (--memory-reserve {}MiB), or with a smaller batch",
                   (beside.count >> 20) + 1));

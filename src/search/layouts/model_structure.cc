@@ -128,12 +128,13 @@ class Finder {
       }
     }
     const IdVector<OpId, bool> followed = FollowedByProducts();
+    const IdVector<AxisId, bool> needed_whole = NeededWhole();
     for (const Product& product : products_) {
       if (!product.weight.valid() || TouchesHeads(product)) continue;
       int64_t inputs = 1;
       for (const AxisId axis : product.summed) inputs *= axes_.axis(axis).size;
       for (const AxisId axis : product.features) {
-        if (summed_by[axis] == 1 && NothingNeedsAllOf(axis)) AddOnce(axis, found_.widths);
+        if (summed_by[axis] == 1 && !needed_whole[axis]) AddOnce(axis, found_.widths);
         const bool scores = summed_by[axis] == 0 && !followed[product.op];
         if (scores && axes_.axis(axis).size > inputs) AddOnce(axis, found_.words);
       }
@@ -155,12 +156,23 @@ class Finder {
     return followed;
   }
 
-  bool NothingNeedsAllOf(AxisId axis) const {
-    for (const OpId op : graph_.ops()) {
-      if (graph_.op(op).phase != Phase::kForward || !axes_.Touches(op, axis)) continue;
-      if (!axes_.SplitBy(op, axis).valid()) return false;
+  // Axes of which some forward op that has them needs all.
+  IdVector<AxisId, bool> NeededWhole() const {
+    IdVector<AxisId, bool> whole(axes_.axis_count(), false);
+    for (const OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (op.phase != Phase::kForward) continue;
+      for (const std::vector<TensorId>* const tensors : {&op.inputs, &op.outputs}) {
+        for (const TensorId tensor : *tensors) {
+          for (size_t d = 0; d < graph_.tensor(tensor).shape.size(); ++d) {
+            for (const AxisId axis : axes_.factors(tensor, d)) {
+              if (!whole[axis]) whole[axis] = !axes_.SplitBy(id, axis).valid();
+            }
+          }
+        }
+      }
     }
-    return true;
+    return whole;
   }
 
   // Products of the weight, all of one module: whether a later one follows from the first within it.

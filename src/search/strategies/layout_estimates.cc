@@ -172,9 +172,14 @@ class LayoutReckoner {
       const bool again = !estimate_.strategy.rewriting.recompute.empty();
       memory += table_.parameters * (micro_batches_ > 1 ? 2 : again ? 1.5 : 1);
     }
-    if (micro_batches_ > 1) memory += table_.gradients * own_;
     const double part = share / m_;
-    memory += table_.Peak(part / token_parts_, part / std::max(cut_, token_parts_), own_);
+    StepTable::Moment parts{part / token_parts_, part / std::max(cut_, token_parts_), own_, own_};
+    if (micro_batches_ > 1) {
+      // Sums are there all the time, and a micro-batch's gradient goes when it is added.
+      memory += table_.gradients * own_;
+      parts.gradients = 0;
+    }
+    memory += table_.Peak(parts);
     if (family_.shards)
       memory += table_.largest_layer / cut_;  // gradients before they are scattered
     if (widths_) memory += GatheredTokens(table_, estimate_.strategy.rewriting, parts_) * part;

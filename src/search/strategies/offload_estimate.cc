@@ -60,7 +60,7 @@ std::optional<StrategyEstimate> EstimateOffload(const SomeGpus& gpus, const Step
                     gpus.Additions(table.gradients * (1 - part), parameters, m, device));
       double memory = (table.parameters + table.state) * (1 - part) + 3 * table.largest_layer;
       if (micro_batches > 1) memory += table.gradients * (1 - part);
-      memory += table.Peak(of_all, of_all, 1 - part);
+      memory += table.Peak({of_all, of_all, micro_batches > 1 ? 0 : 1 - part, 1 - part});
       TakeMemory(gpus, device, memory, estimate);
     }
     // The CPU adds gradients up, and reads and writes parameters and state.

@@ -29,7 +29,8 @@ int64_t NumberOfTokens(const LayoutProblem& problem) {
 }
 
 bool IsAbove(const StepTable::Moment& a, const StepTable::Moment& b) {
-  return a.samples >= b.samples && a.widths >= b.widths && a.others >= b.others;
+  return a.samples >= b.samples && a.widths >= b.widths && a.gradients >= b.gradients &&
+         a.others >= b.others;
 }
 
 void AddMoment(const StepTable::Moment& moment, std::vector<StepTable::Moment>& moments) {
@@ -128,7 +129,7 @@ void FactsOfStep::AddBytes(StepTable& table) const {
       (Widths(first) ? one.widths : one.samples) = bytes;
       if (IsKept(id)) table.kept += bytes;
     } else {
-      one.others = bytes;
+      (step_.storage(id).kind == TensorKind::kGradient ? one.gradients : one.others) = bytes;
     }
     from[First(id).index()] += one;
     until[Last(id).index()] += one;
@@ -136,7 +137,9 @@ void FactsOfStep::AddBytes(StepTable& table) const {
   StepTable::Moment alive;
   for (size_t i = 0; i < step_.op_count(); ++i) {
     alive += from[i];
-    if (until[i].samples + until[i].widths + until[i].others > 0) AddMoment(alive, table.moments);
+    const StepTable::Moment& ends = until[i];
+    const bool any = ends.samples + ends.widths + ends.gradients + ends.others > 0;
+    if (any) AddMoment(alive, table.moments);
     alive -= until[i];
   }
 }
@@ -207,11 +210,11 @@ void FactsOfStep::AddParameters(StepTable& table) const {
   }
 }
 
-double StepTable::Peak(double per_sample_part, double per_width_part, double per_other_part) const {
+double StepTable::Peak(const Moment& parts) const {
   double peak = 0;
   for (const Moment& moment : moments) {
-    peak = std::max(peak, moment.samples * per_sample_part + moment.widths * per_width_part +
-                              moment.others * per_other_part);
+    peak = std::max(peak, moment.samples * parts.samples + moment.widths * parts.widths +
+                              moment.gradients * parts.gradients + moment.others * parts.others);
   }
   return peak;
 }

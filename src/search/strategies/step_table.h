@@ -30,22 +30,26 @@ struct StepTable {
   struct Moment {
     double samples = 0;  // what the batch divides
     double widths = 0;   // of that, what heads or inner widths divide, too
-    double others = 0;   // gradients of parameters, casts of them, temporaries of the update
+    double gradients = 0;  // of parameters, until their update
+    double others = 0;     // casts of parameters, temporaries of the update
     Moment& operator+=(const Moment& more) {
       samples += more.samples;
       widths += more.widths;
+      gradients += more.gradients;
       others += more.others;
       return *this;
     }
     Moment& operator-=(const Moment& less) {
       samples -= less.samples;
       widths -= less.widths;
+      gradients -= less.gradients;
       others -= less.others;
       return *this;
     }
   };
   std::vector<Moment> moments;  // none is nowhere above another one
-  double Peak(double per_sample_part, double per_width_part, double per_other_part) const;
+  // The largest sum of these, each times the part of it that a device has.
+  double Peak(const Moment& parts) const;
   // Of the activations that a forward pass leaves behind: what its backward pass reads.
   double kept = 0;
 

@@ -16,6 +16,8 @@ namespace {
 // An op that only moves, joins or cuts tensors of a compiled step.
 bool MovesPieces(const Op& op) { return op.type.starts_with("placewright."); }
 bool IsPack(const Op& op) { return op.type == "placewright.pack.default"; }
+// Of micro-batches, or of the places that one parameter is used in.
+bool AddsUp(const Op& op) { return op.phase == Phase::kBackward && op.type == "aten.add.Tensor"; }
 
 const Op* MakerOf(const Graph& graph, const Storage& storage) {
   const OpId maker = storage.versions[0].writer;
@@ -39,7 +41,7 @@ IdVector<StorageId, char> FindGathered(const Graph& graph) {
 }
 
 // Which storages hold gradients of parameters: those that the update reads, and what the backward
-// pass made of which ops that move pieces made these.
+// pass made of which ops that move pieces or add up made these.
 IdVector<StorageId, char> FindGradients(const Graph& graph) {
   IdVector<StorageId, char> gradients(graph.storage_count(), 0);
   for (const StorageId id : graph.storages()) {
@@ -48,7 +50,7 @@ IdVector<StorageId, char> FindGradients(const Graph& graph) {
   const std::span<const OpId> order = graph.topological_order();
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     const Op& op = graph.op(*it);
-    if (!MovesPieces(op)) continue;
+    if (!MovesPieces(op) && !AddsUp(op)) continue;
     const bool leads = std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId output) {
       return gradients[graph.tensor(output).storage];
     });
@@ -331,6 +333,36 @@ IdVector<DeviceId, DevicePeaks> MeasureMemory(const MemoryInputs& of) {
   if (of.lanes == nullptr) return memories;
   for (const DeviceId id : cluster.devices()) memories[id] = memories[of.lanes->first[id]];
   return memories;
+}
+
+bool CountsPeaks(const Graph& recorded, const Cluster& cluster) {
+  if (recorded.format() != "aten") return false;
+  for (const DeviceId id : cluster.devices()) {
+    if (HasContext(cluster, id)) return true;
+  }
+  return false;
+}
+
+IdVector<DeviceId, DevicePeaks> JudgeMemory(const MemoryInputs& of, const SimResult& replay,
+                                            bool counts_peaks) {
+  IdVector<DeviceId, DevicePeaks> peaks = MeasureMemory(of);
+  for (const DeviceId id : of.cluster.devices()) {
+    DevicePeaks& device = peaks[id];
+    const bool counts = counts_peaks && HasContext(of.cluster, id);
+    device.into_reserve = replay.devices[id.index()].over;
+    device.fits = device.into_reserve == Bytes(0) && (device.fits || !counts);
+  }
+  return peaks;
+}
+
+DeviceId FindCrowded(const IdVector<DeviceId, DevicePeaks>& peaks) {
+  DeviceId worst;
+  const auto lack = [&](DeviceId id) { return peaks[id].Device() - peaks[id].offered; };
+  for (const DeviceId id : IdRange<DeviceId>(peaks.size())) {
+    if (peaks[id].fits) continue;
+    if (!worst.valid() || lack(id) > lack(worst)) worst = id;
+  }
+  return worst;
 }
 
 }  // namespace placewright

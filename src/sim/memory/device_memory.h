@@ -25,6 +25,7 @@
 #include "plan/schedule.h"
 #include "plan/step_lanes.h"
 #include "sim/engine/sim_graph.h"
+#include "sim/simulator.h"
 
 namespace placewright {
 
@@ -118,9 +119,19 @@ struct MemoryInputs {
 };
 
 // Of every device. Offered is all of its memory: the reserve stands for what is counted here.
-// `fits` is of these three peaks alone (planning/plan_session.h has the verdict).
+// `fits` is of these three peaks alone.
 // Complexity: O((ops + slices + transfers) log).
 IdVector<DeviceId, DevicePeaks> MeasureMemory(const MemoryInputs& of);
+
+// Whether what lies beside tensors counts: in steps that PyTorch runs, where a GPU has a context.
+bool CountsPeaks(const Graph& recorded, const Cluster& cluster);
+// The same with the one verdict, of all commands, on whether the step fits: tensors leave the reserve and the runtime
+// context free, and on devices with a context, if peaks count, what the caching allocator and the communication library take
+// beside tensors is there, too. `replay`: that the schedule is of.
+IdVector<DeviceId, DevicePeaks> JudgeMemory(const MemoryInputs& of, const SimResult& replay,
+                                            bool counts_peaks);
+// The device that lacks the largest amount; none: all fit.
+DeviceId FindCrowded(const IdVector<DeviceId, DevicePeaks>& peaks);
 
 }  // namespace placewright
 

@@ -54,6 +54,24 @@ TEST(DevicePeaks, UsesAreThoseOfTheAllocatedPeak) {
   EXPECT_TRUE(memory.fits);
 }
 
+TEST(DevicePeaks, SumsOfGradientsAndWhatTheyAddAreGradients) {
+  TinyStep step(1, 100 * kMebibyte, DeviceKind{.device_class = DeviceClass::kGpu});
+  const TensorId w = step.Input("w", TensorKind::kParameter, 4 * kMebibyte);
+  const TensorId x = step.Op("a", 0, 10, {w}, {6 * kMebibyte})[0];
+  const TensorId first = step.Op("b", 0, 10, {x}, {4 * kMebibyte}, kBackward)[0];
+  const TensorId second = step.Op("c", 0, 10, {x}, {4 * kMebibyte}, kBackward)[0];
+  TinyOpOptions adds = kBackward;
+  adds.type = "aten.add.Tensor";
+  const TensorId sum = step.Op("d", 0, 10, {first, second}, {4 * kMebibyte}, adds)[0];
+  TinyOpOptions update = kUpdate;
+  update.writes = {0};
+  step.Op("u", 0, 10, {w, sum}, {}, update);
+  const DevicePeaks memory = Measure(step.Build())[DeviceId(0)];
+  // At 20: w, x, both gradients; when they are added x is gone, and the sum is as large.
+  EXPECT_EQ(memory.Of(MemoryUse::kGradients).count, 8 * kMebibyte);
+  EXPECT_EQ(memory.Of(MemoryUse::kActivations).count, 6 * kMebibyte);
+}
+
 TEST(DevicePeaks, OtherDevicesHoldWhatIsAllocated) {
   const DevicePeaks memory = Measure(TrainingStep(DeviceClass::kCpu))[DeviceId(0)];
   EXPECT_EQ(memory.allocated.count, 18 * kMebibyte);
