@@ -449,7 +449,8 @@ TEST(ExecutedMutations, AreRefusedOrHarmless) {
   std::map<std::string, int> done;
   int count = 0, harmless = 0;
   const int wanted = MutationCount();
-  for (int i = 0; count < wanted && i < 100 * wanted; ++i) {
+  const auto is_done = [&] { return count >= wanted && done.size() == std::size(kMutations); };
+  for (int i = 0; !is_done() && i < 100 * wanted; ++i) {
     const Executable& one = steps[random.Below(steps.size())];
     const StatedLayouts stated = SomeLayouts(one.step, random);
     const CompileOptions options = SomeOptions(random);
