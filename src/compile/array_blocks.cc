@@ -90,7 +90,7 @@ void Emitter::Begin(int32_t place) {
   place_ = place;
   if (blocks_.size() <= static_cast<size_t>(place)) blocks_.resize(static_cast<size_t>(place) + 1);
   changed_.push_back(place);
-  if (folder_ && folder_->active()) folder_->Begin();
+  if (is_folding()) folder_->Begin();
   if (recording_) Keep();
   for (const ArrayVersionId id : block().overwrites) Unlink(id);
   block().overwrites.clear();
@@ -101,7 +101,7 @@ void Emitter::Begin(int32_t place) {
 }
 
 Emitter::Outcome Emitter::End() {
-  if (folder_ && folder_->active()) folder_->End();
+  if (is_folding()) folder_->End();
   const auto give_back = [](auto& numbers, size_t used, auto& free) {
     free.insert(free.end(), numbers.begin() + static_cast<ptrdiff_t>(used), numbers.end());
     numbers.resize(used);

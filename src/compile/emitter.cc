@@ -54,7 +54,7 @@ std::span<const PartInput> Emitter::TakeInputs(std::span<const TensorId> inputs)
     const auto first =
         std::find(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(i), inputs[i]);
     const int32_t same = static_cast<int32_t>(first - inputs.begin());
-    types_.push_back({arrays_.tensors[inputs[i]].type, same});
+    types_.push_back({tensor(inputs[i]).type, same});
     key_.push_back(types_.back().type.value());
     if (same < static_cast<int32_t>(i)) key_.push_back(-1 - same);
   }
@@ -240,7 +240,7 @@ TensorId Emitter::AddInput(TensorId original, DeviceId device, const TensorBox& 
   const Tensor& like = original_.tensor(original);
   const PartTypeId type = prices_.ContiguousType(like.dtype, ShapeOf(like.shape, box));
   const Bytes bytes = SizeOf(like.dtype) > 0 ? prices_.type(type).bytes : like.bytes;
-  if (!folder_ || !folder_->active()) {
+  if (!is_folding()) {
     const TensorId made = AddInputHere(original, type, bytes);
     if (keeps_inputs_) inputs_[made] = {original, device, box};
     return made;
@@ -258,21 +258,14 @@ TensorId Emitter::AddInput(TensorId original, DeviceId device, const TensorBox& 
       inputs_[made] = {original, device.valid() ? folder_->FirstOf(device) : device, box};
     }
     if (on.valid()) folder_->AddInput(on, made);
-    folder_->Place(made, on.valid() ? folder_->FirstOf(on) : on, made);
+    folder_->Place(made, on.valid() ? folder_->FirstOf(on) : on);
   }
-  return on.valid() && folder_->FirstOf(on) != on ? AddImage(made, on, /*own=*/false) : made;
+  return on.valid() ? folder_->ImageOn(on, made) : made;
 }
 
 void Emitter::SetLaneBlock(OpId op, int32_t block) {
   if (arrays_.lane_blocks.size() <= op.index()) arrays_.lane_blocks.resize(op.index() + 1);
   arrays_.lane_blocks[op] = block;
-}
-
-TensorId Emitter::AddImage(TensorId of, DeviceId device, bool own) {
-  const ArrayTensor like = arrays_.tensors[of];
-  const TensorId image = AddTensor(like, own);
-  folder_->Place(image, device, of);
-  return image;
 }
 
 TensorId Emitter::AddInputHere(TensorId original, PartTypeId type, Bytes bytes) {
@@ -307,7 +300,7 @@ void Emitter::JoinMakers(const std::vector<TensorId>& made) {
 }
 
 void Emitter::Join(std::span<const Member> members) {
-  const bool folds = folder_ && folder_->active();
+  const bool folds = is_folding();
   if (folds && folder_->JoinsKnown(members)) return;
   const std::string_view type = prices_.part(arrays_.ops[members.front().op].part).op.type;
   const std::optional<CollectiveKind> kind = CollectiveKindOf(type);
@@ -437,9 +430,11 @@ TensorId Emitter::AddOne(PricedPartId part, std::span<const TensorId> inputs, De
 
 void Emitter::Add(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
                   Phase phase, bool own, std::vector<TensorId>& made) {
-  const bool folds = folder_ && folder_->active();
-  if (folds) return AddFolded(part, inputs, device, origin, phase, own, made);
-  AddHere(part, inputs, device, origin, phase, own, made);
+  if (is_folding()) return AddFolded(part, inputs, device, origin, phase, own, made);
+  if (!folder_) return AddHere(part, inputs, device, origin, phase, own, made);
+  std::vector<TensorId> read;
+  for (const TensorId input : inputs) read.push_back(StandsFor(input));
+  AddHere(part, read, device, origin, phase, own, made);
 }
 
 void Emitter::AddFolded(PricedPartId part, std::span<const TensorId> inputs, DeviceId device,
@@ -456,7 +451,7 @@ void Emitter::AddFolded(PricedPartId part, std::span<const TensorId> inputs, Dev
                    [](TensorId one, const ArrayRead& is) { return one == is.tensor; });
     if (!same) {
       folder_->Fail();
-      return AddHere(part, inputs, device, origin, phase, own, made);
+      return Add(part, inputs, device, origin, phase, own, made);
     }
     const std::span<const TensorId> row = arrays_.MadeBy(op);
     made.insert(made.end(), row.begin(), row.end());
@@ -464,10 +459,26 @@ void Emitter::AddFolded(PricedPartId part, std::span<const TensorId> inputs, Dev
     AddHere(part, read, first, origin, phase, own, made);
     folder_->AddOp(device, last_);
     SetLaneBlock(last_, place_);
-    for (size_t i = before; i < made.size(); ++i) folder_->Place(made[i], first, made[i]);
+    for (size_t i = before; i < made.size(); ++i) folder_->Place(made[i], first);
   }
-  if (device == first) return;
-  for (size_t i = before; i < made.size(); ++i) made[i] = AddImage(made[i], device, own);
+  for (size_t i = before; i < made.size(); ++i) made[i] = folder_->ImageOn(device, made[i]);
+}
+
+bool Emitter::AddAgain(std::span<const TensorId> inputs, DeviceId device,
+                       std::vector<TensorId>& made) {
+  const OpId next = folder_->PeekOp(device);
+  if (!next.valid()) return false;
+  const ArrayOp& op = arrays_.ops[next];
+  const auto stands_for = [&](TensorId input, const ArrayRead& is) {
+    return input == folder_->ImageOn(device, is.tensor);
+  };
+  const std::span<const ArrayRead> reads = arrays_.ReadsOf(op);
+  if (!std::equal(inputs.begin(), inputs.end(), reads.begin(), reads.end(), stands_for)) {
+    return false;
+  }
+  last_ = folder_->NextOp(device);
+  for (const TensorId of : arrays_.MadeBy(op)) made.push_back(folder_->ImageOn(device, of));
+  return true;
 }
 
 void Emitter::AddHere(PricedPartId part_id, std::span<const TensorId> inputs, DeviceId device,

@@ -49,6 +49,7 @@ class Emitter {
     if (folder_) folder_->Finish();
   }
   bool folds() const { return folder_.has_value(); }
+  bool is_folding() const { return folder_ && folder_->active(); }
   // Devices of a class differ.
   bool failed_to_fold() const { return folder_ && folder_->failed(); }
 
@@ -76,6 +77,9 @@ class Emitter {
   using MakeSpec = std::function<OpSpec()>;
   void AddInstance(const InstanceKey& key, std::span<const TensorId> inputs, DeviceId device,
                    const MakeSpec& make, std::vector<TensorId>& made);
+  // While it folds: the same instance as the device's class has added at this turn, where `inputs` stand for what that
+  // one reads. False: nothing is added.
+  bool AddAgain(std::span<const TensorId> inputs, DeviceId device, std::vector<TensorId>& made);
   // One of several ops that compute a part of `origin`: that which is called as it (`main`), or another, called by its
   // type. `spec` has no names. `in_kernel`: as DistributedStep has it.
   std::vector<TensorId> AddOfPart(OpSpec spec, bool main, DeviceId device, OpId origin,
@@ -111,7 +115,7 @@ class Emitter {
   // Of the distributed step.
   const std::vector<int64_t>& shape(TensorId id) const { return type(id).shape; }
   DType dtype(TensorId id) const { return type(id).dtype; }
-  OpId producer(TensorId id) const { return arrays_.tensors[id].producer; }  // none of an input
+  OpId producer(TensorId id) const { return tensor(id).producer; }  // none of an input
   DeviceId device(OpId id) const { return arrays_.ops[id].device; }
   OpId last() const { return last_; }  // the op that was added last
   const Cluster& cluster() const { return prices_.cluster(); }
@@ -129,7 +133,7 @@ class Emitter {
   DeviceId device_of(TensorId id) const {
     const OpId maker = producer(id);
     if (!maker.valid()) return DeviceId();
-    return folder_ && folder_->active() ? folder_->DeviceOf(id) : device(maker);
+    return is_folding() ? folder_->DeviceOf(id) : device(maker);
   }
 
  private:
@@ -137,7 +141,8 @@ class Emitter {
   // Of what moves or joins pieces; `made`: what it makes, or none.
   PricedPartId PartOfCall(std::string_view type, std::vector<Value> args,
                           std::span<const TensorId> inputs, PartTypeId made);
-  const PartType& type(TensorId id) const { return prices_.type(arrays_.tensors[id].type); }
+  const ArrayTensor& tensor(TensorId id) const { return arrays_.tensors[StandsFor(id)]; }
+  const PartType& type(TensorId id) const { return prices_.type(tensor(id).type); }
   Phase PhaseOf(TensorId like) const;
   void SetInstanceKey(const InstanceKey& key);
   // What there is of a part in the key: the types of its inputs.
@@ -159,7 +164,6 @@ class Emitter {
                  Phase phase, bool own, std::vector<TensorId>& made);
   TensorId AddInputHere(TensorId original, PartTypeId type, Bytes bytes);
   void SetLaneBlock(OpId op, int32_t block);
-  TensorId AddImage(TensorId of, DeviceId device, bool own);
   // With one output.
   TensorId AddOne(PricedPartId part, std::span<const TensorId> inputs, DeviceId device, OpId origin,
                   Phase phase);

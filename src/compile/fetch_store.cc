@@ -32,7 +32,7 @@ void FetchStore::Undo() {
       made_of_[static_cast<size_t>(kept.place)].push_back(taken.tensor);
       Known& known = known_[taken.tensor];
       known.completed.insert(known.completed.end(), taken.completed.begin(), taken.completed.end());
-      known.fetched.insert(known.fetched.end(), taken.fetched.begin(), taken.fetched.end());
+      for (const FetchedPart& part : taken.fetched) Insert(part, known.fetched);
     }
   }
   kept_.clear();
@@ -109,8 +109,13 @@ TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
   Look(id);
   const FetchedPart* earliest = nullptr;
   const int32_t epoch = EpochOf(id);
-  for (const FetchedPart& one : known_[id].fetched) {
-    const bool same = one.version == version && one.device == device && one.box == box;
+  const std::vector<FetchedPart>& fetched = known_[id].fetched;
+  const auto begin =
+      std::lower_bound(fetched.begin(), fetched.end(), device,
+                       [](const FetchedPart& one, DeviceId of) { return one.device < of; });
+  for (auto at = begin; at != fetched.end() && at->device == device; ++at) {
+    const FetchedPart& one = *at;
+    const bool same = one.version == version && one.box == box;
     if (!same || one.maker > place_ || one.epoch != epoch) continue;
     if (earliest == nullptr || one.maker < earliest->maker) earliest = &one;
   }
@@ -121,7 +126,14 @@ void FetchStore::AddFetched(TensorId id, FetchedPart part) {
   NoteMade(id);
   part.maker = place_;
   part.epoch = EpochOf(id);
-  known_[id].fetched.push_back(std::move(part));
+  Insert(std::move(part), known_[id].fetched);
+}
+
+void FetchStore::Insert(FetchedPart part, std::vector<FetchedPart>& fetched) {
+  const auto at =
+      std::upper_bound(fetched.begin(), fetched.end(), part.device,
+                       [](DeviceId of, const FetchedPart& one) { return of < one.device; });
+  fetched.insert(at, std::move(part));
 }
 
 bool FetchStore::IsFirstReader(TensorId id, DeviceId device) {

@@ -70,7 +70,7 @@ class FetchStore {
   void AddFetched(TensorId id, FetchedPart part);
   // Of an input, one for the whole step.
   void AddFetchedInput(TensorId id, FetchedPart part) {
-    known_[id].fetched.push_back(std::move(part));
+    Insert(std::move(part), known_[id].fetched);
   }
   // Whether the device is the first that reads the input as a whole.
   bool IsFirstReader(TensorId id, DeviceId device);
@@ -86,8 +86,8 @@ class FetchStore {
  private:
   struct Known {
     std::vector<CompletedState> completed;
-    std::vector<FetchedPart> fetched;
-    std::vector<int32_t> users;  // ascending
+    std::vector<FetchedPart> fetched;  // by device, ascending
+    std::vector<int32_t> users;        // ascending
     DeviceId first_reader;
   };
   struct Taken {
@@ -102,6 +102,7 @@ class FetchStore {
   int32_t EpochOf(TensorId id) const {
     return IsRegathered(id) && !states_[id].IsPartial() ? epoch_ : 0;
   }
+  static void Insert(FetchedPart part, std::vector<FetchedPart>& fetched);
   void TakeBack(int32_t place);
   void NoteMade(TensorId id);
   Taken EntriesOf(TensorId id, int32_t maker) const;

@@ -62,6 +62,26 @@ bool IsOfAnotherAxis(const TensorState& state, const TensorBox& box) {
 
 }  // namespace
 
+namespace {
+
+// The boxes by piece; nothing where some piece is on none of the devices.
+std::optional<Needs> NeedsOf(const TensorState& state, const std::vector<DeviceId>& devices,
+                             const PieceBoxes& boxes) {
+  const bool in_order =
+      std::equal(devices.begin(), devices.end(), state.pieces.begin(), state.pieces.end(),
+                 [](DeviceId device, const Piece& piece) { return device == piece.device; });
+  if (in_order) return boxes;
+  std::vector<TensorBox> needs;
+  for (const Piece& piece : state.pieces) {
+    const auto at = std::find(devices.begin(), devices.end(), piece.device);
+    if (at == devices.end()) return std::nullopt;
+    needs.push_back(boxes[static_cast<size_t>(at - devices.begin())]);
+  }
+  return Needs(std::move(needs));
+}
+
+}  // namespace
+
 // Other devices are sent the sum, not each of them every part of it.
 void Fetcher::CompleteWhereItIs(TensorId id, int32_t version) {
   auto completed = EmitCompleted(emitter_, axes_, store_.StateAt(id, version));
@@ -69,20 +89,18 @@ void Fetcher::CompleteWhereItIs(TensorId id, int32_t version) {
 }
 
 void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
-                      const std::vector<TensorBox>& boxes) {
+                      const PieceBoxes& boxes) {
   const TensorState& state = store_.StateAt(id, version);
   if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return;
   if (state.IsPartial() && HasNoneOn(state, devices)) return CompleteWhereItIs(id, version);
   if (state.pieces.size() != devices.size()) return;
   if (gathers_views_ && PrepareAsView(id, version, devices, boxes)) return;
-  Needs needs;
-  bool of_another = false;
-  for (size_t i = 0; i < state.pieces.size(); ++i) {
-    const auto at = std::find(devices.begin(), devices.end(), state.pieces[i].device);
-    if (at == devices.end()) return;
-    needs.push_back(boxes[static_cast<size_t>(at - devices.begin())]);
-    of_another = of_another || IsOfAnotherAxis(state, needs.back());
-  }
+  const std::optional<Needs> needed = NeedsOf(state, devices, boxes);
+  if (!needed) return;
+  const Needs& needs = *needed;
+  const bool of_another = std::any_of(needs.begin(), needs.end(), [&](const TensorBox& need) {
+    return IsOfAnotherAxis(state, need);
+  });
   TensorState ready = state;
   bool changed = false;
   const auto take = [&](std::optional<TensorState> made) {
@@ -129,7 +147,7 @@ std::optional<std::vector<AxisInterval>> AxesOfBox(const Graph& graph, const Nam
 // Of a view of all of a parameter, or of what is gathered anew for each pass, the parts that are gathered are views of
 // what is gathered of that: once, whatever is looked at.
 bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
-                            const std::vector<TensorBox>& boxes) {
+                            const PieceBoxes& boxes) {
   const Tensor& tensor = graph_.tensor(id);
   const bool parameter = graph_.storage(tensor.storage).kind == TensorKind::kParameter ||
                          CastParameter(graph_, tensor.storage).valid();
@@ -166,11 +184,11 @@ bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<Devi
     const TensorId view =
         emitter_.AddPartView(split.KeyOf(i), split.CallOf(i), ShapeOf(tensor.shape, boxes[i]), like,
                              gathered.On(devices[i])->tensor, devices[i]);
-    views.AddPart(devices[i], view, boxes[i]);
+    views.pieces.push_back({devices[i], view});
   }
   const bool whole =
       std::all_of(boxes.begin(), boxes.end(), [](const TensorBox& box) { return box.empty(); });
-  if (whole) views.boxes.clear();
+  if (!whole) views.boxes = boxes;
   store_.SetCompleted(id, version, std::move(views));
   return true;
 }
@@ -387,6 +405,12 @@ TensorId Fetcher::Assemble(TensorId id, const TensorState& state, const TensorBo
     return EmitSplit(emitter_, only.tensor, box, only.device);
   }
   PW_CHECK(!state.pieces.empty());  // the graph's order makes a tensor before it is read
+  // Mostly within its own piece, and the others' have nothing of that: without a look at all of them.
+  const Piece* const own = state.IsPartial() ? nullptr : state.On(device);
+  if (own != nullptr && state.boxes.AreApart()) {
+    const TensorBox& has = state.BoxAt(static_cast<size_t>(own - state.pieces.data()));
+    if (Contains(has, box)) return EmitSplit(emitter_, own->tensor, PartWithin(has, box), device);
+  }
   const std::optional<Cutting> cutting = CuttingOf(state, box);
   if (!cutting) return AddUp(id, state, box, device);
   std::vector<Piece> parts;

@@ -41,7 +41,7 @@ class Fetcher {
   // These devices are about to fetch these parts of it: where they are those that have its pieces, collectives bring
   // them there; where none of them has one, the parts of a sum are added up by those that have them.
   void Prepare(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
-               const std::vector<TensorBox>& boxes);
+               const PieceBoxes& boxes);
   // All of what one device has is about to be fetched: two or more others get copies, and of a parameter that waits
   // for when it is wanted one, too. Of a view that shows all of what it views they get that, and views of their own:
   // what one storage holds crosses once.
@@ -58,7 +58,7 @@ class Fetcher {
   std::vector<DeviceId> WithoutCopies(TensorId id, int32_t version,
                                       const std::vector<DeviceId>& devices);
   bool PrepareAsView(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
-                     const std::vector<TensorBox>& boxes);
+                     const PieceBoxes& boxes);
   static bool SplitByAll(const Layout& layout, OpSplit& split);
   TensorId ViewedBy(TensorId id, int32_t version);
   void AddViews(TensorId id, int32_t version, TensorId base);

@@ -43,7 +43,7 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
       partial_(memory.partial),
       beside_(memory.beside),
       devices_(memory.devices),
-      boxes_(memory.boxes),
+      boxes_of_splits_(memory.boxes_of_splits),
       older_reads_(memory.older_reads) {
   read_.Begin(op_.inputs.size());
   made_.Begin(op_.outputs.size());
@@ -90,7 +90,7 @@ bool InstanceMaker::MayWriteParts(size_t input, const OpSplit::By& by) const {
   const TensorAxes& axes = rule().inputs[input];
   if (!Holds(axes, by.of)) return rule().axes[by.of].parts != Parts::kSum;
   const AxisPlace place = split_.PlaceIn(axes, by);
-  const std::vector<TensorBox>& boxes = fetcher_.state(op_.inputs[input]).boxes;
+  const PieceBoxes& boxes = fetcher_.state(op_.inputs[input]).boxes;
   return std::any_of(boxes.begin(), boxes.end(), [&](const TensorBox& box) {
     return AlongPlace(box, place) != Interval{0, place.size};
   });
@@ -176,7 +176,7 @@ bool InstanceMaker::IsBeside(size_t input) const {
   if (!std::equal(shares.begin(), shares.end(), state.pieces.begin(), on_its_device)) return false;
   if (axes_.rule(id_) != nullptr && IsUnread(rule(), input)) return true;
   if (state.IsPartial() || split_.IsOnce(input)) return false;
-  return split_.AreInputBoxes(input, state.boxes);
+  return split_.AreInputBoxes(input, state.boxes, boxes_of_splits_);
 }
 
 void InstanceMaker::FindBeside() {
@@ -217,12 +217,17 @@ Status InstanceMaker::FetchInputs(size_t share) {
                        "op " + Printable(op_.name, 80),
                        "Give the op's colocation group the layout of what it writes.");
     }
-    PW_RETURN_IF_ERROR(CheckNotStale(i));
-    // Nothing but other views of these copies may read the storage from now on.
-    const StorageId storage = graph_.tensor(op_.inputs[i]).storage;
-    if (written && fetcher_.state(op_.inputs[i]).of_copies) fetcher_.SetStale(storage);
+    PW_RETURN_IF_ERROR(NoteRead(i));
     read_.items.push_back(input);
   }
+  return Ok();
+}
+
+Status InstanceMaker::NoteRead(size_t input) {
+  PW_RETURN_IF_ERROR(CheckNotStale(input));
+  // Nothing but other views of these copies may read the storage from now on.
+  const StorageId storage = graph_.tensor(op_.inputs[input]).storage;
+  if (IsWritten(input) && fetcher_.state(op_.inputs[input]).of_copies) fetcher_.SetStale(storage);
   return Ok();
 }
 
@@ -275,15 +280,45 @@ Status InstanceMaker::Make() {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (beside_[i] == 0) Prepare(i);
   }
-  for (size_t share = 0; share < layout_.shares.size(); ++share) {
-    PW_RETURN_IF_ERROR(FetchInputs(share));
-  }
   const bool together = split_.IsSynchronised() && !HasOwnStatistics();
-  together ? MakeSynchronised() : MakeEach();
+  if (!together && AreAlike()) {
+    PW_RETURN_IF_ERROR(MakeAlike());
+  } else {
+    for (size_t share = 0; share < layout_.shares.size(); ++share) {
+      PW_RETURN_IF_ERROR(FetchInputs(share));
+    }
+    together ? MakeSynchronised() : MakeEach();
+  }
   PW_RETURN_IF_ERROR(Finish());
   MarkViewsOfCopies();
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (IsWritten(i) && beside_[i] == 0) WriteBack(i);
+  }
+  return Ok();
+}
+
+// In lanes: whether devices of a class add one op each, of what they have. Keys of their parts are equal where these say
+// lengths alone.
+bool InstanceMaker::AreAlike() const {
+  if (!emitter_.is_folding() || layout_.shares.size() < 2) return false;
+  if (std::count(beside_.begin(), beside_.end(), 1) < std::ssize(beside_)) return false;
+  return !split_.any() || (rule().form == PartForm::kSameOp && rule().place_argument < 0 &&
+                           rule().axis_parts.empty());
+}
+
+// The first of a class adds the op; of the others it is enough that they read what stands for the same.
+Status InstanceMaker::MakeAlike() {
+  std::vector<const TensorState*> inputs;
+  for (size_t i = 0; i < op_.inputs.size(); ++i) {
+    PW_RETURN_IF_ERROR(NoteRead(i));
+    inputs.push_back(&fetcher_.state(op_.inputs[i]));
+  }
+  std::vector<TensorId> read(inputs.size());
+  for (size_t share = 0; share < layout_.shares.size(); ++share) {
+    for (size_t i = 0; i < inputs.size(); ++i) read[i] = inputs[i]->pieces[share].tensor;
+    if (emitter_.AddAgain(read, devices_[share], made_.items)) continue;
+    emitter_.AddInstance(
+        split_.KeyOf(share), read, devices_[share], [&] { return SpecOf(share); }, made_.items);
   }
   return Ok();
 }
@@ -293,13 +328,9 @@ void InstanceMaker::Prepare(size_t input) {
   const TensorId id = op_.inputs[input];
   const int32_t version = op_.input_versions[input];
   if (partial_[input] != 0) return;
-  boxes_.clear();
-  if (split_.any()) {
-    split_.AddBoxesIn(rule().inputs[input], boxes_);
-  } else {
-    boxes_.resize(devices_.size());
-  }
-  fetcher_.Prepare(id, version, devices_, boxes_);
+  static const TensorAxes none;
+  const TensorAxes& axes = split_.any() ? rule().inputs[input] : none;
+  fetcher_.Prepare(id, version, devices_, split_.BoxesIn(axes, boxes_of_splits_));
   if (split_.SplitsInput(input)) return;
   // A view that looks at a part brings no more than the part.
   const bool all =
@@ -518,7 +549,7 @@ TensorState InstanceMaker::StateOf(size_t output) const {
     }
   }
   if (state.pieces.empty()) return {};
-  if (cut) split_.AddBoxesIn(rule().outputs[output], state.boxes);
+  if (cut) state.boxes = split_.BoxesIn(rule().outputs[output], boxes_of_splits_);
   return state;
 }
 

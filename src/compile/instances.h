@@ -41,7 +41,7 @@ struct InstanceMemory {
   TensorsOfParts read, made;
   std::vector<char> partial, beside;
   std::vector<DeviceId> devices;
-  std::vector<TensorBox> boxes;
+  BoxesOfSplits boxes_of_splits;  // of layouts that stay where they are
 };
 
 class InstanceMaker {
@@ -68,12 +68,15 @@ class InstanceMaker {
   void FindBeside();
   bool IsBeside(size_t input) const;
   Status FetchInputs(size_t share);
+  Status NoteRead(size_t input);
   TensorId FetchInput(size_t input, size_t share);
   OpSpec SpecOf(size_t share) const;
   void Prepare(size_t input);
   std::vector<OutputSpec> OutputsOf(size_t share) const;
   void MakeOne(size_t share, std::vector<TensorId>& made);
   void MakeEach();
+  bool AreAlike() const;
+  Status MakeAlike();
   void MakeSynchronised();
   MadeInParts EmitInParts(const OpInParts& parts);
   Status Finish();
@@ -105,7 +108,7 @@ class InstanceMaker {
   std::vector<char>&
       beside_;  // by input: each instance reads the piece of the same share, which is there
   std::vector<DeviceId>& devices_;  // by share
-  std::vector<TensorBox>& boxes_;   // by share: what it needs of an input
+  BoxesOfSplits& boxes_of_splits_;
   const std::map<StorageId, std::vector<InstanceMemory::OlderRead>>& older_reads_;
   TensorId partial_input_;  // one of the partial sums that it takes; none: it takes none
   bool own_statistics_ = false;

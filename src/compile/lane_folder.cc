@@ -1,6 +1,7 @@
 #include "compile/lane_folder.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/random.h"
 
@@ -18,6 +19,12 @@ LaneFolder::LaneFolder(const LaneClasses& classes, bool in_order, StepArrays& ar
     done_.try_emplace(size, static_cast<size_t>(size), uint64_t{0});
   }
   for (const int32_t size : classes.size) slots_.push_back(&done_.at(size));
+  members_.resize(devices);
+  for (const DeviceId device : IdRange<DeviceId>(devices)) {
+    members_[classes.first[device]].push_back(device);
+  }
+  const int32_t largest = *std::max_element(classes.size.begin(), classes.size.end());
+  image_bits_ = 31 - std::bit_width(static_cast<uint32_t>(largest - 1));
 }
 
 void LaneFolder::Begin() {
@@ -45,13 +52,13 @@ void LaneFolder::End() {
 std::span<const TensorId> LaneFolder::Read(std::span<const TensorId> inputs, DeviceId device) {
   read_.clear();
   for (const TensorId input : inputs) {
-    const Whose& whose = whose_[input];
-    read_.push_back(whose.of);
-    if (!whose.device.valid() || whose.device == device) continue;
-    const bool own_lane = classes_.size[whose.device] == classes_.size[device] &&
-                          classes_.lane[whose.device] == classes_.lane[device];
+    const DeviceId home = DeviceOf(input);
+    read_.push_back(StandsFor(input));
+    if (!home.valid() || home == device) continue;
+    const bool own_lane = classes_.size[home] == classes_.size[device] &&
+                          classes_.lane[home] == classes_.lane[device];
     if (own_lane) {
-      arrays_.lane_reads.emplace(FirstOf(whose.device), FirstOf(device));
+      arrays_.lane_reads.emplace(FirstOf(home), FirstOf(device));
     } else {
       Fail();
     }
@@ -85,14 +92,20 @@ void LaneFolder::Add(Rows<Item>& rows, DeviceId device, Item item) {
   Note(device, item.value());
 }
 
+OpId LaneFolder::PeekOp(DeviceId device) const {
+  const std::vector<OpId>& added = ops_.added[FirstOf(device)];
+  const auto next = static_cast<size_t>(ops_.next[device]);
+  return next < added.size() ? added[next] : OpId();
+}
 OpId LaneFolder::NextOp(DeviceId device) { return Next(ops_, device); }
 TensorId LaneFolder::NextInput(DeviceId device) { return Next(inputs_, device); }
 void LaneFolder::AddOp(DeviceId device, OpId op) { Add(ops_, device, op); }
 void LaneFolder::AddInput(DeviceId device, TensorId input) { Add(inputs_, device, input); }
 
-void LaneFolder::Place(TensorId tensor, DeviceId device, TensorId of) {
-  if (whose_.size() <= tensor.index()) whose_.resize(tensor.index() + 1);
-  whose_[tensor] = {device, of};
+void LaneFolder::Place(TensorId tensor, DeviceId device) {
+  if (tensor.index() >> image_bits_ != 0) return Fail();  // it has no number for images
+  if (home_.size() <= tensor.index()) home_.resize(tensor.index() + 1);
+  home_[tensor] = device;
 }
 
 bool LaneFolder::JoinsKnown(std::span<const Member> members) {

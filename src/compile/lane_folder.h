@@ -1,7 +1,8 @@
 // A step in lanes as it is written (internal to the module): an op that some device of a class adds to a block is
 // added once, on the class's first device, and every other device of the class has to add the same one at its turn.
 //
-// A tensor that a device of a class makes stands for that of the first device. Ops of two devices are the same if they
+// A tensor that a device of a class makes stands for that of the first device: it is a number alone, which says of which
+// lane it is an image of which tensor. Ops of two devices are the same if they
 // are the same part and what they read stands for the same tensors. A device reads what it has, what lies everywhere,
 // or what its own lane has on another class: all else, such as a sum that one device gathers from all, makes devices
 // differ. Collectives of a class are one, over the sets of devices that each of them is over.
@@ -35,23 +36,30 @@ class LaneFolder {
 
   DeviceId FirstOf(DeviceId device) const { return classes_.first[device]; }
   // Where the tensor lies; none: everywhere.
-  DeviceId DeviceOf(TensorId tensor) const { return whose_[tensor].device; }
+  DeviceId DeviceOf(TensorId tensor) const {
+    const DeviceId first = home_[StandsFor(tensor)];
+    return first.valid() ? members_[first][tensor.index() >> image_bits_] : first;
+  }
   // The first device's tensor that stands for this one.
   TensorId StandsFor(TensorId tensor) const {
-    const bool placed = tensor.index() < whose_.size() && whose_[tensor].of.valid();
-    return placed ? whose_[tensor].of : tensor;
+    return TensorId(tensor.index() & ((size_t{1} << image_bits_) - 1));
+  }
+  // What a tensor of the first device of its class is on this one.
+  TensorId ImageOn(DeviceId device, TensorId of) const {
+    return TensorId(of.index() | static_cast<size_t>(classes_.lane[device]) << image_bits_);
   }
   // What the first device of the class reads where this one reads `inputs`. Valid until the next call.
   std::span<const TensorId> Read(std::span<const TensorId> inputs, DeviceId device);
 
   // The op, or the input, that the device adds next to this block: that which one of its class has added, or none.
   OpId NextOp(DeviceId device);
+  OpId PeekOp(DeviceId device) const;  // the same, which is still to come
   TensorId NextInput(DeviceId device);
   // It has added this one, which is of the first device of its class.
   void AddOp(DeviceId device, OpId op);
   void AddInput(DeviceId device, TensorId input);
-  // The tensor lies there (none: everywhere) and stands for `of`, which is the first device's.
-  void Place(TensorId tensor, DeviceId device, TensorId of);
+  // The tensor lies there, on the first device of a class; none: everywhere.
+  void Place(TensorId tensor, DeviceId device);
 
   struct Member {
     OpId op;  // of the first device of the class
@@ -62,10 +70,6 @@ class LaneFolder {
   void AddCollective(CollectiveId made, std::span<const Member> members);
 
  private:
-  struct Whose {
-    DeviceId device;
-    TensorId of;
-  };
   template <class Item>
   struct Rows {
     IdVector<DeviceId, std::vector<Item>> added;  // by first device of the class
@@ -89,7 +93,9 @@ class LaneFolder {
   const bool in_order_;
   StepArrays& arrays_;
   bool failed_ = false, finished_ = false;
-  IdVector<TensorId, Whose> whose_;
+  IdVector<DeviceId, std::vector<DeviceId>> members_;  // by first device of the class
+  int image_bits_ = 0;                                 // of the number of what an image is of
+  IdVector<TensorId, DeviceId> home_;
   Rows<OpId> ops_;
   Rows<TensorId> inputs_;
   std::vector<DeviceId> touched_;  // devices that added something to the block

@@ -82,22 +82,26 @@ void OpSplit::AddBoxesIn(const TensorAxes& tensor, std::vector<TensorBox>& boxes
   for (size_t i = 0; i < shares; ++i) boxes.push_back(BoxIn(tensor, i));
 }
 
-bool OpSplit::AreInputBoxes(size_t input, const std::vector<TensorBox>& boxes) const {
+PieceBoxes OpSplit::BoxesIn(const TensorAxes& tensor, BoxesOfSplits& known) const {
+  std::vector<std::pair<AxisId, AxisPlace>> along;
+  for (const By& one : by_) {
+    if (Holds(tensor, one.of)) along.emplace_back(one.axis, PlaceIn(tensor, one));
+  }
+  const auto [at, fresh] = known.try_emplace({&layout_, {along.begin(), along.end()}});
+  if (fresh) {
+    std::vector<TensorBox> boxes;
+    AddBoxesIn(tensor, boxes);
+    at->second = std::move(boxes);
+  }
+  return at->second;
+}
+
+bool OpSplit::AreInputBoxes(size_t input, const PieceBoxes& boxes, BoxesOfSplits& known) const {
   if (boxes.size() != layout_.shares.size()) return boxes.empty() && !SplitsInput(input);
-  if (by_.size() == 1) {
-    if (!SplitsInput(input)) return false;
-    const AxisPlace place = PlaceIn(rule().inputs[input], by_.front());
-    for (size_t i = 0; i < boxes.size(); ++i) {
-      const bool one = boxes[i].size() == 1 && boxes[i].front().place == place &&
-                       boxes[i].front().interval == IntervalOf(by_.front(), i);
-      if (!one) return false;
-    }
-    return true;
-  }
-  for (size_t i = 0; i < boxes.size(); ++i) {
-    if (boxes[i] != InputBox(input, i)) return false;
-  }
-  return true;
+  if (by_.size() == 1 && !SplitsInput(input)) return false;
+  return any() ? BoxesIn(rule().inputs[input], known) == boxes
+               : std::all_of(boxes.begin(), boxes.end(),
+                             [](const TensorBox& box) { return box.empty(); });
 }
 
 bool OpSplit::SplitsInput(size_t input) const {

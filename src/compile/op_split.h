@@ -11,6 +11,7 @@
 
 #include "base/small_vector.h"
 #include "compile/emitter.h"
+#include "compile/piece_boxes.h"
 #include "plan/layout.h"
 #include "sharding/axis_places.h"
 #include "sharding/named_axes.h"
@@ -54,8 +55,10 @@ class OpSplit {
   // What a share has of a tensor that the op reads or makes; and what each has, behind what is in `boxes`.
   TensorBox BoxIn(const TensorAxes& tensor, size_t share) const;
   void AddBoxesIn(const TensorAxes& tensor, std::vector<TensorBox>& boxes) const;
+  // The latter alone, which may be known.
+  PieceBoxes BoxesIn(const TensorAxes& tensor, BoxesOfSplits& known) const;
   // Whether these are what the shares need of an input.
-  bool AreInputBoxes(size_t input, const std::vector<TensorBox>& boxes) const;
+  bool AreInputBoxes(size_t input, const PieceBoxes& boxes, BoxesOfSplits& known) const;
   TensorBox InputBox(size_t input, size_t share) const {
     return any() ? BoxIn(rule().inputs[input], share) : TensorBox();
   }

@@ -64,7 +64,7 @@ std::vector<Members> ByBox(const TensorState& state) {
 // Those with one box have all of its sum, and no part of it in two ways.
 bool AreApart(const NamedAxes& axes, const TensorState& state) {
   const std::vector<TensorBox> all(state.IsSplit() ? 0 : state.pieces.size());
-  return AreAllOfSums(axes, state.IsSplit() ? state.boxes : all, state.summed);
+  return AreAllOfSums(axes, state.IsSplit() ? state.boxes.all() : all, state.summed);
 }
 
 // Without boxes and sums where no piece has one.
@@ -78,16 +78,19 @@ TensorState Tidied(TensorState state) {
 }
 
 // Ascending by what they have.
-TensorState SortedByBox(const TensorState& state) {
+TensorState SortedByBox(TensorState state) {
   Members order = All(state);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return state.BoxAt(a) < state.BoxAt(b); });
+  if (std::is_sorted(order.begin(), order.end())) return state;
   TensorState sorted = state;
+  std::vector<TensorBox> boxes(state.boxes.size());
   for (size_t i = 0; i < order.size(); ++i) {
     sorted.pieces[i] = state.pieces[order[i]];
-    if (state.IsSplit()) sorted.boxes[i] = state.boxes[order[i]];
+    if (state.IsSplit()) boxes[i] = state.boxes[order[i]];
     if (state.IsPartial()) sorted.summed[i] = state.summed[order[i]];
   }
+  sorted.boxes = std::move(boxes);
   return sorted;
 }
 
@@ -239,7 +242,7 @@ std::optional<TensorState> EmitScattered(Emitter& emitter, const NamedAxes& axes
       scattered.summed[one.members[i]] = one.summed;
     }
   }
-  const TensorState sorted = SortedByBox(Tidied(std::move(scattered)));
+  TensorState sorted = SortedByBox(Tidied(std::move(scattered)));
   if (!sorted.IsPartial()) return sorted;
   const auto completed = EmitCompleted(emitter, axes, sorted);
   return completed ? *completed : sorted;
@@ -415,15 +418,17 @@ std::optional<TensorState> EmitExchanged(Emitter& emitter, const TensorState& st
     if (!ExchangePays(emitter, PiecesOf(state, members), takes)) return std::nullopt;
   }
   TensorState exchanged = state;
+  std::vector<TensorBox> boxes = state.boxes.all();
   for (size_t group = 0; group < groups.size(); ++group) {
     const Members& members = groups[group];
     const std::vector<Piece> made =
         EmitAllToAll(emitter, PiecesOf(state, members), given[group], taken[group]);
     for (size_t i = 0; i < made.size(); ++i) {
       exchanged.pieces[members[i]] = made[i];
-      exchanged.boxes[members[i]] = needs[members[i]];
+      boxes[members[i]] = needs[members[i]];
     }
   }
+  exchanged.boxes = std::move(boxes);
   return SortedByBox(Tidied(std::move(exchanged)));
 }
 

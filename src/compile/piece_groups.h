@@ -18,7 +18,7 @@
 namespace placewright {
 
 // What each device needs, by piece; of one that it does not name all of the axis.
-using Needs = std::vector<TensorBox>;
+using Needs = PieceBoxes;
 
 // The collectives are emitted, and what pieces are then is returned; nothing, and none is emitted, where there are no
 // such groups.

@@ -74,6 +74,7 @@ void StepWriter::AddOlderRead(TensorId id, int32_t read) {
 
 void StepWriter::SetLayouts(const Layouts& layouts) {
   layouts_ = &layouts;
+  memory_.boxes_of_splits.clear();
   for (; looked_at_ < layouts.layouts.size(); ++looked_at_) {
     const Layout& layout = layouts.layouts[looked_at_];
     if (!layout.IsSplit()) continue;
@@ -192,6 +193,25 @@ bool StepWriter::HasEnoughForEach(OpId op) const {
   });
 }
 
+PieceBoxes StepWriter::BoxesOfInput(TensorId id, const Layout& layout,
+                                    const SmallVector<AxisId>& by) {
+  std::vector<std::pair<AxisId, AxisPlace>> along;
+  for (const AxisId axis : by) {
+    const AxisPlace place = PlaceInTensor(graph_, axes_, id, axis);
+    if (place.dimension >= 0) along.emplace_back(axis, place);
+  }
+  const auto [at, fresh] =
+      memory_.boxes_of_splits.try_emplace({&layout, {along.begin(), along.end()}});
+  if (!fresh) return at->second;
+  std::vector<TensorBox> boxes;
+  for (const Share& share : layout.shares) {
+    std::vector<AxisPart> parts;
+    for (const auto& [axis, place] : along) parts.push_back({place, share.Along(axis)});
+    boxes.push_back(BoxOf(std::move(parts)));
+  }
+  return at->second = std::move(boxes);
+}
+
 // What is there before the step: parameters, state and buffers as their group's layout has them, inputs
 // whole, of which parts are made as they are needed.
 void StepWriter::WriteInput(TensorId id) {
@@ -209,21 +229,15 @@ void StepWriter::WriteInput(TensorId id) {
   const Layout& layout = LayoutOf(graph_.group(home));
   const GroupId group = graph_.group(home);
   const SmallVector<AxisId> by = layout.shares.size() > 1 ? SplitBy(group) : SmallVector<AxisId>();
-  bool split = false;
+  const PieceBoxes boxes = BoxesOfInput(id, layout, by);
   for (const Share& share : layout.shares) {
     const DeviceId device = layout.shares.size() == 1 ? DeviceId() : share.device;
-    std::vector<AxisPart> parts;
-    for (const AxisId axis : by) {
-      const AxisPlace place = PlaceInTensor(graph_, axes_, id, axis);
-      if (place.dimension >= 0) parts.push_back({place, share.Along(axis)});
-    }
-    TensorBox box = BoxOf(std::move(parts));
-    split = split || !box.empty();
-    const TensorId piece = emitter_.AddInput(id, device, box, share.device);
+    const TensorId piece = emitter_.AddInput(id, device, boxes[state.pieces.size()], share.device);
     state.pieces.push_back({share.device, piece});
-    state.boxes.push_back(std::move(box));
   }
-  if (!split) state.boxes.clear();
+  const bool split =
+      std::any_of(boxes.begin(), boxes.end(), [](const TensorBox& box) { return !box.empty(); });
+  if (split) state.boxes = boxes;
 }
 
 // What a step leaves behind is in the pieces, not in copies of them.

@@ -42,6 +42,7 @@ class StepWriter {
   Status WriteHostCopy(OpId op);
   void AddOlderRead(TensorId id, int32_t read);
   void FindSingle();
+  PieceBoxes BoxesOfInput(TensorId id, const Layout& layout, const SmallVector<AxisId>& by);
   // Of the layout's axes those that split what is written in place in the group (unsplit_writes.h).
   SmallVector<AxisId> SplitBy(GroupId group) const;
   bool IsSynchronised(OpId op) const;

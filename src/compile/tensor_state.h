@@ -2,10 +2,12 @@
 #ifndef PLACEWRIGHT_COMPILE_TENSOR_STATE_H_
 #define PLACEWRIGHT_COMPILE_TENSOR_STATE_H_
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/ids.h"
+#include "compile/piece_boxes.h"
 #include "plan/distributed_step.h"
 
 namespace placewright {
@@ -22,7 +24,7 @@ struct TensorState {
   std::vector<Piece> pieces;
   // Of the pieces, in their order; beside them, as most have none. What each has of the original; empty: each has all
   // of it. Boxes of different pieces are equal, or have parts in common where layouts are uneven.
-  std::vector<TensorBox> boxes;
+  PieceBoxes boxes;
   // And of the axes that are summed over; empty: they are no parts of a sum. Of pieces with equal box and equal parts
   // of the sum one counts; the different ones that have an element cover the summed axes once.
   std::vector<Box> summed;
@@ -43,13 +45,14 @@ struct TensorState {
     static const Box all;
     return summed.empty() ? all : summed[piece];
   }
-  void AddPart(DeviceId device, TensorId tensor, TensorBox box) {
-    pieces.push_back({device, tensor});
-    boxes.push_back(std::move(box));
-  }
   // Precondition: the device has one.
   size_t IndexOn(DeviceId device) const { return static_cast<size_t>(On(device) - pieces.data()); }
   const Piece* On(DeviceId device) const {
+    // Of devices that ascend, as they mostly do, without a look at all of them.
+    const auto at =
+        std::lower_bound(pieces.begin(), pieces.end(), device,
+                         [](const Piece& piece, DeviceId of) { return piece.device < of; });
+    if (at != pieces.end() && at->device == device) return &*at;
     for (const Piece& piece : pieces) {
       if (piece.device == device) return &piece;
     }
