@@ -83,7 +83,13 @@ def clean_environment():
 
 
 # What waits for long, or is a second form of what another test shows.
-only_long = unittest.skipUnless(os.environ.get("PLACEWRIGHT_LONG"), "one of ./test --long")
+LONG = bool(os.environ.get("PLACEWRIGHT_LONG"))
+only_long = unittest.skipUnless(LONG, "one of ./test --long")
+
+
+def some_of(*cases):
+    """All of them in ./test --long, else the first: the others are its second form."""
+    return cases if LONG else cases[:1]
 
 
 class Ranks:
@@ -206,7 +212,7 @@ class RunRanks(unittest.TestCase):
             self.assertEqual(len(drawing), 4)
 
     def test_ranks_have_the_bits_of_one_process(self):
-        # Where a run is resumed, each plan is executed by 2 and by 4 ranks, too.
+        # Where a run is resumed, plans are executed by other numbers of ranks, too.
         for plan, count in (("spread", 3), ("parallel", 2), ("mixed", 4)):
             expected, one = self.whole(plan)
             saved = self.folder / f"{plan}-{count}.safetensors"
@@ -220,7 +226,7 @@ class RunRanks(unittest.TestCase):
     def test_mpirun_starts_them(self):
         if shutil.which("mpirun") is None:
             self.skipTest("no mpirun")
-        for plan, count in (("spread", 2), ("parallel", 4)):
+        for plan, count in some_of(("parallel", 4), ("spread", 2)):
             saved = self.folder / f"mpi-{count}"
             words = self.words(plan, *self.STEPS, "--save", saved)
             subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(count), PROGRAM,
@@ -231,19 +237,19 @@ class RunRanks(unittest.TestCase):
             self.assertEqual(saved.read_bytes(), self.whole(plan)[0])
 
     def test_resume_goes_on_bit_for_bit(self):
-        for plan, before, after in (("spread", 2, 4), ("mixed", 4, 2)):
+        for plan, before, after in some_of(("mixed", 4, 2), ("spread", 2, 4)):
             half, resumed = self.folder / f"{plan}-half", self.folder / f"{plan}-resumed"
             self.run_ranks(before, plan, "--steps", 2, "--batches", 3, "--save", half)
             self.run_ranks(after, plan, *self.STEPS, "--resume", half, "--save", resumed)
             self.assertEqual(resumed.read_bytes(), self.whole(plan)[0], plan)
-        half = self.folder / "spread-half"
-        ended = Ranks(2, lambda rank: self.words("spread", "--steps", 2, "--resume", half)).ends()
+        half = self.folder / "mixed-half"
+        ended = Ranks(2, lambda rank: self.words("mixed", "--steps", 2, "--resume", half)).ends()
         for status, _, err in ended:
             self.assertEqual(status, 2)
             self.assertIn("has 2 steps behind it", err)
 
     def test_a_killed_rank_ends_the_others_and_what_was_saved_stays(self):
-        for number in (signal.SIGKILL, signal.SIGSTOP):
+        for number in some_of(signal.SIGKILL, signal.SIGSTOP):
             saved = self.folder / f"killed-{number}"
             ranks = Ranks(3, lambda rank: self.words("spread", "--steps", 100000, "--save", saved,
                                                      "--save-every", 1))
@@ -364,7 +370,7 @@ class RunRanks(unittest.TestCase):
                 within=ENDS_WITHIN), "plan-mismatch", f"the ranks differ in {differs}", "rank 1")
 
     def test_another_version_does_not_begin(self):
-        for other in (0, 1):
+        for other in some_of(1, 0):
             ranks = Ranks(2, lambda rank: [] if rank == other else self.words("spread"),
                           program_of=lambda rank: OTHER_VERSION if rank == other else PROGRAM)
             began = time.monotonic()
@@ -375,7 +381,7 @@ class RunRanks(unittest.TestCase):
     def test_a_rank_that_cannot_begin_says_why_on_all(self):
         missing = self.folder / "missing.plan.json"
         words = ["run", missing, "--simulate-devices", "--rank-timeout", "60"]
-        for other in (0, 2):
+        for other in some_of(2, 0):
             ranks = Ranks(3, lambda rank: words if rank == other else self.words("spread"))
             ended = ranks.ends(within=ENDS_WITHIN)
             self.expect_all(ended, "file-unreadable", "missing.plan.json")
@@ -388,7 +394,7 @@ class RunRanks(unittest.TestCase):
                         "file-unreadable")
 
     def test_ranks_agree_about_their_number(self):
-        for sizes in ((2, 3), (3, 2)):
+        for sizes in some_of((2, 3), (3, 2)):
             self.expect_all(Ranks(2, lambda rank: self.words("spread"), size_of=lambda rank: sizes[rank])
                             .ends(within=ENDS_WITHIN), "plan-mismatch", "number of ranks (WORLD_SIZE)")
         # One that is none of rank 0's.
