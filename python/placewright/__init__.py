@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from . import errors
 from ._cluster import Cluster, Device, detect
 from ._commands import Compared, Comparison, check, compare, explain, simulate, size, what_if
-from ._plan import Baseline, DeviceUse, Plan
+from ._plan import Baseline, DeviceUse, Plan, Strategy
 from ._planning import plan
 from ._progress import Progress
 from ._step import Step, read, record
@@ -30,9 +30,9 @@ __version__ = "0.12.0"  # the only place: CMakeLists.txt and pyproject.toml read
 
 __all__ = [
     "ApplyError", "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse",
-    "PlacewrightError", "Plan", "Progress", "Step", "TrainStep", "apply", "check", "compare",
-    "detect", "errors", "explain", "plan", "read", "record", "simulate",
-    "size", "what_if",
+    "PlacewrightError", "Plan", "Progress", "Step", "Strategy", "TrainStep", "apply", "check",
+    "compare", "detect", "errors", "explain", "plan", "read", "record", "simulate", "size",
+    "what_if",
 ]
 
 

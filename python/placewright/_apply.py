@@ -192,6 +192,8 @@ class _Prepared:
                 raise ApplyError("constant-unknown", "its content is in no file and no attribute "
                                  "of the model", name, "Register it as a buffer, and record again.")
             return missing
+        if tensor.dtype != DTYPES[record["dtype"]] and name.startswith("buffer:"):
+            tensor = tensor.to(DTYPES[record["dtype"]])
         return lambda: tensor
 
 

@@ -60,12 +60,16 @@ STATISTICS = {"aten::native_layer_norm": (2, 1), "aten::native_group_norm": (1, 
               "aten::_native_batch_norm_legit_functional": (1, 1),
               "aten::_native_batch_norm_legit_no_training": (1, 1),
               "aten::_batch_norm_with_update": (1, 1)}
+ATTENTION = "aten::_scaled_dot_product_flash_attention_for_cpu"
 
 
 def as_computed(name, args, results):
     """Results of an operator with the types that they have where it is computed: a norm of 16-bit
     values by a weight of 32 bits, as under autocast, keeps statistics of 32 bits, for which fake
-    tensors have 16."""
+    tensors have 16. Logarithms of the CPU's attention in 64 bits are of 64 bits, for which those of
+    2.6 have 32."""
+    if name == ATTENTION and args[0].dtype == torch.float64:
+        return (results[0], results[1].to(torch.float64), *results[2:])
     if name not in STATISTICS:
         return results
     weight, first = STATISTICS[name]

@@ -524,6 +524,24 @@ TEST_F(Distributed, StepsWhoseDrawsCountArePlannedAgain) {
   EXPECT_EQ(checked.status, 0) << checked.err;
 }
 
+// Whole ops in two micro-batches: groups of the rewritten step are none that its text would give them.
+TEST_F(Distributed, PlacedStepsThatAreRewrittenAreCompiled) {
+  const Outcome made = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "round-robin",
+                                "--micro-batches", "2", "-o", "parts.plan.json"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_FALSE(made.json().contains("layouts"));
+  ASSERT_EQ(Run({"compile", "parts.plan.json", "-o", "parts.json"}).status, 0);
+  const Json step = Json::parse(Read("parts.json"));
+  std::set<std::string> names, devices;
+  for (const Json& op : step["ops"]) {
+    names.insert(op["name"].get<std::string>());
+    devices.insert(op["device"].get<std::string>());
+  }
+  EXPECT_TRUE(names.contains("addmm@1") && names.contains("addmm@2"));
+  EXPECT_EQ(devices, (std::set<std::string>{"cpu0", "cpu1"}));
+  EXPECT_EQ(Run({"simulate", "parts.json", "-c", "two.yaml"}).status, 0);
+}
+
 // Which another order is, as times in it do not compare.
 TEST_F(Distributed, StartsSayThatTheirOrderWasAnother) {
   ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--algo", "data-parallel", "--order",

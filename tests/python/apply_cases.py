@@ -66,6 +66,11 @@ REWRITTEN = {
     "fsdp in parts": ("--algo", "fsdp", "--micro-batches", "2", "--recompute", "selective"),
     "1f1b": ("--algo", "1f1b", "--stages", "2", "--micro-batches", "4"),
     "zb-h1": ("--algo", "zb-h1", "--stages", "2", "--micro-batches", "2", "--recompute", "full"),
+    "placed in parts": ("--algo", "round-robin", "--micro-batches", "2"),
+    "placed, recomputed": ("--algo", "round-robin", "--micro-batches", "2", "--recompute", "full"),
+    "wider": ("--algo", "fsdp", "--mixed-precision", "param=f32 reduce=f64 master=f64"),
+    "wider, placed": ("--algo", "round-robin", "--mixed-precision", "param=f32 master=f64"),
+    "in lanes": ("--algo", "fsdp", "--batch", "40"),
 }
 # Layouts by hand: the samples in uneven shares, and then (groups, what of them). A number stands
 # for the device that they lie on.
@@ -170,8 +175,10 @@ class Training:
     def __init__(self, case):
         torch.manual_seed(1)
         self._kind, self._clip = KINDS[case["model"]], case.get("clip")
+        self._samples = case.get("samples") or SAMPLES
         self._dtype = getattr(torch, case["dtype"])
-        self.model = nn.Module.to(self._kind.build(), self._dtype)
+        self._wider = case.get("wider")  # the type that parameters are kept in
+        self.model = nn.Module.to(self._kind.build(), getattr(torch, self._wider or case["dtype"]))
         made = (OPTIMIZERS | OTHER_OPTIMIZERS)[case["optimizer"]]
         self.optimizer = made(self.model.parameters())
         self.schedule = torch.optim.lr_scheduler.StepLR(
@@ -179,7 +186,7 @@ class Training:
 
     def batch(self, number):
         """What the model is given in a step, and then what the loss is."""
-        return self._kind.batch(Draws(number, self._dtype))
+        return self._kind.batch(Draws(number, self._dtype, self._samples))
 
     def inputs(self):
         """As the exporter takes them: those of the model, and the loss with its targets."""
@@ -195,15 +202,22 @@ class Training:
             self.model.step = number  # whose random numbers are counted
         self.optimizer.zero_grad()
         if self._kind.names:
-            loss = self.model(**dict(zip(self._kind.names, given))).loss
+            loss = self._output((), dict(zip(self._kind.names, given))).loss
         else:
-            loss = self._kind.loss(self.model(*given[:-1]), given[-1])
+            loss = self._kind.loss(self._output(tuple(given[:-1])), given[-1])
         loss.backward()
         if self._clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self._clip)
         self.optimizer.step()
         self.schedule.step()
         return loss.item()
+
+    def _output(self, given, named=None):
+        if not self._wider:
+            return self.model(*given, **named or {})
+        cast = {name: tensor.to(self._dtype) for name, tensor in itertools.chain(
+            self.model.named_parameters(), self.model.named_buffers())}
+        return torch.func.functional_call(self.model, cast, given, named)
 
     def state(self):
         return copy.deepcopy({"model": dict(self.model.state_dict()),
@@ -216,7 +230,7 @@ class Training:
         self.schedule.load_state_dict(state["schedule"])
 
 
-OF_TRAINING = ("model", "optimizer", "dtype", "clip", "schedule")
+OF_TRAINING = ("model", "optimizer", "dtype", "clip", "schedule", "samples", "wider")
 
 
 @functools.lru_cache

@@ -130,15 +130,16 @@ def unet():
 class Draws:
     """The tensors of one batch."""
 
-    def __init__(self, seed, dtype):
+    def __init__(self, seed, dtype, samples=SAMPLES):
         self._generator, self._dtype = torch.Generator().manual_seed(seed), dtype
+        self._samples = samples
 
     def numbers(self, *shape):
-        drawn = torch.randn(SAMPLES, *shape, generator=self._generator, dtype=torch.float64)
+        drawn = torch.randn(self._samples, *shape, generator=self._generator, dtype=torch.float64)
         return drawn.to(self._dtype)
 
     def integers(self, below, *shape):
-        return torch.randint(0, below, (SAMPLES, *shape), generator=self._generator)
+        return torch.randint(0, below, (self._samples, *shape), generator=self._generator)
 
 
 class Experts(nn.Module):

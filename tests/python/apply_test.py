@@ -200,6 +200,48 @@ class ApplyTest(unittest.TestCase):
                                           ("zb-h1", 2), ("1f1b", 4), ("3d", 4)) if there("llama")]
         self.compare(cases)
 
+    def test_placed_ops_of_a_rewritten_step(self):
+        """Micro-batches and activations computed again, where each op lies on one device."""
+        cases = [self.case("dropout", "adam", "placed in parts", begun=2)]
+        if there("llama"):
+            cases.append(self.case("llama", "adamw", "placed, recomputed", clip=0.1))
+        self.compare(cases)
+
+    def test_wider_parameters(self):
+        """As fully_shard with MixedPrecisionPolicy: the model has the type that the plan keeps, and
+        computes in the one in which it was recorded."""
+        both = {"dtype": "float32", "wider": "float64", "clip": 0.1, "begun": 2}
+        cases = [self.case("perceptron", "adam", strategy, **both)
+                 for strategy in ("wider", "wider, placed")]
+        if there("llama"):
+            cases.append(self.case("llama", "adamw", "wider", **both))
+        cases.append({**cases[0], "options": {"update": "own"}})
+        self.compare(cases)
+        self.refuse(2, [{**cases[0], "wider": None, "refused": "plan-mismatch",
+                         "names": "mixed_precision"}])
+
+    def test_in_lanes(self):
+        """A plan whose files are those of one device of each class, five devices a rank."""
+        case = self.case("perceptron", "adam", "in lanes", 20, samples=40)
+        self.assertIn("lanes", json.loads(pathlib.Path(case["plan"]).read_text()))
+        self.compare([{**case, "ranks": 4, "options": {"devices": ["cpu"] * 5}}])
+
+    def test_offloaded(self):
+        """Activations that lie in host memory between the passes; one process has all devices."""
+        if not there("llama"):
+            self.skipTest("needs transformers")
+        step = self.recorded("llama", "adamw")
+        cluster = self.folder / "desk.yaml"
+        cluster.write_text("hosts:\n  - {gpus: 2 x H100, cpus: EPYC-7763, memory: 64 GiB}\n")
+        plan = self.folder / "desk.plan.json"
+        run = self.program("plan", step, "-c", cluster, "--algo", "offload", "--offload",
+                           "model.layers.0*", "-o", plan)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("host0/cpu0", plan_files.read(plan).devices)
+        case = {"model": "llama", "optimizer": "adamw", "dtype": "float64", "plan": str(plan),
+                "options": {"devices": ["cpu"] * 3}}
+        self.compare_one(0, case, apply_cases.compared(case))
+
     def test_resumed_under_another_plan(self):
         """Three steps under one plan, two under another on more ranks: the five of the own loop."""
         both = {"model": "images", "optimizer": "adamw", "schedule": True}

@@ -64,6 +64,16 @@ class Attention(ExportTest):
         self.assertEqual(forward["outputs"][2:], [number, number])
         self.assertEqual(len(backward["inputs"]), 8)  # the gradient, three, and four outputs
 
+    def test_logarithms_have_the_type_that_the_kernel_gives(self):
+        for dtype, said in ((torch.float64, "f64"), (torch.float32, "f32")):
+            graph = self.step(lambda heads: F.scaled_dot_product_attention(heads, heads, heads),
+                              dtype)
+            forward = next(op for op in graph["ops"] if op["target"] == f"aten.{FOR_CPU}.default")
+            self.assertEqual(forward["outputs"][1]["dtype"], said)
+            q = torch.zeros(SAMPLES, HEADS, WORDS, HEAD, dtype=dtype)
+            real = getattr(torch.ops.aten, FOR_CPU)(q, q, q)
+            self.assertEqual(real[1].dtype, dtype)
+
     def test_dropout_in_bf16(self):
         forward, backward = self.fused(self.step(with_dropout, torch.bfloat16), FLASH)
         self.assertEqual(forward["args"][3:], [0.1, True])

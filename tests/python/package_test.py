@@ -16,6 +16,7 @@ from package_support import EXAMPLE, PackageTest
 
 import placewright as pw
 from placewright import _find
+from placewright._program import text_of
 from placewright.errors import InfeasibleError, InputError, NothingFoundError, UsageError
 
 MOVES = 500
@@ -64,6 +65,20 @@ class Planning(PackageTest):
         self.assertEqual([one.algorithm for one in plan.baselines],
                          [one["algorithm"] for one in said["baselines"]])
         self.assertLessEqual(plan.step_time, min(b.step_time for b in plan.baselines if b.feasible))
+
+    def test_strategies_are_those_that_the_program_names(self):
+        plan = pw.plan(EXAMPLE, "4xP100", iterations=MOVES)
+        shown = text_of(["plan", str(EXAMPLE), "-c", "4xP100", "--iterations", str(MOVES),
+                         "--no-store"])
+        self.assertGreater(len(plan.strategies), 5)
+        for one in plan.strategies:
+            self.assertIn(str(one), shown)
+        fitting = [one.step_time for one in plan.strategies if one.simulated and one.fits]
+        self.assertLessEqual(plan.step_time, min(fitting))
+        for one in plan.strategies:
+            self.assertEqual(one.step_time is None, bool(one.why_not) and one.capacity == 0)
+        self.assertIn(str(plan.strategies[0]), str(plan))
+        self.assertIn("<summary>strategies", plan._repr_html_())
 
     def test_threads_never_change_the_plan_of_a_budget(self):
         one, two = (pw.plan(EXAMPLE, "4xP100", iterations=MOVES, threads=n) for n in (1, 2))

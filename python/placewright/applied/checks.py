@@ -12,6 +12,7 @@ from .tensors import DTYPES
 
 ONLY_AT_FIRST = {"initial_accumulator_value"}  # numbers that make state, and no update reads
 REMEDY = "Record and plan the step of this model again."
+WIDER = "Give apply the model in the type in which the plan keeps parameters (mixed_precision)."
 
 
 def named_tensors(model, loss):
@@ -53,10 +54,11 @@ def check_model(step, tensors):
         tensor = tensors.get(name, tensors.get(other))
         if tensor is None:
             raise ApplyError("plan-mismatch", "the model has none of this name", what, REMEDY)
-        if list(tensor.shape) != record["shape"] or tensor.dtype != DTYPES[record["dtype"]]:
+        if list(tensor.shape) != record["shape"] or not may_be(step, name, tensor.dtype):
             raise ApplyError(
                 "plan-mismatch", f"the model's is {list(tensor.shape)} of {tensor.dtype}, the "
-                f"plan's {record['shape']} of {DTYPES[record['dtype']]}", what, REMEDY)
+                f"plan's {record['shape']} of {DTYPES[record['dtype']]}", what,
+                WIDER if name in step.wider else REMEDY)
         if tensor.device.type == "meta":
             raise ApplyError("no-weights", "it has no values (device \"meta\")", what,
                              "Load the weights first.")
@@ -64,6 +66,14 @@ def check_model(step, tensors):
         if name.startswith("param:") and name not in recorded and tensor.requires_grad:
             raise ApplyError("plan-mismatch", "the plan has none of this name",
                              name.replace("param:", "the parameter "), REMEDY)
+
+
+def may_be(step, name, dtype):
+    """Whether the model's tensor may be of this type. Where a plan keeps parameters in a wider type
+    than the step computes in, buffers are cast."""
+    recorded = DTYPES[step.recorded[name]["dtype"]]
+    casts = bool(step.wider) and name.startswith("buffer:")
+    return dtype == recorded or (casts and dtype.is_floating_point and recorded.is_floating_point)
 
 
 def check_unscaled(step):

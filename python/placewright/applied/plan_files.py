@@ -56,7 +56,8 @@ class PlannedStep:
     devices: list  # names of those that have ops, in the plan's order
     classes: dict  # name of a device -> "gpu", "cpu" or another
     loss: str  # a reference
-    recorded: dict  # name -> record of the recorded step's inputs, without numbers
+    recorded: dict  # name -> record of the recorded step's inputs, no numbers; in the plan's types
+    wider: dict  # recorded name -> the type it was recorded in, where that is another
     numbers: dict  # name without "hyper:" -> value in the recorded step
     batch: int  # samples of the global batch; 0: not known
     optimizer: str  # the class's name in small letters, or ""
@@ -85,28 +86,16 @@ def documents(plan_path):
     batch = plan["graph"].get("batch_option") or recorded.get("batch") or 0
     if batch and batch != recorded.get("batch"):
         recorded = _at_batch(recorded, batch)
-    wider = [" ".join(how["precision"]) for how in plan.get("transforms", [])
-             if isinstance(how, dict) and "precision" in how]
-    if wider:
-        raise ApplyError("plan-rewritten", "the plan's parameters and update are of another type "
-                         f"than the model's ({wider[0]})", str(path),
-                         "Plan without mixed_precision, or train by fully_shard with "
-                         "MixedPrecisionPolicy.")
-    if "lanes" in plan:
-        return plan, recorded, _of_all_devices(path)
-    if "step" in plan:
+    if "step" in plan and "lanes" not in plan:
         return plan, recorded, _json_of(_checked(path, plan["step"], "compiled step"))
-    rewritten = [str(how) for how in plan.get("transforms", []) if how != "counted-draws"]
-    if rewritten:
-        raise ApplyError("plan-rewritten", "the plan places whole ops of a step that is rewritten "
-                         f"({', '.join(rewritten)}), which only plans that split ops carry",
-                         str(path), "Plan with space=\"replicated\", or without "
-                         "micro_batches and recompute.")
+    if "lanes" in plan or "transforms" in plan:
+        return plan, recorded, _compiled(path)
     return plan, recorded, recorded
 
 
-def _of_all_devices(plan_path):
-    """The compiled step of a plan whose own is that of one device of each class."""
+def _compiled(plan_path):
+    """The step of a plan that has none beside it, as one that places ops of a rewritten step, or
+    that of one device of each class."""
     with tempfile.TemporaryDirectory() as folder:
         step = pathlib.Path(folder) / "step.json"
         _program.run(["compile", str(plan_path), "-o", str(step)])
@@ -172,11 +161,17 @@ def _step_of(path, plan, recorded, step, batch):
                       record.get("after", []), numbers))
     used = {op.device for op in ops}
     tensors = {r["name"]: r for r in recorded["inputs"] if r["kind"] != "hyper"}
+    inputs = {r["name"]: _input_of(r) for r in step["inputs"] if r["kind"] != "hyper"}
+    kept = {one.of: one.dtype for one in inputs.values()}
+    wider = {name: r["dtype"] for name, r in tensors.items() if kept.get(name, r["dtype"])
+             != r["dtype"]}
+    tensors.update({name: {**tensors[name], "dtype": kept[name]} for name in wider})
     return PlannedStep(
-        path, ops, {r["name"]: _input_of(r) for r in step["inputs"] if r["kind"] != "hyper"},
+        path, ops, inputs,
         [one["members"] for one in step.get("collectives", ())],
         [d["name"] for d in plan["devices"] if d["name"] in used],
-        {d["name"]: d.get("class", "") for d in plan["devices"]}, step["outputs"][0], tensors,
+        {d["name"]: d.get("class", "") for d in plan["devices"]}, step["outputs"][0],
+        tensors, wider,
         {r["name"][len("hyper:"):]: r["value"] for r in recorded["inputs"] if r["kind"] == "hyper"},
         batch, recorded.get("optimizer", ""), step["outputs"])
 

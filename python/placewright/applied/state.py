@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 from . import checkpoints
+from .checks import may_be
 from .errors import ApplyError
 from .meeting import gathered
 from .pieces import DRAWS_STEP
@@ -38,7 +39,7 @@ class TrainingState:
                 result[key] = value.detach().clone()
                 continue
             if name not in made:
-                made[name] = self._gathered(name, value)
+                made[name] = self._gathered(name, value).to(value.dtype)
             result[key] = made[name]
         return result
 
@@ -85,8 +86,8 @@ class TrainingState:
             yield key, value, name
 
     def _check_unmoved(self, name, value):
-        record = self._prepared.step.recorded[name]
-        if list(value.shape) != record["shape"] or value.dtype != DTYPES[record["dtype"]]:
+        step, record = self._prepared.step, self._prepared.step.recorded[name]
+        if list(value.shape) != record["shape"] or not may_be(step, name, value.dtype):
             raise ApplyError("plan-mismatch", f"the model's is {list(value.shape)} of "
                              f"{value.dtype} by now, the plan's {record['shape']} of "
                              f"{DTYPES[record['dtype']]}", name, "Leave the model as it was when "

@@ -79,7 +79,8 @@ Result<std::string> TextOfStep(const PlanInputs& plan, const std::string& plan_p
   PW_ASSIGN(const Placement placement,
             ResolvePlacement(plan.plan.placement, plan.graph.graph, plan.cluster.cluster)
                 .InFile(plan_path));
-  return WriteAtenPlan(plan, placement).InFile(plan_path);
+  const bool rewritten = plan.plan.distribution.transforms.has_value();
+  return (rewritten ? FormatAtenPlan : WriteAtenPlan)(plan, placement).InFile(plan_path);
 }
 
 std::string DescribeExportFormats() {

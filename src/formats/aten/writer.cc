@@ -388,13 +388,19 @@ Result<std::string> WriteAtenGraph(const Graph& graph, const IdVector<OpId, bool
 }
 
 Result<std::string> WriteAtenPlan(const PlanInputs& plan, const Placement& placement) {
+  PW_ASSIGN(std::string text, FormatAtenPlan(plan, placement));
+  PW_RETURN_IF_ERROR(CheckReadsBack(text, plan.graph.graph));
+  return text;
+}
+
+Result<std::string> FormatAtenPlan(const PlanInputs& plan, const Placement& placement) {
   if (plan.graph.costs || plan.graph.times) {
     return Refusal("the times that the graph's file gives its ops");
   }
   const NamedPlacement devices = NamePlacement(placement, plan.graph.graph, plan.cluster.cluster);
   const auto* file = plan.graph.Details<AtenDetails>();
-  if (file == nullptr) return WriteAtenGraph(plan.graph.graph, {}, &devices);
-  return WriteAtenGraph(plan.graph.graph, file->module_stated, &devices, file->wrapped);
+  if (file == nullptr) return FormatAtenGraph(plan.graph.graph, {}, &devices);
+  return FormatAtenGraph(plan.graph.graph, file->module_stated, &devices, file->wrapped);
 }
 
 }  // namespace placewright

@@ -39,6 +39,9 @@ Status CheckReadsBack(std::string_view text, const Graph& graph);
 // file states times, which this form has no room for.
 Result<std::string> WriteAtenPlan(const PlanInputs& plan, const Placement& placement);
 
+// The same, not read back: of a rewritten step the text has all ops, and not which of them have to lie together.
+Result<std::string> FormatAtenPlan(const PlanInputs& plan, const Placement& placement);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_FORMATS_ATEN_WRITER_H_
