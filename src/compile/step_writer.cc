@@ -47,8 +47,9 @@ StepWriter::StepWriter(const Graph& graph, const NamedAxes& axes, const CompileO
 void StepWriter::FindRegathered() {
   if (options_.switches.regather.empty()) return;
   IdVector<GroupId, char> named(graph_.group_count(), 0);
+  const NamedGroups groups(graph_);
   for (const std::string& glob : options_.switches.regather) {
-    for (const GroupId group : GroupsNamed(graph_, glob)) named[group] = 1;
+    for (const GroupId group : groups.By(glob)) named[group] = 1;
   }
   IdVector<TensorId, char> regathered(graph_.tensor_count(), 0);
   for (const TensorId id : graph_.tensors()) {

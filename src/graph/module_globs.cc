@@ -1,5 +1,6 @@
 #include "graph/module_globs.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/text.h"
@@ -20,6 +21,10 @@ std::vector<std::string_view> WithEnclosing(std::string_view path) {
 
 // True if the glob matches the path, which may be the root's, or one of its enclosing modules.
 bool MatchesModule(std::string_view glob, std::string_view path) {
+  if (glob.find_first_of("*?[\\") == std::string_view::npos && !glob.empty()) {
+    return path.starts_with(glob) && (path.size() == glob.size() || path[glob.size()] == '.' ||
+                                      path[glob.size()] == '/');
+  }
   return path.empty() ? GlobMatch(glob, path) : OutermostMatch(glob, path).has_value();
 }
 
@@ -72,19 +77,56 @@ std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob) {
   return ops.empty() ? views : ops;
 }
 
-std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob) {
-  const IdVector<OpId, bool> matches = MatchingOps(graph, glob);
-  IdVector<GroupId, bool> by_op(graph.group_count(), false), has_op = by_op, by_view = by_op;
+NamedGroups::NamedGroups(const Graph& graph)
+    : graph_(graph), modules_(graph.module_count()), has_op_(graph.group_count(), false) {
   for (const OpId op : graph.ops()) {
+    const ModuleId module = graph.op(op).module;
+    const GroupId group = graph.group(op);
     const bool view = HoldsNothing(graph, op);
-    if (!view) has_op[graph.group(op)] = true;
-    if (matches[op]) (view ? by_view : by_op)[graph.group(op)] = true;
+    GroupsOfModule& of = modules_[module];
+    (view ? of.of_views : of.of_ops).push_back(group);
+    if (!view) has_op_[group] = true;
+    if (graph.module_path(module).empty()) at_root_.push_back(op);
   }
-  std::vector<GroupId> named;
-  for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
-    if (by_op[group] || (!has_op[group] && by_view[group])) named.push_back(group);
+  for (GroupsOfModule& of : modules_) {
+    for (std::vector<GroupId>* const groups : {&of.of_ops, &of.of_views}) {
+      std::sort(groups->begin(), groups->end());
+      groups->erase(std::unique(groups->begin(), groups->end()), groups->end());
+    }
   }
-  return named;
+}
+
+// By their own names.
+NamedGroups::GroupsOfModule NamedGroups::OfRoot(std::string_view glob) const {
+  GroupsOfModule of;
+  for (const OpId op : at_root_) {
+    if (!GlobMatch(glob, graph_.op(op).name)) continue;
+    (HoldsNothing(graph_, op) ? of.of_views : of.of_ops).push_back(graph_.group(op));
+  }
+  return of;
+}
+
+std::vector<GroupId> NamedGroups::By(std::string_view glob) const {
+  IdVector<GroupId, bool> named(graph_.group_count(), false);
+  const auto add = [&](const GroupsOfModule& of) {
+    for (const GroupId group : of.of_ops) named[group] = true;
+    for (const GroupId group : of.of_views) {
+      if (!has_op_[group]) named[group] = true;
+    }
+  };
+  for (const ModuleId module : IdRange<ModuleId>(graph_.module_count())) {
+    if (MatchesModule(glob, graph_.module_path(module))) add(modules_[module]);
+  }
+  add(OfRoot(glob));
+  std::vector<GroupId> groups;
+  for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+    if (named[group]) groups.push_back(group);
+  }
+  return groups;
+}
+
+std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob) {
+  return NamedGroups(graph).By(glob);
 }
 
 }  // namespace placewright

@@ -31,8 +31,28 @@ IdVector<OpId, bool> MatchingOps(const Graph& graph, std::string_view glob);
 // module before. Views of parameters, buffers and constants count: they are where these live. Ascending.
 std::vector<OpId> OpsMatching(const Graph& graph, std::string_view glob);
 
-// The colocation groups that a glob over module paths names: those with an op in a module that it matches. One
-// without ops of its own follows what is stated for its views. Ascending.
+// The colocation groups that globs over module paths name: those with an op in a module that it matches. One
+// without ops of its own follows what is stated for its views.
+class NamedGroups {
+ public:
+  // `graph` outlives it.
+  explicit NamedGroups(const Graph& graph);
+  // Ascending. Complexity: O(modules + groups + ops of the root module).
+  std::vector<GroupId> By(std::string_view glob) const;
+
+ private:
+  // Ascending, each once.
+  struct GroupsOfModule {
+    std::vector<GroupId> of_ops, of_views;
+  };
+  GroupsOfModule OfRoot(std::string_view glob) const;
+
+  const Graph& graph_;
+  IdVector<ModuleId, GroupsOfModule> modules_;
+  std::vector<OpId> at_root_;  // ops of modules without a path, which their names are asked for, too
+  IdVector<GroupId, bool> has_op_;
+};
+// Of one glob.
 std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob);
 
 }  // namespace placewright

@@ -120,6 +120,45 @@ TEST(CostSources, OnlyThoseWithAShare) {
   EXPECT_EQ(RenderCostSources({}), "none");
 }
 
+// A placement that lacks 20 GiB, beside a strategy that lacks 2.
+Plan OneThatDoesNotFit() {
+  constexpr int64_t kGibibyte = int64_t{1} << 30;
+  Plan plan;
+  plan.graph_name = "net";
+  plan.cluster_name = "8xH100";
+  plan.devices.resize(1);
+  plan.devices[0].capacity = Bytes(76 * kGibibyte);
+  plan.devices[0].peak_memory = Bytes(96 * kGibibyte);
+  StrategyResult nearest;
+  nearest.strategy.algorithm = "fsdp";
+  nearest.evaluated = true;
+  nearest.step_time = Nanos(1'500'000'000);
+  nearest.memory = Bytes(78 * kGibibyte);
+  nearest.capacity = Bytes(76 * kGibibyte);
+  plan.strategies = {nearest};
+  return plan;
+}
+
+TEST(Nearest, IsTheStrategyThatLacksLessThanThePlan) {
+  Plan plan = OneThatDoesNotFit();
+  const StrategyResult* const nearest = NearestStrategy(plan);
+  ASSERT_EQ(nearest, &plan.strategies[0]);
+  EXPECT_EQ(RenderNearest(plan, *nearest, {}),
+            "net on 8xH100: does not fit\n"
+            "  nearest    fsdp\n"
+            "  needs      78.0 GiB on the fullest device, which has 76.0 GiB: 2.0 GiB more "
+            "(simulated)\n"
+            "  step time  1.50 s (simulated)\n");
+  plan.devices[0].peak_memory = Bytes(77 * (int64_t{1} << 30));  // the plan itself lacks less
+  EXPECT_EQ(NearestStrategy(plan), nullptr);
+  plan = OneThatDoesNotFit();
+  plan.strategies[0].fits = true;
+  EXPECT_EQ(NearestStrategy(plan), nullptr);
+  plan = OneThatDoesNotFit();
+  plan.feasible = true;
+  EXPECT_EQ(NearestStrategy(plan), nullptr);
+}
+
 TEST(Headline, NamesBoundGapProducerAndCosts) {
   Plan plan;
   plan.graph_name = "net";

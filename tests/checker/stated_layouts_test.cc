@@ -12,6 +12,7 @@
 #include "compile/compiler.h"
 #include "compiled_step.h"
 #include "formats/aten/writer.h"
+#include "step_editor.h"
 #include "transforms/counter_draws.h"
 #include "transforms/test_draws.h"
 #include "transforms/transforms.h"
@@ -249,6 +250,33 @@ TEST(StatedLayouts, BucketsAreNotAboveTheStatedSize) {
   EXPECT_EQ(VerdictOn(step, fused, cluster, stated.spec), "holds");
   stated.spec.switches.fusion = Bytes(8);
   EXPECT_EQ(VerdictOn(step, fused, cluster, stated.spec), "wrong-argument");
+}
+
+// Every op that makes or views a bucket, one at a time.
+TEST(StatedLayouts, BucketsHaveTheDtypeOfWhatIsInThem) {
+  const std::vector<RecordedStep> steps = RecordedSteps();
+  const RecordedStep& step = steps[0];
+  const Cluster cluster = DevicesAlike(2);
+  StatedLayouts stated = ForAll(step, "input:x[0]", {2, 4});
+  stated.spec.switches.fusion = Bytes(int64_t{1} << 20);
+  const CompileOptions options{.switches = {.fusion = stated.spec.switches.fusion}};
+  const DistributedStep fused =
+      Compile(*step.graph, *step.axes, stated.layouts, cluster, options).Take();
+  int changed = 0;
+  for (const OpId op : fused.graph.ops()) {
+    const std::string name(fused.graph.op(op).name);
+    const bool of_bucket = fused.graph.op(op).type == "placewright.pack.default" ||
+                           name.find(".fused") != std::string::npos;
+    if (!of_bucket) continue;
+    StepEditor editor(fused);
+    DType& dtype = editor.op(op).spec.outputs[0].dtype;
+    dtype = dtype == DType::kF32 ? DType::kF64 : DType::kF32;
+    const auto broken = editor.Build();
+    if (!broken) continue;  // a view of another dtype is none
+    ++changed;
+    EXPECT_EQ(VerdictOn(step, *broken, cluster, stated.spec), "wrong-argument") << name;
+  }
+  EXPECT_GE(changed, 4);  // each device's pack and sum
 }
 
 TEST(StatedLayouts, BroadcastsOnlyWhereTheyAreStated) {

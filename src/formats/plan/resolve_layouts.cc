@@ -63,7 +63,7 @@ class Resolver {
       spec_of[spec.group] = number;
       return Ok();
     }
-    const std::vector<GroupId> named = GroupsNamed(graph_, spec.groups);
+    const std::vector<GroupId> named = named_.By(spec.groups);
     for (const GroupId group : named) spec_of[group] = number;
     if (!named.empty()) return Ok();
     return MakeError(ErrorCode::kField,
@@ -320,7 +320,7 @@ class Resolver {
     for (const DeviceId server : servers) places.push_back(Add(PlacedOn(server)));
     const LayoutSpec& spec = specs_[index];
     const std::vector<GroupId> named =
-        spec.group.valid() ? std::vector{spec.group} : GroupsNamed(graph_, spec.groups);
+        spec.group.valid() ? std::vector{spec.group} : named_.By(spec.groups);
     size_t next = 0;
     for (const GroupId group : ParameterGroups(graph_)) {
       if (!std::binary_search(named.begin(), named.end(), group)) continue;
@@ -340,6 +340,7 @@ class Resolver {
   }
 
   const Graph& graph_;
+  const NamedGroups named_{graph_};
   const NamedAxes& axes_;
   const Cluster& cluster_;
   LayoutSpecs specs_;  // without meshes once resolving has begun

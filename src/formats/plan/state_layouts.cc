@@ -65,6 +65,7 @@ class Writer {
       : graph_(graph),
         axes_(axes),
         cluster_(cluster),
+        named_(graph),
         split_(graph, axes, layouts),
         base_(split_.Used(MostFrequent(layouts))) {
     for (const GroupId group : IdRange<GroupId>(layouts.of_group.size())) {
@@ -88,7 +89,7 @@ class Writer {
     IdVector<GroupId, bool> open;
     for (const GroupId group : groups()) open.push_back(made[group] != wanted_[group]);
     for (const std::string& module : ModulesInQuestion(open)) {
-      const std::vector<GroupId> named = GroupsNamed(graph_, module);
+      const std::vector<GroupId> named = named_.By(module);
       LayoutId layout;
       for (const GroupId group : named) {
         if (open[group]) layout = wanted_[group];
@@ -180,6 +181,7 @@ class Writer {
   const Graph& graph_;
   const NamedAxes& axes_;
   const Cluster& cluster_;
+  const NamedGroups named_;
   const SplitGroups split_;
   Layout base_;
   LayoutBook book_;

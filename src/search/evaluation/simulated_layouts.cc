@@ -39,6 +39,14 @@ bool HandsOutViews(const Graph& graph, OpId id) {
   });
 }
 
+constexpr size_t kFewDevices = 16;
+
+// So that a step of all devices is slow: of many micro-batches, say.
+bool HasManyOps(const LayoutProblem& problem, size_t devices) {
+  constexpr size_t kManyOps = 1'000'000;
+  return devices * problem.graph.op_count() >= kManyOps;
+}
+
 }  // namespace
 
 struct LayoutEvaluator::State {
@@ -57,7 +65,6 @@ struct LayoutEvaluator::State {
     std::vector<std::unique_ptr<ArrayWriter>> writers;
   };
   static constexpr size_t kWriters = 2;
-  static constexpr size_t kManyDevices = 16;
 
   Writers& WritersFor(const StepSwitches& switches) {
     for (Writers& of : writers) {
@@ -124,7 +131,8 @@ struct LayoutEvaluator::State {
   bool MayUseLanes(const StepSwitches& switches, const Layouts& layouts) {
     if (lane_use == LaneUse::kNever) return false;
     if (lane_use == LaneUse::kAlways) return true;
-    if (CountDevices(problem.cluster, layouts) < kManyDevices) return false;
+    const size_t devices = CountDevices(problem.cluster, layouts);
+    if (devices < kFewDevices && !HasManyOps(problem, devices)) return false;
     for (const Writers& of : writers) {
       if (!AreFor(of, switches)) continue;
       for (const auto& writer : of.writers) {
@@ -368,8 +376,8 @@ bool LayoutEvaluator::Suffices(const LayoutProblem& problem) {
 }
 
 bool MayCompileInLanes(const LayoutProblem& problem, const StepPlan& plan) {
-  constexpr size_t kFewDevices = 16;
-  return CountDevices(problem.cluster, plan.layouts) > kFewDevices &&
+  const size_t devices = CountDevices(problem.cluster, plan.layouts);
+  return (devices > kFewDevices || HasManyOps(problem, devices)) &&
          LayoutEvaluator::Suffices(problem);
 }
 

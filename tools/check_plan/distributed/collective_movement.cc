@@ -114,10 +114,16 @@ MaybeViolation Movement::AllReduceBuffers(const std::vector<OpId>& members) {
     sums.push_back(sum);
   }
   const Content content = contents_.AddBuffer(std::move(sums));
+  const Tensor& buffer = step_.graph.tensor(step_.graph.op(members.front()).inputs[0]);
   for (const OpId member : members) {
     const Op& op = step_.graph.op(member);
     if (op.outputs.size() != 1 || op.is_view || !op.writes.empty()) {
       return Wrong(member, ViolationKind::kWrongArgument, "must make one tensor of its own");
+    }
+    const Tensor& made = step_.graph.tensor(op.outputs[0]);
+    if (made.shape != buffer.shape || made.dtype != buffer.dtype) {
+      return Wrong(member, ViolationKind::kWrongArgument,
+                   "makes a buffer of another shape or dtype than is added up");
     }
     contents_.SetFresh(op.outputs[0], {TensorId(), {}, content});
   }

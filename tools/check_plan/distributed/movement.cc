@@ -404,6 +404,10 @@ MaybeViolation Movement::Pack(OpId op) {
   for (size_t i = 0; i < pieces.size(); ++i) {
     pieces[i].length = ElementsOf(step_.graph.tensor(made.inputs[i]).shape);
     elements += pieces[i].length;
+    if (step_.graph.tensor(made.inputs[i]).dtype == step_.graph.tensor(made.outputs[0]).dtype) {
+      continue;
+    }
+    return Wrong(op, ViolationKind::kWrongArgument, "makes a buffer of another dtype than it reads");
   }
   if (step_.graph.tensor(made.outputs[0]).shape != std::vector<int64_t>{elements}) {
     return Wrong(op, ViolationKind::kWrongArgument,
@@ -425,6 +429,9 @@ MaybeViolation Movement::Unpack(OpId op) {
     return Wrong(op, ViolationKind::kWrongArgument,
                  fmt::format("has args[2] {}, where the sizes of its output are due",
                              ToString(made.args[2])));
+  }
+  if (step_.graph.tensor(made.outputs[0]).dtype != step_.graph.tensor(made.inputs[0]).dtype) {
+    return Wrong(op, ViolationKind::kWrongArgument, "views a buffer of another dtype");
   }
   const std::vector<Held>& pieces = contents_.BufferOf(held.content);
   int64_t next = 0;
