@@ -3,25 +3,53 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <span>
 
 namespace placewright {
 namespace {
 
 constexpr int32_t kFar = std::numeric_limits<int32_t>::max();
 
+// Numbers of hops by node, ascending, in one list: a cluster is searched from each of its devices.
+class HopRows {
+ public:
+  template <class NodeOf>  // -1: of none
+  HopRows(size_t nodes, const std::vector<Hop>& hops, const NodeOf& node_of) : begin_(nodes + 1) {
+    std::vector<int32_t> node(hops.size());
+    for (size_t h = 0; h < hops.size(); ++h) {
+      node[h] = node_of(hops[h]);
+      if (node[h] >= 0) ++begin_[static_cast<size_t>(node[h]) + 1];
+    }
+    for (size_t i = 0; i < nodes; ++i) begin_[i + 1] += begin_[i];
+    hops_.resize(begin_[nodes]);
+    std::vector<size_t> next(begin_.begin(), begin_.end() - 1);
+    for (size_t h = 0; h < hops.size(); ++h) {
+      if (node[h] >= 0) hops_[next[static_cast<size_t>(node[h])]++] = static_cast<int32_t>(h);
+    }
+  }
+  HopRows() = default;
+  std::span<const int32_t> operator[](int32_t node) const {
+    const auto i = static_cast<size_t>(node);
+    return std::span(hops_).subspan(begin_[i], begin_[i + 1] - begin_[i]);
+  }
+
+ private:
+  std::vector<size_t> begin_;
+  std::vector<int32_t> hops_;
+};
+
 struct Search {
   const std::vector<Hop>& hops;
   std::vector<std::vector<int32_t>> layers;  // nodes by their number of links from the source
   std::vector<int32_t> distance;             // by node
-  std::vector<std::vector<int32_t>> into;    // by node: hops that end a shortest path there
+  HopRows into;                              // by node: hops that end a shortest path there
   std::vector<int64_t> width;                // by node: largest minimum bandwidth
 };
 
 Search Layer(int32_t source, const std::vector<Hop>& hops, const std::vector<bool>& forwards) {
   const size_t nodes = forwards.size();
   Search s{hops, {{source}}, std::vector<int32_t>(nodes, kFar), {}, {}};
-  std::vector<std::vector<int32_t>> out(nodes);
-  for (size_t h = 0; h < hops.size(); ++h) out[hops[h].from].push_back(static_cast<int32_t>(h));
+  const HopRows out(nodes, hops, [](const Hop& hop) { return hop.from; });
   s.distance[source] = 0;
   for (size_t depth = 0; !s.layers[depth].empty(); ++depth) {
     std::vector<int32_t> next;
@@ -35,12 +63,11 @@ Search Layer(int32_t source, const std::vector<Hop>& hops, const std::vector<boo
     }
     s.layers.push_back(std::move(next));
   }
-  s.into.resize(nodes);
-  for (size_t h = 0; h < hops.size(); ++h) {
-    const Hop& hop = hops[h];
-    if (s.distance[hop.from] == kFar || s.distance[hop.to] != s.distance[hop.from] + 1) continue;
-    if (hop.from == source || forwards[hop.from]) s.into[hop.to].push_back(static_cast<int32_t>(h));
-  }
+  s.into = HopRows(nodes, hops, [&](const Hop& hop) {
+    const bool shortest =
+        s.distance[hop.from] != kFar && s.distance[hop.to] == s.distance[hop.from] + 1;
+    return shortest && (hop.from == source || forwards[hop.from]) ? hop.to : -1;
+  });
   return s;
 }
 

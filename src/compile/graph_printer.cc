@@ -154,11 +154,12 @@ Result<DistributedStep> GraphPrinter::Print() {
   for (const OpId id : arrays_.order) PW_RETURN_IF_ERROR(AddOp(id));
   PW_RETURN_IF_ERROR(AddCollectives());
   std::vector<TensorId> outputs;
+  IdVector<TensorId, char> stated(arrays_.tensors.size(),
+                                  0);  // in lanes, where several stand for one
   for (const TensorId id : writer_.outputs()) {
-    const TensorId printed = printed_[writer_.emitter().StandsFor(id)];
-    const bool again = arrays_.lanes != nullptr &&
-                       std::find(outputs.begin(), outputs.end(), printed) != outputs.end();
-    if (!again) outputs.push_back(printed);
+    const TensorId of = writer_.emitter().StandsFor(id);
+    const bool again = std::exchange(stated[of], 1) != 0 && arrays_.lanes != nullptr;
+    if (!again) outputs.push_back(printed_[of]);
   }
   builder_.SetOutputs(std::move(outputs));
   PW_ASSIGN(step_.graph, std::move(builder_).Build());

@@ -44,8 +44,10 @@ std::optional<Transforms> StatedTransforms(const Graph& step) {
 }
 
 DistributionSpec StatePlan(const LayoutProblem& problem, const StepPlan& plan) {
-  DistributionSpec spec{StateLayouts(problem.graph, problem.axes, problem.cluster, plan.layouts),
-                        plan.switches};
+  DistributionSpec spec{
+      ShortenSpecs(problem.axes, problem.cluster,
+                   StateLayouts(problem.graph, problem.axes, problem.cluster, plan.layouts)),
+      plan.switches};
   spec.transforms = StatedTransforms(problem.graph);
   return spec;
 }
@@ -56,7 +58,9 @@ DistributionSpec Restate(const LayoutProblem& problem, const StepPlan& plan,
       resolved.layouts.begin(), resolved.layouts.end(),
       [](const LayoutSpec& spec) { return spec.option == LayoutOption::kModelParallel; });
   if (open) return StatePlan(problem, plan);
-  resolved.layouts = ExpandSpecs(problem.axes, problem.cluster, std::move(resolved.layouts));
+  resolved.layouts =
+      ShortenSpecs(problem.axes, problem.cluster,
+                   ExpandSpecs(problem.axes, problem.cluster, std::move(resolved.layouts)));
   resolved.transforms = StatedTransforms(problem.graph);
   return resolved;
 }

@@ -27,8 +27,18 @@ std::string DescribeShares(const LayoutSpec& spec) {
   return text;
 }
 
-// "batch", or "batch x heads" of boxes.
+// "batch", or "batch x heads" of boxes, with the parts of a mesh: "replicas (128) x heads (8)".
 std::string DescribeAxes(const LayoutSpec& spec) {
+  if (!spec.mesh.empty()) {
+    std::vector<std::string> parts;
+    for (const LayoutSpec::MeshAxis& of : spec.mesh) {
+      const std::string name = of.axis.empty() ? "replicas" : Printable(of.axis, 80);
+      const bool counted = of.over == MeshOver::kParts;
+      parts.push_back(counted ? fmt::format("{} ({})", name, of.parts)
+                              : fmt::format("{} ({})", name, ToString(of.over)));
+    }
+    return fmt::format("{}", fmt::join(parts, " x "));
+  }
   if (!spec.axis.empty() || spec.devices.empty()) return Printable(spec.axis, 80);
   std::vector<std::string> axes;
   for (const LayoutSpec::Interval& one : spec.devices.front().box) {

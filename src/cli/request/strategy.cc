@@ -1,8 +1,11 @@
 #include "cli/request/strategy.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "formats/plan/layout_words.h"
 #include "graph/module_globs.h"
+#include "sharding/named_axes.h"
 
 namespace placewright {
 namespace {
@@ -18,6 +21,12 @@ std::vector<const LayoutSpec*> SpecsByGroup(const Graph& graph, const LayoutSpec
     for (const GroupId group : GroupsNamed(graph, spec.groups)) of_group[group.index()] = &spec;
   }
   return of_group;
+}
+
+// Devices by a glob, whose shares are not said one by one.
+bool SaysSeveral(const LayoutSpec& spec) {
+  return std::any_of(spec.devices.begin(), spec.devices.end(),
+                     [](const auto& device) { return device.name.find('*') != std::string::npos; });
 }
 
 Json ComputedToJson(const StrategyRow& row, const Cluster& cluster) {
@@ -55,13 +64,17 @@ Json SynchronisedToJson(const StrategyRow& row, const Cluster& cluster) {
 StrategyReport StrategyOf(const StepInputs& of, const Schedule& schedule) {
   const Graph& original = *of.step.original;
   const Cluster& cluster = of.inputs->cluster.cluster;
+  const LayoutSpecs& stated = of.step.distribution.layouts;
+  const bool is_short = std::any_of(stated.begin(), stated.end(), SaysSeveral);
+  const LayoutSpecs expanded =
+      is_short ? ExpandSpecs(NamedAxes(original), cluster, stated) : LayoutSpecs();
   const StrategyInputs step{original,
                             *of.step.graph,
                             of.step.origin,
                             of.step.placement,
                             schedule,
                             cluster,
-                            SpecsByGroup(original, of.step.distribution.layouts),
+                            SpecsByGroup(original, is_short ? expanded : stated),
                             of.step.lanes()};
   const StepStrategy strategy = FindStrategy(step);
   return {TabulateStrategy(original, strategy), AverageStrategy(original, strategy, cluster),

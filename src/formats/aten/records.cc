@@ -1,6 +1,7 @@
 #include "formats/aten/records.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -355,6 +356,16 @@ std::string PlaceOfOp(size_t index, std::string_view name) {
   return fmt::format("ops[{}] ({})", index, Printable(name, 80));
 }
 
+namespace {
+
+// Of all inputs and ops as text: what is kept of them takes less.
+int64_t RecordsLimit() {
+  const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return std::max(JsonLimits().streamed, memory / 2);
+}
+
+}  // namespace
+
 Result<AtenFile> ReadAtenRecords(std::string_view text) {
   std::string strict;
   if (text.find("Infinity") != text.npos || text.find("NaN") != text.npos) {
@@ -366,7 +377,8 @@ Result<AtenFile> ReadAtenRecords(std::string_view text) {
             ParseJsonStreaming(text, {"inputs", "ops"},
                                [&](std::string_view key, size_t index, Json& json) {
                                  return ReadElement(file, key, index, json);
-                               }));
+                               },
+                               {.streamed = RecordsLimit()}));
   if (!root.is_object()) return MakeError(ErrorCode::kField, "must be one object");
   for (const char* key : {"inputs", "ops"}) {
     if (root.contains(key)) PW_RETURN_IF_ERROR(GetArray(root, key, ""));

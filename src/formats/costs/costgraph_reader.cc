@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
+#include <limits>
 #include <set>
 #include <unordered_map>
 
@@ -16,6 +18,10 @@ namespace {
 
 constexpr std::string_view kSchema = "placewright.costgraph/1";
 constexpr std::string_view kSchema2 = "placewright.costgraph/2";
+
+// They are never there as a whole: what there is of them is the graph, however long the text.
+std::vector<std::string> LongLists() { return {"tensors", "ops"}; }
+constexpr JsonLimits kLimits = {.streamed = std::numeric_limits<int64_t>::max()};
 
 Error InPlace(std::string_view place, Error error) {
   if (error.place.empty()) {
@@ -38,8 +44,12 @@ std::vector<std::string> KeysOf(const std::unordered_map<std::string, size_t>& n
 
 class Reader {
  public:
-  explicit Reader(const Json& document)
-      : document_(document), cluster_(NameOf(document)), graph_(NameOf(document), "costgraph") {}
+  // `text`: of which the lists of tensors and ops are read, element by element; empty: of the document.
+  explicit Reader(const Json& document, std::string_view text = {})
+      : document_(document),
+        text_(text),
+        cluster_(NameOf(document)),
+        graph_(NameOf(document), "costgraph") {}
 
   Result<CostGraph> Read();
 
@@ -52,6 +62,8 @@ class Reader {
     return given ? it->get<std::string>() : "costgraph";
   }
 
+  using Element = std::function<Status(const Json& element, const std::string& place)>;
+  Status ForEach(const char* list, const Element& read) const;
   Status ReadTop();
   Status ReadDevices();
   Status ReadLinks();
@@ -75,6 +87,7 @@ class Reader {
   CostTable MakeCosts() const;
 
   const Json& document_;
+  const std::string_view text_;
   bool version2_ = false;
   ClusterBuilder cluster_;
   GraphBuilder graph_;
@@ -142,6 +155,20 @@ Result<std::vector<size_t>> Reader::ReadNames(const Json& object, std::string_vi
     positions.push_back(position);
   }
   return positions;
+}
+
+Status Reader::ForEach(const char* list, const Element& read) const {
+  PW_ASSIGN(const Json* elements, GetArray(document_, list, ""));
+  const auto place = [&](size_t i) { return fmt::format("{}[{}]", list, i); };
+  for (size_t i = 0; i < elements->size(); ++i) {
+    PW_RETURN_IF_ERROR(read((*elements)[i], place(i)));
+  }
+  if (text_.empty()) return Ok();
+  const auto each = [&](std::string_view key, size_t i, Json& element) {
+    return key == list ? read(element, place(i)) : Ok();
+  };
+  PW_RETURN_IF_ERROR(ParseJsonStreaming(text_, LongLists(), each, kLimits));
+  return Ok();
 }
 
 // Unknown fields at the top are other programs' business, unless one stands for an optional field
@@ -245,10 +272,9 @@ Status Reader::ReadHomes() {
 }
 
 Status Reader::ReadTensors() {
-  PW_ASSIGN(const Json* tensors, GetArray(document_, "tensors", ""));
-  for (size_t i = 0; i < tensors->size(); ++i) {
-    PW_RETURN_IF_ERROR(ReadTensor((*tensors)[i], fmt::format("tensors[{}]", i)));
-  }
+  PW_RETURN_IF_ERROR(ForEach("tensors", [&](const Json& tensor, const std::string& place) {
+    return ReadTensor(tensor, place);
+  }));
   for (const std::string& name : home_names_) {
     if (tensors_.count(name) > 0) continue;
     return MakeError(ErrorCode::kUnknownName,
@@ -291,11 +317,8 @@ Status Reader::ReadTensor(const Json& tensor, const std::string& place) {
 }
 
 Status Reader::ReadOps() {
-  PW_ASSIGN(const Json* ops, GetArray(document_, "ops", ""));
-  for (size_t i = 0; i < ops->size(); ++i) {
-    PW_RETURN_IF_ERROR(ReadOp((*ops)[i], fmt::format("ops[{}]", i)));
-  }
-  return Ok();
+  return ForEach("ops",
+                 [&](const Json& op, const std::string& place) { return ReadOp(op, place); });
 }
 
 Status Reader::ReadOp(const Json& op, const std::string& place) {
@@ -504,5 +527,12 @@ Result<NamedSequences> SequencesFromJson(const Json& object, const std::string& 
 }
 
 Result<CostGraph> ReadCostGraph(const Json& document) { return Reader(document).Read(); }
+
+// Tensors are named by ops, and devices by both, wherever the lists stand: what is left without the two is read first.
+Result<CostGraph> ReadCostGraphText(std::string_view text) {
+  const auto skip = [](std::string_view, size_t, Json&) { return Ok(); };
+  PW_ASSIGN(const Json document, ParseJsonStreaming(text, LongLists(), skip, kLimits));
+  return Reader(document, text).Read();
+}
 
 }  // namespace placewright

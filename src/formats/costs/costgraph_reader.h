@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "cluster/cluster.h"
@@ -31,6 +32,8 @@ struct CostGraph {
 // kUnknownName, kClusterInvalid (routes), kGraphCycle. A placement may be
 // incomplete, but names only what is there.
 Result<CostGraph> ReadCostGraph(const Json& document);
+// The same of a file's text, of whose tensors and ops none are kept as JSON. Errors: those of ParseJson, too.
+Result<CostGraph> ReadCostGraphText(std::string_view text);
 
 // {device: [op, ...], ...} at `place`. Errors: kField.
 Result<NamedSequences> SequencesFromJson(const Json& object, const std::string& place);

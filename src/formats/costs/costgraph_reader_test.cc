@@ -271,7 +271,22 @@ TEST(CostGraphReader, EveryRuleIsChecked) {
         << broken.patch << result.error().ToString();
     EXPECT_THAT(result.error().ToString(), HasSubstr(broken.place)) << broken.patch;
     EXPECT_THAT(result.error().ToString(), HasSubstr(broken.message)) << broken.patch;
+    const auto of_text = ReadCostGraphText(patched.dump());
+    ASSERT_FALSE(of_text.ok()) << broken.patch;
+    EXPECT_EQ(of_text.error().ToString(), result.error().ToString()) << broken.patch;
   }
+}
+
+// Lists are read one after the other, in whatever order the text has them.
+TEST(CostGraphReader, ATextIsReadAsTheDocumentThatItIs) {
+  const Json document = SmallCostGraph();
+  Json backwards = Json::object();
+  for (auto member = document.rbegin(); member != document.rend(); ++member) {
+    backwards[member.key()] = member.value();
+  }
+  const Json wanted = CostGraphToJson(ReadCostGraph(document).Take());
+  EXPECT_EQ(CostGraphToJson(ReadCostGraphText(document.dump()).Take()), wanted);
+  EXPECT_EQ(CostGraphToJson(ReadCostGraphText(backwards.dump()).Take()), wanted);
 }
 
 // A cycle of two ops, each reading what the other makes.
@@ -349,6 +364,10 @@ TEST(CostGraphReader, EveryValueReplaced) {
       document[Json::json_pointer(pointer)] = other;
       const auto result = ReadCostGraph(document);
       EXPECT_TRUE(result.ok() || result.error().code != ErrorCode::kInternal);
+      const auto of_text = ReadCostGraphText(document.dump());
+      ASSERT_EQ(of_text.ok(), result.ok()) << document;
+      if (result.ok()) continue;
+      EXPECT_EQ(of_text.error().ToString(), result.error().ToString());
     }
   }
 }

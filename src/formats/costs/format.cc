@@ -14,8 +14,7 @@ Match RecognizeCostGraph(const GraphHead& head) {
 }
 
 Status LoadCostGraph(std::string_view bytes, const GraphInputOptions&, LoadedGraph* loaded) {
-  PW_ASSIGN(const Json document, ParseJson(bytes));
-  PW_ASSIGN(CostGraph cost_graph, ReadCostGraph(document));
+  PW_ASSIGN(CostGraph cost_graph, ReadCostGraphText(bytes));
   TakeCostGraph(std::move(cost_graph), loaded);
   return Ok();
 }

@@ -40,6 +40,10 @@ Result<ResolvedLayouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes
 // Layouts that can be resolved, with every device by its name and every share stated: as plans keep them.
 LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs);
 
+// Of more than 16 devices the same by a glob of their names, with equal shares or as a mesh, where these say it: as
+// files keep them, whose size follows the strategy and not the devices. ExpandSpecs makes of it what it was.
+LayoutSpecs ShortenSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs);
+
 // The inverse, with as few entries as modules allow: the most frequent layout for "*", as parameter servers where that
 // leaves fewer groups over; then each of the others for modules whose groups all have it, or lie as they do by it; and
 // for single groups where that is not so. Resolved, every group lies as it does in `layouts`; where the axis of its

@@ -183,6 +183,16 @@ Json LayoutSpecsToJson(const LayoutSpecs& specs) {
       }
       json["devices"].push_back(std::move(share));
     }
+    for (const LayoutSpec::MeshAxis& of : spec.mesh) {
+      Json axis = Json::object();
+      if (!of.axis.empty()) axis["axis"] = of.axis;
+      if (of.over == MeshOver::kParts) {
+        axis["parts"] = of.parts;
+      } else {
+        axis["over"] = ToString(of.over);
+      }
+      json["mesh"].push_back(std::move(axis));
+    }
     json["option"] = ToString(spec.option);
     list.push_back(std::move(json));
   }

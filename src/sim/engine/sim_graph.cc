@@ -278,6 +278,10 @@ void AddCluster(const Cluster& cluster, SimGraph* sim_graph) {
   p.devices = static_cast<int32_t>(cluster.device_count());
   p.links = static_cast<int32_t>(cluster.link_count());
   p.collectives_share = cluster.collectives_share();
+  const size_t pairs = cluster.device_count() * cluster.device_count();
+  p.route_links.offsets.reserve(p.route_links.offsets.size() + pairs);
+  p.route_latency.reserve(pairs);
+  p.route_bandwidth.reserve(pairs);
   for (DeviceId from : cluster.devices()) {
     p.capacity.push_back(cluster.device(from).capacity.count);
     std::pair<int32_t, int32_t> beside(1, 1);
