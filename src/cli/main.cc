@@ -8,7 +8,8 @@
 int main(int argc, char** argv) {
   try {
     placewright::StartAgainForBlasKernels(argv);
-    return placewright::RunProgram(argc, argv, placewright::Clock::now());
+    return placewright::RunProgram(argc, argv, placewright::Clock::now(),
+                                   placewright::MakeCommands);
   } catch (const std::bad_alloc&) {  // not even room to say so in the usual way
     for (int i = 1; i < argc; ++i) {
       if (std::strcmp(argv[i], "--json") != 0) continue;

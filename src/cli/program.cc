@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -158,7 +159,17 @@ void PrintWords(Console& console, const std::string& what, const std::string& wo
   console.PrintJson(object);
 }
 
-Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
+// The first word that is no option, behind `help`.
+std::string NamedCommand(std::span<const char* const> words) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string word = words[i];
+    if (!word.starts_with("-") && (i > 1 || word != "help")) return word;
+  }
+  return "";
+}
+
+Result<int> ParseAndRun(int argc, const char* const* argv,
+                        const std::vector<std::unique_ptr<Command>>& commands, Context& context) {
   CLI::App program("Places the ops of a deep-learning training step on CPUs and GPUs.",
                    "placewright");
   program.set_version_flag("--version", "placewright " PLACEWRIGHT_VERSION, "Print the version");
@@ -169,10 +180,14 @@ Result<int> ParseAndRun(int argc, const char* const* argv, Context& context) {
       "  placewright plan model.json.gz -c 4xP100\n"
       "  placewright inspect model.onnx\n"
       "`placewright help COMMAND` and `placewright COMMAND --help` say more about a command.");
-  const std::vector<std::unique_ptr<Command>> commands = MakeCommands();
   std::vector<CommandLine> apps;
   for (const auto& command : commands) {
     apps.push_back(command->Register(CommandLine(&program)));
+  }
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (commands[i]->ReadsAllWords() && apps[i].app()->get_name() == NamedCommand(context.words)) {
+      return commands[i]->Run(context);
+    }
   }
   AddOutputOptions(&program, context.console);  // before the command or after it
   Console& console = context.console;
@@ -205,7 +220,8 @@ int Report(const Error& error, Console& console) {
 
 }  // namespace
 
-int RunProgram(int argc, const char* const* argv, Clock::time_point started) {
+int RunProgram(int argc, const char* const* argv, Clock::time_point started,
+               std::vector<std::unique_ptr<Command>> (*make)()) {
   // A reader that closes the pipe must not kill us before a plan is written.
   std::signal(SIGPIPE, SIG_IGN);
   // Nor must a limit on file sizes: the write fails, is reported, and leaves no half file.
@@ -213,10 +229,10 @@ int RunProgram(int argc, const char* const* argv, Clock::time_point started) {
   KeepMemoryReserve();
   Console console;
   console.json = AsksForJson(argc, argv);
-  Context context{console, started};
+  Context context{console, started, {argv, static_cast<size_t>(argc)}};
   int status = 0;
   try {
-    const Result<int> result = ParseAndRun(argc, argv, context);
+    const Result<int> result = ParseAndRun(argc, argv, make(), context);
     status = result.ok() ? result.value() : Report(result.error(), console);
   } catch (const std::bad_alloc&) {
     status = Report(OutOfMemory(), console);

@@ -32,6 +32,14 @@ Status ReadLines(const std::string& path,
   return Ok();
 }
 
+Status NeedsStore(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return Ok();
+  return Status(MakeError(ErrorCode::kFileUnreadable, "there is no such store of runs", "",
+                          "Give --store, a file that `placewright bench` wrote."))
+      .InFile(path);
+}
+
 Status AppendLine(const std::string& path, const Json& json) {
   PW_ASSIGN(const FileLock lock, FileLock::Wait(path + ".lock"));
   std::string text;

@@ -15,6 +15,9 @@ namespace placewright {
 Status ReadLines(const std::string& path,
                  const std::function<Status(const Json&, const std::string& place)>& take);
 
+// Errors: kFileUnreadable (no file has that name).
+Status NeedsStore(const std::string& path);
+
 // Appends to what the file holds by then. Errors: kFileUnwritable, kFileUnreadable.
 Status AppendLine(const std::string& path, const Json& json);
 

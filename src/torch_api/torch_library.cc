@@ -2,14 +2,13 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+
+#include "base/build_on_demand.h"
 
 namespace placewright {
 namespace {
@@ -41,20 +40,6 @@ std::string FirstReadable(const std::vector<std::string>& places) {
     if (access(place.c_str(), R_OK) == 0) return place;
   }
   return "";
-}
-
-// Few commands need all libraries, and they take minutes to build: ./run leaves that until now.
-bool BuildLibrary(TorchLibrary::Part part) {
-  const char* command = std::getenv("PLACEWRIGHT_BUILD_LIBRARY");
-  if (command == nullptr) return false;
-  std::string target = Target(part), path = command;
-  char* const words[] = {path.data(), target.data(), nullptr};
-  pid_t child = 0;
-  int status = 0;
-  if (posix_spawn(&child, command, nullptr, nullptr, words, environ) != 0) return false;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
@@ -98,7 +83,8 @@ std::vector<std::string> TorchLibrary::SearchPlaces(Part part) {
 Result<TorchLibrary> TorchLibrary::Open(Part part) {
   const std::vector<std::string> places = SearchPlaces(part);
   std::string found = FirstReadable(places);
-  if (found.empty() && BuildLibrary(part)) found = FirstReadable(places);
+  // Few commands need all libraries, and they take minutes to build.
+  if (found.empty() && BuildOnDemand(Target(part))) found = FirstReadable(places);
   if (found.empty()) {
     return Missing(
         fmt::format("{} was not found (looked for {})", FileName(part), fmt::join(places, ", ")));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 
 #include "program_runner.h"
 #include "recorded_mlp.h"
@@ -105,6 +106,41 @@ TEST_F(CompareSpaces, AreThoseOfPlan) {
   EXPECT_FALSE(Splits(placed.json()));
   EXPECT_THAT(placed.err, Not(HasSubstr("--space placed")));
   EXPECT_EQ(with({"--space", "replicated"}).json()["plans"].size(), free.json()["plans"].size());
+}
+
+// Pipelines and other rewritings need the step as they make it: they are tried as strategies, with what they come to or
+// why they are none. Without splits there are none.
+TEST_F(Compare, StrategiesStandBelowTheAlgorithms) {
+  const std::vector<std::string> line = {
+      "compare",      PLACEWRIGHT_SOURCE_DIR "/examples/tiny_transformer_adam.json.gz",
+      "-c",           "4xP100",
+      "--batch",      "8",
+      "--iterations", "3"};
+  const Json result = RunJson(line).json();
+  std::map<std::string, Json> of;
+  for (const Json& one : result["strategies"]) of.emplace(one["algorithm"], one);
+  ASSERT_TRUE(of.contains("fsdp") && of.contains("1f1b") && of.contains("tensor"));
+  int simulated = 0;
+  for (const Json& one : result["strategies"]) {
+    const bool known = one["fits"] == true;
+    EXPECT_EQ(one["why_not"].get<std::string>().empty(), known) << one.dump();
+    if (one["step_time_ns"].is_null()) continue;
+    ++simulated;
+    EXPECT_GT(one["step_time_ns"], 0);
+    EXPECT_GT(one["memory_bytes"], 0);
+    EXPECT_LE(one["memory_bytes"].get<int64_t>() > one["capacity_bytes"].get<int64_t>(), !known);
+  }
+  EXPECT_GE(simulated, 3);
+  // Said once.
+  for (const Json& note : result["notes"]) {
+    EXPECT_FALSE(note.get<std::string>().starts_with("1f1b:")) << note;
+  }
+  std::vector<std::string> placed = line;
+  placed.insert(placed.end(), {"--space", "placed"});
+  EXPECT_TRUE(RunJson(placed).json()["strategies"].empty());
+  const Outcome table = Run(line);
+  EXPECT_THAT(table.out, HasSubstr("\nstrategy "));
+  EXPECT_THAT(table.out, HasSubstr("1f1b"));
 }
 
 }  // namespace

@@ -78,6 +78,15 @@ class ShippedFiles(unittest.TestCase):
         # Found and read: what is missing then is LibTorch.
         self.assertEqual(self.with_policy("ours")["code"], "missing-runtime")
 
+    def test_what_measures_placewright_is_a_program_beside_it(self):
+        self.install("lib")
+        error = self.run_json("bench", "seeds", "--table", "mars2", "--no-runs")["error"]
+        self.assertEqual(error["code"], "missing-runtime")
+        self.assertIn(str(self.program.parent / "placewright_bench"), error["message"])
+        shutil.copy(PROGRAM.parent / "placewright_bench", self.program.parent)
+        table = self.run_json("bench", "seeds", "--table", "mars2", "--no-runs")
+        self.assertEqual(table["schema"], "placewright.bench-seeds/1")
+
 
 if __name__ == "__main__":
     unittest.main()

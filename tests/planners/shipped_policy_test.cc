@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "bench/harness/tables/tables.h"
 #include "formats/policy/policy_file.h"
 #include "formats/text/file.h"
-#include "study/tables.h"
 #include "torch_api/learned_algorithms.h"
 
 namespace placewright {

@@ -7,7 +7,6 @@
 
 #include "base/library_folder.h"
 #include "base/units.h"
-#include "cli/bench/study_files.h"
 #include "cli/commands/command.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
@@ -15,6 +14,7 @@
 #include "cost/cost_model.h"
 #include "report/table.h"
 #include "search/units/placement_units.h"
+#include "study/line_store.h"
 #include "study/traversal/advice.h"
 
 namespace placewright {

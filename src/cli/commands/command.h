@@ -6,6 +6,7 @@
 #define PLACEWRIGHT_CLI_COMMANDS_COMMAND_H_
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -18,7 +19,8 @@ namespace placewright {
 // What every command is run with.
 struct Context {
   Console& console;
-  Clock::time_point started;  // of the process
+  Clock::time_point started;           // of the process
+  std::span<const char* const> words;  // of the command line, with the program's name
 };
 
 class Command {
@@ -26,12 +28,15 @@ class Command {
   virtual ~Command() = default;
   // Adds the command, its options and examples to the program. The command outlives `program`.
   virtual CommandLine Register(CommandLine program) = 0;
+  // Whether it reads the words itself: its options are another program's.
+  virtual bool ReadsAllWords() const { return false; }
   // The exit status, or the error that decides it.
   virtual Result<int> Run(Context& context) = 0;
 };
 
 std::unique_ptr<Command> MakePlanCommand();
 std::unique_ptr<Command> MakeInspectCommand();
+std::unique_ptr<Command> MakeAdviseCommand();
 std::unique_ptr<Command> MakeSimulateCommand();
 std::unique_ptr<Command> MakeMemoryCommand();
 std::unique_ptr<Command> MakeCompareCommand();
@@ -53,11 +58,6 @@ std::unique_ptr<Command> MakeDoctorCommand();
 std::unique_ptr<Command> MakeExplainCommand();
 std::unique_ptr<Command> MakeCompletionCommand();
 std::unique_ptr<Command> MakeManCommand();
-
-// The command below `bench` that makes tables of published systems.
-std::unique_ptr<Command> MakeAdviseCommand();
-std::unique_ptr<Command> MakeBenchSeedsCommand();
-std::unique_ptr<Command> MakeBenchTraversalCommand();
 
 // The commands below `cluster` that make descriptions of machines.
 std::unique_ptr<Command> MakeClusterAmendCommand();

@@ -12,6 +12,7 @@
 #include "cli/request/planning.h"
 #include "cli/request/result_json.h"
 #include "cli/request/schedules.h"
+#include "cli/request/tried_strategy_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/layouts_json.h"
@@ -26,7 +27,9 @@ namespace {
 
 constexpr const char* kCompareExamples =
     "With a graph every algorithm but the learned ones makes its plan; those that search do so\n"
-    "for --time each.\n"
+    "for --time each. Below are strategies, which may rewrite the step (micro-batches, "
+    "recomputation,\n"
+    "pipelines): the fastest, and why others are none.\n"
     "Ctrl-C ends it with what is there: the algorithms that are done, and the best of the one "
     "that\n"
     "runs; the exit status is then 130.\n"
@@ -63,10 +66,11 @@ struct Comparison {
   bool algorithms = false;  // else plan files
   bool mixed = false;       // plan files of several graphs or clusters: each entry names its own
   std::vector<Entry> entries;
-  std::vector<DeviceUse> devices;     // of algorithms: those of the cluster
-  std::vector<std::string> notes;     // on the graph and its costs
-  std::vector<std::string> not_run;   // algorithms, as it was interrupted or they cannot plan this
-  std::vector<std::string> refusals;  // why they cannot
+  std::vector<DeviceUse> devices;    // of algorithms: those of the cluster
+  std::vector<std::string> notes;    // on the graph and its costs
+  std::vector<std::string> not_run;  // algorithms, as it was interrupted or they cannot plan this
+  std::vector<std::pair<std::string, std::string>> refusals;  // which cannot, and why
+  std::vector<StrategyResult> strategies;                     // of the step, rewritten or not
   bool interrupted = false;
   std::optional<std::vector<std::string>> unknown_types;  // none: the graph was not read
 
@@ -86,6 +90,12 @@ struct Comparison {
       best->baselines.push_back({e.name, e.plan.feasible, e.plan.step_time, e.devices, e.search});
     }
     return best;
+  }
+
+  bool HasStrategy(const std::string& algorithm) const {
+    return std::any_of(strategies.begin(), strategies.end(), [&](const StrategyResult& one) {
+      return one.strategy.algorithm == algorithm;
+    });
   }
 };
 
@@ -225,14 +235,15 @@ class CompareCommand : public Command {
         const bool refused = !entry.ok() && planners[i]->space() != PlanSpace::kPlaced &&
                              entry.error().code != ErrorCode::kCancelled;
         if (refused) {
-          comparison.refusals.push_back(
-              fmt::format("{}: {}", planners[i]->name(), entry.error().message));
+          comparison.refusals.emplace_back(planners[i]->name(), entry.error().message);
           continue;
         }
         // Ended before it had any plan: what the others found stands.
         if (!entry.ok() && entry.error().code == ErrorCode::kCancelled && interrupted) break;
         PW_ASSIGN(entries[i], std::move(entry));
       }
+      if (searches || interrupted) continue;
+      PW_ASSIGN(comparison.strategies, Strategies(*planning, interrupted, context));
     }
     // The row by hand comes first in the table, and is made last: planners are what Ctrl-C may cut short.
     if (stated && !interrupted) {
@@ -256,8 +267,10 @@ class CompareCommand : public Command {
     comparison.algorithms = true;
     comparison.unknown_types = UnknownTypes(graph);
     comparison.notes = DescribeAssumptions(planning->inputs);
-    comparison.notes.insert(comparison.notes.end(), comparison.refusals.begin(),
-                            comparison.refusals.end());
+    for (const auto& [algorithm, why] : comparison.refusals) {
+      if (comparison.HasStrategy(algorithm)) continue;  // which says so
+      comparison.notes.push_back(fmt::format("{}: {}", algorithm, why));
+    }
     comparison.interrupted = interrupted;
     Print(comparison, context.console);
     if (!comparison.interrupted) return 0;
@@ -287,6 +300,21 @@ class CompareCommand : public Command {
     entry.interrupted = budget.Stopped() && (planner.iterative() || result.cut_short);
     *devices = entry.plan.devices;
     return entry;
+  }
+
+  Result<std::vector<StrategyResult>> Strategies(const Planning& planning,
+                                                 const std::atomic<bool>& interrupted,
+                                                 Context& context) const {
+    PW_ASSIGN(Budget budget, MakeBudget(search_, Clock::now()));
+    budget.stop = StopToken(&interrupted);
+    PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    options.started = Clock::now();
+    Result<std::vector<StrategyResult>> found =
+        TryStrategies(planning, input_, search_, space_, options);
+    if (!found.ok() && found.error().code == ErrorCode::kCancelled) {
+      return std::vector<StrategyResult>();
+    }
+    return std::move(found).InFile(input_.graph);
   }
 
   // What a planner's result comes to. Errors name `file`.
@@ -379,8 +407,22 @@ class CompareCommand : public Command {
       table.AddRow(std::move(row));
     }
     console.Print(table.Render(style));
+    PrintStrategies(comparison, console);
     if (comparison.unknown_types) console.Print(RenderUnknownTypes(*comparison.unknown_types));
     for (const std::string& note : comparison.notes) console.Print(Wrap(note + "\n", style));
+  }
+
+  // Beside the best of the table; where none fits, beside the best of their own.
+  static void PrintStrategies(const Comparison& comparison, Console& console) {
+    if (comparison.strategies.empty()) return;
+    Plan best = comparison.Best().value_or(Plan());
+    if (best.algorithm.empty()) {
+      best.feasible = comparison.strategies.front().fits;
+      best.step_time = comparison.strategies.front().BestTime();
+    }
+    best.strategies = comparison.strategies;
+    const std::string table = RenderStrategies(best, Nanos(), console.style());
+    if (!table.empty()) console.Print("\n" + table);
   }
 
   static void PrintAsJson(const Comparison& comparison, Console& console) {
@@ -437,6 +479,10 @@ class CompareCommand : public Command {
       line["devices"] = e.devices;
       line["interrupted"] = e.interrupted;
       object["plans"].push_back(std::move(line));
+    }
+    object["strategies"] = Json::array();
+    for (const StrategyResult& one : comparison.strategies) {
+      object["strategies"].push_back(StrategyToJson(one));
     }
     object["not_run"] = comparison.not_run;
     object["interrupted"] = comparison.interrupted;

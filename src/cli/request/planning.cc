@@ -32,19 +32,15 @@ int64_t UncountedBytes(const Inputs& inputs) {
   return scale.exact() ? 0 : scale.uncounted;
 }
 
-// With what the budget leaves of --time for the rest: half of it.
-Result<StrategySearchResult> ChooseStrategy(const Planning& planning, const SearchOptions& search,
-                                            const CostOptions& costs, const SplitWishes& wishes,
-                                            const PlannerOptions& planner_options) {
+Result<StrategySearchResult> SearchStrategies(const Planning& planning, const CostOptions& costs,
+                                              const SplitWishes& wishes,
+                                              const PlannerOptions& planner_options,
+                                              bool only_if_rewritten) {
   StrategySearchOptions options;
   options.policy = planning.inputs.policy;
   options.wishes = wishes;
   options.planning = planner_options;
-  PW_ASSIGN(Budget budget, MakeBudget(search, planning.loaded));
-  budget.stop = planner_options.budget.stop;
-  if (budget.deadline) *budget.deadline -= (*budget.deadline - planning.loaded) / 2;
-  options.planning.budget = budget;
-  options.only_if_rewritten = true;
+  options.only_if_rewritten = only_if_rewritten;
   if (planner_options.progress) {
     options.tried = [&](const StrategyResult& one, int64_t evaluations,
                         const StrategyResult& best) {
@@ -53,6 +49,17 @@ Result<StrategySearchResult> ChooseStrategy(const Planning& planning, const Sear
   }
   return SearchStrategies(planning.inputs.graph.graph, planning.inputs.cluster.cluster, costs,
                           options);
+}
+
+// With what the budget leaves of --time for the rest: half of it.
+Result<StrategySearchResult> ChooseStrategy(const Planning& planning, const SearchOptions& search,
+                                            const CostOptions& costs, const SplitWishes& wishes,
+                                            PlannerOptions options) {
+  PW_ASSIGN(Budget budget, MakeBudget(search, planning.loaded));
+  budget.stop = options.budget.stop;
+  if (budget.deadline) *budget.deadline -= (*budget.deadline - planning.loaded) / 2;
+  options.budget = budget;
+  return SearchStrategies(planning, costs, wishes, options, /*only_if_rewritten=*/true);
 }
 
 // The step becomes that of the best strategy, where it rewrites it.
@@ -102,6 +109,22 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   if (!session.ok() && session.error().code == ErrorCode::kConstraint) return session.error();
   PW_ASSIGN(planning->session, std::move(session).InFile(input.graph));
   return planning;
+}
+
+Result<std::vector<StrategyResult>> TryStrategies(const Planning& planning,
+                                                  const InputOptions& input,
+                                                  const SearchOptions& search,
+                                                  const SpaceOptions& space,
+                                                  const PlannerOptions& options) {
+  PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
+  const bool may = planning.layouts() != nullptr &&
+                   MayChooseStrategies(planning.inputs.graph.graph, constraints);
+  if (!may) return std::vector<StrategyResult>();
+  PW_ASSIGN(const SplitWishes wishes, WishesOf(space));
+  PW_ASSIGN(const CostOptions costs, CostsOfParts(input, planning.inputs));
+  PW_ASSIGN(const StrategySearchResult found,
+            SearchStrategies(planning, costs, wishes, options, /*only_if_rewritten=*/false));
+  return found.Shown();
 }
 
 namespace {

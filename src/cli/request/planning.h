@@ -42,6 +42,14 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
                                           const SpaceOptions& space = {},
                                           const PlannerOptions* choose = nullptr);
 
+// The strategies of the step, as `auto` tries them, with the time or evaluations of `search` for themselves; none where it
+// tries none (MayChooseStrategies, or ops may not be split). `planning`: of the step as it was recorded.
+Result<std::vector<StrategyResult>> TryStrategies(const Planning& planning,
+                                                  const InputOptions& input,
+                                                  const SearchOptions& search,
+                                                  const SpaceOptions& space,
+                                                  const PlannerOptions& options);
+
 // --init: where to start, and what a plan given there was made for another of: "graph", "sizes"
 // (--batch, --dim), "cluster", "memory reserve". That is no error where all ops and devices have
 // the same names: a search goes on after a small change of the graph.

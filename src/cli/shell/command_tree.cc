@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kFiles = {"FILE", "PLAN",    "GRAPH",
                                                     "CASE", "CLUSTER", "capture MODEL"};
 
-const std::vector<std::string>* WordsOf(const KnownWords& words, const std::string& key) {
+const std::vector<std::string>* KnownWordsOf(const KnownWords& words, const std::string& key) {
   for (const auto& [name, values] : words) {
     if (name == key) return &values;
   }
@@ -37,8 +37,8 @@ OptionNode ReadOption(const CLI::Option& option, const std::string& command,
   };
   node.takes_file = takes_file(node.value) || takes_file(command + " " + node.value);
   for (const std::string& name : node.names) {
-    const std::vector<std::string>* known = WordsOf(words, command + " " + name);
-    if (known == nullptr) known = WordsOf(words, name);
+    const std::vector<std::string>* known = KnownWordsOf(words, command + " " + name);
+    if (known == nullptr) known = KnownWordsOf(words, name);
     if (known != nullptr) node.words = *known;
   }
   return node;

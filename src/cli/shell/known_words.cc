@@ -11,7 +11,6 @@
 #include "cluster/catalogue.h"
 #include "formats/export_formats.h"
 #include "planning/algorithms.h"
-#include "study/tables.h"
 
 namespace placewright {
 namespace {
@@ -67,16 +66,14 @@ std::vector<std::string> ModelNames() {
 
 KnownWords WordsOfTheProgram() {
   const std::vector<std::string> models = ModelNames();
-  std::vector<std::string> algorithms, presets, formats, codes, tables;
+  std::vector<std::string> algorithms, presets, formats, codes;
   const Algorithms planners({}, LearnedPlanners());
   for (const Planner* planner : planners.all()) algorithms.emplace_back(planner->name());
   for (const Preset& preset : Presets()) presets.emplace_back(preset.name);
   for (const ExportFormat& format : ExportFormats()) formats.emplace_back(format.name);
   for (const ErrorInfo& info : AllErrors()) codes.emplace_back(info.name);
-  for (const StudyTable& table : StudyTables()) tables.push_back(table.name);
   return {
       {"--algo", algorithms},
-      {"--table", tables},
       {"--cluster", presets},
       {"CLUSTER", presets},
       {"--to", formats},
@@ -97,7 +94,6 @@ KnownWords WordsOfTheProgram() {
       {"--loss", {"cross-entropy", "mean-squared", "mean", "output"}},
       {"--objective", {"step-time", "throughput", "latency"}},
       {"--sim", {"placewright", "placeto"}},
-      {"bench simulator --placement", {"contiguous", "random"}},
   };
 }
 

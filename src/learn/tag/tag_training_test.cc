@@ -257,7 +257,7 @@ TEST_F(TagTrainingTest, GoesOnAsIfItHadNotEnded) {
   const StoredPolicy whole = finish(nullptr);
   const auto training = TagTraining::Start(Settings(), Request()).Take();
   for (int step = 0;; ++step) {
-    if (step % 3 == 0) {
+    if (step % 5 == 0) {
       const StoredPolicy kept = training->stored();
       const StoredPolicy gone_on = finish(&kept);
       EXPECT_EQ(gone_on.state, whole.state) << step;

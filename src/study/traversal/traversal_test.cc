@@ -3,18 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <mutex>
 #include <numeric>
 #include <set>
 
-#include "base/thread_pool.h"
 #include "study/traversal/advice.h"
-#include "study/traversal/guidelines.h"
-#include "study/traversal/report.h"
+#include "study/traversal/test_store.h"
 
 namespace placewright {
 namespace {
@@ -27,14 +23,6 @@ Result<TraversalTimes> MakeAll(const TraversalChunk& chunk, const std::string& f
     times.push_back(std::move(of_order));
   }
   return times;
-}
-
-bool AddAll(const TraversalChunk& chunk, const TraversalTimes& times, TraversalStore& store) {
-  bool added = true;
-  for (size_t i = 0; i < times.size(); ++i) {
-    added = added && store.Add(chunk, AllTraversalOrders()[i], times[i]).ok();
-  }
-  return added;
 }
 
 using testing::ElementsAre;
@@ -133,15 +121,6 @@ TEST(GraphFamilies, TopologicallyManyNeighboursAreParentAndChild) {
   EXPECT_NEAR(NeighboursIn(GraphFamily::kCifar10, topo), 0.607, 0.001);
 }
 
-class TraversalFile : public testing::Test {
- protected:
-  void TearDown() override {
-    std::remove(path_.c_str());
-    std::remove((path_ + ".lock").c_str());
-  }
-  const std::string path_ = testing::TempDir() + "placewright_traversal_test.jsonl";
-};
-
 // A smaller run of the study: one graph, all orders, a few episodes.
 TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   TraversalChunk chunk{GraphFamily::kNmt, 0, 3, TraversalPolicy::kImprovement, 0, 5};
@@ -194,68 +173,6 @@ TEST_F(TraversalFile, ARunIsRepeatableAndKept) {
   Budget budget;
   budget.stop = stop.token();
   EXPECT_EQ(MakeAll(chunk, "", budget).error().code, ErrorCode::kCancelled);
-}
-
-std::vector<std::string> SortedLines(const std::string& path) {
-  std::vector<std::string> lines;
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  std::sort(lines.begin(), lines.end());
-  return lines;
-}
-
-// Makes what the store lacks, as `bench traversal` does; is interrupted after so many more.
-void MakeMissing(const std::vector<TraversalChunk>& chunks, const std::string& path, int threads,
-                 int interrupted_after) {
-  TraversalStore store = TraversalStore::Load(path).Take();
-  std::vector<std::pair<TraversalChunk, TraversalOrder>> missing;
-  for (const TraversalChunk& chunk : chunks) {
-    for (const TraversalOrder order : AllTraversalOrders()) {
-      if (!store.Has(chunk, order)) missing.emplace_back(chunk, order);
-    }
-  }
-  StopSource stop;
-  Budget budget;
-  budget.stop = stop.token();
-  std::mutex mutex;
-  int made = 0;
-  ThreadPool(threads).ParallelFor(static_cast<int>(missing.size()), [&](int i) {
-    const auto& [chunk, order] = missing[static_cast<size_t>(i)];
-    Result<TimesOfOrder> times = MakeRuns(chunk, order, "", budget);
-    const std::scoped_lock lock(mutex);
-    if (!times.ok()) {
-      EXPECT_EQ(times.error().code, ErrorCode::kCancelled);
-      return;
-    }
-    EXPECT_TRUE(store.Add(chunk, order, std::move(times).Take()).ok());
-    if (++made == interrupted_after) stop.RequestStop();
-  });
-}
-
-// Twelve blocks of runs: on one thread; on two; on two, interrupted within a chunk, and then the rest on one.
-TEST_F(TraversalFile, ThreadsAndInterruptionsLeaveTheSameLines) {
-  const std::vector<TraversalChunk> chunks = {
-      {GraphFamily::kNmt, 1, 3, TraversalPolicy::kUniform, 0, 2},
-      {GraphFamily::kNmt, 1, 3, TraversalPolicy::kImprovement, 5, 2}};
-  MakeMissing(chunks, path_, 1, -1);
-  const std::vector<std::string> lines = SortedLines(path_);
-  EXPECT_EQ(lines.size(), 2 * kTraversalOrders);
-  const auto whole = TraversalStore::Load(path_).Take().chunks();
-  EXPECT_EQ(whole.size(), 2U);
-  TearDown();
-  MakeMissing(chunks, path_, 2, -1);
-  EXPECT_EQ(SortedLines(path_), lines);
-  EXPECT_EQ(TraversalStore::Load(path_).Take().chunks(), whole);
-  TearDown();
-  MakeMissing(chunks, path_, 2, 4);
-  const std::vector<std::string> begun = SortedLines(path_);
-  EXPECT_GE(begun.size(), 4U);
-  EXPECT_LE(begun.size(), 5U);  // the other thread may have been done by then
-  EXPECT_TRUE(std::includes(lines.begin(), lines.end(), begun.begin(), begun.end()));
-  EXPECT_TRUE(TraversalStore::Load(path_).Take().chunks().empty());
-  MakeMissing(chunks, path_, 1, -1);
-  EXPECT_EQ(SortedLines(path_), lines);
-  EXPECT_EQ(TraversalStore::Load(path_).Take().chunks(), whole);
 }
 
 TEST(TraversalRuns, BlocksOfRepeatsAreOthers) {
@@ -375,33 +292,13 @@ TEST(Statistics, WilcoxonByHand) {
   EXPECT_THAT(HolmCorrected(std::vector<double>{0.03, 0.01, 0.04}), ElementsAre(0.06, 0.03, 0.06));
 }
 
-// Order 1 (reversed-topo) always 1, order 0 always 2, the others 3; the control 4.
-TraversalStore MadeUpStore(const std::string& path) {
-  TraversalStore store = TraversalStore::Load(path).Take();
-  for (TraversalChunk chunk : ChunksOf({6, 5, 0})) {
-    const bool wanted =
-        chunk.policy == TraversalPolicy::kImprovement || chunk.policy == TraversalPolicy::kUniform;
-    if (chunk.devices != 3 || !wanted) continue;
-    TraversalTimes times(kTraversalOrders);
-    for (size_t order = 0; order < kTraversalOrders; ++order) {
-      const int64_t time = chunk.policy == TraversalPolicy::kUniform ? 4000
-                           : order == 1                              ? 1000
-                           : order == 0                              ? 2000
-                                                                     : 3000;
-      times[order].assign(5, std::vector<int64_t>(TraversalCheckpoints(50).size(), time));
-    }
-    EXPECT_TRUE(AddAll(chunk, times, store));
-  }
-  return store;
-}
-
 TEST(TraversalFindings, EqualMeansShareAWin) {
   EXPECT_THAT(WinOf({3, 1, 2, 1, 4, 5}), ElementsAre(0, 0.5, 0, 0.5, 0, 0));
   EXPECT_THAT(WinOf({3, 2, 1, 4, 4, 5}), ElementsAre(0, 0, 1, 0, 0, 0));
 }
 
 TEST_F(TraversalFile, FindingsCountWinsAndCompareWithTheControl) {
-  const TraversalStore store = MadeUpStore(path_);
+  const TraversalStore store = MadeUpTraversalStore(path_);
   const auto findings = FindTraversalResults(store, TraversalPolicy::kImprovement);
   ASSERT_EQ(findings.size(), 9U);  // three families, after 10, 20 and 50
   for (const TraversalFinding& finding : findings) {
@@ -424,24 +321,10 @@ TEST_F(TraversalFile, FindingsCountWinsAndCompareWithTheControl) {
   EXPECT_THAT(*findings[5].published, ElementsAre(1, 5, 8, 2, 16, 0));
   EXPECT_THAT(*findings[8].published, ElementsAre(0, 24, 1, 1, 6, 0));
   EXPECT_TRUE(FindTraversalResults(store, TraversalPolicy::kPublished).empty());
-  EXPECT_THAT(TraversalMarkdown(store, TraversalPolicy::kImprovement),
-              HasSubstr("| cifar10 | 3 | 10 | uniform | 6 | 0.500 (p "));
-  EXPECT_THAT(TraversalMarkdown(store, TraversalPolicy::kImprovement),
-              HasSubstr("| cifar10 | 3 | 10 | 6 x 5 | 0 (6) | 6 (10) |"));
-  EXPECT_EQ(TraversalJson(store)["findings"].size(), 18U);
-}
-
-TEST_F(TraversalFile, PicturesShowWhoWinsBesideThePaper) {
-  const TraversalStore store = MadeUpStore(path_);
-  const std::string svg = DrawTraversal(store, GraphFamily::kCifar10, 50);
-  EXPECT_THAT(svg, HasSubstr("cifar10: orders that win after 50 episodes"));
-  EXPECT_THAT(svg, HasSubstr("in the paper"));
-  EXPECT_THAT(svg, HasSubstr("uniform"));
-  EXPECT_EQ(DrawTraversal(store, GraphFamily::kCifar10, 500), "");
 }
 
 TEST_F(TraversalFile, AdviceIsWhatWonOnGraphsLikeIt) {
-  const TraversalStore store = MadeUpStore(path_);
+  const TraversalStore store = MadeUpTraversalStore(path_);
   const std::vector<TraversalEvidence> evidence = EvidenceOf(store, 3, 50);
   EXPECT_EQ(evidence.size(), 18U);
   const OrderAdvice advice = *AdviseOrder(evidence[7].statistics, evidence);
@@ -473,37 +356,6 @@ TEST_F(TraversalFile, AdviceIsWhatWonOnGraphsLikeIt) {
   EXPECT_THAT(StudiedDevices(2), ElementsAre(3, 5, 8));
   EXPECT_THAT(StudiedDevices(6), ElementsAre(5, 8, 3));
   EXPECT_THAT(StudiedDevices(64), ElementsAre(8, 5, 3));
-}
-
-// 18 graphs with mean steps of 2, 1, 3, 3, 3, 3 (topo, reversed-topo, ...).
-TEST_F(TraversalFile, GuidelinesAreJudgedGraphByGraph) {
-  const TraversalStore store = MadeUpStore(path_);
-  const std::vector<GuidelineFinding> judged =
-      JudgeGuidelines(store, TraversalPolicy::kImprovement);
-  ASSERT_EQ(judged.size(), Guidelines().size());
-  // Backward orders, 1 and 3, against 2 and three times 3.
-  EXPECT_EQ(judged[0].graphs, 18U);
-  EXPECT_NEAR(judged[0].ratio, std::sqrt(3) / std::pow(2 * 27, 0.25), 1e-12);
-  EXPECT_EQ(judged[0].verdict, Verdict::kHolds);
-  EXPECT_LT(judged[0].p, 0.001);
-  // bfs on six graphs, which no test of signs can decide together with six more guidelines.
-  EXPECT_EQ(judged.back().graphs, 6U);
-  EXPECT_NEAR(judged.back().ratio, 3 / std::pow(2 * 27, 0.2), 1e-12);
-  EXPECT_EQ(judged.back().verdict, Verdict::kUndecided);
-  for (const GuidelineFinding& none : JudgeGuidelines(store, TraversalPolicy::kPublished)) {
-    EXPECT_EQ(none.graphs, 0U);
-  }
-  const std::vector<FamilyAdvice> advised = AdviseFamilies(store);
-  ASSERT_EQ(advised.size(), 3U);  // families, on three devices
-  for (const FamilyAdvice& one : advised) {
-    EXPECT_EQ(one.advice.order, TraversalOrder::kReversedTopo);
-    EXPECT_EQ(one.advice.nearest.size(), 6U);
-  }
-  EXPECT_THAT(GuidelinesMarkdown(store),
-              HasSubstr("| cifar10 | 3 | reversed-topo | 1.000 | 3.000 | 6 |"));
-  EXPECT_EQ(TraversalJson(store)["guidelines"].size(), 2 * Guidelines().size());
-  EXPECT_EQ(TraversalJson(store)["advice"].size(), 3U);
-  EXPECT_EQ(GuidelinesMarkdown(TraversalStore::Load(path_ + ".none").Take()), "");
 }
 
 // Two units of three, in their order; an edge back is none.
