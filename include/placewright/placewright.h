@@ -107,6 +107,9 @@ struct PlanRequest {
   std::string cost_store{};
   // Keep what the plan's files hold beside the plan itself (planning/plan_files.h).
   bool keep_files = false;
+  // Where more than 16 devices have a part of a plan that splits ops, `compiled`, `costs` and `schedule` may be of the
+  // first of each class of devices that do alike (Plan::lanes), as the program's plans are: in the time of one device.
+  bool in_lanes = false;
   // Of `auto`, and of RankStrategies.
   StrategyOptions strategies{};
   // Further algorithms, by their names (LearnedPlanners); `auto` runs those that say so.

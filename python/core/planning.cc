@@ -156,6 +156,7 @@ Result<PlanRequest> RequestOf(const nb::dict& options, const Graph& graph, const
     PW_ASSIGN(request.initial, ResolvePlacement(PairsAt(options, "initial"), graph, cluster));
   }
   request.keep_files = true;
+  request.in_lanes = true;
   return request;
 }
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _arguments as arguments
 from . import _files as files
+from . import _program
 from ._cluster import PRESET, Cluster
 from ._show import html_table, text_table
 from ._step import Step
@@ -279,8 +280,15 @@ class Plan:
     def compiled(self) -> dict[str, Any] | None:
         """The step that the plan comes to where it splits or copies ops; None where all are whole.
 
-        It has every part of an op on its device, and collectives: docs/formats/aten-graph.md.
+        It has every part of an op on its device, and collectives: docs/formats/aten-graph.md. Of
+        many devices that do alike the plan has the first one's, and compiling all takes seconds.
         """
+        if self._in_lanes:
+            with tempfile.TemporaryDirectory() as folder:
+                plan = self.save(pathlib.Path(folder) / "all.plan.json")
+                step = pathlib.Path(folder) / "all.step.json"
+                _program.run(["compile", str(plan), "-o", str(step)])
+                return json.loads(step.read_bytes())
         text = self._made.compiled_text
         return json.loads(text) if text else None
 
@@ -322,8 +330,18 @@ class Plan:
             return make(self.save(pathlib.Path(folder) / "recipe.plan.json"))
 
     def svg(self) -> str:
-        """A picture: what every device and link does when, and how full devices are."""
-        return self._made.picture()
+        """A picture: what every device and link does when, and how full devices are.
+
+        Of many devices that do alike the plan has the first one's: drawing all takes seconds, of
+        hundreds minutes.
+        """
+        if not self._in_lanes:
+            return self._made.picture()
+        with tempfile.TemporaryDirectory() as folder:
+            plan = self.save(pathlib.Path(folder) / "all.plan.json")
+            picture = pathlib.Path(folder) / "all.svg"
+            _program.run(["simulate", str(plan), "--svg", str(picture)])
+            return picture.read_text()
 
     def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the plan file, and beside it its costs, its schedule and the compiled step.
@@ -405,6 +423,9 @@ class Plan:
         if any(one.simulated for one in self.strategies):
             parts += ["<details><summary>strategies</summary>",
                       html_table(*self._strategy_table()), "</details>"]
+        if self._in_lanes:
+            parts.append("<p>The picture draws every device: plan.svg().</p>")
+            return "".join(parts)
         picture = self.svg()
         if len(picture) <= MAX_PICTURE:
             parts.append(f'<div style="overflow-x:auto">{picture}</div>')
@@ -474,6 +495,11 @@ class Plan:
 
     def _name(self, what: str) -> str:
         return self._document[what]["name"]
+
+    @property
+    def _in_lanes(self) -> bool:
+        """Whether its files are those of the first of each class of devices (docs/simulator.md)."""
+        return "lanes" in self._document
 
     @functools.cached_property
     def _document(self) -> dict[str, Any]:

@@ -211,7 +211,7 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
   PW_ASSIGN(PlannerResult result, Search(request, subject, *session, options, trials));
   PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, in.stop, started, result));
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
-  PW_ASSIGN(StepOfPlan step, session->StepOf(result));
+  PW_ASSIGN(StepOfPlan step, session->StepOf(result, in.in_lanes));
   PW_ASSIGN(SimResult replay, session->Replay(step, result));
   PlannedStep planned;
   planned.plan = session->MakePlan(step, result, replay, in.seed, seconds);

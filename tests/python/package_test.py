@@ -47,6 +47,33 @@ class Tags(html.parser.HTMLParser):
             self.wrong.append(tag)
 
 
+def linear(samples):
+    """A step of a linear layer: x w^T, the gradient of w, and its update."""
+    def tensor(*shape, **more):
+        slopes = [int(size == samples) for size in shape]
+        return {"shape": list(shape), "dtype": "f32", **({"slopes": slopes} if any(slopes) else {}),
+                **more}
+
+    def op(name, target, phase, inputs, output, **more):
+        return {"name": name, "target": target, "phase": phase, "inputs": inputs,
+                "args": [f"%{i}" for i in range(len(inputs))], "outputs": [output], **more}
+    return {
+        "name": "linear", "batch": samples,
+        "batch_proof": {"sizes": [samples, samples + 1, samples + 11]},
+        "inputs": [tensor(16, 32, name="param:w", kind="param"),
+                   tensor(samples, 32, name="input:x", kind="input"),
+                   tensor(samples, 16, name="input:gradient", kind="input")],
+        "ops": [
+            op("t", "aten.t.default", "fwd", ["param:w"], tensor(32, 16), alias="view"),
+            op("mm", "aten.mm.default", "fwd", ["input:x", "t"], tensor(samples, 16)),
+            op("t_1", "aten.t.default", "bwd", ["input:gradient"], tensor(16, samples),
+               alias="view"),
+            op("mm_1", "aten.mm.default", "bwd", ["t_1", "input:x"], tensor(16, 32)),
+            op("add_", "aten.add_.Tensor", "opt", ["param:w", "mm_1"], tensor(16, 32),
+               kwargs={"alpha": -0.01})],
+        "outputs": ["mm", "add_"]}
+
+
 class Planning(PackageTest):
     def test_a_plan_is_the_programs(self):
         plan = pw.plan(EXAMPLE, "4xP100", iterations=MOVES, seed=3)
@@ -69,7 +96,7 @@ class Planning(PackageTest):
     def test_strategies_are_those_that_the_program_names(self):
         plan = pw.plan(EXAMPLE, "4xP100", iterations=MOVES)
         shown = text_of(["plan", str(EXAMPLE), "-c", "4xP100", "--iterations", str(MOVES),
-                         "--no-store"])
+                         "--no-store", "-o", str(self.folder / "a.plan.json")])
         self.assertGreater(len(plan.strategies), 5)
         for one in plan.strategies:
             self.assertIn(str(one), shown)
@@ -100,6 +127,20 @@ class Planning(PackageTest):
         devices = {op["device"] for op in compiled["ops"] if "device" in op}
         self.assertEqual(devices, {f"host0/gpu{i}" for i in range(4)})
         self.assertTrue(compiled["collectives"])
+
+    def test_many_devices_that_do_alike_are_one(self):
+        """The plan's files are of one device; what asks for all of them gets all."""
+        step = self.folder / "linear.json"
+        step.write_text(json.dumps(linear(64)))
+        plan = pw.plan(step, "4x8xH100", algorithm="data-parallel")
+        lanes = plan.to_dict()["lanes"]
+        self.assertEqual([len(lane) for lane in lanes], [32])
+        self.assertIn("host0-3/gpu0-7", plan.svg())
+        self.assertEqual({use.busy for use in plan.devices if use.device_class == "gpu"},
+                         {plan.devices[0].busy})
+        self.assertEqual({op["device"] for op in plan.compiled()["ops"]}, set(lanes[0]))
+        self.assertTrue(pw.check(plan)["ok"])
+        self.assertEqual(pw.simulate(plan)["step_time_ns"], plan.to_dict()["step_time_ns"])
 
     def test_plans_that_an_engine_can_say(self):
         plan = pw.plan(EXAMPLE, "4xP100", for_engine="ddp", iterations=1)

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cli/commands/command.h"
+#include "cli/commands/costs_calibrate.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/models.h"
 #include "cli/terminal/options.h"
@@ -60,13 +60,17 @@ class CostsCommand : public Command {
         "Examples:\n"
         "  placewright costs import trace.json.gz bert-base --kind A100-80GB\n"
         "  placewright costs import ort_profile.json model.onnx --batch 8 --kind V100-16GB");
+    calibrate_ = MakeCostsCalibrateCommand();
+    calibrate_app_ = calibrate_->Register(app);
     app.Footer(
         "Examples:\n"
-        "  placewright costs import trace.json.gz bert-base --kind A100-80GB");
+        "  placewright costs import trace.json.gz bert-base --kind A100-80GB\n"
+        "  placewright costs calibrate llama.plan.json --step 620ms -o calibrated.yaml");
     return app;
   }
 
   Result<int> Run(Context& context) override {
+    if (calibrate_app_.Parsed()) return calibrate_->Run(context);
     if (store_.empty()) store_ = DefaultCostStore();
     if (store_.empty()) {
       return MakeError(ErrorCode::kUsage, "there is no folder for the cost store", "",
@@ -193,6 +197,8 @@ class CostsCommand : public Command {
     console.Print(text);
   }
 
+  std::unique_ptr<Command> calibrate_;
+  CommandLine calibrate_app_;
   std::string trace_, graph_, kind_, store_;
   std::vector<std::string> dimensions_;
   std::optional<int64_t> cores_, batch_;
