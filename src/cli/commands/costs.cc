@@ -65,7 +65,7 @@ class CostsCommand : public Command {
     app.Footer(
         "Examples:\n"
         "  placewright costs import trace.json.gz bert-base --kind A100-80GB\n"
-        "  placewright costs calibrate llama.plan.json --step 620ms -o calibrated.yaml");
+        "  placewright costs calibrate bert.plan.json --step 620ms -o calibrated.yaml");
     return app;
   }
 

@@ -47,10 +47,9 @@ class CostsCalibrateCommand : public Command {
     app.Footer(
         "Finds the factor of the times of ops with which the plan takes as long as measured.\n"
         "Examples:\n"
-        "  placewright costs calibrate llama.plan.json --step 620ms -o calibrated.yaml\n"
-        "  placewright costs calibrate llama.plan.json --step 620ms --compute 540ms -o "
-        "calibrated.yaml\n"
-        "  placewright plan llama.json.gz -c 8xH100 --costs calibrated.yaml");
+        "  placewright costs calibrate bert.plan.json --step 620ms -o calibrated.yaml\n"
+        "  placewright costs calibrate bert.plan.json --step 620ms --compute 540ms -o "
+        "calibrated.yaml");
     return app;
   }
 
