@@ -179,10 +179,16 @@ def _does_not_fit(found: Plan) -> Exception:
         return SearchStoppedError("interrupted", "interrupted before any plan that fits was found",
                                   remedy="Give it more time.")
     worst = max(found.devices, key=lambda use: use.peak_memory - use.capacity)
-    error = NothingFoundError(
-        "nothing-found",
-        f"the plan of {found.algorithm} does not fit: {worst.name} needs "
-        f"{bytes_text(worst.peak_memory)} and has {bytes_text(worst.capacity)}",
-        remedy="Give more time (time=), more memory or a smaller batch.")
+    message = (f"the plan of {found.algorithm} does not fit: {worst.name} needs "
+               f"{bytes_text(worst.peak_memory)} and has {bytes_text(worst.capacity)}")
+    remedy = "Give more time (time=), more memory or a smaller batch."
+    nearest = next((one for one in found.strategies if one.capacity and not one.fits), None)
+    if nearest and nearest.memory - nearest.capacity < worst.peak_memory - worst.capacity:
+        message = (f"nothing fits: of the strategies {nearest} comes nearest and needs "
+                   f"{bytes_text(nearest.memory)} on a device that has "
+                   f"{bytes_text(nearest.capacity)}")
+        remedy = (f"Give {bytes_text(nearest.memory - nearest.capacity)} more memory a device, more "
+                  "devices, more time (time=) or a smaller batch.")
+    error = NothingFoundError("nothing-found", message, remedy=remedy)
     error.plan = found
     return error
