@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -206,6 +207,34 @@ TEST(StrategySearch, UnequalGpusHaveSharesBySpeedAndLeaveSlowOnesOut) {
   EXPECT_GT(time(equal), Nanos(0));
 }
 
+// On a V100, two GTX 1080 Ti and a T4 stages that dynamic programming chose take less time, as simulated, than stages of
+// equal work.
+TEST(StrategySearch, StagesOfUnequalGpusHaveUnequalLayers) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  const Cluster cluster = ReadCluster("mixed-lab").Take();
+  PlanRequest request;
+  request.strategies.evaluations = 1;
+  request.strategies.micro_batches = 8;
+  request.strategies.recompute = std::vector<std::string>();
+  StrategyTrier trier(graph);
+  int compared = 0;
+  const std::vector<StrategyResult> ranked = RankStrategies(graph, cluster, request).Take();
+  for (const StrategyResult& one : ranked) {
+    const Rewriting& rewriting = one.strategy.rewriting;
+    if (rewriting.layers.empty()) continue;
+    EXPECT_EQ(std::accumulate(rewriting.layers.begin(), rewriting.layers.end(), int64_t{0}), 6);
+    EXPECT_GT(one.layer_optimum, Nanos(0)) << Describe(one.strategy);
+    if (++compared > 2) continue;
+    Strategy equal = one.strategy;
+    equal.rewriting.layers.clear();
+    const StrategyResult before = trier.Try(cluster, equal, {}).Take();
+    const StrategyResult after = trier.Try(cluster, one.strategy, {}).Take();
+    EXPECT_TRUE(after.fits) << after.why_not;
+    EXPECT_TRUE(!before.fits || after.step_time < before.step_time) << Describe(one.strategy);
+  }
+  EXPECT_GT(compared, 0);
+}
+
 // Between all layers kept, which do not fit, and all computed again there are those of which as few are as must be.
 TEST(StrategySearch, ComputesChosenLayersAgain) {
   const Graph graph = PerceptronWriter(kMany).Write();
@@ -300,6 +329,13 @@ TEST(StrategySearch, FilesKeepStrategies) {
   EXPECT_EQ(Describe(read.strategy),
             "interleaved gpus=A100, 4 stages of 2 chunks, 8 micro-batches, recompute full");
   EXPECT_EQ(StrategiesToJson({read}), json);
+  one.strategy.rewriting.layers = {1, 2, 1, 1, 2, 1, 1, 1};
+  one.layer_optimum = Nanos(6);
+  const Json with_layers = StrategiesToJson({one});
+  const StrategyResult again = StrategyFromJson(with_layers[0], "strategies[0]").Take();
+  EXPECT_EQ(again.strategy.rewriting.layers, one.strategy.rewriting.layers);
+  EXPECT_EQ(again.layer_optimum, Nanos(6));
+  EXPECT_THAT(Describe(again.strategy), HasSubstr("of 2 chunks of 1,2,1,1,2,1,1,1 layers"));
 }
 
 }  // namespace
