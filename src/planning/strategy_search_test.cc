@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "formats/plan/strategies_json.h"
+#include "planning/stage_layers.h"
 #include "planning/strategy_trials.h"
 #include "search/layouts/test_layer_writer.h"
 #include "search/planner_table.h"
@@ -19,6 +20,7 @@ namespace placewright {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // Six layers, each a product with a square weight, what is kept of it, and a head; updated with a momentum. A tensor of one
 // sample has 32 KiB, a weight 256 MiB: with momentum and gradient 5.3 GiB in all, of 11.4 GiB that a P100 offers.
@@ -233,6 +235,33 @@ TEST(StrategySearch, StagesOfUnequalGpusHaveUnequalLayers) {
     EXPECT_TRUE(!before.fits || after.step_time < before.step_time) << Describe(one.strategy);
   }
   EXPECT_GT(compared, 0);
+}
+
+// So is a pipeline that is asked for by its name, on the GPUs that its settings say; GPUs of one kind have stages of equal
+// work.
+TEST(StrategySearch, APipelineByNameIsCutForItsGpus) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  const Cluster mixed = ReadCluster("mixed-lab").Take();
+  Rewriting asked;
+  asked.micro_batches = 8;
+  asked.schedule = "1f1b";
+  asked.stages = 3;
+  asked.chunks = 1;
+  const auto layers = [&](const Cluster& cluster, const std::vector<std::string>& settings) {
+    return LayersOfUnequalStages(graph, cluster, {}, asked, settings).Take();
+  };
+  // A stage of a V100 and two of a GTX 1080 Ti each.
+  const std::vector<int64_t> chosen = layers(mixed, {"gpus=V100-32GB+GTX-1080Ti"});
+  ASSERT_EQ(chosen.size(), 3U);
+  EXPECT_EQ(std::accumulate(chosen.begin(), chosen.end(), int64_t{0}), 6);
+  EXPECT_GT(chosen[0], chosen[1]);
+  EXPECT_GE(chosen[1], chosen[2]);  // which has the head
+  EXPECT_THAT(layers(mixed, {"gpus=GTX-1080Ti"}), IsEmpty());
+  EXPECT_THAT(layers(ReadCluster("4xP100").Take(), {}), IsEmpty());
+  // More stages than GPUs are no pipeline, which its planner says.
+  asked.stages = 5;
+  EXPECT_THAT(layers(mixed, {}), IsEmpty());
+  EXPECT_FALSE(LayersOfUnequalStages(graph, mixed, {}, asked, {"gpus=H100"}).ok());
 }
 
 // Between all layers kept, which do not fit, and all computed again there are those of which as few are as must be.

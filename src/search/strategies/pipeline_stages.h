@@ -4,7 +4,8 @@
 //
 // What is reckoned with: passes, launches and collectives of tensor groups of each layer, the state of its parameters, and
 // its activations of as many micro-batches as the schedule holds. An interleaved schedule has a stage for every chunk, with
-// its part of the memory, and v m micro-batches: a stage runs v chunks of each. Not reckoned with: sums of gradients, and transfers that other boundaries do not have.
+// its part of the memory, and v m micro-batches: a stage runs v chunks of each. Not reckoned with: sums of gradients, and
+// transfers that other boundaries do not have.
 #ifndef PLACEWRIGHT_SEARCH_STRATEGIES_PIPELINE_STAGES_H_
 #define PLACEWRIGHT_SEARCH_STRATEGIES_PIPELINE_STAGES_H_
 
@@ -31,7 +32,7 @@ class PipelineStages {
   PipelineStages(const ChunkTable& kept, const ChunkTable* again) : kept_(kept), again_(again) {}
 
   // The step, had every stage work in proportion to its speed, with the wait of the schedule (pipeline_schedule.h), of
-  // which zb-h1 has a third at the least.
+  // which zb-h1 has no less than a third.
   Nanos Floor(const PipelineOnGpus& of) const;
   // For `share` of the memory. None: nothing fits.
   std::optional<StageChoice> Choose(const PipelineOnGpus& of, double share) const;
