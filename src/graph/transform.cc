@@ -46,6 +46,9 @@ std::string Describe(const Transforms& transforms) {
     if (transform.kind == Transform::kPipeline) {
       text += fmt::format(" {} {}", transform.schedule, transform.stages);
       if (transform.chunks > 1) text += fmt::format(" x {}", transform.chunks);
+      if (!transform.layers.empty()) {
+        text += fmt::format(" of {} layers", fmt::join(transform.layers, ","));
+      }
     }
   }
   return text;

@@ -1,6 +1,7 @@
 #include "plan/strategy.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace placewright {
 
@@ -12,6 +13,9 @@ std::string Describe(const Strategy& strategy) {
   if (any_order && !rewriting.schedule.empty()) text += ", " + rewriting.schedule;
   if (rewriting.stages > 1) text += fmt::format(", {} stages", rewriting.stages);
   if (rewriting.chunks > 1) text += fmt::format(" of {} chunks", rewriting.chunks);
+  if (!rewriting.layers.empty()) {
+    text += fmt::format(" of {} layers", fmt::join(rewriting.layers, ","));
+  }
   if (rewriting.micro_batches > 1) {
     text += fmt::format(", {} micro-batches", rewriting.micro_batches);
   }

@@ -116,6 +116,7 @@ class StrategySearcher {
     result.capacity = estimate.capacity;
     result.fits = estimate.Fits();
     result.why_not = estimate.why_not;
+    result.layer_optimum = estimate.layer_optimum;
     if (result.why_not.empty() && !result.fits) {
       result.why_not = DoesNotFitIn(result.memory, result.capacity);
     }

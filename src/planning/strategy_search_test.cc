@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "formats/plan/strategies_json.h"
+#include "planning/stage_layers.h"
 #include "planning/strategy_trials.h"
 #include "search/layouts/test_layer_writer.h"
 #include "search/planner_table.h"
@@ -18,6 +20,7 @@ namespace placewright {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // Six layers, each a product with a square weight, what is kept of it, and a head; updated with a momentum. A tensor of one
 // sample has 32 KiB, a weight 256 MiB: with momentum and gradient 5.3 GiB in all, of 11.4 GiB that a P100 offers.
@@ -206,6 +209,61 @@ TEST(StrategySearch, UnequalGpusHaveSharesBySpeedAndLeaveSlowOnesOut) {
   EXPECT_GT(time(equal), Nanos(0));
 }
 
+// On a V100, two GTX 1080 Ti and a T4 stages that dynamic programming chose take less time, as simulated, than stages of
+// equal work.
+TEST(StrategySearch, StagesOfUnequalGpusHaveUnequalLayers) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  const Cluster cluster = ReadCluster("mixed-lab").Take();
+  PlanRequest request;
+  request.strategies.evaluations = 1;
+  request.strategies.micro_batches = 8;
+  request.strategies.recompute = std::vector<std::string>();
+  StrategyTrier trier(graph);
+  int compared = 0;
+  const std::vector<StrategyResult> ranked = RankStrategies(graph, cluster, request).Take();
+  for (const StrategyResult& one : ranked) {
+    const Rewriting& rewriting = one.strategy.rewriting;
+    if (rewriting.layers.empty()) continue;
+    EXPECT_EQ(std::accumulate(rewriting.layers.begin(), rewriting.layers.end(), int64_t{0}), 6);
+    EXPECT_GT(one.layer_optimum, Nanos(0)) << Describe(one.strategy);
+    if (++compared > 2) continue;
+    Strategy equal = one.strategy;
+    equal.rewriting.layers.clear();
+    const StrategyResult before = trier.Try(cluster, equal, {}).Take();
+    const StrategyResult after = trier.Try(cluster, one.strategy, {}).Take();
+    EXPECT_TRUE(after.fits) << after.why_not;
+    EXPECT_TRUE(!before.fits || after.step_time < before.step_time) << Describe(one.strategy);
+  }
+  EXPECT_GT(compared, 0);
+}
+
+// So is a pipeline that is asked for by its name, on the GPUs that its settings say; GPUs of one kind have stages of equal
+// work.
+TEST(StrategySearch, APipelineByNameIsCutForItsGpus) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  const Cluster mixed = ReadCluster("mixed-lab").Take();
+  Rewriting asked;
+  asked.micro_batches = 8;
+  asked.schedule = "1f1b";
+  asked.stages = 3;
+  asked.chunks = 1;
+  const auto layers = [&](const Cluster& cluster, const std::vector<std::string>& settings) {
+    return LayersOfUnequalStages(graph, cluster, {}, asked, settings).Take();
+  };
+  // A stage of a V100 and two of a GTX 1080 Ti each.
+  const std::vector<int64_t> chosen = layers(mixed, {"gpus=V100-32GB+GTX-1080Ti"});
+  ASSERT_EQ(chosen.size(), 3U);
+  EXPECT_EQ(std::accumulate(chosen.begin(), chosen.end(), int64_t{0}), 6);
+  EXPECT_GT(chosen[0], chosen[1]);
+  EXPECT_GE(chosen[1], chosen[2]);  // which has the head
+  EXPECT_THAT(layers(mixed, {"gpus=GTX-1080Ti"}), IsEmpty());
+  EXPECT_THAT(layers(ReadCluster("4xP100").Take(), {}), IsEmpty());
+  // More stages than GPUs are no pipeline, which its planner says.
+  asked.stages = 5;
+  EXPECT_THAT(layers(mixed, {}), IsEmpty());
+  EXPECT_FALSE(LayersOfUnequalStages(graph, mixed, {}, asked, {"gpus=H100"}).ok());
+}
+
 // Between all layers kept, which do not fit, and all computed again there are those of which as few are as must be.
 TEST(StrategySearch, ComputesChosenLayersAgain) {
   const Graph graph = PerceptronWriter(kMany).Write();
@@ -300,6 +358,13 @@ TEST(StrategySearch, FilesKeepStrategies) {
   EXPECT_EQ(Describe(read.strategy),
             "interleaved gpus=A100, 4 stages of 2 chunks, 8 micro-batches, recompute full");
   EXPECT_EQ(StrategiesToJson({read}), json);
+  one.strategy.rewriting.layers = {1, 2, 1, 1, 2, 1, 1, 1};
+  one.layer_optimum = Nanos(6);
+  const Json with_layers = StrategiesToJson({one});
+  const StrategyResult again = StrategyFromJson(with_layers[0], "strategies[0]").Take();
+  EXPECT_EQ(again.strategy.rewriting.layers, one.strategy.rewriting.layers);
+  EXPECT_EQ(again.layer_optimum, Nanos(6));
+  EXPECT_THAT(Describe(again.strategy), HasSubstr("of 2 chunks of 1,2,1,1,2,1,1,1 layers"));
 }
 
 }  // namespace

@@ -71,6 +71,15 @@ std::string DescribeBestBaseline(const Plan& plan) {
                      FormatNanosLike(best.baseline->step_time, plan.step_time));
 }
 
+std::string DescribeLayerOptimum(const Plan& plan) {
+  if (plan.strategies.empty() || !plan.distribution.transforms) return "";
+  const Nanos optimum = plan.strategies.front().layer_optimum;
+  if (optimum == Nanos() || MayBeRewritten(*plan.distribution.transforms)) return "";
+  return fmt::format(
+      "{} is the optimum of stages and recomputed layers in a model of passes alone, no bound",
+      FormatNanosLike(optimum, plan.step_time));
+}
+
 std::string DescribeThroughput(const Plan& plan) {
   if (plan.SamplesPerSecond() <= 0) return "";
   return fmt::format("{:.4g} samples/s (batch {})", plan.SamplesPerSecond(), plan.samples);
@@ -128,6 +137,9 @@ std::string RenderHeadline(const Plan& plan, const Style& style) {
     line("bound", plan.feasible ? fmt::format("{} ({})", BoundVerdict(plan), bound) : bound);
   } else {
     line("bound", BoundVerdict(plan));
+  }
+  if (const std::string optimum = DescribeLayerOptimum(plan); !optimum.empty()) {
+    line("layers", optimum);
   }
   if (plan.feasible) {
     const std::string against = DescribeBestBaseline(plan);

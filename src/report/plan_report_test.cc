@@ -188,5 +188,23 @@ TEST(Headline, NamesBoundGapProducerAndCosts) {
   EXPECT_THAT(optimal, HasSubstr(", 1 move in 2.0 s"));
 }
 
+// What dynamic programming found stands apart from the bound, where the plan has its stages.
+TEST(Headline, NamesTheOptimumOfLayersApartFromTheBound) {
+  Plan plan;
+  plan.feasible = true;
+  plan.step_time = Nanos(1000);
+  plan.lower_bound = Nanos(750);
+  plan.strategies.emplace_back().layer_optimum = Nanos(600);
+  EXPECT_THAT(RenderHeadline(plan, {}), Not(HasSubstr("optimum")));
+  plan.distribution.transforms =
+      Transforms{{}, {.kind = Transform::kPipeline, .schedule = "1f1b", .stages = 2}};
+  const std::string text = RenderHeadline(plan, {});
+  EXPECT_THAT(text, HasSubstr("this is possible for placements of whole ops (0.75 us)\n"));
+  EXPECT_THAT(text, HasSubstr("  layers     0.60 us is the optimum of stages"));
+  EXPECT_THAT(text, HasSubstr(", no bound\n"));
+  plan.strategies.front().layer_optimum = Nanos(0);
+  EXPECT_THAT(RenderHeadline(plan, {}), Not(HasSubstr("optimum")));
+}
+
 }  // namespace
 }  // namespace placewright

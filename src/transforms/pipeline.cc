@@ -1,14 +1,17 @@
 #include "transforms/pipeline.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "cost/work.h"
 #include "transforms/accumulate.h"
 #include "transforms/layers.h"
@@ -120,6 +123,26 @@ std::vector<int32_t> Cut(const std::vector<int64_t>& work, int32_t chunks) {
   return first;
 }
 
+// What is stated of the layers of each chunk, if anything is.
+Status CheckLayers(const Graph& step, const Transform& pipeline, int32_t layers) {
+  if (pipeline.layers.empty()) return Ok();
+  const auto chunks = static_cast<size_t>(pipeline.stages * pipeline.chunks);
+  const int64_t sum =
+      std::accumulate(pipeline.layers.begin(), pipeline.layers.end(), int64_t{0}, SaturatingAdd);
+  const bool all_have_some = std::all_of(pipeline.layers.begin(), pipeline.layers.end(),
+                                         [](int64_t of_one) { return of_one > 0; });
+  if (pipeline.layers.size() == chunks && sum == layers && all_have_some) return Ok();
+  return MakeError(
+      ErrorCode::kTransform,
+      fmt::format("{} layers are stated of {} chunks of a pipeline, and {} has {} layers for {}",
+                  fmt::join(pipeline.layers, ","), pipeline.layers.size(),
+                  Printable(step.name(), 80), layers, chunks),
+      "pipeline",
+      fmt::format("Give the layers of each chunk, {} numbers from 1 on that add up to {} "
+                  "(--stage-layers), or leave them out.",
+                  chunks, layers));
+}
+
 // The ops of a step in the order of a merged schedule.
 class PipelineOrder {
  public:
@@ -222,8 +245,16 @@ Result<IdVector<OpId, int32_t>> PipelineChunks(const Graph& step, const Transfor
         pipeline.chunks == 1 ? "Take fewer stages (--stages)."
                              : "Take fewer stages (--stages) or chunks (--chunks), or 1f1b.");
   }
+  PW_RETURN_IF_ERROR(CheckLayers(step, pipeline, finder.count()));
   IdVector<OpId, int32_t> chunk_of = finder.Find();
-  const std::vector<int32_t> first = Cut(WorkByLayer(step, chunk_of, finder.count()), chunks);
+  std::vector<int32_t> first = {0};
+  for (const int64_t layers : pipeline.layers) {
+    first.push_back(first.back() + static_cast<int32_t>(layers));
+  }
+  first.pop_back();
+  if (pipeline.layers.empty()) {
+    first = Cut(WorkByLayer(step, chunk_of, finder.count()), chunks);
+  }
   for (const OpId op : step.ops()) {
     const auto behind = std::upper_bound(first.begin(), first.end(), chunk_of[op]);
     chunk_of[op] = static_cast<int32_t>(behind - first.begin()) - 1;

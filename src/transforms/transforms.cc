@@ -70,7 +70,8 @@ Transforms TransformsFor(const Rewriting& asked, const std::vector<std::string>&
     transforms.push_back({.kind = Transform::kPipeline,
                           .schedule = asked.schedule,
                           .stages = asked.stages,
-                          .chunks = std::max<int64_t>(1, asked.chunks)});
+                          .chunks = std::max<int64_t>(1, asked.chunks),
+                          .layers = asked.layers});
   }
   if (!transforms.empty() || !precision.empty()) {
     transforms.insert(transforms.begin(), Transform{Transform::kCountedDraws});

@@ -867,8 +867,17 @@ TEST_P(ExecutedMicroBatchNorms, AreThoseOfSeparatePasses) {
   }
 }
 
-// Stages of a pipeline on one or two devices each, under every schedule, are the step: whatever the micro-batches, what is
-// computed again, and weights that two stages read.
+// So many layers in as many chunks as are asked for, each of at least one.
+std::vector<int64_t> DrawStageLayers(Random& random, int64_t layers, int64_t chunks) {
+  std::vector<int64_t> of_chunk(static_cast<size_t>(chunks), 1);
+  for (int64_t i = chunks; i < layers; ++i) {
+    ++of_chunk[random.Below(static_cast<uint64_t>(chunks))];
+  }
+  return of_chunk;
+}
+
+// Stages of a pipeline on one or two devices each, under every schedule, are the step: whatever the micro-batches, the
+// layers of each stage, what is computed again, and weights that two stages read.
 class ExecutedPipelines : public ExecutedMicroBatches {};
 
 TEST_P(ExecutedPipelines, GiveTheStep) {
@@ -888,10 +897,14 @@ TEST_P(ExecutedPipelines, GiveTheStep) {
     asked.micro_batches = asked.chunks > 1 ? (asked.stages == 2 ? 4 : asked.stages)
                                            : numbers[random.Below(numbers.size())];
     if (random.Below(3) == 0) asked.recompute = {"full"};
+    if (random.Below(2) == 0) {
+      asked.layers = DrawStageLayers(random, layers, asked.stages * asked.chunks);
+    }
     const int64_t of_stage = 1 + static_cast<int64_t>(random.Below(2));
     SCOPED_TRACE(testing::Message()
                  << asked.schedule << ", " << asked.stages << " stages of " << of_stage
-                 << " devices, " << asked.micro_batches << " micro-batches"
+                 << " devices, " << asked.micro_batches << " micro-batches, layers "
+                 << testing::PrintToString(asked.layers)
                  << (asked.recompute.empty() ? "" : ", recomputed"));
     Rewrite(asked);
     if (HasFatalFailure()) return;

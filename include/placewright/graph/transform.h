@@ -27,6 +27,8 @@ struct Transform {
   std::vector<std::string> modules{};
   std::string schedule{};          // of kPipeline: "gpipe", "1f1b", "interleaved", "zb-h1";
   int64_t stages = 0, chunks = 1;  // its stages, and the chunks of the model on each
+  // Of kPipeline, of each chunk of the model in order: how many layers it has. None: chunks of about equal work.
+  std::vector<int64_t> layers{};
   friend bool operator==(const Transform&, const Transform&) = default;
 };
 // One after the other.
@@ -52,6 +54,7 @@ struct Rewriting {
   std::string schedule{};                // of a pipeline; "": there is none
   int64_t stages = 0, chunks = 0;        // 0: not stated
   std::vector<std::string> offload{};  // as recompute: what lies in host memory between the passes
+  std::vector<int64_t> layers{};       // of each chunk of a pipeline; none: not stated
 };
 
 }  // namespace placewright

@@ -35,6 +35,10 @@ struct StrategyResult {
   std::string
       why_not;  // "does not fit: 103.9 of 75.7 GiB", "heads do not divide", ...; "": it is a plan
 
+  // What dynamic programming found for stages or recomputed layers, in its own model: without collectives and
+  // gradients' sums. Zero: nothing was chosen so. No bound of the step.
+  Nanos layer_optimum;
+
   Nanos BestTime() const { return evaluated ? step_time : estimated_time; }
   // What it needs beyond what that device has.
   Bytes Over() const { return Bytes(std::max<int64_t>(0, memory.count - capacity.count)); }

@@ -131,6 +131,7 @@ class PlanCommand : public Command {
     PW_RETURN_IF_ERROR(TakeEngine());
     PW_RETURN_IF_ERROR(TakeConfiguration());
     AlignPipeline(!space_.layouts.empty(), algorithm_, input_.rewriting);
+    input_.settings = settings_.agent;
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     PW_ASSIGN(sfb_, ParseSfb(space_));
     PW_RETURN_IF_ERROR(SettleSpace({app_, *asked, initial_, measured_}, space_));
@@ -384,7 +385,7 @@ class PlanCommand : public Command {
     if (from_file_.empty()) return Ok();
     for (const char* option :
          {"--algo", "--for", "--layouts", "--init", "--measured", "--max-batch", "--micro-batches",
-          "--recompute", "--offload", "--pipeline", "--stages", "--chunks"}) {
+          "--recompute", "--offload", "--pipeline", "--stages", "--chunks", "--stage-layers"}) {
       if (!app_.Given(option)) continue;
       return MakeError(
           ErrorCode::kUsage,

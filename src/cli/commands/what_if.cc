@@ -113,6 +113,7 @@ class WhatIfCommand : public Command {
       rewriting.schedule = one.schedule;
       rewriting.stages = one.stages;
       rewriting.chunks = one.chunks;
+      rewriting.layers = one.layers;
     }
     result.evaluated = true;
     result.fits = plan.feasible;

@@ -15,6 +15,7 @@
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
 #include "formats/text/yaml.h"
+#include "planning/stage_layers.h"
 #include "transforms/transforms.h"
 
 namespace placewright {
@@ -149,6 +150,7 @@ Status RejectOptionsOfPlan(const InputOptions& options) {
   if (!options.rewriting.offload.empty()) return refuse("--offload", "transforms");
   if (!options.mixed_precision.empty()) return refuse("--mixed-precision", "transforms");
   if (!options.rewriting.schedule.empty()) return refuse("--pipeline", "transforms");
+  if (!options.rewriting.layers.empty()) return refuse("--stage-layers", "transforms");
   if (!options.memory_reserve.empty()) return refuse("--memory-reserve", "reserve");
   return Ok();
 }
@@ -177,8 +179,13 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
                              options.interrupted, options.say));
   // What the options leave open of it follows from the batch and the machines.
   PW_ASSIGN(
-      const Rewriting rewriting,
+      Rewriting rewriting,
       ChooseRewriting(graph.graph, cluster ? cluster->cluster : Cluster(), options.rewriting));
+  if (cluster && !rewriting.schedule.empty() && rewriting.layers.empty()) {
+    PW_ASSIGN(const CostOptions costs, CostOptionsOf(options, cluster->cluster));
+    PW_ASSIGN(rewriting.layers, LayersOfUnequalStages(graph.graph, cluster->cluster, costs,
+                                                      rewriting, options.settings));
+  }
   PW_RETURN_IF_ERROR(TransformLoaded(TransformsFor(rewriting, options.mixed_precision), graph)
                          .InFile(options.graph));
   const SchedulingPolicy policy = stated.value_or(DefaultPolicy(graph.graph.format()));

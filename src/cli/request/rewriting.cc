@@ -17,10 +17,11 @@ constexpr int64_t kMicroBatchesOfStage = 4;
 
 Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked) {
   if (asked.schedule.empty()) {
-    if (asked.stages == 0 && asked.chunks == 0) return asked;
-    return MakeError(ErrorCode::kUsage,
-                     "--stages and --chunks are of a pipeline, and none is asked for", "",
-                     "Give --pipeline 1f1b, or leave them out.");
+    if (asked.stages == 0 && asked.chunks == 0 && asked.layers.empty()) return asked;
+    return MakeError(
+        ErrorCode::kUsage,
+        "--stages, --chunks and --stage-layers are of a pipeline, and none is asked for", "",
+        "Give --pipeline 1f1b, or leave them out.");
   }
   int64_t gpus = 0;
   std::set<int32_t> hosts;
@@ -33,6 +34,9 @@ Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rew
   if (gpus == 0) gpus = static_cast<int64_t>(cluster.device_count());
   const bool interleaved = asked.schedule == "interleaved";
   if (asked.chunks == 0) asked.chunks = interleaved ? 2 : 1;
+  if (asked.stages == 0 && !asked.layers.empty()) {
+    asked.stages = std::max<int64_t>(1, static_cast<int64_t>(asked.layers.size()) / asked.chunks);
+  }
   if (asked.stages == 0) {
     const auto layers = static_cast<int64_t>(LayersOf(step).names.size());
     const int64_t most = std::max<int64_t>(1, layers / asked.chunks);

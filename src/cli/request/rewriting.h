@@ -11,9 +11,10 @@
 
 namespace placewright {
 
-// Of a pipeline, where nothing states them: as many stages as hosts with GPUs, or GPUs on a single host, and no more than layers; two chunks for
-// interleaved; as many micro-batches as divide the batch, four for each stage at most, with a sample for every GPU of a
-// stage. Errors: kUsage (stages or chunks of no pipeline; no such number of micro-batches).
+// Of a pipeline, where nothing states them: as many stages as have their layers stated, or as there are hosts with GPUs, or
+// GPUs on a single host, and no more than layers; two chunks for interleaved; as many micro-batches as divide the batch,
+// four for each stage at most, with a sample for every GPU of a stage. Errors: kUsage (stages, chunks or their layers of no
+// pipeline; no such number of micro-batches).
 Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked);
 
 // A pipeline is asked for by its schedule or by the algorithm of that name: either states the other; 3d is in the order of

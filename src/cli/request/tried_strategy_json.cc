@@ -16,6 +16,7 @@ Json StrategyToJson(const StrategyResult& result) {
                  {"memory_bytes", nullptr},
                  {"capacity_bytes", nullptr},
                  {"why_not", result.why_not}};
+  if (!rewriting.layers.empty()) object["layers"] = rewriting.layers;
   if (!result.strategy.settings.empty()) object["settings"] = result.strategy.settings;
   if (!result.evaluated) return object;
   object["step_time_ns"] = result.step_time.count;

@@ -47,6 +47,11 @@ CommandOption CommandLine::AddOption(const std::string& names, int32_t& target,
                                      const std::string& help) {
   return CommandOption(app_->add_option(names, target, help));
 }
+CommandOption CommandLine::AddOption(const std::string& names, std::vector<int64_t>& target,
+                                     const std::string& help) {
+  return CommandOption(
+      app_->add_option(names, target, help)->delimiter(',')->allow_extra_args(false));
+}
 CommandOption CommandLine::AddOption(const std::string& names, int64_t& target,
                                      const std::string& help) {
   return CommandOption(app_->add_option(names, target, help));

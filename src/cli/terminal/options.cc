@@ -123,6 +123,11 @@ void AddTransformOptions(CommandLine app, Rewriting* rewriting,
       .Group("Rewriting of a recorded step");
   count("--stages", rewriting->stages, "Stages of the pipeline");
   count("--chunks", rewriting->chunks, "Chunks of the model on each stage (interleaved)");
+  app.AddOption("--stage-layers", rewriting->layers,
+                "Layers of each stage, as 10,12,10, or of each chunk in the order of the model")
+      .TypeName("N,...")
+      .Check(IntegerWithin(1, INT32_MAX))
+      .Group("Rewriting of a recorded step");
 }
 
 void AddModelledStepOptions(CommandLine app, InputOptions* options) {

@@ -46,6 +46,8 @@ struct InputOptions {
   std::string batch_text;
   Rewriting rewriting{};  // --micro-batches, --recompute, --offload, --pipeline, ...
   std::vector<std::string> mixed_precision{};  // types and globs (transforms/precision.h)
+  std::vector<std::string>
+      settings{};  // of the algorithm (--set): which GPUs a pipeline is cut for
 };
 // -c, --memory-reserve, --batch, --dim, those of AddTransformOptions, --costs, --cost-profile, --order. The positional
 // argument is the command's own.
@@ -57,7 +59,7 @@ struct BatchSize {
 };
 // "256" or "32/gpu". Errors: kUsage.
 Result<BatchSize> ParseBatchSize(std::string_view text);
-// --micro-batches, --recompute, --offload, --pipeline, --stages and --chunks alone.
+// --micro-batches, --recompute, --offload, --pipeline, --stages, --chunks and --stage-layers alone.
 void AddTransformOptions(CommandLine app, Rewriting* rewriting,
                          std::vector<std::string>* mixed_precision);
 // The same without -c, for a command that takes several clusters.

@@ -546,8 +546,9 @@ std::string MegatronSharding(const Strategy& strategy, int64_t gpus, int64_t hos
                      algorithm == "2d" ? " --use-distributed-optimizer" : "");
 }
 
-// The order of a pipeline; "": it cannot be said.
+// The order of a pipeline; "": it cannot be said, as stages of stated layers.
 std::string TorchtitanPipeline(const Rewriting& of) {
+  if (!of.layers.empty()) return "";
   const std::map<std::string, std::string> names = {
       {"1f1b", "1F1B"}, {"gpipe", "GPipe"}, {"interleaved", "Interleaved1F1B"}};
   const auto name = names.find(of.schedule);
@@ -557,7 +558,7 @@ std::string TorchtitanPipeline(const Rewriting& of) {
 }
 
 std::string MegatronPipeline(const Rewriting& of) {
-  if (of.schedule != "1f1b" && of.schedule != "interleaved") return "";
+  if (!of.layers.empty() || (of.schedule != "1f1b" && of.schedule != "interleaved")) return "";
   std::string text = fmt::format("--pipeline-model-parallel-size {}", of.stages);
   if (of.schedule == "interleaved") {
     text += fmt::format(" --num-virtual-stages-per-pipeline-rank {}", of.chunks);

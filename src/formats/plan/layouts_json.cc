@@ -249,6 +249,9 @@ Result<Transform> ReadTransform(const Json& json, const std::string& place) {
     if (object->contains("chunks")) {
       PW_ASSIGN(transform.chunks, GetInt(*object, "chunks", inside, 1, INT32_MAX));
     }
+    if (object->contains("layers")) {
+      PW_ASSIGN(transform.layers, GetInts(*object, "layers", inside, 1, INT32_MAX));
+    }
   }
   return transform;
 }
@@ -287,6 +290,7 @@ Json TransformsToJson(const Transforms& transforms) {
                          {{"schedule", transform.schedule},
                           {"stages", transform.stages},
                           {"chunks", transform.chunks}}}});
+        if (!transform.layers.empty()) list.back()[name]["layers"] = transform.layers;
         break;
     }
   }

@@ -44,24 +44,30 @@ TEST(LayoutsJson, WhatIsWrittenReadsBack) {
 
 TEST(LayoutsJson, TransformsKeepWhatTheyTake) {
   DistributionSpec spec = Sample();
-  spec.transforms = Transforms{{},
-                               {.kind = Transform::kPrecision, .modules = {"param=bf16"}},
-                               {.kind = Transform::kSplitBackward},
-                               {.kind = Transform::kAccumulate, .micro_batches = 4},
-                               {.kind = Transform::kRecompute, .modules = {"layers.*", "head"}},
-                               {.kind = Transform::kPipeline, .schedule = "1f1b", .stages = 4}};
+  spec.transforms = Transforms{
+      {},
+      {.kind = Transform::kPrecision, .modules = {"param=bf16"}},
+      {.kind = Transform::kSplitBackward},
+      {.kind = Transform::kAccumulate, .micro_batches = 4},
+      {.kind = Transform::kRecompute, .modules = {"layers.*", "head"}},
+      {.kind = Transform::kPipeline, .schedule = "1f1b", .stages = 4},
+      {.kind = Transform::kPipeline, .schedule = "gpipe", .stages = 2, .layers = {3, 1}}};
   Json object = Json::object();
   AddDistributionSpec(spec, &object);
   EXPECT_EQ(object["transforms"], Json::parse(R"(["counted-draws", {"precision": ["param=bf16"]},
                                                  "split-backward", {"accumulate": 4},
                                                  {"recompute": ["layers.*", "head"]},
                                                  {"pipeline": {"schedule": "1f1b", "stages": 4,
-                                                               "chunks": 1}}])"));
+                                                               "chunks": 1}},
+                                                 {"pipeline": {"schedule": "gpipe", "stages": 2,
+                                                               "chunks": 1, "layers": [3, 1]}}])"));
   EXPECT_EQ(DistributionSpecFromJson(object).Take(), spec);
   for (const char* wrong :
        {R"(["accumulate"])", R"([{"counted-draws": 1}])", R"([{"accumulate": 1}])",
         R"([{"recompute": [1]}])", R"([{"accumulate": 2, "recompute": []}])",
-        R"([{"precision": [{"param": "bf16"}]}])", R"([{"split-backward": []}])"}) {
+        R"([{"precision": [{"param": "bf16"}]}])", R"([{"split-backward": []}])",
+        R"([{"pipeline": {"schedule": "1f1b", "stages": 2, "layers": [3, 0]}}])",
+        R"([{"pipeline": {"schedule": "1f1b", "stages": 2, "layers": 4}}])"}) {
     const Error error = Read(fmt::format(R"({{"layouts": [], "transforms": {}}})", wrong)).error();
     EXPECT_THAT(error.place, HasSubstr("transforms[0]")) << wrong;
   }

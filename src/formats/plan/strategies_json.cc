@@ -13,6 +13,7 @@ Json RewritingToJson(const Rewriting& rewriting) {
   json["pipeline"] = rewriting.schedule;
   json["stages"] = rewriting.stages;
   json["chunks"] = rewriting.chunks;
+  if (!rewriting.layers.empty()) json["layers"] = rewriting.layers;
   return json;
 }
 
@@ -37,6 +38,8 @@ Result<Rewriting> RewritingFromJson(const Json& object, const std::string& place
   PW_ASSIGN(rewriting.schedule, GetString(object, "pipeline", place));
   PW_ASSIGN(rewriting.stages, GetInt(object, "stages", place, 1, kMaxQuantity));
   PW_ASSIGN(rewriting.chunks, GetInt(object, "chunks", place, 1, kMaxQuantity));
+  if (!object.contains("layers")) return rewriting;
+  PW_ASSIGN(rewriting.layers, GetInts(object, "layers", place, 1, kMaxQuantity));
   return rewriting;
 }
 
@@ -50,6 +53,7 @@ Json StrategiesToJson(const std::vector<StrategyResult>& strategies) {
     json.update(RewritingToJson(one.strategy.rewriting));
     json["estimated_time_ns"] = one.estimated_time.count;
     json["estimated_memory_bytes"] = one.estimated_memory.count;
+    if (one.layer_optimum > Nanos()) json["layer_optimum_ns"] = one.layer_optimum.count;
     json["step_time_ns"] = nullptr;
     if (one.evaluated) json["step_time_ns"] = one.step_time.count;
     json["fits"] = one.fits;
@@ -70,6 +74,9 @@ Result<StrategyResult> StrategyFromJson(const Json& object, const std::string& p
   }
   PW_ASSIGN(one.estimated_time, GetNanos(object, "estimated_time_ns", place));
   PW_ASSIGN(one.estimated_memory, GetBytes(object, "estimated_memory_bytes", place));
+  if (object.contains("layer_optimum_ns")) {
+    PW_ASSIGN(one.layer_optimum, GetNanos(object, "layer_optimum_ns", place));
+  }
   PW_ASSIGN(const Json* const time, GetField(object, "step_time_ns", place));
   one.evaluated = !time->is_null();
   if (one.evaluated) {

@@ -100,6 +100,18 @@ Result<const Json*> GetArray(const Json& object, std::string_view key, std::stri
   return field;
 }
 
+Result<std::vector<int64_t>> GetInts(const Json& object, std::string_view key,
+                                     std::string_view place, int64_t min, int64_t max) {
+  PW_ASSIGN(const Json* const list, GetArray(object, key, place));
+  std::vector<int64_t> values;
+  for (const Json& one : *list) {
+    PW_ASSIGN(const int64_t value,
+              AsInt(one, fmt::format("{}[{}]", Join(place, key), values.size()), min, max));
+    values.push_back(value);
+  }
+  return values;
+}
+
 Result<const Json*> GetObject(const Json& object, std::string_view key, std::string_view place) {
   PW_ASSIGN(const Json* field, GetField(object, key, place));
   if (!field->is_object()) return WrongType("an object", *field, Join(place, key));

@@ -54,6 +54,9 @@ Result<Nanos> GetNanos(const Json& object, std::string_view key, std::string_vie
 Result<Bytes> GetBytes(const Json& object, std::string_view key, std::string_view place);
 Result<bool> GetBool(const Json& object, std::string_view key, std::string_view place);
 Result<const Json*> GetArray(const Json& object, std::string_view key, std::string_view place);
+// A list of integers within [min, max].
+Result<std::vector<int64_t>> GetInts(const Json& object, std::string_view key,
+                                     std::string_view place, int64_t min, int64_t max);
 Result<const Json*> GetObject(const Json& object, std::string_view key, std::string_view place);
 // Checks that one value is an integer in [min, max]; `place` is the value's own place.
 Result<int64_t> AsInt(const Json& value, std::string_view place, int64_t min, int64_t max);

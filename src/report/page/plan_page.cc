@@ -134,6 +134,9 @@ class PageWriter {
     } else if (!plan_.baselines.empty()) {
       Fact("bound", BoundVerdict(plan_));
     }
+    if (const std::string optimum = DescribeLayerOptimum(plan_); !optimum.empty()) {
+      Fact("layers", optimum);
+    }
     if (plan_.feasible) Fact("baselines", DescribeBestBaseline(plan_));
     std::string found = plan_.algorithm;
     if (plan_.iterations > 0) {

@@ -49,8 +49,9 @@ class LayeredStep {
     return WithTransforms(std::move(builder_).Build().Take(), made);
   }
 
-  // Layer c on device c mod `stages`, in the order of the program.
-  SimResult Run(const Graph& graph, int32_t stages) const {
+  // In the order of the program, layer c on device c mod `stages`, or on the one that is stated for it.
+  SimResult Run(const Graph& graph, int32_t stages,
+                const std::vector<int32_t>& device_of_layer = {}) const {
     ClusterBuilder cluster("tiny");
     const int32_t kind =
         cluster.AddKind(DeviceKind{.name = "kind", .memory = Bytes(int64_t{1} << 40)}).Take();
@@ -81,7 +82,9 @@ class LayeredStep {
       }
       const std::string& path = graph.module_path(graph.op(op).module);
       const int32_t layer = std::stoi(path.substr(std::string("layers.").size()));
-      placement.push_back(devices[static_cast<size_t>(layer % stages)]);
+      const int32_t device =
+          device_of_layer.empty() ? layer % stages : device_of_layer[static_cast<size_t>(layer)];
+      placement.push_back(devices[static_cast<size_t>(device)]);
     }
     const SimGraph sim_graph = BuildSimGraph(graph, built, costs);
     return Simulator(sim_graph).Run(placement, {.policy = SchedulingPolicy::kProgram});
@@ -264,6 +267,52 @@ TEST(Pipelines, ChunksAreTheSameBehindTheTransform) {
   }
   EXPECT_EQ(before[step.FindOp("f1@3")], 0);
   EXPECT_EQ(before[step.FindOp("b4@2")], 2);
+}
+
+TEST(Pipelines, StagesHaveTheLayersThatAreStated) {
+  const Graph step = LayeredStep(6, 4, {1, 1, 1}).Build(4);
+  for (const char* const schedule : {"gpipe", "1f1b", "zb-h1"}) {
+    Transform pipeline = Of(schedule, 3);
+    pipeline.layers = {3, 1, 2};
+    const auto made = WithPipeline(step, pipeline).Take();
+    const auto chunk_of = PipelineChunks(*made, pipeline).Take();
+    std::vector<int32_t> of_layer;
+    for (int32_t i = 0; i < 6; ++i) {
+      of_layer.push_back(chunk_of[made->FindOp(fmt::format("f{}@2", i))]);
+      EXPECT_EQ(of_layer.back(), chunk_of[made->FindOp(fmt::format("b{}@3", i))]);
+    }
+    EXPECT_THAT(of_layer, ElementsAre(0, 0, 0, 1, 2, 2)) << schedule;
+  }
+  Transform pipeline = Of("interleaved", 2, 2);
+  pipeline.layers = {2, 1, 1, 2};
+  const auto chunk_of = PipelineChunks(step, pipeline).Take();
+  EXPECT_EQ(chunk_of[step.FindOp("f1@1")], 0);
+  EXPECT_EQ(chunk_of[step.FindOp("f3@1")], 2);
+  EXPECT_EQ(chunk_of[step.FindOp("f4@1")], 3);
+}
+
+// Two stages of three layers and of one, a layer 600 us forward and 1,200 backward: 4 forward passes of 1,800, the last one
+// of the other stage, its first backward pass, and beside its others 4 of 3,600.
+TEST(Pipelines, TheLongestStageIsTheStepsLength) {
+  LayeredStep layers(4, 4, {600, 600, 600});
+  const Graph step = layers.Build(4);
+  Transform pipeline = Of("gpipe", 2);
+  pipeline.layers = {3, 1};
+  const auto made = WithPipeline(step, pipeline).Take();
+  EXPECT_EQ(layers.Run(*made, 2, {0, 0, 0, 1}).step_time.count, 4 * 1800 + 600 + 1200 + 4 * 3600);
+}
+
+TEST(Pipelines, LayersThatAreNotThoseOfTheStepAreRefused) {
+  const Graph step = LayeredStep(6, 4, {1, 1, 1}).Build(4);
+  const std::vector<std::vector<int64_t>> wrong = {
+      {3, 2}, {2, 2, 2}, {6, 0}, {7, -1}, {INT64_MAX, INT64_MAX}};
+  for (const std::vector<int64_t>& layers : wrong) {
+    Transform pipeline = Of("1f1b", 2);
+    pipeline.layers = layers;
+    const Error error = WithPipeline(step, pipeline).error();
+    EXPECT_EQ(error.code, ErrorCode::kTransform);
+    EXPECT_THAT(error.remedy, HasSubstr("2 numbers from 1 on that add up to 6"));
+  }
 }
 
 TEST(Pipelines, NeedAsManyLayersAsChunks) {

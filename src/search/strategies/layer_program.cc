@@ -56,7 +56,9 @@ class LayerSolver {
 
  private:
   int64_t MemoryOf(size_t stage, const LayerChoice& choice) const {
-    const int64_t held = std::min(program_.micro_batches, static_cast<int64_t>(stages_ - stage));
+    const int64_t held = program_.held.empty() ? std::min(program_.micro_batches,
+                                                          static_cast<int64_t>(stages_ - stage))
+                                               : program_.held[stage];
     const int64_t bytes = choice.state + held * choice.activations;
     return (bytes + program_.grain - 1) / program_.grain * program_.grain;
   }
@@ -111,8 +113,10 @@ class LayerSolver {
     times_.assign(stages_, {});
     for (size_t stage = 0; stage < stages_; ++stage) {
       times_[stage].assign(layers_, std::vector<int64_t>(layers_ + 1, kNoStage));
-      for (size_t begin = stage; begin < layers_; ++begin) {
-        Extend(stage, begin, layers_, [&](size_t end, const std::vector<int32_t>& front) {
+      // Every stage behind it has a layer, and the first begins with the first.
+      const size_t last = layers_ - (stages_ - 1 - stage);
+      for (size_t begin = stage; begin < (stage == 0 ? 1 : last); ++begin) {
+        Extend(stage, begin, last, [&](size_t end, const std::vector<int32_t>& front) {
           times_[stage][begin][end] = points_[static_cast<size_t>(front.front())].time;
         });
       }

@@ -145,6 +145,10 @@ TEST(LayerProgram, EarlyStagesHoldMore) {
   EXPECT_THAT(SolveLayers(program).value().first, ElementsAre(0, 2));
   program.capacity = {12, 11};
   EXPECT_FALSE(SolveLayers(program).has_value());
+  // Where both hold one, there is room for half of them each.
+  program.held = {1, 1};
+  program.capacity = {9, 9};
+  EXPECT_THAT(SolveLayers(program).value().first, ElementsAre(0, 3));
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ std::optional<StrategyEstimate> RecomputedLayers::Choose(const StrategyEstimate&
   if (!solution) return std::nullopt;
   StrategyEstimate chosen = again;
   chosen.time = kept.time;
+  chosen.layer_optimum = kept.time + Nanos(solution->time);
   std::vector<std::string> modules;
   for (size_t i = 0; i < names_.size(); ++i) {
     if (solution->choice[i] == 0) {

@@ -83,6 +83,7 @@ struct ChunkTable {
             0;  // bytes that samples divide: kept for the backward pass; at the highest, these included
     double parameters = 0, gradients = 0, state = 0;
     int64_t tensors = 0;  // that have gradients
+    double again = 0;     // of its layers that were chosen to be computed again, the share
     // What other stages read of it, by pass: of all samples, and what they do not divide.
     struct Sent {
       double samples = 0, others = 0;

@@ -18,6 +18,7 @@
 #include "search/strategies/layout_estimates.h"
 #include "search/strategies/offload_estimate.h"
 #include "search/strategies/pipeline_estimates.h"
+#include "search/strategies/pipeline_stages.h"
 #include "search/strategies/recomputed_layers.h"
 #include "search/strategies/some_gpus.h"
 #include "search/strategies/step_table.h"
@@ -31,6 +32,9 @@ constexpr std::array<std::string_view, 3> kRecomputations = {"selective", "megat
 // Of the memory that chosen layers may fill: as it is, and where the estimate is too low by some.
 constexpr std::array<double, 2> kShares = {1.0, 0.95};
 constexpr double kSavesSome = 0.99;  // of the activations that are kept
+// How many pipelines have stages and layers chosen for them, and the largest of their floors, times the best estimate.
+constexpr size_t kChosenPipelines = 40;
+constexpr double kFarAbove = 1.1;
 constexpr std::array<std::string_view, 3> kSchedules = {"1f1b", "interleaved", "zb-h1"};
 
 class StrategyEstimator {
@@ -60,6 +64,7 @@ class StrategyEstimator {
         AddOffload(rewriting);
       }
     }
+    AddChosenStages();
     return std::move(all_);
   }
 
@@ -71,6 +76,13 @@ class StrategyEstimator {
     std::optional<FactsOfStep> facts;
     StepTable table;
     std::map<std::pair<int64_t, int64_t>, Result<ChunkTable>> chunks;  // by stages and chunks
+  };
+
+  // A pipeline whose stages have equal work, and its estimate.
+  struct EqualStages {
+    int64_t degree = 1;
+    const SomeGpus* gpus = nullptr;
+    size_t estimate = 0;
   };
 
   bool Rewrites() const { return graph_.format() == "aten" && graph_.batch_scaling() != nullptr; }
@@ -290,8 +302,71 @@ class StrategyEstimator {
     if (!cut.ok()) return AddNot(std::move(strategy), cut.error().message);
     StrategyEstimate estimate;
     estimate.strategy = std::move(strategy);
-    EstimatePipeline(degree, gpus, facts_, of.table, cut.value(), estimate);
+    const PipelineOnGpus pipeline = {degree, gpus, facts_, of.table, estimate.strategy.rewriting};
+    EstimatePipeline(pipeline, cut.value(), estimate);
+    if (estimate.strategy.rewriting.recompute.empty() || stated_recompute_) {
+      equal_stages_.push_back({degree, &gpus, all_.size()});
+    }
     all_.push_back(std::move(estimate));
+  }
+
+  // Stages and layers by dynamic programming, of pipelines that may come to be the best then: those that would be if stages
+  // had work in proportion to their speed.
+  void AddChosenStages() {
+    const auto count = static_cast<int64_t>(layers_.size());
+    if (equal_stages_.empty() || count < 2) return;
+    Rewritten& of = Of(all_[equal_stages_.front().estimate].strategy.rewriting.recompute);
+    const Result<ChunkTable>& kept = ChunksOf(of, count, 1);
+    const Result<ChunkTable>* const again =
+        stated_recompute_ || !Of({"full"}).facts ? nullptr : &ChunksOf(Of({"full"}), count, 1);
+    if (!kept.ok()) return;
+    const bool may_choose = again != nullptr && again->ok();
+    const PipelineStages stages(kept.value(), may_choose ? &again->value() : nullptr);
+    std::vector<std::pair<int64_t, EqualStages>> by_floor;
+    for (const EqualStages& one : equal_stages_) {
+      const Rewriting& rewriting = all_[one.estimate].strategy.rewriting;
+      const PipelineOnGpus pipeline = {one.degree, *one.gpus, facts_, of.table, rewriting};
+      by_floor.emplace_back(stages.Floor(pipeline).count, one);
+    }
+    std::stable_sort(by_floor.begin(), by_floor.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    int64_t best = kMaxQuantity;
+    for (const StrategyEstimate& one : all_) {
+      if (one.Fits()) best = std::min(best, one.time.count);
+    }
+    if (by_floor.size() > kChosenPipelines) by_floor.resize(kChosenPipelines);
+    for (const auto& [floor, one] : by_floor) {
+      if (static_cast<double>(floor) > kFarAbove * static_cast<double>(best)) break;
+      for (const double share : kShares) {
+        if (!AddChosen(stages, of.table, one, share)) break;
+      }
+    }
+  }
+
+  // Whether it may be another one with less memory.
+  bool AddChosen(const PipelineStages& stages, const StepTable& table, const EqualStages& equal,
+                 double share) {
+    StrategyEstimate chosen;
+    chosen.strategy = all_[equal.estimate].strategy;
+    Rewriting& rewriting = chosen.strategy.rewriting;
+    PipelineOnGpus pipeline = {equal.degree, *equal.gpus, facts_, table, rewriting};
+    const std::optional<StageChoice> choice = stages.Choose(pipeline, share);
+    if (!choice) return false;
+    std::vector<std::string> modules;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (choice->again[i]) modules.push_back(layers_[i]);
+    }
+    rewriting.layers = choice->layers;
+    pipeline.chosen_layers = !modules.empty();
+    if (!modules.empty()) rewriting.recompute = GlobsOfLayers(modules);
+    if (modules.size() == layers_.size()) rewriting.recompute = {"full"};
+    EstimatePipeline(pipeline, stages.Joined(*choice), chosen);
+    chosen.layer_optimum = choice->optimum;
+    const StrategyEstimate& before = all_[equal.estimate];
+    const bool is_better = !before.Fits() || chosen.time < before.time;
+    const bool is_new = Describe(all_.back().strategy) != Describe(chosen.strategy);
+    if (is_better && is_new) all_.push_back(std::move(chosen));
+    return is_better && is_new;
   }
 
   const LayoutProblem& problem_;
@@ -305,6 +380,7 @@ class StrategyEstimator {
   std::optional<RecomputedLayers> chosen_layers_;
   std::map<std::string, Rewritten> rewritten_;
   std::vector<StrategyEstimate> all_;
+  std::vector<EqualStages> equal_stages_;  // of which nothing is computed again, or what is stated
 };
 
 }  // namespace

@@ -38,6 +38,7 @@ struct StrategyEstimate {
   Strategy strategy;
   Nanos time, floor;
   Bytes memory, capacity;  // of the fullest device
+  Nanos layer_optimum;     // of LayerProgram, where it chose stages or layers; zero: it did not
   std::string why_not;     // it is none for this step and cluster
   bool Fits() const { return why_not.empty() && memory <= capacity; }
 };
