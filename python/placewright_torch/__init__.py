@@ -25,6 +25,7 @@
     conditions   which answer makes a condition of the program true
     known        tensors whose elements are all one number that is known
     samples      loops over samples whose pieces are joined again
+    packed       sequences that lie behind one another in a sample
     memos        what the code of a step remembers for the next one
     attention    attention as fused operators
     stored       frozen weights in 4 and 8 bits
@@ -33,6 +34,7 @@
     switches     which switch of a library helps where a step is refused
     choices      what a user may choose about a recording
     memory       which tensors share memory, and which op wrote it last
+    lifetimes    how long PyTorch keeps what a step makes
     aten_file    the records as a file
     compat       everything that differs between PyTorch 1.13 and 2.x
     errors       what can go wrong

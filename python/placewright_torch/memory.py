@@ -13,6 +13,7 @@ class Memory:
     def __init__(self, is_given=False):
         self.writes = []
         self.is_given = is_given  # an example input or target
+        self.last_use = None  # see lifetimes.py
 
 
 class Value:

@@ -17,6 +17,7 @@ from .assumptions import EVERY_ELEMENT
 from .changing_numbers import numbers_in
 from .checks import where_asked
 from .errors import ExportError
+from .lifetimes import Lifetimes, computes
 from .memory import Memory, Value, extent_of
 from .operators import (COPIES, NO_OPS, READS_VALUES, SAME_TENSOR, UNMARKED_WRITES, alias_mark,
                         describe, for_one_tensor, is_sized_by_values, refuse, value_error)
@@ -64,6 +65,7 @@ class Recorder(compat.Mode):
         self.checks = None  # answers to what the step asks of values, see checks.py
         self.scopes = Scopes()
         self.ops, self.inputs = [], []
+        self.lifetimes = Lifetimes(self.ops)
         self.log = None  # a list: of calls that would be recorded, in the phase None: see changing_numbers.py
         self.met = []  # values of tensors with content that came from outside of the model
         self._names, self._used = {}, set()
@@ -410,6 +412,9 @@ class Recorder(compat.Mode):
         mark = alias_mark(schema)
         if mark:
             record["alias"] = mark
+        if computes(record):
+            for value in read:
+                self.lifetimes.read(value.memory)
         after = [] if mark == "view" else self._writers_before(read)
         if after:
             record["after"] = after
@@ -479,6 +484,7 @@ class Recorder(compat.Mode):
                          info.before_set == alias.before_set), None)
             if base is None:
                 tensor._placewright = Value(reference, Memory(), extent_of(tensor))
+                self.lifetimes.begin(tensor._placewright.memory, reference)
             elif alias.is_write:
                 base.replaced_by(name, reference)
                 base.extent = extent_of(tensor)

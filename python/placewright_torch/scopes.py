@@ -6,7 +6,7 @@ as it can be seen, with the module that runs, and while the engine runs the node
 again. What the engine does between nodes (it adds the gradients of a tensor that several ops read)
 is inside of none.
 
-Used of PyTorch: `register_prehook` and `register_hook` of autograd's nodes, and
+Used of PyTorch: `register_prehook`, `register_hook` and `metadata` of autograd's nodes, and
 `torch.overrides.TorchFunctionMode` (all since 1.13).
 """
 
@@ -18,6 +18,9 @@ from torch.overrides import TorchFunctionMode
 from .fakes import tensors_of
 
 
+MARK = "placewright"
+
+
 class Scopes:
     """The paths of the modules that run, the innermost last; "" is the model itself."""
 
@@ -25,7 +28,6 @@ class Scopes:
         self._running = []
         self._between = False  # the engine runs inside of a node (checkpointing), but no node of it
         self._classes = {}  # path -> name of the module's class
-        self._marked = {}  # id of a node of autograd's graph -> it, kept alive
 
     def innermost(self):
         """The path of the innermost module that runs; None outside of all."""
@@ -78,9 +80,9 @@ class Scopes:
         nodes = [tensor.grad_fn for tensor in tensors_of(value)]
         while nodes:
             node = nodes.pop()
-            if node is None or id(node) in self._marked or hasattr(node, "variable"):
+            if node is None or hasattr(node, "variable") or node.metadata.get(MARK) is self:
                 continue
-            self._marked[id(node)] = node
+            node.metadata[MARK] = self  # nodes that were held would hold what they saved
             nodes += [before for before, _ in node.next_functions]
             if hasattr(node, "register_prehook"):
                 node.register_prehook(lambda *_: self._enter(path or ""))

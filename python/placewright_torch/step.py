@@ -6,7 +6,7 @@ import traceback
 
 import torch
 
-from . import compat, loss_scaling, memos, sparse, switches, wrappers
+from . import compat, loss_scaling, memos, packed, sparse, switches, wrappers
 from .assumptions import Assumptions
 from .attention import Attention
 from .checks import Assumed, Checks
@@ -14,6 +14,7 @@ from .choices import Choices
 from .devices import on_host
 from .errors import ExportError, at
 from .fakes import Arguments, Fakes, tensors_of
+from .lifetimes import no_collection
 from .originals import Originals
 from .recorder import Recorder
 from .samples import Samples
@@ -73,6 +74,7 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()): 
         update = Update(optimizer, fakes, recorder, originals)
     with contextlib.ExitStack() as stack:
         stack.callback(recorder.restore_counters)
+        stack.enter_context(no_collection())
         stack.enter_context(memos.forgotten(roots))
         stack.enter_context(compat.plain_operators())
         stack.enter_context(torch.enable_grad())
@@ -82,6 +84,7 @@ def record(model, example_inputs, targets, loss, optimizer, choices=Choices()): 
         stack.enter_context(attention.in_place())
         stack.enter_context(loss_scaling.in_place(recorder))
         stack.enter_context(sparse.in_place())
+        stack.enter_context(packed.in_place(recorder))
         stack.enter_context(compat.replaced(torch.nn.Module, "_apply", _converted))
         for root, prefix in roots:
             stack.enter_context(fakes.in_place(root, prefix))
@@ -133,6 +136,10 @@ def _without_idle(recorder, outputs, notes):
     inputs = [i for i in recorder.inputs if i["kind"] != "constant" or i["name"] in read]
     ops = [op for op in recorder.ops if op["name"] in read or
            op["inputs"] and op["target"] != UNBIND]
+    held = recorder.lifetimes.holds(ops)
+    for op in ops:
+        if op["name"] in held:
+            op["holds"] = held[op["name"]]
     return Step(inputs, ops, outputs, notes)
 
 
@@ -176,6 +183,7 @@ def _run(recorder, fakes, model, given, loss, wanted, update):
             raise ExportError(f"the model returns no tensor but a {type(output).__name__}")
         return tensors
     value = _loss(recorder, loss, wanted, output)
+    del output  # as programs do that keep the loss alone
     gradients = _backward(recorder, fakes, value)
     if update is None:
         changed = [part for gradient in gradients.values() for part in sparse.parts_of(gradient)]
@@ -265,6 +273,7 @@ def _backward(recorder, fakes, value):
     """path -> gradient, for the parameters that have one."""
     with _phase(recorder, "bwd", "the backward pass"), recorder:
         value.backward()
+    recorder.lifetimes.over = True
     return {path: p.grad for path, p in fakes.parameters.items() if p.grad is not None}
 
 

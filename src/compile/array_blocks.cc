@@ -247,6 +247,7 @@ void RenewRows(const std::vector<int32_t>& changed, const RowOf& row_of,
 // Of nearly all blocks it is what it was.
 void Emitter::SetOrder() {
   arrays_.after.clear();
+  arrays_.holds.clear();
   if (order_start_.size() != blocks_.size() + 1) {
     arrays_.order.clear();
     arrays_.inputs.clear();
@@ -274,6 +275,36 @@ void Emitter::SetOrder() {
   RenewRows(changed_, inputs, inputs_start_, arrays_.inputs);
   changed_.clear();
   SetAfter();
+  SetHolds();
+}
+
+// An instance holds the pieces on its device; of those that are fetched readers have copies.
+void Emitter::SetHolds() {
+  if (held_.items.empty()) return;
+  const auto place_of = [&](OpId op) { return original_.tensor_count() + 1 + op.index(); };
+  IdVector<DeviceId, OpId> holder(cluster().device_count());
+  for (const OpId op : original_.ops()) {
+    if (held_[op].empty()) continue;
+    const size_t place = place_of(op);
+    for (const OpId id : blocks_[place].ops) {
+      const ArrayOp& instance = arrays_.ops[id];
+      const bool runs = instance.IsInstance() && !instance.is_view && !instance.collective.valid();
+      if (runs && instance.origin == op) holder[instance.device] = id;
+    }
+    for (const TensorId held : held_[op]) {
+      for (const TensorId id : blocks_[place_of(original_.tensor(held).producer)].own.tensors) {
+        const StorageId storage = arrays_.tensors[id].storage;
+        const ArrayStorage& piece = arrays_.storages[storage];
+        if (piece.original != original_.tensor(held).storage || !piece.device.valid()) continue;
+        if (arrays_.ops[arrays_.tensors[id].producer].collective.valid()) continue;
+        const OpId by = holder[piece.device];
+        if (!by.valid()) continue;
+        arrays_.holds.push_back(
+            {by, {id, arrays_.NewestAt(storage, static_cast<int32_t>(place) - 1)}});
+      }
+    }
+    for (const OpId id : blocks_[place].ops) holder[arrays_.ops[id].device] = OpId();
+  }
 }
 
 // What states an order: the first op of each of its instances waits for all of those that it states. One that is

@@ -43,6 +43,7 @@ ArrayChanges::~ArrayChanges() {
     arrays_.order = std::move(order_);
     arrays_.joined = std::move(joined_);
     arrays_.after = std::move(after_);
+    arrays_.holds = std::move(holds_);
   }
   writer_.emitter().Begin(writer_.place_behind());
   writer_.emitter().End();
@@ -53,6 +54,7 @@ void ArrayChanges::KeepOrder() {
   order_ = arrays_.order;
   joined_ = arrays_.joined;
   after_ = arrays_.after;
+  holds_ = arrays_.holds;
   order_kept_ = true;
 }
 

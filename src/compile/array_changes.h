@@ -39,7 +39,7 @@ class ArrayChanges {
   ArrayTensor& Change(TensorId id) { return Keep(tensors_, id, arrays_.tensors[id]); }
   ArrayVersion& Change(ArrayVersionId id) { return Keep(versions_, id, arrays_.versions[id]); }
   ArrayRead& ChangeRead(size_t row) { return Keep(reads_, row, arrays_.reads[row]); }
-  // Before the order of ops, what is joined, or orders beside it change.
+  // Before the order of ops, what is joined or held, or orders beside it change.
   void KeepOrder();
 
  private:
@@ -56,6 +56,7 @@ class ArrayChanges {
   std::vector<OpId> order_;
   std::vector<CollectiveId> joined_;
   std::vector<std::pair<OpId, OpId>> after_;
+  std::vector<std::pair<OpId, ArrayRead>> holds_;
   std::vector<std::pair<OpId, ArrayOp>> ops_;
   std::vector<std::pair<TensorId, ArrayTensor>> tensors_;
   std::vector<std::pair<ArrayVersionId, ArrayVersion>> versions_;

@@ -25,6 +25,7 @@ void AppendWide(int64_t number, std::vector<int32_t>& key) {
 Emitter::Emitter(const Graph& original, const IdVector<OpId, int32_t>& kinds, PartPrices& prices,
                  StepArrays& arrays, bool keeps_inputs)
     : original_(original),
+      held_(original.Held()),
       kinds_(kinds),
       keeps_inputs_(keeps_inputs),
       prices_(prices),

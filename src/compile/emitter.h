@@ -170,6 +170,7 @@ class Emitter {
   // How the op that was added last is called.
   void Name(ArrayName name, TensorId like = TensorId());
   void SetAfter();
+  void SetHolds();
   void Write(OpId op, StorageId storage, bool own);
   TensorId MakeOutput(PricedPartId part, size_t output, std::span<const TensorId> inputs, OpId op,
                       OpId origin, DeviceId device, bool own);
@@ -222,6 +223,7 @@ class Emitter {
         beside;  // a copy: it is to be there no earlier than it is wanted on its device, wherever the others are
   };
   std::vector<OrderedOp> ordered_;  // of its ops: what states an order beside its edges
+  const Csr<OpId, TensorId> held_;  // by its ops: what they hold
   const IdVector<OpId, int32_t>& kinds_;
   const bool keeps_inputs_;
   PartPrices& prices_;

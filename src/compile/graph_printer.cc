@@ -152,6 +152,11 @@ Result<DistributedStep> GraphPrinter::Print() {
   NameChanges();
   PW_RETURN_IF_ERROR(AddInputs());
   for (const OpId id : arrays_.order) PW_RETURN_IF_ERROR(AddOp(id));
+  for (const auto& [op, read] : arrays_.holds) {
+    const OpId holder = printed_op_[op];
+    const TensorId held = printed_[read.tensor];
+    if (holder.valid() && held.valid()) builder_.Hold(held, holder);
+  }
   PW_RETURN_IF_ERROR(AddCollectives());
   std::vector<TensorId> outputs;
   IdVector<TensorId, char> stated(arrays_.tensors.size(),

@@ -120,6 +120,8 @@ struct StepArrays {
   std::vector<StorageId> inputs;     // storages that no op makes, in their order
   std::vector<CollectiveId> joined;  // the collectives that there are
   std::vector<std::pair<OpId, OpId>> after;  // the second does not begin before the first has ended
+  std::vector<std::pair<OpId, ArrayRead>>
+      holds;  // the op does not read it, but it stays as if it did
 
   // Of a step in lanes (lane_folder.h), else nothing: who stands for whom; over which sets of devices the collectives
   // are that one stands for, its own set first; and which first devices read what others of them have.

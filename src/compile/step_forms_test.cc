@@ -44,7 +44,7 @@ constexpr const char* kAllKinds = R"(
     q = neg f
     z = sum q
     back: gx gk gb = conv_back g image k
-    a = relu gx
+    a = relu gx holds y s
     optimizer:
     gu = mm t u
     gu1 = neg_ gu
@@ -81,7 +81,7 @@ Layouts DrawTwoLayouts(Random& random, const Graph& graph, const NamedAxes& axes
 // Arrays are written again for one after the other. Some of the steps have joined sums and gradients made apart.
 TEST(StepForms, AreTheSameForDrawnLayouts) {
   const TestStep step(kAllKinds);
-  int joined = 0, apart = 0;
+  int joined = 0, apart = 0, held = 0;
   for (const bool collectives : {true, false}) {
     CompileOptions options;
     options.collectives = collectives;
@@ -94,12 +94,14 @@ TEST(StepForms, AreTheSameForDrawnLayouts) {
           const std::string made = forms.ExpectSame(layouts, Passes(separate, fusion));
           joined += made.find("placewright.pack") != std::string::npos;
           apart += made.find(" after ") != std::string::npos;
+          held += made.find(" holds ") != std::string::npos;
         }
       }
     }
   }
   EXPECT_GE(joined, 10);
   EXPECT_GE(apart, 10);
+  EXPECT_GE(held, 10);
 }
 
 // Parameters that are fetched anew, some of them, and a unit ahead.

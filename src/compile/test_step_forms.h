@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,14 @@ class FormText {
   void Join(CollectiveId id) {
     if (id.valid()) text_ += fmt::format(" in {}", NumberOf(collectives_, id));
   }
+  // Of what there is.
+  void Hold(const std::vector<StorageId>& held) {
+    std::set<size_t> numbers;
+    for (const StorageId id : held) {
+      if (const auto at = storages_.find(id); at != storages_.end()) numbers.insert(at->second);
+    }
+    if (!numbers.empty()) text_ += fmt::format(" holds {}", fmt::join(numbers, " "));
+  }
   void End(OpId op, OpId origin, const std::vector<OpId>& after) {
     text_ += fmt::format(" of {}", origin.value());
     for (const OpId earlier : after) text_ += fmt::format(" after {}", ops_.at(earlier));
@@ -70,6 +79,7 @@ class FormText {
 inline std::string FormOf(const DistributedStep& step, const Cluster& cluster) {
   FormText text;
   size_t waits = 0;
+  const Csr<OpId, TensorId> held_by = step.graph.Held();
   for (const OpId id : step.graph.ops()) {
     const Op& op = step.graph.op(id);
     waits += op.after.size();
@@ -85,6 +95,9 @@ inline std::string FormOf(const DistributedStep& step, const Cluster& cluster) {
       text.Make(tensor.shape, tensor.storage, tensor.offset, tensor.length);
     }
     text.Join(step.graph.collective_of(id));
+    std::vector<StorageId> held;
+    for (const TensorId tensor : held_by[id]) held.push_back(step.graph.tensor(tensor).storage);
+    text.Hold(held);
     text.End(id, step.origin[id], op.after);
   }
   return text.Finish(waits);
@@ -110,6 +123,11 @@ inline std::string FormOf(const StepArrays& arrays, const PartPrices& prices,
       text.Make(prices.type(tensor.type).shape, tensor.storage, tensor.offset, tensor.length);
     }
     text.Join(op.collective);
+    std::vector<StorageId> held;
+    for (const auto& [holder, read] : arrays.holds) {
+      if (holder == id) held.push_back(arrays.tensors[read.tensor].storage);
+    }
+    text.Hold(held);
     std::vector<OpId> after;
     for (const auto& [first, second] : arrays.after) {
       if (second == id) after.push_back(first);

@@ -110,13 +110,14 @@ class StepReader {
     NoteAxes(axes, id);
   }
 
-  // [NAME:] OUTPUT... = OPERATOR WORD... [after OP...]
+  // [NAME:] OUTPUT... = OPERATOR WORD... [after OP...] [holds TENSOR...]
   void ReadOp(const Words& words) {
     size_t at = words[0].back() == ':' ? 1 : 0;
     Words names;
     for (; words[at] != "="; ++at) names.push_back(words[at]);
     const std::string& word = words[at + 1];
-    const auto after = std::find(words.begin(), words.end(), "after");
+    const auto holds = std::find(words.begin(), words.end(), "holds");
+    const auto after = std::find(words.begin(), holds, "after");
     const Words read(words.begin() + static_cast<ptrdiff_t>(at) + 2, after);
     PW_CHECK(kOperators.contains(word));
     const Operator& of = kOperators.at(word);
@@ -124,7 +125,7 @@ class StepReader {
     OpSpec op{.name = named ? words[0].substr(0, words[0].size() - 1) : words[0]};
     op.type = of.type;
     op.phase = phase_;
-    if (after != words.end()) op.after.assign(after + 1, words.end());
+    if (after != holds) op.after.assign(after + 1, holds);
     const bool makes = word == "ones" || word == "randn";
     if (!makes) op.inputs = Tensors(read);
     op.args = ArgsOf(word, op.inputs);
@@ -140,6 +141,10 @@ class StepReader {
     }
     const std::vector<TensorId> made = builder_.AddOp(std::move(op)).Take();
     for (size_t i = 0; i < made.size(); ++i) tensors_[names[i]] = made[i];
+    const OpId last(builder_.added().ops.size() - 1);
+    if (holds != words.end()) {
+      for (const TensorId held : Tensors({holds + 1, words.end()})) builder_.Hold(held, last);
+    }
     if (makes) NoteAxes(read, made[0]);
   }
 

@@ -37,6 +37,29 @@ Csr<GroupId, OpId> Graph::GroupMembers() const {
   return RowsByGroup(data_.group_of, data_.group_count);
 }
 
+Csr<OpId, TensorId> Graph::Held() const {
+  Csr<OpId, TensorId> rows;
+  rows.offsets.assign(op_count() + 1, 0);
+  for (const Tensor& tensor : data_.tensors) {
+    if (tensor.held_until.valid()) ++rows.offsets[tensor.held_until.index() + 1];
+  }
+  for (size_t i = 0; i < op_count(); ++i) rows.offsets[i + 1] += rows.offsets[i];
+  std::vector<int32_t> next(rows.offsets.begin(), rows.offsets.end() - 1);
+  rows.items.resize(static_cast<size_t>(rows.offsets.back()));
+  for (TensorId id : tensors()) {
+    const OpId holder = tensor(id).held_until;
+    if (holder.valid()) rows.items[static_cast<size_t>(next[holder.index()]++)] = id;
+  }
+  return rows;
+}
+
+int32_t Graph::VersionBefore(OpId op, TensorId id) const {
+  const std::vector<Version>& versions = storage(tensor(id).storage).versions;
+  size_t newest = 0;
+  while (newest + 1 < versions.size() && versions[newest + 1].writer < op) ++newest;
+  return static_cast<int32_t>(newest);
+}
+
 Csr<GroupId, OpId> RowsByGroup(const IdVector<OpId, GroupId>& group_of, size_t groups) {
   Csr<GroupId, OpId> rows;
   rows.offsets.assign(groups + 1, 0);

@@ -366,6 +366,12 @@ Result<TensorId> GraphBuilder::Find(std::string_view tensor_name) const {
                                DidYouMean(tensor_name, candidates)));
 }
 
+void GraphBuilder::Hold(TensorId tensor, OpId until) {
+  PW_CHECK(tensor.valid() && until.index() < data_.ops.size());
+  PW_CHECK(data_.tensors[tensor].producer < until);
+  data_.tensors[tensor].held_until = until;
+}
+
 void GraphBuilder::SetOutputs(std::vector<TensorId> outputs) { data_.outputs = std::move(outputs); }
 
 Status GraphBuilder::ResolveAfter() {

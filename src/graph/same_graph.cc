@@ -55,7 +55,7 @@ bool SameTensor(const Tensor& a, const Tensor& b) {
   return a.name == b.name && a.kind == b.kind && a.dtype == b.dtype && a.shape == b.shape &&
          a.strides == b.strides && a.producer == b.producer && a.output_index == b.output_index &&
          a.bytes == b.bytes && a.storage == b.storage && a.version == b.version &&
-         a.offset == b.offset && a.length == b.length;
+         a.held_until == b.held_until && a.offset == b.offset && a.length == b.length;
 }
 
 bool SameVersion(const Version& a, const Version& b) { return a.writer == b.writer; }

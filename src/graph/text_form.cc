@@ -38,7 +38,7 @@ std::string Names(const Ids& ids, const NameOf& name_of) {
   return text;
 }
 
-void PutOp(Out out, const Graph& graph, OpId id) {
+void PutOp(Out out, const Graph& graph, OpId id, std::span<const TensorId> held) {
   const Op& op = graph.op(id);
   std::string inputs;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -53,6 +53,7 @@ void PutOp(Out out, const Graph& graph, OpId id) {
   const auto op_name = [&](OpId other) { return graph.op(other).name; };
   if (!op.writes.empty()) fmt::format_to(out, "  writes {}\n", Names(op.writes, tensor_name));
   if (!op.after.empty()) fmt::format_to(out, "  after {}\n", Names(op.after, op_name));
+  if (!held.empty()) fmt::format_to(out, "  holds {}\n", Names(held, tensor_name));
   for (TensorId output : op.outputs) {
     const Tensor& tensor = graph.tensor(output);
     fmt::format_to(out, "  {} ", tensor.name);
@@ -113,7 +114,8 @@ std::string ToText(const Graph& graph) {
     fmt::format_to(out, "input {} {} ", tensor.name, ToString(tensor.kind));
     PutTensor(out, tensor);
   }
-  for (OpId id : graph.ops()) PutOp(out, graph, id);
+  const Csr<OpId, TensorId> held = graph.Held();
+  for (OpId id : graph.ops()) PutOp(out, graph, id, held[id]);
   const auto member_name = [&](OpId op) { return graph.op(op).name; };
   for (CollectiveId id : graph.collectives()) {
     const Collective& collective = graph.collective(id);

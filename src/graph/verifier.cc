@@ -198,6 +198,10 @@ class Verifier {
     if (tensor.version < 0 || static_cast<size_t>(tensor.version) >= storage.versions.size()) {
       return AtTensor(id, fmt::format("its storage has no version {}", tensor.version));
     }
+    if (tensor.held_until.valid() &&
+        (!IsOp(tensor.held_until) || !(tensor.producer < tensor.held_until))) {
+      return AtTensor(id, "it is held by something that is no op behind it");
+    }
     if (tensor.kind != storage.kind) return AtTensor(id, "its kind is not that of its storage");
     if (!BytesMatchShape(tensor)) return AtTensor(id, "its bytes are not those of its shape");
     if (tensor.offset < Bytes(0) || tensor.length < Bytes(0) || tensor.bytes < Bytes(0) ||

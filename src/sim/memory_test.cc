@@ -32,6 +32,22 @@ TEST(Memory, ChainFreesAtTheLastReadersEnd) {
   EXPECT_EQ(result.devices[0].peak_time.count, 10);
 }
 
+// What an op holds stays until it has ended, as if it read it.
+TEST(Memory, WhatAnOpHoldsOutlivesItsReaders) {
+  for (const bool held : {false, true}) {
+    TinyStep step(1);
+    const TensorId x = step.Op("a", 0, 5, {}, {512})[0];
+    const TensorId y = step.Op("b", 0, 5, {x}, {1024})[0];
+    const TensorId z = step.Op("c", 0, 5, {y}, {2048})[0];
+    step.Op("d", 0, 5, {z}, {512});
+    if (held) step.Hold(x, "c");
+    const SimResult result = SimulateTiny(step.Build());
+    // c: 1024 + 2048, and x, which leaves at its end, before d's output comes: d: 2048 + 512.
+    EXPECT_EQ(result.devices[0].tensor_peak.count, held ? 3584 : 3072);
+    EXPECT_EQ(result.devices[0].peak_time.count, 10);
+  }
+}
+
 TEST(Memory, CopyOutlivesItsHome) {
   TinyStep step(2);
   step.ConnectAll();

@@ -124,6 +124,11 @@ class TinyStep {
     return Keep(Add(std::move(spec), device, 0, options)[0], offset, length);
   }
   void Tie(TensorId a, TensorId b) { builder_.Tie(a, b); }
+  void Hold(TensorId tensor, const std::string& op) {
+    for (OpId id : IdRange<OpId>(builder_.added().ops.size())) {
+      if (builder_.added().ops[id].name == op) builder_.Hold(tensor, id);
+    }
+  }
   // Ops begin and end together, and hold these links (by number) for `time`.
   void Collective(const std::string& name, std::vector<OpId> members, std::vector<int32_t> links,
                   int64_t time) {

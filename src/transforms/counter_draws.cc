@@ -153,6 +153,9 @@ class DrawRewriter {
       original_.push_back(id);
     }
     for (const OpId id : graph_.ops()) PW_RETURN_IF_ERROR(CopyOp(id));
+    std::vector<OpId> ops;
+    for (const OpId id : graph_.ops()) ops.push_back(id);
+    HoldCopies(graph_, original_, ops, {}, builder_);
     PW_RETURN_IF_ERROR(AddIncrement());
     KeepGroups();
     std::vector<TensorId> outputs;

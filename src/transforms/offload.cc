@@ -170,7 +170,7 @@ class OffloadWriter {
       if (out == out_behind_.end()) continue;
       for (const OffloadedStorage* const one : out->second) PW_RETURN_IF_ERROR(WriteOut(*one));
     }
-    return FinishCopy(step_, std::move(builder_), made_, tensor_of_, op_of_);
+    return FinishCopy(step_, std::move(builder_), made_, tensor_of_, op_of_, offloaded_);
   }
 
  private:

@@ -108,10 +108,36 @@ BatchScaling LawsOfCopies(const BatchScaling& laws, std::span<const TensorId> te
 
 }  // namespace
 
+void HoldCopies(const Graph& step, std::span<const TensorId> tensor_of, std::span<const OpId> op_of,
+                const IdVector<StorageId, bool>& released, GraphBuilder& builder) {
+  const Csr<OpId, TensorId> held = step.Held();
+  if (held.items.empty()) return;
+  IdVector<TensorId, TensorId> nearest(step.tensor_count());
+  const GraphData& copies = builder.added();
+  for (const OpId id : IdRange<OpId>(op_of.size())) {
+    const OpId of = op_of[id.index()];
+    const Phase phase = copies.ops[id].phase;
+    for (const TensorId tensor : of.valid() ? held[of] : std::span<const TensorId>()) {
+      const TensorId copy = nearest[tensor];
+      if (!copy.valid()) continue;
+      const StorageId storage = step.tensor(tensor).storage;
+      const bool given_up = !released.empty() && released[storage] && phase == Phase::kBackward &&
+                            copies.ops[copies.tensors[copy].producer].phase == Phase::kForward;
+      if (!given_up) builder.Hold(copy, id);
+    }
+    for (const TensorId made : copies.ops[id].outputs) {
+      const TensorId tensor = tensor_of[made.index()];
+      if (tensor.valid()) nearest[tensor] = made;
+    }
+  }
+}
+
 Result<std::unique_ptr<Graph>> FinishCopy(const Graph& step, GraphBuilder builder,
                                           const IdVector<TensorId, TensorId>& made,
                                           std::span<const TensorId> tensor_of,
-                                          std::span<const OpId> op_of) {
+                                          std::span<const OpId> op_of,
+                                          const IdVector<StorageId, bool>& released) {
+  HoldCopies(step, tensor_of, op_of, released, builder);
   KeepGroups(step, builder);
   std::vector<TensorId> outputs;
   for (const TensorId id : step.outputs()) outputs.push_back(made[id]);

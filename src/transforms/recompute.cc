@@ -72,6 +72,7 @@ class ReaderFinder {
     const int32_t region = maker.valid() ? regions_.of_op[maker] : -1;
     return region >= 0 && made_again_[step_.tensor(tensor).storage] == region ? region : -1;
   }
+  bool IsMadeAgain(StorageId storage) const { return made_again_[storage] >= 0; }
 
  private:
   StorageId StorageRead(OpId op, size_t input) const {
@@ -182,7 +183,9 @@ class RecomputedWriter {
       }
       PW_RETURN_IF_ERROR(WriteOriginal(op));
     }
-    return FinishCopy(step_, std::move(builder_), made_, tensor_of_, op_of_);
+    IdVector<StorageId, bool> again;
+    for (const StorageId id : step_.storages()) again.push_back(finder_.IsMadeAgain(id));
+    return FinishCopy(step_, std::move(builder_), made_, tensor_of_, op_of_, again);
   }
 
  private:

@@ -8,11 +8,13 @@
 
 #include "graph/test_graphs.h"
 #include "transforms/counter_draws.h"
+#include "transforms/op_copy.h"
 #include "transforms/test_recorded_steps.h"
 
 namespace placewright {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Ops, what they read (with the version, where it is not the tensor's own) and wait for; of the forward pass marked so.
@@ -71,6 +73,43 @@ b dsum0 = dnorm0 dsum1
   EXPECT_EQ(Rewritten(step, {"full"}), text);
   EXPECT_EQ(Rewritten(step, {"layers.*"}), text);
   EXPECT_EQ(Rewritten(step, {"layers.1", "layers.0", "layers.1.up"}), text);
+}
+
+// The derivatives of the perceptrons hold the norms' results until they are made: once these are made again, the copies.
+TEST(Recomputation, OfWhatIsHeldHoldsTheCopies) {
+  GraphBuilder builder("step", "aten");
+  const Graph plain = TwoBlocks();
+  IdVector<TensorId, TensorId> made(plain.tensor_count());
+  std::vector<TensorId> tensor_of;
+  std::vector<OpId> op_of;
+  builder.set_batch(plain.batch());
+  for (const TensorId id : plain.tensors()) {
+    if (plain.tensor(id).producer.valid()) continue;
+    made[id] = CopyInput(plain, id, builder).Take();
+    tensor_of.push_back(id);
+  }
+  for (const OpId id : plain.ops()) {
+    const std::vector<TensorId> added = builder.AddOp(CopyOfOp(plain, id, made)).Take();
+    for (size_t i = 0; i < added.size(); ++i) made[plain.op(id).outputs[i]] = added[i];
+    tensor_of.insert(tensor_of.end(), plain.op(id).outputs.begin(), plain.op(id).outputs.end());
+    op_of.push_back(id);
+  }
+  for (const char* const block : {"0", "1"}) {
+    const TensorId up = made[plain.FindTensor(std::string("up") + block)];
+    builder.Hold(
+        up, builder.added().tensors[made[plain.FindTensor(std::string("dup") + block)]].producer);
+  }
+  const auto step = FinishCopy(plain, std::move(builder), made, tensor_of, op_of);
+  ASSERT_TRUE(step.ok());
+  const auto again = WithRecomputation(*step.value(), {"full"});
+  ASSERT_TRUE(again.ok());
+  const Graph& graph = *again.value();
+  std::vector<std::string> held;
+  for (const TensorId id : graph.tensors()) {
+    const OpId holder = graph.tensor(id).held_until;
+    if (holder.valid()) held.push_back(graph.tensor(id).name + " by " + graph.op(holder).name);
+  }
+  EXPECT_THAT(held, ElementsAre("up1@recompute by dup1", "up0@recompute by dup0"));
 }
 
 TEST(Recomputation, OfOneModuleOfABlock) {

@@ -45,6 +45,7 @@ Result<Graph> WithOrder(const Graph& graph, std::span<const OpId> order) {
     if (earlier.valid()) builder.Colocate(graph.op(earlier).name, graph.op(id).name);
     earlier = id;
   }
+  HoldCopies(graph, tensors, order, {}, builder);
   std::vector<TensorId> outputs;
   for (const TensorId id : graph.outputs()) outputs.push_back(made[id]);
   builder.SetOutputs(std::move(outputs));

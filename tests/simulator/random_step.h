@@ -21,7 +21,7 @@ class RandomStep {
  public:
   // `sharing`: of links by collectives, rule 18.
   explicit RandomStep(uint64_t seed, bool collectives = false, bool sharing = false)
-      : random_(seed), collectives_(collectives), sharing_(sharing) {}
+      : random_(seed), holds_(~seed), collectives_(collectives), sharing_(sharing) {}
 
   TinyProblem Make() {
     devices_ = 1 + Draw(4);
@@ -35,6 +35,7 @@ class RandomStep {
                                               TensorKind::kBuffer, TensorKind::kOptimizerState};
       Remember(step.Input("i" + std::to_string(i), kKinds[Draw(4)], bytes_ = Size()));
     }
+    made_from_ = tensors_.size();
     const int32_t ops = 1 + Draw(24);
     for (int32_t i = 0; i < ops; ++i) {
       AddOp(step, "o" + std::to_string(i));
@@ -206,6 +207,7 @@ class RandomStep {
 
   void AddOp(TinyStep& step, const std::string& name) {
     TinyOpOptions options;
+    const size_t before = tensors_.size();
     if (Draw(10) == 0 && !names_.empty()) {
       options.after.push_back(names_[Draw(static_cast<int32_t>(names_.size()))]);
     }
@@ -233,6 +235,10 @@ class RandomStep {
         AddFresh(step, name, ids, options);
       }
     }
+    while (before > made_from_ && holds_.Below(4) == 0) {
+      const size_t one = made_from_ + holds_.Below(before - made_from_);
+      step.Hold(tensors_[one], name);
+    }
     names_.push_back(name);
   }
 
@@ -247,11 +253,12 @@ class RandomStep {
     }
   }
 
-  Random random_;
+  Random random_, holds_;  // what is held is drawn apart
   const bool collectives_, sharing_;
   int32_t devices_ = 1;
   bool coarse_ = false;
   int64_t bytes_ = 0;
+  size_t made_from_ = 0;  // the first tensor that an op makes
   std::vector<TensorId> tensors_;
   std::vector<int64_t> sizes_;
   std::vector<size_t> roots_;

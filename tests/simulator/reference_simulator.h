@@ -150,6 +150,19 @@ class ReferenceSimulator {
       reads_[op.value()] = GroupsOf(op);
       for (const Slice& slice : reads_[op.value()]) readers_[slice].insert(op.value());
     }
+    for (TensorId id : graph_.tensors()) {  // what an op holds is as if it read it
+      const Tensor& tensor = graph_.tensor(id);
+      const OpId holder = tensor.held_until;
+      if (!holder.valid() || !IsExec(holder)) continue;
+      int32_t version = 0;
+      const std::vector<Version>& versions = graph_.storage(tensor.storage).versions;
+      for (size_t v = 1; v < versions.size(); ++v) {
+        if (versions[v].writer < holder) version = static_cast<int32_t>(v);
+      }
+      const Slice slice{tensor.storage.value(), version, tensor.offset.count, tensor.length.count};
+      reads_[holder.value()].insert(slice);
+      readers_[slice].insert(holder.value());
+    }
     for (CollectiveId id : graph_.collectives()) collectives[id.value()] = Span();
   }
   const std::vector<OpId>& MembersOf(int32_t id) const {

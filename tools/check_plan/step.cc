@@ -24,16 +24,20 @@ std::string Describe(const Graph& graph, const Cluster& cluster, const TransferK
                      cluster.device(to).name);
 }
 
-}  // namespace
-
-std::pair<StorageId, int32_t> ContentRead(const Graph& graph, OpId op, size_t input) {
-  const Tensor& tensor = graph.tensor(graph.op(op).inputs[input]);
+int32_t NewestBefore(const Graph& graph, OpId op, const Tensor& tensor) {
   const std::vector<Version>& versions = graph.storage(tensor.storage).versions;
   // Writers stand in file order, so the newest content before `op` is found by bisection.
   const auto later = std::partition_point(
       versions.begin() + tensor.version + 1, versions.end(),
       [op](const Version& version) { return version.writer.valid() && version.writer < op; });
-  return {tensor.storage, static_cast<int32_t>(later - versions.begin()) - 1};
+  return static_cast<int32_t>(later - versions.begin()) - 1;
+}
+
+}  // namespace
+
+std::pair<StorageId, int32_t> ContentRead(const Graph& graph, OpId op, size_t input) {
+  const Tensor& tensor = graph.tensor(graph.op(op).inputs[input]);
+  return {tensor.storage, NewestBefore(graph, op, tensor)};
 }
 
 Step::Step(const StepInputs& inputs) : in_(inputs), slices_of_(inputs.graph.op_count()) {
@@ -80,6 +84,13 @@ void Step::CollectSlices() {
       const Tensor& tensor = graph.tensor(graph.op(op).inputs[i]);
       reads.push_back({storage, version, tensor.offset, tensor.length, {op}});
     }
+  }
+  for (TensorId id : graph.tensors()) {  // what an op holds is as if it read it
+    const Tensor& tensor = graph.tensor(id);
+    const OpId op = tensor.held_until;
+    if (!op.valid() || graph.op(op).is_view) continue;
+    const int32_t version = NewestBefore(graph, op, tensor);
+    reads.push_back({tensor.storage, version, tensor.offset, tensor.length, {op}});
   }
   std::sort(reads.begin(), reads.end(), [](const Slice& a, const Slice& b) {
     return std::pair(a.Key(), a.readers[0]) < std::pair(b.Key(), b.readers[0]);

@@ -73,6 +73,8 @@ struct Tensor {
   std::string name;  // unique: the op's name, "op:k", or the input's name
   TensorKind kind = TensorKind::kActivation;
   DType dtype = DType::kF32;
+  // An op that holds it, or none: what it shows then stays until that op has ended, as if it read it.
+  OpId held_until;
   std::vector<int64_t> shape;    // empty for a scalar and for kOpaque
   std::vector<int64_t> strides;  // in elements; empty: row-major contiguous
   OpId producer;                 // invalid for graph inputs
@@ -217,6 +219,11 @@ class Graph {
   size_t group_count() const { return data_.group_count; }
   GroupId group(OpId op) const { return data_.group_of[op]; }
   Csr<GroupId, OpId> GroupMembers() const;  // ops ascending
+
+  // By op: the tensors that it holds, ascending.
+  Csr<OpId, TensorId> Held() const;
+  // The version of what the tensor shows that is the newest before the op in file order.
+  int32_t VersionBefore(OpId op, TensorId tensor) const;
 
   // The op whose device is the storage's home (simulator rule 3): a view or writer of it if there
   // is one (they share a group), else the reader with the smallest id; invalid if nothing touches

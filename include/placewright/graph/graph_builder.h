@@ -71,6 +71,9 @@ class GraphBuilder {
   // Returns the ids of its outputs, in order. Errors: kDuplicateName, kField.
   Result<std::vector<TensorId>> AddOp(OpSpec spec);
 
+  // Tensor::held_until. Precondition: the op comes behind the tensor.
+  void Hold(TensorId tensor, OpId until);
+
   // For formats whose ops come in any order: declares a tensor before its producer is known (its
   // storage is fresh); storage ids follow the order of declaration.
   Result<TensorId> DeclareTensor(std::string name, DType dtype, std::vector<int64_t> shape,

@@ -46,6 +46,13 @@ class FlatCopier {
       }
     }
     arrays_.order = std::move(order);
+    for (auto& [op, read] : arrays_.holds) {
+      const StorageId storage = arrays_.versions[read.version].storage;
+      const TensorId copy =
+          storage.index() < storages_before_ ? copy_of_[storage.index()] : TensorId();
+      if (!copy.valid()) continue;
+      read = {read.tensor == gathered_[storage.index()] ? copy : read.tensor, FirstOf(copy)};
+    }
   }
 
  private:

@@ -128,6 +128,9 @@ class Separator {
     for (const OpId op : arrays_.order) {
       if (second[op.index()].valid()) after.emplace_back(op, second[op.index()]);
     }
+    for (auto& [op, read] : arrays_.holds) {
+      if (second[op.index()].valid()) op = second[op.index()];
+    }
     arrays_.order = std::move(order);
     arrays_.after = std::move(after);
   }

@@ -85,6 +85,10 @@ class AtenGraphReader {
       PW_ASSIGN(const TensorId input, Resolve(index, op.inputs[i], i));
       spec.inputs.push_back(input);
     }
+    std::vector<TensorId> held;
+    for (size_t i = 0; i < op.holds.size(); ++i) {
+      PW_ASSIGN(held.emplace_back(), Resolve(index, op.holds[i], i, "holds"));
+    }
     PW_RETURN_IF_ERROR(CheckAfter(index));
     const AliasSchema schema =
         AliasOf(op.target, op.args, op.kwargs, static_cast<int32_t>(op.inputs.size()));
@@ -101,6 +105,10 @@ class AtenGraphReader {
     spec.attributes = std::move(op.kwargs);
     Result<std::vector<TensorId>> added = builder_.AddOp(std::move(spec));
     if (!added.ok()) return At(std::move(added.error()), PlaceOfOp(index, op.name));
+    for (const TensorId tensor : held) {  // what is there before the step stays for all of it
+      const bool made = builder_.added().tensors[tensor].producer.valid();
+      if (made) builder_.Hold(tensor, OpId(index));
+    }
     return Ok();
   }
 
@@ -147,8 +155,9 @@ class AtenGraphReader {
   }
 
   // `op` and `op:0` both name the only output of an op.
-  // `reader` is the op whose inputs[position] it is; past the ops, it is the graph's outputs.
-  Result<TensorId> Resolve(size_t reader, const std::string& reference, size_t position) const {
+  // `reader` is the op of whose `field` it is the one at `position`; past the ops, it is the graph's outputs.
+  Result<TensorId> Resolve(size_t reader, const std::string& reference, size_t position,
+                           std::string_view field = "inputs") const {
     TensorId found = builder_.Lookup(reference);
     if (found.valid()) return found;
     const std::optional<size_t> op = OpOf(reference);
@@ -160,7 +169,7 @@ class AtenGraphReader {
     }
     const std::string place =
         reader < file_.ops.size()
-            ? fmt::format("{}.inputs[{}]", PlaceOfOp(reader, file_.ops[reader].name), position)
+            ? fmt::format("{}.{}[{}]", PlaceOfOp(reader, file_.ops[reader].name), field, position)
             : fmt::format("outputs[{}]", position);
     if (op && *op >= reader) return OrderError(reader, *op, place);
     if (op && reference == file_.ops[*op].name && file_.ops[*op].outputs.size() > 1) {

@@ -45,6 +45,24 @@ void ExpectError(const std::string& text, ErrorCode code, const std::string& par
   EXPECT_THAT(graph.error().ToString(), HasSubstr(part));
 }
 
+// A tensor stays until the op that holds it has ended. What is there before the step stays anyway.
+TEST(AtenReader, ReadsWhatOpsHold) {
+  const std::string ops =
+      OpText("a", "aten.relu.default", "\"input:x\"") + "," +
+      OpText("b", "aten.relu.default", "\"a\"") + "," +
+      OpText("c", "aten.relu.default", "\"b\"", ",\"holds\":[\"a\",\"input:x\"]");
+  const Graph graph = MustRead(File(ops));
+  EXPECT_EQ(graph.tensor(graph.FindTensor("a")).held_until, graph.FindOp("c"));
+  EXPECT_FALSE(graph.tensor(graph.FindTensor("b")).held_until.valid());
+  EXPECT_FALSE(graph.tensor(graph.FindTensor("input:x")).held_until.valid());
+  EXPECT_THAT(ToText(graph), HasSubstr("  holds a\n"));
+  const std::string before = OpText("a", "aten.relu.default", "\"input:x\"", ",\"holds\":[\"b\"]");
+  ExpectError(File(before + "," + OpText("b", "aten.relu.default", "\"a\"")),
+              ErrorCode::kGraphCycle, "ops[0] (a).holds[0]");
+  ExpectError(File(OpText("a", "aten.relu.default", "\"input:x\"", ",\"holds\":[\"ghost\"]")),
+              ErrorCode::kUnknownName, "ops[0] (a).holds[0]");
+}
+
 TEST(AtenReader, ReadsEveryField) {
   const Graph graph = MustRead(R"({"name":"step","batch":2,"n_ops":3,"n_edges":2,
     "parameters":["param:m.fc.weight"],"inputs":[)" +

@@ -293,6 +293,9 @@ Result<AtenOp> ReadOp(const Json& json) {
   if (json.contains("after")) {
     PW_ASSIGN(op.after, ReadStrings(json, "after"));
   }
+  if (json.contains("holds")) {
+    PW_ASSIGN(op.holds, ReadStrings(json, "holds"));
+  }
   if (json.contains("alias") && !json.at("alias").is_null()) {
     PW_ASSIGN(op.mark, ReadSpelling(json, "alias", kMarks));
     if (op.inputs.empty()) {

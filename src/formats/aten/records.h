@@ -44,7 +44,7 @@ struct AtenOp {
   std::optional<std::string> scope;      // "" is the model itself
   Phase phase = Phase::kForward;
   Mark mark = Mark::kNone;
-  std::vector<std::string> inputs, after;
+  std::vector<std::string> inputs, after, holds;
   std::vector<Value> args;
   std::vector<NamedValue> kwargs;
   std::vector<ArgumentLaw> laws;

@@ -78,7 +78,8 @@ class Writer {
         devices_(devices),
         wrapped_(wrapped),
         step_(step),
-        original_(original) {}
+        original_(original),
+        held_(graph.Held()) {}
 
   Result<std::string> Write() {
     file_.AddMember("name", graph_.name());
@@ -220,8 +221,13 @@ class Writer {
       out += ",\"after\":";
       AppendList(out, op.after, [&](OpId other) { AppendJson(out, graph_.op(other).name); });
     }
+    const auto tensor_name = [&](TensorId t) { AppendJson(out, graph_.tensor(t).name); };
+    if (!held_[id].empty()) {
+      out += ",\"holds\":";
+      AppendList(out, held_[id], tensor_name);
+    }
     out += ",\"inputs\":";
-    AppendList(out, op.inputs, [&](TensorId t) { AppendJson(out, graph_.tensor(t).name); });
+    AppendList(out, op.inputs, tensor_name);
     PW_RETURN_IF_ERROR(AddArguments(op, out));
     if (laws_ != nullptr && !laws_->arguments[id].empty()) {
       out += ",\"slopes\":";
@@ -321,6 +327,7 @@ class Writer {
   DocumentText file_;
   const BatchScaling* laws_ = nullptr;  // where the graph scales
   size_t inputs_written_ = 0;
+  const Csr<OpId, TensorId> held_;
 };
 
 // The first line in which two texts differ, as (in a, in b).

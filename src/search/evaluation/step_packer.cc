@@ -72,6 +72,7 @@ void StepPacker::AddCluster() {
 Status StepPacker::Pack(const StepArrays& arrays, bool with_paths, bool with_order) {
   AddStorages(arrays);
   PW_RETURN_IF_ERROR(CollectOps(arrays));
+  AddHeld(arrays);
   PW_RETURN_IF_ERROR(AddTimes());
   CollectReads(arrays);
   AddSlices(arrays);
@@ -147,6 +148,7 @@ Status StepPacker::CollectOps(const StepArrays& arrays) {
     row.part = op.part;
     row.half = op.half;
     row.of_input = op.of_input;
+    row.holds = false;
     placement[ops] = op.device;
     ++ops;
     if (op.origin.valid() && is_gpu_[op.device.index()]) {
@@ -180,6 +182,30 @@ Status StepPacker::CollectOps(const StepArrays& arrays) {
   packed_.storages = static_cast<int32_t>(storage_count);
   packed_.CheckSize();
   return Ok();
+}
+
+// What an op holds is as if it read it, of what there is after all passes.
+void StepPacker::AddHeld(const StepArrays& arrays) {
+  with_held_.clear();
+  std::vector<std::pair<ExecOpId, ArrayRead>> held;
+  for (const auto& [op, read] : arrays.holds) {
+    const ExecOpId holder = p_.exec_of[op];
+    const ExecOpId writer = p_.exec_of[arrays.versions[read.version].writer];
+    const bool there = holder.valid() && writer.valid() && versions_[read.version].writer == writer;
+    if (there) held.emplace_back(holder, read);
+  }
+  std::stable_sort(held.begin(), held.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < held.size();) {
+    ExecOp& op = exec_[held[i].first.index()];
+    const std::span<const ArrayRead> row = ReadsOf(arrays, op);
+    const int32_t begin = static_cast<int32_t>(with_held_.size());
+    with_held_.insert(with_held_.end(), row.begin(), row.end());
+    const ExecOpId holder = held[i].first;
+    for (; i < held.size() && held[i].first == holder; ++i) with_held_.push_back(held[i].second);
+    op.reads = {begin, static_cast<int32_t>(with_held_.size())};
+    op.holds = true;
+  }
 }
 
 // Home of what no op makes is where the first op is that views or writes it, or else the first that reads it.

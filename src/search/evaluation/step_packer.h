@@ -49,6 +49,7 @@ class StepPacker {
     PricedPartId part;
     ArrayHalf half;
     bool of_input;
+    bool holds;  // `reads` are rows of with_held_
   };
   // What an op writes, or what is there before.
   struct Version {
@@ -101,6 +102,7 @@ class StepPacker {
   Status CollectOps(const StepArrays& arrays);
   Status Touch(const StepArrays& arrays, const ArrayOp& op);
   Status Apart(const ArrayOp& op) const;  // the error
+  void AddHeld(const StepArrays& arrays);
   void CountDevice(OpId origin, DeviceId device, int32_t count);
   double SlowerOf(OpId origin, int32_t kind);
   Status AddTimes();
@@ -122,8 +124,8 @@ class StepPacker {
   void AddMoving();
   void AddPaths();
   std::span<const ArrayRead> ReadsOf(const StepArrays& arrays, const ExecOp& op) const {
-    return {arrays.reads.data() + op.reads.begin,
-            static_cast<size_t>(op.reads.end - op.reads.begin)};
+    const std::vector<ArrayRead>& rows = op.holds ? with_held_ : arrays.reads;
+    return {rows.data() + op.reads.begin, static_cast<size_t>(op.reads.end - op.reads.begin)};
   }
   std::span<const ArrayVersionId> WrittenBy(const StepArrays& arrays, const ExecOp& op) const {
     return {arrays.written.data() + op.written.begin,
@@ -155,6 +157,7 @@ class StepPacker {
   std::vector<char> is_input_;        // by slice of what no op makes: the first ones
   std::vector<int32_t> next_reader_;  // by slice: where its next reader goes
   PackedStep::Waits waits_;
+  std::vector<ArrayRead> with_held_;  // what ops that hold something read, and what they hold
   // Scratch.
   std::vector<ArrayVersionId> written_;
   std::vector<Range> ranges_;

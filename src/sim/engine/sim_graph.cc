@@ -117,6 +117,16 @@ class Builder {
                          tensor.length.count, exec});
       }
     }
+    for (TensorId id : graph_.tensors()) {  // what an op holds is as if it read it
+      const Tensor& tensor = graph_.tensor(id);
+      if (!tensor.held_until.valid()) continue;
+      const ExecOpId holder = p_.exec_of[tensor.held_until];
+      if (!holder.valid()) continue;
+      const int32_t number = graph_.VersionBefore(tensor.held_until, id);
+      const VersionId version = p_.VersionOf(tensor.storage, number);
+      reads.push_back({p_.version_writer[version], tensor.storage, version, tensor.offset.count,
+                       tensor.length.count, holder});
+    }
     std::sort(reads.begin(), reads.end());
     reads.erase(std::unique(reads.begin(), reads.end(),
                             [](const Read& a, const Read& b) {
