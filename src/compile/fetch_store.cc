@@ -130,6 +130,11 @@ void FetchStore::AddFetched(TensorId id, FetchedPart part) {
 }
 
 void FetchStore::Insert(FetchedPart part, std::vector<FetchedPart>& fetched) {
+  // Devices mostly come in their order.
+  if (fetched.empty() || !(part.device < fetched.back().device)) {
+    fetched.push_back(std::move(part));
+    return;
+  }
   const auto at =
       std::upper_bound(fetched.begin(), fetched.end(), part.device,
                        [](DeviceId of, const FetchedPart& one) { return of < one.device; });

@@ -110,11 +110,38 @@ bool AreInOrder(const NamedAxes& axes, const std::vector<Box>& parts) {
   return next == axes.axis(axis).size;
 }
 
+// A grid: of every combination of intervals, which follow one another along each axis, one part. A search for parts
+// would look at each corner of it for each that is chosen.
+bool AreGrid(const NamedAxes& axes, std::vector<Box> parts) {
+  if (parts.empty()) return false;
+  std::sort(parts.begin(), parts.end());
+  if (std::adjacent_find(parts.begin(), parts.end()) != parts.end()) return false;
+  const Box first = parts.front();
+  const auto same_axes = [&](const Box& part) {
+    return std::equal(part.begin(), part.end(), first.begin(), first.end(),
+                      [](const auto& a, const auto& b) { return a.axis == b.axis; });
+  };
+  if (!std::all_of(parts.begin(), parts.end(), same_axes)) return false;
+  size_t cells = 1;
+  for (size_t i = 0; i < first.size(); ++i) {
+    std::set<Interval> along;
+    for (const Box& part : parts) along.insert((part.begin() + i)->interval);
+    int64_t next = 0;
+    for (const Interval& one : along) {
+      if (one.from != next || one.to <= next) return false;
+      next = one.to;
+    }
+    if (next != axes.axis((first.begin() + i)->axis).size) return false;
+    cells *= along.size();
+  }
+  return cells == parts.size();
+}
+
 }  // namespace
 
 std::vector<size_t> ChosenOnce(const NamedAxes& axes, const std::vector<Box>& parts) {
   if (parts.size() == 1 && parts.front().empty()) return {0};
-  if (AreInOrder(axes, parts)) {
+  if (AreInOrder(axes, parts) || AreGrid(axes, parts)) {
     std::vector<size_t> all(parts.size());
     std::iota(all.begin(), all.end(), size_t{0});
     return all;

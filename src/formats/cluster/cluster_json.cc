@@ -2,7 +2,6 @@
 #include <nettle/sha2.h>
 
 #include <array>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -150,17 +149,19 @@ std::string ClusterHash(const Cluster& cluster) {
   for (const LinkId id : cluster.links()) links.push_back(CanonicalText(cluster.link(id).name));
   std::string one;
   ForEachRoute(cluster, [&](DeviceId from, DeviceId to, const Route& route) {
+    // Pieces of text are joined without a format: there may be a million routes.
     one.assign(one.empty() ? "{" : ",{");
-    auto out = std::back_inserter(one);
-    fmt::format_to(out, "\"bandwidth_bytes_per_s\":{},\"from\":{},\"latency_ns\":{},\"links\":[",
-                   route.bandwidth.count, devices[from], route.latency.count);
+    one.append("\"bandwidth_bytes_per_s\":").append(fmt::format_int(route.bandwidth.count).c_str());
+    one.append(",\"from\":").append(devices[from]);
+    one.append(",\"latency_ns\":").append(fmt::format_int(route.latency.count).c_str());
+    one.append(",\"links\":[");
     for (const LinkId link : route.links) {
       if (one.back() != '[') one += ',';
       one += links[link];
     }
     one += ']';
     if (route.through_host) one += ",\"through_host\":true";
-    fmt::format_to(out, ",\"to\":{}}}", devices[to]);
+    one.append(",\"to\":").append(devices[to]).append("}");
     add(one);
   });
   add(std::string_view(text).substr(at));

@@ -22,9 +22,8 @@ class Mesh {
   Mesh(const NamedAxes& axes, const Cluster& cluster, const LayoutSpec& spec, std::string place)
       : axes_(axes), cluster_(cluster), spec_(spec), place_(std::move(place)) {
     for (const LayoutSpec::Device& named : spec.devices) {
-      for (const DeviceId device : cluster.devices()) {
-        if (GlobMatch(named.name, cluster.device(device).name)) devices_.push_back(device);
-      }
+      const std::vector<DeviceId> called = DevicesCalled(cluster, named.name);
+      devices_.insert(devices_.end(), called.begin(), called.end());
     }
   }
 
@@ -160,6 +159,19 @@ Result<AxisId> AxisCalled(const NamedAxes& axes, const std::string& name,
       ErrorCode::kField,
       fmt::format("no axis is called \"{}\"{}", Printable(name, 80), DidYouMean(name, names)),
       place, "`placewright inspect --axes` lists them.");
+}
+
+std::vector<DeviceId> DevicesCalled(const Cluster& cluster, std::string_view glob) {
+  std::vector<DeviceId> called;
+  if (glob.find_first_of("*?[") == std::string_view::npos) {
+    const DeviceId device = cluster.FindDevice(glob);
+    if (device.valid()) called.push_back(device);
+    return called;
+  }
+  for (const DeviceId device : cluster.devices()) {
+    if (GlobMatch(glob, cluster.device(device).name)) called.push_back(device);
+  }
+  return called;
 }
 
 Result<LayoutSpec> WithoutMesh(const NamedAxes& axes, const Cluster& cluster, LayoutSpec spec,

@@ -4,6 +4,8 @@
 #define PLACEWRIGHT_FORMATS_PLAN_MESH_H_
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "cluster/cluster.h"
@@ -14,6 +16,9 @@ namespace placewright {
 
 // The axis with that name. Errors: kField, or kBatchScaling (the batch of a step that nothing proves to follow it).
 Result<AxisId> AxisCalled(const NamedAxes& axes, const std::string& name, const std::string& place);
+
+// The devices whose names a glob matches, in their order; one by its name without a look at all the others.
+std::vector<DeviceId> DevicesCalled(const Cluster& cluster, std::string_view glob);
 
 // With every device by its name and its box stated, where the spec has a mesh; others stay. `place`: "layouts[0]".
 // Errors: kField, kBatchScaling (an axis that there is not or that does not divide, a mesh with more or fewer places

@@ -104,10 +104,7 @@ class Resolver {
     for (size_t i = 0; i < spec.devices.size(); ++i) {
       const std::string& name = spec.devices[i].name;
       const std::string place = Place(index, fmt::format(".devices[{}]", i));
-      std::vector<DeviceId> named;
-      for (const DeviceId device : cluster_.devices()) {
-        if (GlobMatch(name, cluster_.device(device).name)) named.push_back(device);
-      }
+      const std::vector<DeviceId> named = DevicesCalled(cluster_, name);
       if (named.empty()) {
         return MakeError(
             ErrorCode::kUnknownName,
@@ -360,9 +357,8 @@ LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpe
         spec.option == LayoutOption::kAllReduce || spec.option == LayoutOption::kParameterServer;
     std::vector<LayoutSpec::Device> devices;
     for (const LayoutSpec::Device& named : spec.devices) {
-      for (const DeviceId device : cluster.devices()) {
-        const std::string& name = cluster.device(device).name;
-        if (GlobMatch(named.name, name)) devices.push_back({name, named.box});
+      for (const DeviceId device : DevicesCalled(cluster, named.name)) {
+        devices.push_back({cluster.device(device).name, named.box});
       }
     }
     const bool boxes =

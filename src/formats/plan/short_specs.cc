@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
 #include "formats/plan/layout_words.h"
 #include "formats/plan/mesh.h"
 
@@ -31,14 +30,12 @@ std::string WithoutNumbers(const std::string& name) {
 // One glob that names these devices in their order, and no others.
 std::optional<std::string> GlobOf(const Devices& devices, const Cluster& cluster) {
   const std::string glob = WithoutNumbers(devices.front().name);
-  size_t next = 0;
-  for (const DeviceId id : cluster.devices()) {
-    const std::string& name = cluster.device(id).name;
-    if (!GlobMatch(glob, name)) continue;
-    if (next == devices.size() || devices[next].name != name) return std::nullopt;
-    ++next;
-  }
-  return next == devices.size() ? std::optional(glob) : std::nullopt;
+  const std::vector<DeviceId> called = DevicesCalled(cluster, glob);
+  const bool same = std::equal(called.begin(), called.end(), devices.begin(), devices.end(),
+                               [&](DeviceId id, const LayoutSpec::Device& device) {
+                                 return cluster.device(id).name == device.name;
+                               });
+  return same ? std::optional(glob) : std::nullopt;
 }
 
 // Along which axis alone the second box lies behind the first; nothing where that is not so.
@@ -88,12 +85,13 @@ std::optional<MeshAxes> MeshOf(const Devices& devices) {
   return mesh;
 }
 
-Devices Ordered(Devices devices) {
-  for (LayoutSpec::Device& device : devices) {
-    std::sort(device.box.begin(), device.box.end(),
-              [](const auto& a, const auto& b) { return a.axis < b.axis; });
-  }
-  return devices;
+// Whether the devices have the same boxes; their axes may stand in another order.
+bool AreAlike(const Devices& a, const Devices& b) {
+  const auto alike = [](const LayoutSpec::Device& one, const LayoutSpec::Device& other) {
+    return one.name == other.name &&
+           std::is_permutation(one.box.begin(), one.box.end(), other.box.begin(), other.box.end());
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), alike);
 }
 
 // One of all of its devices in fewer words; nothing where there are none that say the same.
@@ -102,15 +100,16 @@ std::optional<LayoutSpec> Shortened(const NamedAxes& axes, const Cluster& cluste
   if (spec.devices.size() <= kMostNamed || !spec.mesh.empty()) return std::nullopt;
   const std::optional<std::string> glob = GlobOf(spec.devices, cluster);
   if (!glob) return std::nullopt;
-  LayoutSpec made = spec;
-  made.devices = {{*glob, {}}};
-  if (ExpandSpecs(axes, cluster, {made}).front() == spec) return made;
-  if (!spec.axis.empty()) return std::nullopt;
+  LayoutSpec made{spec.groups, spec.group, spec.axis, {{*glob, {}}}, spec.option};
+  if (!spec.axis.empty() || spec.devices.front().box.empty()) {
+    const bool same = ExpandSpecs(axes, cluster, {made}).front() == spec;
+    return same ? std::optional(made) : std::nullopt;
+  }
   const std::optional<MeshAxes> mesh = MeshOf(spec.devices);
   if (!mesh) return std::nullopt;
   made.mesh = *mesh;
   const Result<LayoutSpec> boxes = WithoutMesh(axes, cluster, made, "");
-  const bool same = boxes.ok() && Ordered(boxes.value().devices) == Ordered(spec.devices);
+  const bool same = boxes.ok() && AreAlike(boxes.value().devices, spec.devices);
   return same ? std::optional(made) : std::nullopt;
 }
 

@@ -45,6 +45,9 @@ class SplitGroups {
  private:
   template <class Keeps>
   static Layout By(const Layout& layout, const Keeps& keeps) {
+    const Box first = layout.shares.empty() ? Box() : layout.shares.front().box;
+    const auto stays = [&](const AxisInterval& one) { return keeps(one.axis); };
+    if (std::all_of(first.begin(), first.end(), stays)) return layout;  // as all have the same axes
     Layout made;
     for (const Share& share : layout.shares) {
       std::vector<AxisInterval> box;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "cost/communication/collective_kind.h"
 #include "report/graph_summary.h"
@@ -70,17 +71,20 @@ class StrategyFinder {
 
  private:
   std::vector<DeviceId> DevicesOf(const std::vector<OpId>& instances) const {
-    std::set<DeviceId> devices;
-    for (const OpId op : instances) {
-      const DeviceId device = inputs_.placement[op];
-      if (inputs_.lanes == nullptr) {
-        devices.insert(device);
-      } else if (!devices.contains(device)) {
-        const std::vector<DeviceId>& alike = inputs_.lanes->members[device];
-        devices.insert(alike.begin(), alike.end());
-      }
+    std::vector<DeviceId> devices;
+    const auto make_distinct = [&] {
+      std::sort(devices.begin(), devices.end());
+      devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+    };
+    for (const OpId op : instances) devices.push_back(inputs_.placement[op]);
+    make_distinct();
+    if (inputs_.lanes == nullptr) return devices;
+    for (const DeviceId first : std::exchange(devices, {})) {
+      const std::vector<DeviceId>& alike = inputs_.lanes->members[first];
+      devices.insert(devices.end(), alike.begin(), alike.end());
     }
-    return {devices.begin(), devices.end()};
+    make_distinct();
+    return devices;
   }
 
   // Whether an instance reads or makes less than the op that it is of.

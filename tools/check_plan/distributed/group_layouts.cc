@@ -91,8 +91,7 @@ GroupLayouts::Spec GroupLayouts::Resolve(const LayoutSpec& stated) const {
   Spec spec;
   std::vector<std::pair<DeviceId, const LayoutSpec::Device*>> devices;
   for (const LayoutSpec::Device& named : stated.devices) {
-    for (const DeviceId device : cluster_.devices()) {
-      if (!GlobMatch(named.name, cluster_.device(device).name)) continue;
+    for (const DeviceId device : DevicesCalled(cluster_, named.name)) {
       spec.devices.insert(device);
       if (!spec.first.valid()) spec.first = device;
       devices.emplace_back(device, &named);
@@ -159,11 +158,9 @@ MaybeViolation GroupLayouts::CheckNames(size_t index) const {
   }
   size_t named = 0;
   for (const LayoutSpec::Device& device : stated.devices) {
-    const size_t before = named;
-    for (const DeviceId id : cluster_.devices()) {
-      if (GlobMatch(device.name, cluster_.device(id).name)) ++named;
-    }
-    if (named > before) continue;
+    const size_t called = DevicesCalled(cluster_, device.name).size();
+    named += called;
+    if (called > 0) continue;
     return wrong(".devices", fmt::format("there is no device {}", Printable(device.name, 80)));
   }
   if (named == 0) return wrong(".devices", "it has no devices");
