@@ -1,4 +1,5 @@
 // Parameters in shards that are fetched anew for the backward pass, and when that begins.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -50,6 +51,30 @@ std::string InForms(const TestStep& step, std::string_view layouts, const StepSw
 size_t GathersOf(const TestStep& step, const StepSwitches& switches) {
   return step.CompileWith(kShards, {.switches = switches}).value().graph.collective_count() -
          1;  // the gradient is scattered
+}
+
+// The names of what the ops of a step hold.
+std::vector<std::string> HeldIn(const TestStep& step, const StepSwitches& switches) {
+  const DistributedStep made = step.CompileWith(kShards, {.switches = switches}).Take();
+  std::vector<std::string> held;
+  for (const TensorId id : made.graph.tensors()) {
+    const OpId holder = made.graph.tensor(id).held_until;
+    if (holder.valid())
+      held.push_back(made.graph.tensor(id).name + " by " + made.graph.op(holder).name);
+  }
+  return held;
+}
+
+// Outside of layers a parameter that engines fetch ahead stays, as its gradient does, until the last op of the backward
+// pass, which is the gradient's own here; without them it goes with its last reader.
+TEST(Epochs, KeepWhatTheRootHas) {
+  StepSwitches switches = Regather({});
+  EXPECT_THAT(HeldIn(TwoPasses(), switches), ::testing::IsEmpty());
+  switches.prefetch = 1;
+  InForms(TwoPasses(), kShards, switches);
+  EXPECT_THAT(HeldIn(TwoPasses(), switches),
+              ::testing::UnorderedElementsAre("w.all_gather@a.copy by gw@a",
+                                              "w.all_gather@b.copy by gw@b"));
 }
 
 // One gather for each pass. The transposed w of the backward pass is a view of what was gathered there.

@@ -141,6 +141,14 @@ Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& 
 
 Status TransformLoaded(const Transforms& transforms, LoadedGraph& loaded) {
   PW_ASSIGN(const std::unique_ptr<Graph> made, ApplyTransforms(loaded.graph, transforms));
+  const Transforms& done = made == nullptr ? loaded.graph.transforms() : made->transforms();
+  for (const Transform& asked : transforms) {
+    if (asked.kind != Transform::kRecompute) continue;
+    if (std::find(done.begin(), done.end(), asked) != done.end()) continue;
+    loaded.notes.push_back(
+        fmt::format("nothing is computed again: the backward pass reads no activation of {}",
+                    fmt::join(asked.modules, ", ")));
+  }
   if (made == nullptr) return Ok();
   if (const AtenDetails* const of_file = loaded.Details<AtenDetails>()) {
     AtenDetails details = *of_file;

@@ -191,6 +191,26 @@ TEST_F(Input, PlansNameFilesInUtf8Only) {
   EXPECT_FALSE(CheckPathsUtf8(folder + "/g.json", preset, plan).ok());
 }
 
+// y is read by the loss alone: there is nothing to compute again, and that is said.
+TEST_F(Input, WhatIsNotComputedAgainIsSaid) {
+  const std::string path = File("step.json", R"({"name": "step", "batch": 2, "inputs": [
+    {"name": "input:x", "kind": "input", "shape": [2, 4], "dtype": "f32"},
+    {"name": "param:layers.0.w", "kind": "param", "shape": [4, 4], "dtype": "f32"}], "ops": [
+    {"name": "y", "target": "aten.mm.default", "phase": "fwd", "scope": "layers.0", "args": ["%0", "%1"],
+     "inputs": ["input:x", "param:layers.0.w"], "outputs": [{"shape": [2, 4], "dtype": "f32"}]},
+    {"name": "sum", "target": "aten.sum.default", "phase": "fwd", "scope": "", "args": ["%0"],
+     "inputs": ["y"], "outputs": [{"shape": [], "dtype": "f32"}]},
+    {"name": "g", "target": "aten.ones_like.default", "phase": "bwd", "args": ["%0"],
+     "inputs": ["sum"], "outputs": [{"shape": [], "dtype": "f32"}]}], "outputs": ["sum", "g"]})");
+  GraphInputOptions options;
+  options.transforms = {{.kind = Transform::kRecompute, .modules = {"layers.*"}}};
+  const auto loaded = LoadGraph(path, options);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().ToString();
+  EXPECT_THAT(loaded.value().notes,
+              ::testing::Contains(HasSubstr("nothing is computed again: the backward pass reads no "
+                                            "activation of layers.*")));
+}
+
 TEST(PathBeside, KeepsTheStem) {
   EXPECT_EQ(PathBeside("a/foo.plan.json", "costs"), "a/foo.plan.costs.json");
   EXPECT_EQ(PathBeside("foo", "schedule"), "foo.schedule.json");

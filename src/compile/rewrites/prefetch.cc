@@ -32,6 +32,12 @@ class Delayer {
         WaitFor(units_[unit - static_cast<size_t>(distance)], fetches_[i]);
       }
     }
+    if (fetches_.empty()) return;  // there is no root where nothing is sharded
+    for (const OfRoot& one : of_root_) {
+      const auto last = last_backward_.find(one.device);
+      if (last == last_backward_.end() || last->second <= one.place) continue;
+      arrays_.holds.emplace_back(arrays_.order[static_cast<size_t>(last->second)], one.read);
+    }
   }
 
  private:
@@ -49,6 +55,12 @@ class Delayer {
     size_t begin, end;  // its fetches
     FirstReaders readers;
   };
+  // A parameter or gradient outside of layers, as it is read first.
+  struct OfRoot {
+    DeviceId device;
+    int32_t place;
+    ArrayRead read;
+  };
 
   void Visit(int32_t place) {
     const OpId id = arrays_.order[static_cast<size_t>(place)];
@@ -58,10 +70,15 @@ class Delayer {
       const int32_t of = fetch_of_[read.tensor];
       if (of < 0) continue;
       if (fetch < 0) fetch = of;
-      if (IsWork(op)) Note(fetches_[static_cast<size_t>(of)], op.device, place);
+      if (!IsWork(op)) continue;
+      Note(fetches_[static_cast<size_t>(of)], op.device, place);
+      const bool of_root = fetches_[static_cast<size_t>(of)].layer.empty();
+      if (of_root && op.phase != Phase::kOptimizer) HoldForRoot(op.device, place, read);
     }
+    if (!op.IsInstance()) HoldGradients(op, place);
     if (IsWork(op)) {
       work_[op.device].push_back(place);
+      if (op.phase == Phase::kBackward) last_backward_[op.device] = place;
     } else {
       for (const TensorId made : arrays_.MadeBy(op)) fetch_of_[made] = fetch;
     }
@@ -73,6 +90,21 @@ class Delayer {
   static void Note(Fetch& fetch, DeviceId device, int32_t place) {
     if (fetch.readers.empty()) fetch.first = place;
     fetch.readers.emplace(device, place);
+  }
+
+  void HoldForRoot(DeviceId device, int32_t place, const ArrayRead& read) {
+    if (held_.insert(read.version).second) of_root_.push_back({device, place, read});
+  }
+  // What is sent away of a gradient outside of layers.
+  void HoldGradients(const ArrayOp& op, int32_t place) {
+    for (const ArrayRead& read : arrays_.ReadsOf(op)) {
+      const StorageId id = arrays_.storages[arrays_.versions[read.version].storage].original;
+      if (!id.valid() || original_.storage(id).kind != TensorKind::kGradient) continue;
+      const OpId maker = original_.storage(id).versions.front().writer;
+      if (!maker.valid()) continue;
+      const std::string& module = original_.module_path(original_.op(maker).module);
+      if (LayerOf(module).empty()) HoldForRoot(op.device, place, read);
+    }
   }
 
   // The fetch that the op is a member of, or -1.
@@ -136,6 +168,9 @@ class Delayer {
   std::vector<Fetch> fetches_;
   std::vector<Unit> units_;
   std::map<DeviceId, std::vector<int32_t>> work_;  // the places of what a device computes
+  std::vector<OfRoot> of_root_;
+  std::set<ArrayVersionId> held_;  // of these
+  std::map<DeviceId, int32_t> last_backward_;
 };
 
 }  // namespace

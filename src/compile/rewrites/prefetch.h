@@ -7,6 +7,10 @@
 // first reader, which counts each pass that fetches them. With distance d each member of unit u's fetches waits, by a
 // control edge, for the op that precedes the first reader of unit u - d on its device: 0 fetches when it is wanted.
 //
+// Parameters outside of layers are the root's: they stay on a device, and so do their gradients before they are scattered,
+// until its last op of the backward pass has ended (FSDP2 does not reshard its root module behind the forward pass, and
+// ends its backward pass where that of the whole step ends, since its inputs have no gradients).
+//
 // Why it is no deadlock: such an op stands before the fetch in the order of the step.
 //
 // What crosses in single transfers waits for nothing: a control edge needs an op.
