@@ -49,8 +49,12 @@ CommandOption CommandLine::AddOption(const std::string& names, int32_t& target,
 }
 CommandOption CommandLine::AddOption(const std::string& names, std::vector<int64_t>& target,
                                      const std::string& help) {
-  return CommandOption(
-      app_->add_option(names, target, help)->delimiter(',')->allow_extra_args(false));
+  // So many that CLI11 takes one text alone, and not as many that it writes dots behind the type's name.
+  constexpr int kMaxIntegers = CLI::detail::expected_max_vector_size / 2;
+  return CommandOption(app_->add_option(names, target, help)
+                           ->delimiter(',')
+                           ->expected(1, kMaxIntegers)
+                           ->allow_extra_args(false));
 }
 CommandOption CommandLine::AddOption(const std::string& names, int64_t& target,
                                      const std::string& help) {
