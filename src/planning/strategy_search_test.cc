@@ -226,6 +226,10 @@ TEST(StrategySearch, StagesOfUnequalGpusHaveUnequalLayers) {
     if (rewriting.layers.empty()) continue;
     EXPECT_EQ(std::accumulate(rewriting.layers.begin(), rewriting.layers.end(), int64_t{0}), 6);
     EXPECT_GT(one.layer_optimum, Nanos(0)) << Describe(one.strategy);
+    // Passes and waits of the schedule alone; zb-h1 waits for less.
+    if (rewriting.schedule != "zb-h1") {
+      EXPECT_LE(one.layer_optimum, one.estimated_time) << Describe(one.strategy);
+    }
     if (++compared > 2) continue;
     Strategy equal = one.strategy;
     equal.rewriting.layers.clear();

@@ -66,7 +66,9 @@ LayerProgram PipelineStages::MakeProgram(const PipelineOnGpus& of, double share,
   const double sums = static_cast<double>(of.table.forward_sums.tensors) / layers;
   const double gathered = of.degree > 1 ? GatheredTokens(of.table, {}, of.degree) / layers : 0;
   LayerProgram program;
-  program.micro_batches = rewriting.micro_batches * rewriting.chunks;
+  // Of equal chunks the program says (v m + p - 1) T, as the schedule does.
+  program.micro_batches = std::max<int64_t>(
+      1, rewriting.chunks * (rewriting.micro_batches - rewriting.stages) + rewriting.stages);
   const int64_t chunks = rewriting.stages * rewriting.chunks;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     const int64_t stage = chunk % rewriting.stages;

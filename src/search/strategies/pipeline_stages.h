@@ -4,8 +4,8 @@
 //
 // What is reckoned with: passes, launches and collectives of tensor groups of each layer, the state of its parameters, and
 // its activations of as many micro-batches as the schedule holds. An interleaved schedule has a stage for every chunk, with
-// its part of the memory, and v m micro-batches: a stage runs v chunks of each. Not reckoned with: sums of gradients, and
-// transfers that other boundaries do not have.
+// its part of the memory, and v (m - p) + p micro-batches: v m chunks run one after the other, behind p - 1. Not reckoned
+// with: sums of gradients, and transfers that other boundaries do not have.
 #ifndef PLACEWRIGHT_SEARCH_STRATEGIES_PIPELINE_STAGES_H_
 #define PLACEWRIGHT_SEARCH_STRATEGIES_PIPELINE_STAGES_H_
 
