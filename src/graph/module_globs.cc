@@ -22,8 +22,8 @@ std::vector<std::string_view> WithEnclosing(std::string_view path) {
 // True if the glob matches the path, which may be the root's, or one of its enclosing modules.
 bool MatchesModule(std::string_view glob, std::string_view path) {
   if (glob.find_first_of("*?[\\") == std::string_view::npos && !glob.empty()) {
-    return path.starts_with(glob) && (path.size() == glob.size() || path[glob.size()] == '.' ||
-                                      path[glob.size()] == '/');
+    return path.starts_with(glob) &&
+           (path.size() == glob.size() || path[glob.size()] == '.' || path[glob.size()] == '/');
   }
   return path.empty() ? GlobMatch(glob, path) : OutermostMatch(glob, path).has_value();
 }

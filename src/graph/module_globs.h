@@ -49,7 +49,8 @@ class NamedGroups {
 
   const Graph& graph_;
   IdVector<ModuleId, GroupsOfModule> modules_;
-  std::vector<OpId> at_root_;  // ops of modules without a path, which their names are asked for, too
+  std::vector<OpId>
+      at_root_;  // ops of modules without a path, which their names are asked for, too
   IdVector<GroupId, bool> has_op_;
 };
 // Of one glob.

@@ -50,7 +50,7 @@ TEST(NamedGroups, AreThoseOfTheModuleAndOfWhatIsWithinIt) {
 TEST(NamedGroups, ViewsFollowWhatMadeThem) {
   const Graph graph = SomeModules();
   const NamedGroups named(graph);
-  EXPECT_TRUE(named.By("m.c").empty());  // the group has an op of m.a
+  EXPECT_TRUE(named.By("m.c").empty());                       // the group has an op of m.a
   EXPECT_EQ(named.By("m.d"), GroupsOf(graph, {"of_input"}));  // the group has no other op
 }
 

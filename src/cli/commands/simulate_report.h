@@ -24,7 +24,7 @@ struct SimulatedSubject {
   std::unique_ptr<const OriginalStep> step_of_plan;
   std::unique_ptr<const SimGraph> sim_graph;
   std::string crowded;  // where tensors fit, but not what is taken beside them: of which device
-  StepInputs of;  // of what stands above
+  StepInputs of;        // of what stands above
 };
 
 // Prints the simulation as text or JSON, as the console says. `schedule`: also start and end of every

@@ -28,8 +28,8 @@ struct StepTable {
 
   // Bytes alive at some moment of the step in the order of the program, beside what is there for the whole step.
   struct Moment {
-    double samples = 0;  // what the batch divides
-    double widths = 0;   // of that, what heads or inner widths divide, too
+    double samples = 0;    // what the batch divides
+    double widths = 0;     // of that, what heads or inner widths divide, too
     double gradients = 0;  // of parameters, until their update
     double others = 0;     // casts of parameters, temporaries of the update
     Moment& operator+=(const Moment& more) {

@@ -407,7 +407,8 @@ MaybeViolation Movement::Pack(OpId op) {
     if (step_.graph.tensor(made.inputs[i]).dtype == step_.graph.tensor(made.outputs[0]).dtype) {
       continue;
     }
-    return Wrong(op, ViolationKind::kWrongArgument, "makes a buffer of another dtype than it reads");
+    return Wrong(op, ViolationKind::kWrongArgument,
+                 "makes a buffer of another dtype than it reads");
   }
   if (step_.graph.tensor(made.outputs[0]).shape != std::vector<int64_t>{elements}) {
     return Wrong(op, ViolationKind::kWrongArgument,
