@@ -98,6 +98,8 @@ class Strategy:
         Its schedule, "" without one.
     stages, chunks : int
         Of the pipeline; 1 without one.
+    layers : list of int
+        Of each chunk of each stage, where they are stated; else of equal work.
     simulated : bool
         Whether it was; else its time is estimated.
     step_time : float or None
@@ -117,6 +119,7 @@ class Strategy:
     pipeline: str
     stages: int
     chunks: int
+    layers: list[int]
     simulated: bool
     step_time: float | None
     fits: bool
@@ -130,7 +133,8 @@ class Strategy:
             parts.append(self.pipeline)
         if self.stages > 1:
             chunks = f" of {self.chunks} chunks" if self.chunks > 1 else ""
-            parts.append(f"{self.stages} stages{chunks}")
+            layers = f" of {','.join(map(str, self.layers))} layers" if self.layers else ""
+            parts.append(f"{self.stages} stages{chunks}{layers}")
         if self.micro_batches > 1:
             parts.append(f"{self.micro_batches} micro-batches")
         if self.recompute:
@@ -143,8 +147,9 @@ def _strategy(said: dict[str, Any]) -> Strategy:
     time = said["step_time_ns"] if simulated else said["estimated_time_ns"]
     return Strategy(said["algorithm"], list(said.get("settings", ())), said["micro_batches"],
                     list(said["recompute"]), said.get("pipeline", ""), said.get("stages", 1),
-                    said.get("chunks", 1), simulated, time / 1e9 if said["capacity_bytes"] else None,
-                    said["fits"], said["memory_bytes"], said["capacity_bytes"], said["why_not"])
+                    said.get("chunks", 1), list(said.get("layers", ())), simulated,
+                    time / 1e9 if said["capacity_bytes"] else None, said["fits"],
+                    said["memory_bytes"], said["capacity_bytes"], said["why_not"])
 
 
 class Plan:

@@ -311,6 +311,10 @@ PlannerResult StrategySearchResult::ForAuto() const {
   return result;
 }
 
+void StrategySearchResult::NoteFirst(PlannerResult& result) const {
+  if (has_plan()) result.first_feasible_seconds = history.front().seconds;
+}
+
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
                                Evaluator& evaluator, PlannerOptions options) {
   PlannerResult result = found.ForAuto();

@@ -181,7 +181,7 @@ class PlanCommand : public Command {
         CheckPathsUtf8(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
     PW_ASSIGN(Budget budget, MakeBudget(search_, planning->loaded));
     budget.stop = StopToken(&interrupted);
-    LeaveTimeToWrite(planning->loaded, Clock::now(), &budget);
+    LeaveTimeToWrite(planning->loaded, Clock::now() - planning->chosen_in, &budget);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
     options.bound = planning->prepared().search_bound();
     if (!space_.layouts.empty()) {
@@ -223,7 +223,12 @@ class PlanCommand : public Command {
     const bool goes_on =
         planning->strategies &&
         (planning->strategies->rewrites() || (interrupted && planning->strategies->has_plan()));
-    if (planning->strategies) options.promising = planning->strategies->Promising();
+    if (planning->strategies) {
+      options.promising = planning->strategies->Promising();
+      if (planning->strategies->has_plan() && !goes_on) {
+        options.initial = planning->strategies->plan.plan;
+      }
+    }
     Result<PlannerResult> planned =
         goes_on ? GoOnFrom(*planning->strategies, planning->problem(), simulating, options)
                 : planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
@@ -231,6 +236,7 @@ class PlanCommand : public Command {
       return Interrupted(false);
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
+    if (planning->strategies) planning->strategies->NoteFirst(result);
     if (max_batch_) TakeTrialsPlan(*max_batch_, planning->problem(), result);
     return Finish(*planning, std::move(result), *asked, budget, context);
   }

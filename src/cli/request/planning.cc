@@ -96,6 +96,7 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
     PW_ASSIGN(parts, CostsOfParts(input, inputs));
     if (choose != nullptr && MayChooseStrategies(inputs.graph.graph, constraints)) {
       PW_ASSIGN(planning->strategies, ChooseStrategy(*planning, search, *parts, wishes, *choose));
+      planning->chosen_in = Clock::now() - planning->loaded;
       PW_RETURN_IF_ERROR(TakeStrategy(input, *planning));
     }
   }

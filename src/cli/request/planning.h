@@ -24,7 +24,8 @@ namespace placewright {
 struct Planning {
   Inputs inputs;
   std::unique_ptr<PlanSession> session;
-  Clock::time_point loaded;  // when the graph had been read or recorded: --time counts from here
+  Clock::time_point loaded;     // when the graph had been read or recorded: --time counts from here
+  Clock::duration chosen_in{};  // trying strategies
   // That were tried, where `auto` chooses; the graph is what the best makes of it, where that rewrites it.
   std::optional<StrategySearchResult> strategies;
 
