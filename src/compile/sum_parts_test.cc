@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/graph_builder.h"
+#include "sharding/test_product.h"
 
 namespace placewright {
 namespace {
@@ -14,17 +14,7 @@ namespace {
 // Rows and columns of y = x w, of 64 each.
 struct RowsAndColumns {
   RowsAndColumns() {
-    GraphBuilder builder("one-product", "aten");
-    const TensorId x =
-        builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {64, 32}).Take();
-    const TensorId w =
-        builder.AddInput("param:w", TensorKind::kParameter, DType::kF32, {32, 64}).Take();
-    OpSpec op{.name = "mm", .type = "aten.mm.default"};
-    op.inputs = {x, w};
-    op.args = {Value(InputRef{0}), Value(InputRef{1})};
-    op.outputs = {{.name = "y", .dtype = DType::kF32, .shape = {64, 64}}};
-    builder.SetOutputs({builder.AddOp(std::move(op)).Take()[0]});
-    graph = std::make_unique<Graph>(std::move(builder).Build().Take());
+    graph = std::make_unique<Graph>(GraphOfOneProduct());
     axes = std::make_unique<NamedAxes>(*graph);
     rows = axes->Find("input:x[0]");
     columns = axes->Find("param:w[1]");

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "cluster/cluster_builder.h"
 #include "formats/plan/layout_words.h"
-#include "graph/graph_builder.h"
+#include "sharding/test_product.h"
 
 namespace placewright {
 namespace {
@@ -19,17 +19,7 @@ constexpr const char* kWeightColumns = "param:w[1]";
 // y = x w, of 64 x 32 and 32 x 64, on hosts of a CPU and eight GPUs.
 struct OneProduct {
   explicit OneProduct(int32_t hosts) {
-    GraphBuilder builder("one-product", "aten");
-    const TensorId x =
-        builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {64, 32}).Take();
-    const TensorId w =
-        builder.AddInput("param:w", TensorKind::kParameter, DType::kF32, {32, 64}).Take();
-    OpSpec op{.name = "mm", .type = "aten.mm.default"};
-    op.inputs = {x, w};
-    op.args = {Value(InputRef{0}), Value(InputRef{1})};
-    op.outputs = {{.name = "y", .dtype = DType::kF32, .shape = {64, 64}}};
-    builder.SetOutputs({builder.AddOp(std::move(op)).Take()[0]});
-    graph = std::make_unique<Graph>(std::move(builder).Build().Take());
+    graph = std::make_unique<Graph>(GraphOfOneProduct());
     axes = std::make_unique<NamedAxes>(*graph);
     ClusterBuilder machines("hosts");
     const int32_t kind = machines.AddKind({.name = "K"}).Take();
