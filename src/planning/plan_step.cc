@@ -187,13 +187,10 @@ Result<PlannerResult> Search(const Request& request, const Subject& subject, Pla
   if (trials != nullptr) options.initial = StartOf(*trials);
   if (in.stop.StopRequested()) return Cancelled();
   options.bound = session.prepared().search_bound();
-  if (subject.strategies != nullptr) {
-    options.promising = subject.strategies->Promising();
-    if (subject.strategies->has_plan()) options.initial = subject.strategies->plan.plan;
-  }
+  if (subject.strategies != nullptr) options.promising = subject.strategies->Promising();
   PW_ASSIGN(PlannerResult result, request.planner().Plan(problem, session.evaluator(), options));
   if (trials != nullptr) TakeTrialsPlan(*trials, problem, result);
-  if (subject.strategies != nullptr) subject.strategies->NoteFirst(result);
+  if (subject.strategies != nullptr) subject.strategies->KeepBest(result);
   return result;
 }
 

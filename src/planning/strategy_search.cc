@@ -311,8 +311,16 @@ PlannerResult StrategySearchResult::ForAuto() const {
   return result;
 }
 
-void StrategySearchResult::NoteFirst(PlannerResult& result) const {
-  if (has_plan()) result.first_feasible_seconds = history.front().seconds;
+void StrategySearchResult::KeepBest(PlannerResult& result) const {
+  if (!has_plan() || rewrites()) return;
+  if (!result.feasible || plan.step_time < result.step_time) {
+    PlannerResult kept = ForAuto();
+    kept.iterations = result.iterations;
+    kept.baselines.insert(kept.baselines.end(), result.baselines.begin(), result.baselines.end());
+    kept.notes = std::move(result.notes);
+    result = std::move(kept);
+  }
+  result.first_feasible_seconds = history.front().seconds;
 }
 
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,

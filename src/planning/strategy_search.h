@@ -67,8 +67,8 @@ struct StrategySearchResult {
   std::vector<std::string> Promising() const;
   // `plan` as `auto` has it: with the name of its strategy, baselines and history.
   PlannerResult ForAuto() const;
-  // What `auto` found that began with `plan`: the first that fits was among the strategies.
-  void NoteFirst(PlannerResult& result) const;
+  // `result`, of a search over the step as it is, becomes `plan` where that fits and is faster.
+  void KeepBest(PlannerResult& result) const;
 };
 
 // The best strategy's plan, and what a search over layouts makes of it with what is left of the budget: a part of its

@@ -155,6 +155,33 @@ TEST(StrategySearch, AutoRewritesAStepThatFitsInNoOtherWay) {
   EXPECT_GT(simulated, 0);
 }
 
+// A search over the step as it is may end before it comes to what the strategies did.
+TEST(StrategySearch, WhatFitsIsKeptWhereTheSearchFoundNothingFaster) {
+  StrategySearchResult found;
+  found.best = Strategy{.algorithm = "2d"};
+  found.plan.algorithm = "2d";
+  found.plan.feasible = true;
+  found.plan.step_time = Nanos(100);
+  found.history = {{1, 0.5, Nanos(100), "2d"}};
+  PlannerResult none;
+  none.algorithm = "single";
+  none.iterations = 7;
+  found.KeepBest(none);
+  EXPECT_TRUE(none.feasible);
+  EXPECT_EQ(none.algorithm, "2d");
+  EXPECT_EQ(none.iterations, 7);  // a search of so many moves is repeated by them
+  EXPECT_EQ(none.first_feasible_seconds, 0.5);
+  for (const int64_t time : {90, 110}) {
+    PlannerResult searched;
+    searched.algorithm = "layout-search";
+    searched.feasible = true;
+    searched.step_time = Nanos(time);
+    found.KeepBest(searched);
+    EXPECT_EQ(searched.algorithm, time < 100 ? "layout-search" : "2d");
+    EXPECT_EQ(searched.step_time, Nanos(std::min<int64_t>(time, 100)));
+  }
+}
+
 // Whatever is asked for by name with its own settings, `auto` fits where that fits, and is as fast: equal and unequal GPUs,
 // on one host and on several, steps that fit as they are and steps that do not.
 TEST(StrategySearch, AutoIsNeverWorseThanWhatHasAName) {

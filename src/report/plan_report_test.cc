@@ -43,7 +43,9 @@ TEST_F(PlanReport, SaysIdleAndOverflowingDevicesAloud) {
 
 TEST_F(PlanReport, DevicesOfEqualFiguresAreOneRow) {
   std::vector<DeviceUse> uses = UseOfDevices(result_, *cluster_);
-  EXPECT_THAT(RenderDevices(uses, {}), HasSubstr("device "));
+  for (const DeviceUse& use : uses) {
+    EXPECT_THAT(RenderDevices(uses, {}), HasSubstr("\n" + use.name + " "));
+  }
   uses[0].capacity = uses[1].capacity = Bytes(4096);
   for (int i = 2; i < 5; ++i) {
     uses.push_back(uses[1]);

@@ -223,12 +223,7 @@ class PlanCommand : public Command {
     const bool goes_on =
         planning->strategies &&
         (planning->strategies->rewrites() || (interrupted && planning->strategies->has_plan()));
-    if (planning->strategies) {
-      options.promising = planning->strategies->Promising();
-      if (planning->strategies->has_plan() && !goes_on) {
-        options.initial = planning->strategies->plan.plan;
-      }
-    }
+    if (planning->strategies) options.promising = planning->strategies->Promising();
     Result<PlannerResult> planned =
         goes_on ? GoOnFrom(*planning->strategies, planning->problem(), simulating, options)
                 : planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
@@ -236,7 +231,7 @@ class PlanCommand : public Command {
       return Interrupted(false);
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
-    if (planning->strategies) planning->strategies->NoteFirst(result);
+    if (planning->strategies && !goes_on) planning->strategies->KeepBest(result);
     if (max_batch_) TakeTrialsPlan(*max_batch_, planning->problem(), result);
     return Finish(*planning, std::move(result), *asked, budget, context);
   }
