@@ -313,14 +313,10 @@ PlannerResult StrategySearchResult::ForAuto() const {
 
 void StrategySearchResult::KeepBest(PlannerResult& result) const {
   if (!has_plan() || rewrites()) return;
-  if (!result.feasible || plan.step_time < result.step_time) {
-    PlannerResult kept = ForAuto();
-    kept.iterations = result.iterations;
-    kept.baselines.insert(kept.baselines.end(), result.baselines.begin(), result.baselines.end());
-    kept.notes = std::move(result.notes);
-    result = std::move(kept);
-  }
-  result.first_feasible_seconds = history.front().seconds;
+  if (result.feasible && result.step_time <= plan.step_time) return;
+  std::vector<std::string> notes = std::move(result.notes);
+  result = ForAuto();
+  result.notes = std::move(notes);
 }
 
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,

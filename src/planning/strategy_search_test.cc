@@ -165,20 +165,21 @@ TEST(StrategySearch, WhatFitsIsKeptWhereTheSearchFoundNothingFaster) {
   found.history = {{1, 0.5, Nanos(100), "2d"}};
   PlannerResult none;
   none.algorithm = "single";
-  none.iterations = 7;
   found.KeepBest(none);
   EXPECT_TRUE(none.feasible);
   EXPECT_EQ(none.algorithm, "2d");
-  EXPECT_EQ(none.iterations, 7);  // a search of so many moves is repeated by them
   EXPECT_EQ(none.first_feasible_seconds, 0.5);
   for (const int64_t time : {90, 110}) {
     PlannerResult searched;
     searched.algorithm = "layout-search";
     searched.feasible = true;
     searched.step_time = Nanos(time);
+    searched.history = {{3, 0.9, Nanos(time), "layout-search"}};
     found.KeepBest(searched);
     EXPECT_EQ(searched.algorithm, time < 100 ? "layout-search" : "2d");
     EXPECT_EQ(searched.step_time, Nanos(std::min<int64_t>(time, 100)));
+    ASSERT_EQ(searched.history.size(), 1u);
+    EXPECT_EQ(searched.history.back().step_time, searched.step_time);
   }
 }
 
