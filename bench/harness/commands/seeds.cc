@@ -124,8 +124,16 @@ class BenchSeedsCommand : public Command {
       if (FindRun(store, run) != nullptr) continue;
       const Clock::time_point start = Clock::now();
       PW_ASSIGN(const bool whole, MakeRun(run, store_ + ".kept", budget, store, console));
-      if (!whole) continue;
       console.Progress("");
+      if (!whole) {
+        if (!budget.Expired()) {
+          console.Note(
+              fmt::format("{} {} seed {}: not made (another process makes it, or it ended "
+                          "before its samples)",
+                          run.key.graph, run.method->label, run.key.seed));
+        }
+        continue;
+      }
       const std::chrono::duration<double> took = Clock::now() - start;
       const StudyRun* const made = FindRun(store, run);
       if (made == nullptr) continue;
@@ -133,7 +141,7 @@ class BenchSeedsCommand : public Command {
       const std::optional<double> best = made->BestWithin(learned ? run.samples : kMaxQuantity);
       console.Note(
           fmt::format("{} {} seed {}: {} samples, {} in {:.0f} s", run.key.graph, run.method->label,
-                      run.key.seed, learned ? run.samples : made->samples,
+                      run.key.seed, learned ? std::min(run.samples, made->samples) : made->samples,
                       best ? fmt::format("{:.4g} s", *best) : "nothing fits", took.count()));
     }
     return Ok();

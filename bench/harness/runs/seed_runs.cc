@@ -45,6 +45,15 @@ Result<AgentSettings> SettingsOf(const RunKey& key) {
   return AgentSettings::Parse(*FindLearnedAlgorithm(key.algorithm), changes);
 }
 
+// Of an update, which is whole: the last samples of a budget that are fewer are never drawn. An
+// episode of Placeto draws one for each part at most.
+int64_t SamplesOfUpdate(const AgentSettings& settings) {
+  if (settings.Has("update")) return settings.Integer("update");
+  if (settings.algorithm().name == "placeto")
+    return std::max<int64_t>(1, settings.Integer("parts"));
+  return 1;
+}
+
 std::string DigitsOf(const Problem& problem, const Placement& placement) {
   std::string digits;
   for (const DeviceId device : GroupsOf(problem, placement)) {
@@ -135,8 +144,9 @@ class KeptTraining {
     const auto complete = [&](int64_t samples) {
       // An update is whole, of all graphs at once where they learn together.
       const bool together = settings.Has("graphs") && settings.Is("graphs", "together");
-      const int64_t update = settings.Has("update") ? settings.Integer("update") : 1;
-      return samples + update * (together ? static_cast<int64_t>(keys_.size()) : 1) > total;
+      return samples +
+                 SamplesOfUpdate(settings) * (together ? static_cast<int64_t>(keys_.size()) : 1) >
+             total;
     };
     if (kept && complete(SamplesSoFar())) {
       policy_ = std::move(*kept);
@@ -526,16 +536,17 @@ const StudyRun* FindRun(const RunStore& store, const WantedRun& wanted) {
   // A setting that a kept run does not name is newer than the run: its published value, which has to
   // be what was done before there was the setting.
   std::map<std::string, std::string> defaults;
+  int64_t update = 1;
   if (IsLearned(*wanted.method)) {
     const LearnedAlgorithm& algorithm = *FindLearnedAlgorithm(wanted.key.algorithm);
     for (const AgentSetting& setting : algorithm.settings) {
       defaults[setting.name] = setting.Published();
     }
+    if (const auto settings = SettingsOf(wanted.key); settings.ok()) {
+      update = SamplesOfUpdate(settings.value());
+    }
   }
-  // An update is whole: the last samples of a budget that is no multiple are never drawn.
-  const auto update = wanted.key.settings.find("update");
-  const int64_t whole = update == wanted.key.settings.end() ? 1 : std::stoll(update->second);
-  return store.Find(wanted.key, wanted.samples / whole * whole, defaults);
+  return store.Find(wanted.key, wanted.samples - (update - 1), defaults);
 }
 
 Result<bool> MakeRun(const WantedRun& wanted, const std::string& kept, const Budget& budget,

@@ -131,6 +131,20 @@ TEST_F(SeedRuns, WhatAnotherHasMadeIsNotMadeAgain) {
   }
 }
 
+// An episode draws a sample for each part: of 8 samples two episodes of 3 are drawn.
+TEST_F(SeedRuns, EpisodesThatDoNotDivideTheSamples) {
+  RunStore store = Store("episodes.jsonl");
+  WantedRun wanted = Wanted(StudyMethod::Shows::kBest, 8);
+  wanted.before.clear();
+  wanted.key.settings["parts"] = "3";
+  ASSERT_TRUE(Make(wanted, store));
+  ASSERT_EQ(store.runs().size(), 1u);
+  EXPECT_EQ(store.runs()[0].samples, 6);
+  EXPECT_EQ(FindRun(store, wanted), &store.runs()[0]);
+  wanted.samples = 9;
+  EXPECT_EQ(FindRun(store, wanted), nullptr);
+}
+
 TEST_F(SeedRuns, RunsBeginFromAPolicyTrainedBefore) {
   RunStore store = Store("after.jsonl");
   // Nothing is made of a training that the budget ends.

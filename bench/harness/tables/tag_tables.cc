@@ -78,10 +78,12 @@ StudyMethod Tag(std::string label, int64_t moves, std::string policy = "tag",
   method.policy = std::move(policy);
   return method;
 }
-StudyMethod Learned(std::string label, std::string algorithm, int64_t samples) {
+StudyMethod Learned(std::string label, std::string algorithm, int64_t samples,
+                    std::vector<std::string> settings = {}) {
   StudyMethod method;
   method.label = std::move(label);
   method.algorithm = std::move(algorithm);
+  method.settings = std::move(settings);
   method.own_samples = samples;
   return method;
 }
@@ -318,8 +320,9 @@ StudyTable Figure6() {
   one.label = "expert: one GPU";
   one.kind = StudyMethod::Kind::kOneGpu;
   constexpr int64_t kSamples = 600;
+  // An episode evaluates a placement for each part: ten episodes of as many parts as TAG has groups.
   table.methods = {one,
-                   Learned("Placeto", "placeto", kSamples),
+                   Learned("Placeto", "placeto", kSamples, {"parts=60"}),
                    Learned("GDP", "gdp", kSamples),
                    Learned("HDP", "hdp", kSamples),
                    Learned("Post", "post", kSamples),
