@@ -58,13 +58,11 @@ Result<StepInLanes> PrintInLanes(const Graph& graph, const StepSwitches& switche
   PassOver(switches, graph, parts, writer, changes);
   const StepArrays& arrays = writer.arrays();
   PW_ASSIGN(LaneLinks links, FindLaneLinks(arrays, parts.communication()));
-  if (links.mixed) {
-    return MakeError(ErrorCode::kPlanInvalid, "links have both collectives and transfers");
-  }
   StepInLanes made;
   PW_ASSIGN(made.step, printer.Print());
   made.lanes = LanesOf(*arrays.lanes);
-  made.lanes.link = std::move(links.alike);
+  made.lanes.held = std::move(links.held);
+  made.lanes.taken = std::move(links.taken);
   made.lanes.sets = arrays.over;
   IdVector<CollectiveId, size_t> row(arrays.collectives.size(), 0);  // by collective of the arrays
   for (size_t i = 0; i < arrays.joined.size(); ++i) row[arrays.joined[i]] = i;

@@ -421,22 +421,53 @@ TensorId Fetcher::Assemble(TensorId id, const TensorState& state, const TensorBo
   return EmitConcat(emitter_, parts, PlaceWithin(box, cutting->place), device);
 }
 
-// Of the pieces that have the box the one from which it arrives first, of several such the first.
+// Of pieces from which something arrives at once: the first where one of them is on the device's host. Other hosts and
+// their devices take turns, so that the first one does not send to all.
+size_t Fetcher::NextInTurn(std::span<const size_t> nearest, const TensorState& state,
+                           DeviceId device) const {
+  const Cluster& cluster = emitter_.cluster();
+  const auto host_of = [&](size_t piece) {
+    return cluster.device(state.pieces[piece].device).host;
+  };
+  const Device& reader = cluster.device(device);
+  std::vector<int32_t> hosts;
+  for (const size_t piece : nearest) {
+    if (host_of(piece) == reader.host) return nearest.front();
+    if (std::find(hosts.begin(), hosts.end(), host_of(piece)) == hosts.end()) {
+      hosts.push_back(host_of(piece));
+    }
+  }
+  const int32_t host = hosts[static_cast<size_t>(reader.host) % hosts.size()];
+  std::vector<size_t> there;
+  std::copy_if(nearest.begin(), nearest.end(), std::back_inserter(there),
+               [&](size_t piece) { return host_of(piece) == host; });
+  size_t place = 0;  // of the device among its host's of the kind
+  for (const DeviceId other : cluster.devices()) {
+    const Device& of = cluster.device(other);
+    place += other < device && of.host == reader.host && of.kind == reader.kind;
+  }
+  return there[place % there.size()];
+}
+
+// Of the pieces that have the box one from which it arrives first.
 size_t Fetcher::NearestWith(const TensorState& state, const TensorBox& box, DeviceId device,
                             Bytes bytes) const {
   // Mostly its own, without a look at all the others.
   for (size_t i = 0; i < state.pieces.size(); ++i) {
     if (state.pieces[i].device == device && Contains(state.BoxAt(i), box)) return i;
   }
-  std::optional<size_t> nearest;
+  std::vector<size_t> nearest;
+  Nanos first(kMaxQuantity);
   for (size_t i = 0; i < state.pieces.size(); ++i) {
     if (!Contains(state.BoxAt(i), box)) continue;
-    const bool nearer = !nearest || ArrivalOf(state.pieces[i], device, bytes) <
-                                        ArrivalOf(state.pieces[*nearest], device, bytes);
-    if (nearer) nearest = i;
+    const Nanos arrival = ArrivalOf(state.pieces[i], device, bytes);
+    if (!nearest.empty() && arrival > first) continue;
+    if (arrival < first) nearest.clear();
+    first = arrival;
+    nearest.push_back(i);
   }
-  PW_CHECK(nearest.has_value());  // pieces have all of what they are of
-  return *nearest;
+  PW_CHECK(!nearest.empty());  // pieces have all of what they are of
+  return nearest.size() == 1 ? nearest.front() : NextInTurn(nearest, state, device);
 }
 
 // The box, of pieces that each have all of it or nothing: of each part of the sum one, taken from where it arrives first,

@@ -3,6 +3,7 @@
 #ifndef PLACEWRIGHT_COMPILE_FETCHER_H_
 #define PLACEWRIGHT_COMPILE_FETCHER_H_
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,8 @@ class Fetcher {
   TensorId ViewedBy(TensorId id, int32_t version);
   void AddViews(TensorId id, int32_t version, TensorId base);
   TensorId WholeInput(TensorId id, DeviceId device);
+  size_t NextInTurn(std::span<const size_t> nearest, const TensorState& state,
+                    DeviceId device) const;
   size_t NearestWith(const TensorState& state, const TensorBox& box, DeviceId device,
                      Bytes bytes) const;
   Nanos ArrivalOf(const Piece& piece, DeviceId device, Bytes bytes) const;

@@ -19,7 +19,8 @@ class LaneLinkFinder {
         cluster_(communication.cluster()),
         used_(cluster_.link_count()),
         class_of_(cluster_.link_count(), -1) {
-    for (const LinkId link : IdRange<LinkId>(cluster_.link_count())) links_.alike.push_back(link);
+    for (const LinkId link : IdRange<LinkId>(cluster_.link_count())) links_.held.push_back(link);
+    links_.taken = links_.held;
   }
 
   Result<LaneLinks> Find() {
@@ -96,7 +97,7 @@ class LaneLinkFinder {
       const auto [at, fresh] = numbers.emplace(used_[link], static_cast<int32_t>(first.size()));
       if (fresh) first.push_back(link);
       class_of_[link] = at->second;
-      links_.alike[link] = first[static_cast<size_t>(at->second)];
+      links_.held[link] = first[static_cast<size_t>(at->second)];
     }
     for (size_t way = 0; way < ways_.size(); ++way) {
       std::set<int32_t> classes;
@@ -153,16 +154,17 @@ class LaneLinkFinder {
               alike && back.emplace(std::tuple(of.first, lane, link), own.links[i]).first->second ==
                            own.links[i];
           alike = alike && (cluster_.collectives_share() || class_of_[link] < 0);
-          links_.mixed = links_.mixed || class_of_[link] >= 0;
-          if (class_of_[link] < 0) links_.alike[link] = own.links[i];
+          links_.taken[link] = own.links[i];
         }
         if (!alike) return NotAlike("transfers of lanes meet");
       }
     }
-    // The classes of one size by their first devices: the same order in each lane.
+    std::set<DeviceId> crossing;  // classes, by their first devices
+    for (const auto& [from, to] : arrays_.lane_reads) crossing.insert({from, to});
+    // Those of one size: the same order in each lane.
     std::map<int32_t, DeviceId> before;
-    for (const DeviceId first : IdRange<DeviceId>(lanes.first.size())) {
-      if (!lanes.StandsForItself(first) || lanes.size[first] < 2) continue;
+    for (const DeviceId first : crossing) {
+      if (lanes.size[first] < 2) continue;
       const auto [at, fresh] = before.emplace(lanes.size[first], first);
       const std::vector<DeviceId>&one = members[at->second], &next = members[first];
       for (size_t lane = 0; !fresh && lane < next.size(); ++lane) {

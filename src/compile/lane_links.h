@@ -22,8 +22,7 @@ struct LaneCollective {
 
 struct LaneLinks {
   std::vector<LaneCollective> collectives;  // of arrays.joined, in their order
-  IdVector<LinkId, LinkId> alike;           // the link that is held or taken for this one
-  bool mixed = false;  // some link has both collectives and transfers: `alike` says nothing of it
+  IdVector<LinkId, LinkId> held, taken;     // by collectives and by transfers, for this one
 };
 
 // Errors: kPlanInvalid where collectives of a class take different times or meet

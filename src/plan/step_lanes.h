@@ -14,7 +14,8 @@ struct StepLanes {
   // By device: that which stands for it, and the devices that it stands for, itself first; none of the others.
   IdVector<DeviceId, DeviceId> first;
   IdVector<DeviceId, std::vector<DeviceId>> members;
-  IdVector<LinkId, LinkId> link;  // the one that is used as it is
+  // By link: that which collectives, and that which transfers, use as they use it in the full step.
+  IdVector<LinkId, LinkId> held, taken;
   // By collective of the step: how many of the full step's it stands for, and its communicator.
   IdVector<CollectiveId, int32_t> stands_for, communicator;
   // By communicator: the sets of devices that it stands for.

@@ -39,7 +39,7 @@ struct DeviceResult {
 };
 
 struct LinkResult {
-  Nanos busy;
+  Nanos busy, collecting;  // all, and by collectives
   Bytes moved;
   int32_t transfers = 0, collectives = 0;
 };

@@ -16,8 +16,12 @@ void ExpandLanes(const StepLanes& lanes, SimResult& result) {
   }
   if (result.links.empty()) return;
   const std::vector<LinkResult> used = result.links;
-  for (const LinkId link : IdRange<LinkId>(lanes.link.size())) {
-    result.links[link.index()] = used[lanes.link[link].index()];
+  for (const LinkId link : IdRange<LinkId>(lanes.held.size())) {
+    const LinkResult& held = used[lanes.held[link].index()];
+    LinkResult& whole = result.links[link.index()] = used[lanes.taken[link].index()];
+    whole.busy = whole.busy - whole.collecting + held.collecting;
+    whole.collecting = held.collecting;
+    whole.collectives = held.collectives;
   }
 }
 

@@ -153,8 +153,10 @@ void AddLinkUse(const SimGraph& p, const Engine& engine, SimResult* result) {
     // Of a link that it shared it had as much as it takes alone.
     const Nanos held(p.collectives_share ? p.collective_time[id] : times.end - times.start);
     for (LinkId link : p.collective_links[id]) {
-      result->links[link.index()].busy += held;
-      ++result->links[link.index()].collectives;
+      LinkResult& used = result->links[link.index()];
+      used.busy += held;
+      used.collecting += held;
+      ++used.collectives;
     }
   }
 }

@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,7 +14,7 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kMostNamed = 16;  // beyond, a list of devices is nothing that people read
+constexpr size_t kMostNamed = 8;  // beyond, a list of devices is nothing that people read
 
 using Devices = std::vector<LayoutSpec::Device>;
 using MeshAxes = std::vector<LayoutSpec::MeshAxis>;
@@ -27,15 +30,73 @@ std::string WithoutNumbers(const std::string& name) {
   return glob;
 }
 
-// One glob that names these devices in their order, and no others.
-std::optional<std::string> GlobOf(const Devices& devices, const Cluster& cluster) {
-  const std::string glob = WithoutNumbers(devices.front().name);
-  const std::vector<DeviceId> called = DevicesCalled(cluster, glob);
-  const bool same = std::equal(called.begin(), called.end(), devices.begin(), devices.end(),
-                               [&](DeviceId id, const LayoutSpec::Device& device) {
-                                 return cluster.device(id).name == device.name;
-                               });
-  return same ? std::optional(glob) : std::nullopt;
+// Globs of the numbers from `from` to `to`, in their order: 8 to 31 are "[8-9]", "[1-2]?" and "3[0-1]".
+std::vector<std::string> GlobsOfNumbers(int64_t from, int64_t to) {
+  std::vector<std::string> globs;
+  while (from <= to) {
+    // Tens, hundreds..., as long as they are whole and have as many digits.
+    size_t any = 0;
+    int64_t block = 1;
+    while (any + 1 < fmt::to_string(from).size() && from % (block * 10) == 0 &&
+           from + block * 10 - 1 <= to) {
+      block *= 10;
+      ++any;
+    }
+    const int64_t digit = from / block % 10;
+    const int64_t blocks = std::min(10 - digit, (to - from + 1) / block);
+    std::string glob = from / block >= 10 ? fmt::to_string(from / block / 10) : "";
+    glob += blocks == 1 ? fmt::to_string(digit) : fmt::format("[{}-{}]", digit, digit + blocks - 1);
+    globs.push_back(glob + std::string(any, '?'));
+    from += blocks * block;
+  }
+  return globs;
+}
+
+struct DeviceName {
+  std::string before;  // the first number: "host"
+  int64_t number = 0;
+  std::string behind;  // "/gpu7"
+};
+
+std::optional<DeviceName> PartsOf(const std::string& name) {
+  constexpr const char* kDigits = "0123456789";
+  const size_t from = name.find_first_of(kDigits);
+  if (from == std::string::npos) return std::nullopt;
+  const size_t to = std::min(name.find_first_not_of(kDigits, from), name.size());
+  DeviceName parts{name.substr(0, from), 0, name.substr(to)};
+  const auto read = std::from_chars(name.data() + from, name.data() + to, parts.number);
+  if (read.ec != std::errc()) return std::nullopt;
+  return parts;
+}
+
+// Of hosts that follow one another with all of their devices of a kind.
+std::vector<std::string> GlobsOfHosts(const Devices& devices) {
+  const std::optional<DeviceName> first = PartsOf(devices.front().name);
+  const std::optional<DeviceName> last = PartsOf(devices.back().name);
+  if (!first || !last || first->before != last->before || last->number < first->number) return {};
+  std::vector<std::string> globs;
+  for (const std::string& numbers : GlobsOfNumbers(first->number, last->number)) {
+    globs.push_back(first->before + numbers + WithoutNumbers(first->behind));
+  }
+  return globs;
+}
+
+// Globs that name these devices in their order, and no others; none where there are no such.
+std::vector<std::string> GlobsOf(const Devices& devices, const Cluster& cluster) {
+  for (const std::vector<std::string>& globs :
+       {std::vector<std::string>{WithoutNumbers(devices.front().name)}, GlobsOfHosts(devices)}) {
+    std::vector<DeviceId> called;
+    for (const std::string& glob : globs) {
+      const std::vector<DeviceId> more = DevicesCalled(cluster, glob);
+      called.insert(called.end(), more.begin(), more.end());
+    }
+    const bool same = std::equal(called.begin(), called.end(), devices.begin(), devices.end(),
+                                 [&](DeviceId id, const LayoutSpec::Device& device) {
+                                   return cluster.device(id).name == device.name;
+                                 });
+    if (same) return globs;
+  }
+  return {};
 }
 
 // Along which axis alone the second box lies behind the first; nothing where that is not so.
@@ -98,9 +159,10 @@ bool AreAlike(const Devices& a, const Devices& b) {
 std::optional<LayoutSpec> Shortened(const NamedAxes& axes, const Cluster& cluster,
                                     const LayoutSpec& spec) {
   if (spec.devices.size() <= kMostNamed || !spec.mesh.empty()) return std::nullopt;
-  const std::optional<std::string> glob = GlobOf(spec.devices, cluster);
-  if (!glob) return std::nullopt;
-  LayoutSpec made{spec.groups, spec.group, spec.axis, {{*glob, {}}}, spec.option};
+  const std::vector<std::string> globs = GlobsOf(spec.devices, cluster);
+  if (globs.empty()) return std::nullopt;
+  LayoutSpec made{spec.groups, spec.group, spec.axis, {}, spec.option};
+  for (const std::string& glob : globs) made.devices.push_back({glob, {}});
   if (!spec.axis.empty() || spec.devices.front().box.empty()) {
     const bool same = ExpandSpecs(axes, cluster, {made}).front() == spec;
     return same ? std::optional(made) : std::nullopt;

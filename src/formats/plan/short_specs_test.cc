@@ -69,6 +69,35 @@ TEST(ShortSpecs, EqualSharesAndCopiesAreOneGlob) {
   }
 }
 
+// The stage of a pipeline: every device of hosts 8 to 31, in their order.
+TEST(ShortSpecs, HostsInARowAreAFewGlobs) {
+  const OneProduct step(40);
+  std::vector<LayoutSpec::Device> devices;
+  for (size_t i = 64; i < 256; ++i) devices.push_back({step.gpus[i], {}});
+  const LayoutSpec spec = OnAll(devices, "", LayoutOption::kDuplicate), made = step.Short(spec);
+  EXPECT_EQ(made.devices,
+            (std::vector<LayoutSpec::Device>{
+                {"host[8-9]/gpu*", {}}, {"host[1-2]?/gpu*", {}}, {"host3[0-1]/gpu*", {}}}));
+  EXPECT_EQ(ExpandSpecs(*step.axes, *step.cluster, {made}).front(), spec);
+}
+
+// Every run of hosts that begins anywhere, one device short of it, too.
+TEST(ShortSpecs, RunsOfHostsMeanTheSame) {
+  const OneProduct step(102);
+  for (size_t from = 0; from < 102; from += 7) {
+    for (size_t to = from + 2; to <= 102; to += 9) {
+      std::vector<LayoutSpec::Device> devices;
+      for (size_t i = 8 * from; i < 8 * to; ++i) devices.push_back({step.gpus[i], {}});
+      LayoutSpec spec = OnAll(devices, "", LayoutOption::kDuplicate);
+      const LayoutSpec made = step.Short(spec);
+      EXPECT_LE(made.devices.size(), 6u) << from << " " << to;
+      EXPECT_EQ(ExpandSpecs(*step.axes, *step.cluster, {made}).front(), spec);
+      spec.devices.pop_back();
+      EXPECT_EQ(step.Short(spec), spec);
+    }
+  }
+}
+
 // Replicas over hosts, of columns in eight parts within each.
 TEST(ShortSpecs, ShardsWithinHostsAreAMesh) {
   const OneProduct step(4);
@@ -89,7 +118,7 @@ TEST(ShortSpecs, OtherDevicesAreNamed) {
   std::vector<LayoutSpec::Device> devices;
   for (size_t i = 0; i < 32; ++i) devices.push_back({step.gpus[i], {}});
   std::vector<LayoutSpec::Device> swapped = devices, some(devices.begin(), devices.end() - 1),
-                                  few(devices.begin(), devices.begin() + 16), uneven = devices;
+                                  few(devices.begin(), devices.begin() + 8), uneven = devices;
   std::swap(swapped[3], swapped[4]);
   for (size_t i = 0; i < 32; ++i) {
     const auto from = static_cast<int64_t>(i == 0 ? 0 : 2 * i + 1);

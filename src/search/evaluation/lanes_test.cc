@@ -260,7 +260,7 @@ bool ExpectSameCompiled(const LaneStep& step, StepPlan plan, const std::string& 
   if (!evaluated.ok() || !evaluator.classes()) return false;
   plan.switches.gradients_apart = evaluator.gradients_apart();
   const Result<CompiledStep> made = evaluator.CompileInLanes(plan);
-  if (!made.ok()) return false;  // links with both collectives and transfers
+  if (!made.ok()) return false;
   const CompiledStep& lanes = made.value();
   const CompiledStep full = CompileStep(*step.problem, plan).Take();
   const SimResult one = Replay(full), other = Replay(lanes);
@@ -285,6 +285,7 @@ bool ExpectSameCompiled(const LaneStep& step, StepPlan plan, const std::string& 
     const LinkResult &a = one.links[link.index()], &b = other.links[link.index()];
     const std::string where = what + " " + step.cluster.link(link).name;
     EXPECT_EQ(a.busy, b.busy) << where;
+    EXPECT_EQ(a.collecting, b.collecting) << where;
     EXPECT_EQ(a.moved, b.moved) << where;
     EXPECT_EQ(a.transfers, b.transfers) << where;
     EXPECT_EQ(a.collectives, b.collectives) << where;
@@ -357,6 +358,24 @@ TEST(Lanes, AreFewWhereDevicesDoAlike) {
     ASSERT_TRUE(classes.has_value()) << kind;
     EXPECT_LE(*classes, 8u) << kind;
   }
+}
+
+// Two stages of two hosts each: gradients are summed over the links on which activations cross.
+TEST(Lanes, FoldStagesOfSeveralHosts) {
+  const LaneStep step(GpuMachines("H100", {8, 8, 8, 8}, Interconnect::kNvswitch, 400'000, 8));
+  const std::vector<DeviceId> gpus = GpusOf(step.cluster);
+  const std::vector<int64_t> each(gpus.size() / 2,
+                                  2 * kLaneSamples / static_cast<int64_t>(gpus.size()));
+  const auto half = gpus.begin() + static_cast<ptrdiff_t>(gpus.size() / 2);
+  StepPlan plan;
+  plan.layouts.layouts = {SplitOver(step.problem->axes.batch(), {gpus.begin(), half}, each),
+                          SplitOver(step.problem->axes.batch(), {half, gpus.end()}, each)};
+  const size_t groups = step.graph.group_count();
+  for (size_t group = 0; group < groups; ++group) {
+    plan.layouts.of_group.push_back(LayoutId(2 * group / groups));
+  }
+  EXPECT_EQ(step.ExpectSame(plan, "stages"), 2u);
+  EXPECT_TRUE(ExpectSameCompiled(step, plan, "stages"));
 }
 
 }  // namespace
