@@ -90,8 +90,9 @@ std::vector<StrategyResult> Rank(const Graph& graph, std::optional<int64_t> micr
   return RankStrategies(graph, FourGpus(), request).Take();
 }
 
-// Of those that were simulated: who is the fastest there is among the first three by estimate, and of pairs that differ by
-// a tenth, nine of ten are estimated in their order.
+// Of those that were simulated: the time is within a twentieth of what the simulator finds, two at most are estimated to be
+// faster than the fastest by more than a hundredth, and of pairs that differ by a tenth, nine of ten are estimated in their
+// order.
 TEST(StrategySearch, EstimatesOrderStrategiesAsTheSimulatorDoes) {
   const Graph graph = PerceptronWriter(kMany).Write();
   std::vector<StrategyResult> simulated;
@@ -103,6 +104,8 @@ TEST(StrategySearch, EstimatesOrderStrategiesAsTheSimulatorDoes) {
   ASSERT_GE(simulated.size(), 6U);
   int pairs = 0, in_order = 0;
   for (const StrategyResult& a : simulated) {
+    EXPECT_LT(a.estimated_time.count, a.step_time.count * 21 / 20) << Describe(a.strategy);
+    EXPECT_GT(a.estimated_time.count, a.step_time.count * 19 / 20) << Describe(a.strategy);
     for (const StrategyResult& b : simulated) {
       if (a.step_time.count * 11 > b.step_time.count * 10) continue;
       ++pairs;
@@ -117,7 +120,7 @@ TEST(StrategySearch, EstimatesOrderStrategiesAsTheSimulatorDoes) {
                         [](const auto& a, const auto& b) { return a.step_time < b.step_time; });
   EXPECT_LE(std::count_if(simulated.begin(), simulated.end(),
                           [&](const StrategyResult& one) {
-                            return one.estimated_time < best.estimated_time;
+                            return one.estimated_time.count * 101 < best.estimated_time.count * 100;
                           }),
             2)
       << Describe(best.strategy);
