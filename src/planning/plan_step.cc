@@ -129,16 +129,16 @@ class Request {
            in.planners.empty() && MayChooseStrategies(graph, in.constraints);
   }
   StrategySearchOptions StrategyOptionsAt(const Graph& graph, Clock::time_point started,
-                                          bool only_if_rewritten) const {
+                                          bool for_auto) const {
     StrategySearchOptions options;
     options.strategies = in.strategies;
     options.policy = PolicyOf(in, graph);
     options.wishes.local_batch_norm = in.local_batch_norm;
     options.planning = Options(started);
-    options.only_if_rewritten = only_if_rewritten;
+    options.for_auto = for_auto;
     // Half of the time is left for the plan of the best.
     std::optional<Clock::time_point>& deadline = options.planning.budget.deadline;
-    if (only_if_rewritten && deadline) *deadline -= (*deadline - started) / 2;
+    if (for_auto && deadline) *deadline -= (*deadline - started) / 2;
     if (in.progress) {
       options.tried = [this](const StrategyResult& one, int64_t evaluations,
                              const StrategyResult& best) {
@@ -165,7 +165,8 @@ struct Subject {
   const MeasuredUse* measured = nullptr;
   const std::vector<LinkId>* links = nullptr;
   const StrategySearchResult* strategies =
-      nullptr;  // that were tried; the graph is that of the best, if it rewrites
+      nullptr;            // that were tried; the graph is that of the best, if it rewrites
+  bool as_found = false;  // the plan is that of the best strategy, which nothing searches on from
 };
 
 // `trials`: that chose the batch; or nullptr.
@@ -173,6 +174,7 @@ Result<PlannerResult> Search(const Request& request, const Subject& subject, Pla
                              PlannerOptions options, const MaxBatch* trials) {
   const PlanRequest& in = request.in;
   const Problem& problem = session.problem();
+  if (subject.as_found) return subject.strategies->ForAuto();
   if (subject.strategies != nullptr &&
       (subject.strategies->rewrites() ||
        (in.stop.StopRequested() && subject.strategies->has_plan()))) {
@@ -187,7 +189,10 @@ Result<PlannerResult> Search(const Request& request, const Subject& subject, Pla
   if (trials != nullptr) options.initial = StartOf(*trials);
   if (in.stop.StopRequested()) return Cancelled();
   options.bound = session.prepared().search_bound();
-  if (subject.strategies != nullptr) options.promising = subject.strategies->Promising();
+  if (subject.strategies != nullptr) {
+    options.promising = subject.strategies->Promising();
+    options.hopeless = subject.strategies->Hopeless();
+  }
   PW_ASSIGN(PlannerResult result, request.planner().Plan(problem, session.evaluator(), options));
   if (trials != nullptr) TakeTrialsPlan(*trials, problem, result);
   if (subject.strategies != nullptr) subject.strategies->KeepBest(result);
@@ -290,6 +295,17 @@ class RecordedAtBatch : public ProblemAtBatch {
 
 }  // namespace
 
+namespace {
+
+// Its tensors fit, but not what is taken beside them.
+bool IsCrowded(const Plan& plan) {
+  return !plan.feasible &&
+         std::all_of(plan.devices.begin(), plan.devices.end(),
+                     [](const DeviceUse& use) { return use.peak_memory <= use.capacity; });
+}
+
+}  // namespace
+
 Result<DistributionSpec> ReadLayouts(const std::string& path) { return ReadDistributionSpec(path); }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
@@ -301,22 +317,31 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
   PW_ASSIGN(const CostOptions options, made->CostsOn(cluster));
   PW_ASSIGN(const bool splits, made->Splits(graph, cluster));
   std::optional<StrategySearchResult> strategies;
-  std::unique_ptr<const Graph> rewritten;
   if (splits && made->ChoosesStrategies(graph)) {
     PW_ASSIGN(strategies, SearchStrategies(graph, cluster, options,
                                            made->StrategyOptionsAt(graph, started, true)));
     if (request.stop.StopRequested() && !strategies->has_plan()) return Cancelled();
-    if (strategies->rewrites()) {
-      PW_ASSIGN(rewritten, ApplyTransforms(graph, TransformsFor(strategies->best->rewriting)));
-    }
   }
-  const Graph& step = rewritten ? *rewritten : graph;
-  CostModelReport report;
-  PW_ASSIGN(const CostTable costs, ModelCosts(step, cluster, options, &report));
-  Subject subject{
-      step, cluster, costs, splits ? &options : nullptr, &report.measured, &machines.measured};
-  if (strategies) subject.strategies = &*strategies;
-  return PlanSubject(*made, subject, nullptr, started);
+  const auto plan = [&](const StrategySearchResult* of, bool as_found) -> Result<PlannedStep> {
+    std::unique_ptr<const Graph> rewritten;
+    if (of != nullptr && of->rewrites()) {
+      PW_ASSIGN(rewritten, ApplyTransforms(graph, TransformsFor(of->best->rewriting)));
+    }
+    const Graph& step = rewritten ? *rewritten : graph;
+    CostModelReport report;
+    PW_ASSIGN(const CostTable costs, ModelCosts(step, cluster, options, &report));
+    return PlanSubject(*made,
+                       {step, cluster, costs, splits ? &options : nullptr, &report.measured,
+                        &machines.measured, of, as_found},
+                       nullptr, started);
+  };
+  Result<PlannedStep> planned = plan(strategies ? &*strategies : nullptr, false);
+  if (!strategies || !planned.ok() || !IsCrowded(planned.value().plan)) return planned;
+  StrategySearchOptions in_all_peaks = made->StrategyOptionsAt(graph, Clock::now(), true);
+  in_all_peaks.in_all_peaks = true;
+  PW_ASSIGN(const StrategySearchResult others,
+            SearchStrategies(graph, cluster, options, in_all_peaks));
+  return others.has_plan() ? plan(&others, true) : std::move(planned);
 }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,

@@ -12,12 +12,17 @@
 
 #include "base/text.h"
 #include "cost/cost_model.h"
+#include "search/evaluation/compiled_step.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_search.h"
 #include "search/planner_table.h"
 #include "search/problem/problem.h"
+#include "search/proof/replicated_bound.h"
 #include "search/strategies/strategy_space.h"
+#include "sim/memory/device_memory.h"
+#include "sim/simulator.h"
+#include "sim/step_in_lanes.h"
 #include "transforms/transforms.h"
 
 namespace placewright {
@@ -102,12 +107,25 @@ class StrategySearcher {
                                                        options_.strategies.recompute}));
     }
     for (const StrategyEstimate& estimate : estimates_) Add(estimate);
-    if (!options_.only_if_rewritten || RewritingPays()) Simulate();
+    if (!options_.for_auto || options_.in_all_peaks || RewritingPays()) Simulate();
     RankStrategyResults(found_.strategies);
+    if (found_.rewrites()) PW_RETURN_IF_ERROR(BoundAnyRewriting());
     return std::move(found_);
   }
 
  private:
+  Status BoundAnyRewriting() {
+    PW_ASSIGN(const auto base,
+              MakeLayouts(step_, cluster_, costs_, options_.policy, options_.wishes));
+    PW_ASSIGN(Problem problem, BuildProblem(step_, cluster_, base->costs, {}, options_.policy));
+    problem.layouts = base.get();
+    found_.any_rewriting = ReplicatedLowerBound(problem);
+    // A critical path is one of parts on devices, of which micro-batches may make smaller ones.
+    if (found_.any_rewriting && found_.any_rewriting->argument != "work")
+      found_.any_rewriting.reset();
+    return Ok();
+  }
+
   void Add(const StrategyEstimate& estimate) {
     StrategyResult result;
     result.strategy = estimate.strategy;
@@ -164,24 +182,52 @@ class StrategySearcher {
     return order.empty() ? all : order;
   }
 
-  bool IsOver() {
+  bool FoundSome() const { return found_.best && found_.plan.feasible; }
+
+  // `best`: by estimate, of all that are left.
+  bool IsOver(int64_t best) {
     const Budget& budget = options_.planning.budget;
-    const bool in_vain = !found_.best || !found_.plan.feasible;
-    const int64_t min = in_vain ? kMinEvaluations : 1;
+    const int64_t min = FoundSome() ? 1 : kMinEvaluations;
     found_.cut_short |=
-        budget.Stopped() || (budget.Expired() && found_.evaluations >= min) ||
+        budget.Stopped() || (TimeIsOver(best) && found_.evaluations >= min) ||
         found_.evaluations >= std::max(min, budget.iterations.value_or(kMaxQuantity));
     return found_.cut_short || found_.evaluations >= options_.strategies.evaluations;
+  }
+
+  bool TimeIsOver(int64_t best) const {
+    const Budget& budget = options_.planning.budget;
+    if (!budget.deadline || !FoundSome() || !options_.for_auto) return budget.Expired();
+    const auto found = static_cast<double>(found_.plan.step_time.count);
+    const double gain = kMisjudged - static_cast<double>(best) / found;
+    const double share = std::clamp(kShareOfGain * gain, 0.0, 1.0);
+    return Clock::now() - begun_ >= (*budget.deadline - begun_) * share;
+  }
+
+  // How many instances of ops there are, about, in units of the step's.
+  double SizeOf(size_t i) const {
+    const Rewriting& rewriting = estimates_[i].strategy.rewriting;
+    return static_cast<double>(std::max<int64_t>(1, rewriting.micro_batches) *
+                               std::max<int64_t>(1, rewriting.stages));
+  }
+
+  // By what the last one took.
+  bool TakesTooLong(size_t i) const {
+    const Budget& budget = options_.planning.budget;
+    if (!budget.deadline || !FoundSome()) return false;
+    return Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(took_ * (SizeOf(i) / last_size_)) >
+           *budget.deadline;
   }
 
   // Whether it may still be better than what was found.
   bool MayWin(size_t i) const {
     const StrategyEstimate& one = estimates_[i];
-    if (!found_.best || !found_.plan.feasible) return true;
+    if (!FoundSome()) return true;
     if (!HasRoom(i, kAboutFits)) return false;
     const int64_t best = found_.plan.step_time.count;
+    const double behind = options_.for_auto ? kMisjudged : kFarBehind;
     return one.floor.count < best &&
-           static_cast<double>(one.time.count) <= kFarBehind * static_cast<double>(best);
+           static_cast<double>(one.time.count) <= behind * static_cast<double>(best);
   }
 
   void Simulate() {
@@ -200,14 +246,22 @@ class StrategySearcher {
         const bool alike = TransformsFor(estimates_[i].strategy.rewriting) == transforms;
         const bool is_close = static_cast<double>(estimates_[i].time.count) <= close;
         if (!alike || !(i == first || is_close) || !may_be_next(i)) continue;
-        if (IsOver()) return;
+        if (IsOver(best)) return;
         done[i] = true;
+        if (TakesTooLong(i)) {
+          found_.cut_short = true;
+          continue;
+        }
+        const Clock::time_point begun = Clock::now();
         const Result<std::unique_ptr<RewrittenStep>>& step = RewrittenBy(transforms, i);
         if (step.ok()) {
           Try(*step.value(), i);
         } else {
           Refuse(i, step.error().message);
         }
+        took_ = Clock::now() - begun;
+        last_size_ = SizeOf(i);
+        if (best_ == i) found_.best_took = Clock::now() - begun;
       }
     }
   }
@@ -250,6 +304,15 @@ class StrategySearcher {
     const auto score = [](const PlannerResult& of) {
       return std::tuple(!of.feasible, of.feasible ? 0 : of.over.count, of.step_time.count);
     };
+    if (options_.in_all_peaks && plan.feasible &&
+        (!FoundSome() || plan.step_time < found_.plan.step_time)) {
+      const Status there = CheckAllPeaks(step, plan);
+      if (!there.ok()) {
+        result.why_not = there.error().message;
+        result.fits = plan.feasible = false;
+        plan.over = Bytes(1);  // tensors fit: nearer than what they do not fit in
+      }
+    }
     plan.algorithm = Describe(result.strategy);
     found_.baselines.push_back(BaselineOf(step.problem(), plan, false));
     if (!found_.best || score(plan) < score(found_.plan)) {
@@ -264,11 +327,34 @@ class StrategySearcher {
     if (options_.tried) options_.tried(result, found_.evaluations, found_.strategies[best_]);
   }
 
+  // Errors: kNothingFound (where it does not fit), those of the compiler.
+  Status CheckAllPeaks(const RewrittenStep& step, const PlannerResult& plan) const {
+    PW_ASSIGN(const std::unique_ptr<CompiledStep> compiled, step.evaluator().Compile(plan.plan));
+    const SchedulingPolicy policy = plan.plan.switches.order.value_or(step.problem().policy);
+    const StepLanes* const lanes = compiled->lanes ? &*compiled->lanes : nullptr;
+    Simulator simulator(compiled->sim_graph);
+    SimResult replay = simulator.Run(compiled->step.placement,
+                                     {.policy = policy, .schedule = true, .feedback = true});
+    if (lanes != nullptr) ExpandLanes(*lanes, replay);
+    const auto peaks = JudgeMemory({compiled->sim_graph, compiled->step.graph, cluster_,
+                                    compiled->step.placement, *replay.schedule, false, lanes},
+                                   replay, CountsPeaks(step_, cluster_));
+    const DeviceId crowded = FindCrowded(peaks);
+    if (!crowded.valid()) return Ok();
+    const DevicePeaks& memory = peaks[crowded];
+    return MakeError(ErrorCode::kNothingFound,
+                     fmt::format("tensors fit, but not what is taken beside them: {} of {}",
+                                 FormatBytes(memory.Device()), FormatBytes(memory.offered)));
+  }
+
   const Graph& step_;
   const Cluster& cluster_;
   const CostOptions& costs_;
   const StrategySearchOptions& options_;
   size_t best_ = 0;  // of the strategies
+  const Clock::time_point begun_ = Clock::now();
+  std::chrono::duration<double, Clock::period> took_{};  // the last that was simulated
+  double last_size_ = 1;
   std::deque<std::pair<Transforms, Result<std::unique_ptr<RewrittenStep>>>> rewritten_;
   std::vector<StrategyEstimate> estimates_;
   StrategySearchResult found_;  // strategies in the order of the estimates until it is over
@@ -302,12 +388,39 @@ std::vector<std::string> StrategySearchResult::Promising() const {
   return names;
 }
 
+std::vector<std::string> StrategySearchResult::Hopeless() const {
+  const StrategyResult* fastest = nullptr;
+  for (const StrategyResult& one : strategies) {
+    const bool better = one.fits && (fastest == nullptr || one.BestTime() < fastest->BestTime());
+    if (better && TransformsFor(one.strategy.rewriting).empty()) fastest = &one;
+  }
+  std::vector<std::string> names;
+  for (const StrategyResult& one : strategies) {
+    if (fastest == nullptr || one.capacity.count == 0) continue;
+    if (!one.strategy.settings.empty() || !TransformsFor(one.strategy.rewriting).empty()) continue;
+    const double lacks = static_cast<double>(one.memory.count) /
+                         static_cast<double>(std::max<int64_t>(1, one.capacity.count));
+    const double behind = static_cast<double>(one.BestTime().count) /
+                          static_cast<double>(std::max<int64_t>(1, fastest->BestTime().count));
+    if (lacks > kALittleMore || behind > kALittleMore) names.push_back(one.strategy.algorithm);
+  }
+  return names;
+}
+
 PlannerResult StrategySearchResult::ForAuto() const {
   PlannerResult result = plan;
   result.iterations = evaluations;
   result.history = history;
   result.first_feasible_seconds = history.front().seconds;
   result.baselines = baselines;
+  if (any_rewriting && result.step_time.count > 0) {
+    const double left = 100.0 *
+                        static_cast<double>((result.step_time - any_rewriting->value).count) /
+                        static_cast<double>(result.step_time.count);
+    result.notes.push_back(
+        fmt::format("{}: at most {:.1f}% below this is possible under any rewriting ({})",
+                    plan.algorithm, left, FormatNanos(any_rewriting->value)));
+  }
   return result;
 }
 
@@ -323,8 +436,15 @@ Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem&
                                Evaluator& evaluator, PlannerOptions options) {
   PlannerResult result = found.ForAuto();
   if (options.budget.iterations) *options.budget.iterations -= found.evaluations;
-  if (found.cut_short || options.budget.Expired()) return result;
-  if (options.budget.iterations.value_or(1) <= 0) return result;
+  if (options.budget.iterations.value_or(1) <= 0 || options.budget.Stopped()) return result;
+  const auto& deadline = options.budget.deadline;
+  if (deadline && Clock::now() + 2 * found.best_took > *deadline) return result;
+  if (found.cut_short) {
+    result.notes.push_back(
+        fmt::format("time ended the strategies when {} had been simulated: another machine may try "
+                    "more or fewer, whatever --iterations says",
+                    found.evaluations));
+  }
   options.starts = {found.plan.plan};
   const LayoutSearchPlanner search;
   PW_ASSIGN(const PlannerResult searched, search.Plan(problem, evaluator, options));

@@ -7,7 +7,9 @@
 // little is tried where nothing else fits.
 //
 // Everything follows from the step, the cluster and the number of evaluations, so that this number repeats it; time, or
-// the budget's iterations, end it earlier, but not before something fits or kMinEvaluations were made. Threads change nothing.
+// the budget's iterations, end it earlier, but not before something fits or kMinEvaluations were made. Once something fits,
+// `auto` goes on for as long as there is something to win: of the time that strategies have kShareOfGain times as much as
+// the best estimate may be ahead of it, and what would take longer than is left is passed over. Threads change nothing.
 #ifndef PLACEWRIGHT_PLANNING_STRATEGY_SEARCH_H_
 #define PLACEWRIGHT_PLANNING_STRATEGY_SEARCH_H_
 
@@ -21,24 +23,31 @@
 #include "planning/plan_session.h"
 #include "planning/strategies.h"
 #include "search/planner.h"
+#include "search/proof/bound.h"
 #include "transforms/transforms.h"
 
 namespace placewright {
 
 inline constexpr double kFarBehind = 1.1;     // times the best step
-inline constexpr double kRoomToSpare = 0.9;   // of the memory, of the first that is tried
+inline constexpr double kMisjudged = 1.05;    // the same in `auto`: the error of estimates
+inline constexpr double kRoomToSpare = 0.93;  // of the memory, of the first that is tried
 inline constexpr double kAboutFits = 1.04;    // times the memory: estimates are no more exact
 inline constexpr double kALittleMore = 1.25;  // times the memory, where nothing else fits
 inline constexpr int64_t kMinEvaluations = 3;
+inline constexpr double kShareOfGain = 10;
 
 struct StrategySearchOptions {
   StrategyOptions strategies{};
   SchedulingPolicy policy = SchedulingPolicy::kProgram;
   SplitWishes wishes{};
   PlannerOptions planning{};  // budget: its deadline and stop token; threads, seed
-  // Nothing is simulated where some strategy without rewriting is estimated to fit with room to spare and none with one is estimated
-  // to be faster: `auto` tries those itself.
-  bool only_if_rewritten = false;
+  // `auto` has it: nothing is simulated where some strategy without rewriting is estimated to fit with room to spare and
+  // none with one is estimated to be faster, as it tries those itself; and nothing that is behind by more than estimates err.
+  bool for_auto = false;
+  // What is simulated whatever `for_auto` says, and fits only if what the caching allocator and collectives take beside
+  // tensors is there, too (sim/memory/device_memory.h). Checked of each that would be the best so far: that takes about as
+  // long as to simulate it.
+  bool in_all_peaks = false;
   // Behind every one that was simulated, with how many these are, and the best so far.
   std::function<void(const StrategyResult& one, int64_t evaluations, const StrategyResult& best)>
       tried{};
@@ -50,6 +59,10 @@ struct StrategySearchResult {
   std::vector<StrategyResult> strategies;
   int64_t evaluations = 0;            // that were simulated
   bool cut_short = false;             // by time, or by the limit of evaluations
+  Clock::duration best_took{};        // to lay out and simulate the best
+  // Where the best rewrites the step: what no plan beats under any rewriting, by the work of the step as it was recorded,
+  // to which micro-batches, recomputation and pipelines only add; none where another argument bounds that step.
+  std::optional<Bound> any_rewriting;
   std::vector<Baseline> baselines;    // those that were simulated, in this order
   std::vector<HistoryPoint> history;  // of those that fit
   // The fastest that fits, or else the one that exceeds memory by the smallest amount; none: nothing was simulated.
@@ -65,14 +78,16 @@ struct StrategySearchResult {
   std::vector<StrategyResult> Shown() const;
   // The algorithms of those that fit and do not rewrite the step, the fastest first.
   std::vector<std::string> Promising() const;
-  // `plan` as `auto` has it: with the name of its strategy, baselines and history.
+  // The algorithms of those that do not rewrite the step and are none of the best by far, or exceed memory by far.
+  std::vector<std::string> Hopeless() const;
+  // `plan` as `auto` has it: with the name of its strategy, baselines, history, and a note of `any_rewriting`.
   PlannerResult ForAuto() const;
   // `result`, of a search over the step as it is, becomes `plan` where that fits and is faster.
   void KeepBest(PlannerResult& result) const;
 };
 
-// The best strategy's plan, and what a search over layouts makes of it with what is left of the budget: a part of its
-// iterations were evaluations of strategies. `problem`: of the step that the strategy rewrites. Precondition: has_plan().
+// The best strategy's plan, and what a search over layouts makes of it with what is left of the budget, where that is more
+// than an evaluation takes: a part of its iterations were evaluations of strategies. `problem`: of the step that the strategy rewrites. Precondition: has_plan().
 // Errors: those of LayoutSearchPlanner.
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
                                Evaluator& evaluator, PlannerOptions options);

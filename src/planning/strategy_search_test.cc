@@ -90,8 +90,9 @@ std::vector<StrategyResult> Rank(const Graph& graph, std::optional<int64_t> micr
   return RankStrategies(graph, FourGpus(), request).Take();
 }
 
-// Of those that were simulated: who is the fastest there is among the first three by estimate, and of pairs that differ by
-// a tenth, nine of ten are estimated in their order.
+// Of those that were simulated: the time is within a twentieth of what the simulator finds, two at most are estimated to be
+// faster than the fastest by more than a hundredth, and of pairs that differ by a tenth, nine of ten are estimated in their
+// order.
 TEST(StrategySearch, EstimatesOrderStrategiesAsTheSimulatorDoes) {
   const Graph graph = PerceptronWriter(kMany).Write();
   std::vector<StrategyResult> simulated;
@@ -103,6 +104,8 @@ TEST(StrategySearch, EstimatesOrderStrategiesAsTheSimulatorDoes) {
   ASSERT_GE(simulated.size(), 6U);
   int pairs = 0, in_order = 0;
   for (const StrategyResult& a : simulated) {
+    EXPECT_LT(a.estimated_time.count, a.step_time.count * 21 / 20) << Describe(a.strategy);
+    EXPECT_GT(a.estimated_time.count, a.step_time.count * 19 / 20) << Describe(a.strategy);
     for (const StrategyResult& b : simulated) {
       if (a.step_time.count * 11 > b.step_time.count * 10) continue;
       ++pairs;
@@ -117,7 +120,7 @@ TEST(StrategySearch, EstimatesOrderStrategiesAsTheSimulatorDoes) {
                         [](const auto& a, const auto& b) { return a.step_time < b.step_time; });
   EXPECT_LE(std::count_if(simulated.begin(), simulated.end(),
                           [&](const StrategyResult& one) {
-                            return one.estimated_time < best.estimated_time;
+                            return one.estimated_time.count * 101 < best.estimated_time.count * 100;
                           }),
             2)
       << Describe(best.strategy);
@@ -153,6 +156,40 @@ TEST(StrategySearch, AutoRewritesAStepThatFitsInNoOtherWay) {
     }
   }
   EXPECT_GT(simulated, 0);
+}
+
+// Micro-batches, recomputation, pipelines, shards: nothing is faster than the work of the step as it was recorded.
+TEST(StrategySearch, NoRewritingIsBelowTheBoundOfAllOfThem) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  for (const char* const preset : {"4xP100", "mixed-lab"}) {
+    const Cluster cluster = ReadCluster(preset).Take();
+    StrategySearchOptions options;
+    options.strategies.evaluations = 40;
+    const StrategySearchResult found = SearchStrategies(graph, cluster, {}, options).Take();
+    ASSERT_TRUE(found.rewrites()) << preset;
+    ASSERT_TRUE(found.any_rewriting) << preset;
+    int rewritten = 0;
+    for (const StrategyResult& one : found.strategies) {
+      if (!one.evaluated) continue;
+      rewritten += one.strategy.rewriting.micro_batches > 1 ? 1 : 0;
+      EXPECT_GE(one.step_time, found.any_rewriting->value) << Describe(one.strategy);
+    }
+    EXPECT_GT(rewritten, 2) << preset;
+    EXPECT_GT(found.any_rewriting->value.count, found.plan.step_time.count / 2) << preset;
+    EXPECT_THAT(found.ForAuto().notes, ::testing::Contains(HasSubstr("under any rewriting")));
+  }
+}
+
+// Of 92,956 samples the tensors of the plan that `auto` finds first fit, but not what is taken beside them.
+TEST(StrategySearch, WhatIsCrowdedIsNotTheLastThatIsTried) {
+  const Graph graph = PerceptronWriter(92'956).Write();
+  PlanRequest request;
+  request.iterations = 6;
+  const PlannedStep planned = PlanStep(graph, FourGpus(), request).Take();
+  EXPECT_TRUE(planned.plan.feasible) << planned.plan.algorithm;
+  EXPECT_TRUE(std::any_of(
+      planned.plan.strategies.begin(), planned.plan.strategies.end(),
+      [](const StrategyResult& one) { return one.why_not.starts_with("tensors fit, but not"); }));
 }
 
 // A search over the step as it is may end before it comes to what the strategies did.

@@ -36,8 +36,11 @@ std::string BoundVerdict(const Plan& plan) {
     return fmt::format("a bound for {} alone", WordsOf(plan.bound_space).plans);
   }
   if (plan.ProvenOptimal()) return fmt::format("optimal for {}", WordsOf(plan.space).plans);
-  return fmt::format("at most {} below this is possible for {}", FormatShare(plan.Gap()),
-                     WordsOf(plan.space).plans);
+  // Another rewriting has another bound.
+  const auto& transforms = plan.distribution.transforms;
+  const bool rewritten = transforms && !RewriteAlike(*transforms, {});
+  return fmt::format("at most {} below this is possible for {}{}", FormatShare(plan.Gap()),
+                     WordsOf(plan.space).plans, rewritten ? " of the step so rewritten" : "");
 }
 
 BestBaseline FindBestBaseline(const Plan& plan) {

@@ -27,6 +27,7 @@ class FoundPlans {
   // Moves that came to no plan.
   void AddMoves(int64_t moves) { iterations_ += moves; }
 
+  void AddNote(std::string note) { notes_.push_back(std::move(note)); }
   void AddNotRun(const Planner& planner);  // no time or moves were left
   void AddFailure(std::string_view planner, Error error);
   // The same of one that chooses the devices of every op itself: constraints may exclude it.

@@ -31,6 +31,8 @@ struct PlannerOptions {
   std::vector<StepPlan> starts;
   // Planners of plans that split ops, by estimates of what they come to, the best first: `auto` runs these first.
   std::vector<std::string> promising;
+  // Those of which `auto` runs none on a step of many ops: far behind by estimate, or far above memory.
+  std::vector<std::string> hopeless;
   // LowerBound of the problem's placements (proof/bound.h), where it is known: searches end at it.
   std::optional<Bound> bound{};
   Clock::time_point started;  // process start: seconds in the history count from here

@@ -1,4 +1,6 @@
 // auto: every planner of a table, and the best of their plans.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -29,6 +31,8 @@ constexpr double kCatchesUp = 10;   // rounds
 constexpr size_t kLayoutStarts = 3;
 // Of 27 steps and clusters (docs/algorithms/auto.md) one has a better candidate after more than two that are not.
 constexpr int64_t kPatience = 16;
+// Of so many ops placements take long to try: not before something that splits ops shows whether they may win.
+constexpr size_t kManyOps = 4000;
 constexpr std::chrono::seconds kForLast(2);  // less is in vain for a planner that needs seconds
 
 // The best plan so far, and what everybody reached.
@@ -96,6 +100,20 @@ class Portfolio {
     for (size_t i = 0; i < planners.size(); ++i) Take(*planners[i], std::move(made[i]));
     out_of_memory_ = out_of_memory_ || no_memory;
     if (out_of_memory_ && found_.empty()) throw std::bad_alloc();  // nothing to save
+  }
+
+  // Whether a placement may be faster than the best plan so far, by the bound of placements.
+  bool PlacementsMayWin() {
+    if (!options_.bound) Guarded([&] { options_.bound = LowerBound(problem_); });
+    for (const auto& [score, plan] : found_.split) {
+      if (!options_.bound || score.over > 0 || options_.bound->value.count < score.step_time)
+        continue;
+      found_.AddNote(
+          fmt::format("no placement of whole ops was tried, as none takes less than {} ({})",
+                      FormatNanos(options_.bound->value), options_.bound->argument));
+      return false;
+    }
+    return true;
   }
 
   // A third of what is left goes to plans that split or copy ops whole steps at a time, the rest to the search.
@@ -562,7 +580,26 @@ class AutoPlanner : public Planner {
       portfolio.StartPlaced(iterative_);
     };
     if (problem.layouts != nullptr && !layout_searches_.empty()) {
-      const std::vector<const Planner*> replicated = BestFirst(options.promising);
+      std::vector<const Planner*> replicated = BestFirst(options.promising);
+      const bool many = problem.graph->op_count() >= kManyOps && !options.initial && !options.given;
+      if (many) {
+        std::erase_if(replicated, [&](const Planner* planner) {
+          const auto& none = options.hopeless;
+          return std::find(none.begin(), none.end(), planner->name()) != none.end();
+        });
+      }
+      if (many && !replicated.empty()) {
+        portfolio.RunReplicated({replicated.front()});
+        replicated.erase(replicated.begin());
+        if (!portfolio.PlacementsMayWin()) {
+          portfolio.LeaveTimeForLayoutSearch();
+          portfolio.RunReplicated(replicated);
+          portfolio.RestoreTime();
+          portfolio.SearchLayoutsAndPlacements(layout_searches_);
+          portfolio.AddSearches();
+          return std::move(portfolio).Take();
+        }
+      }
       const auto place = [&] {
         begin();
         portfolio.AdvancePlaced(FirstPlacedMoves(problem));

@@ -429,6 +429,59 @@ TEST_F(Portfolio, BeginsWithWhatIsPromising) {
   EXPECT_THAT(log_.slices, ElementsAre("c", "b", "a"));
 }
 
+// A plan that splits ops, which takes as long as it is to.
+class Splits : public Planner {
+ public:
+  explicit Splits(int64_t step_time) : step_time_(step_time) {}
+  std::string_view name() const override { return "splits"; }
+  std::string_view description() const override { return "splits"; }
+  bool iterative() const override { return false; }
+  PlanSpace space() const override { return PlanSpace::kReplicated; }
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override {
+    const GroupPlacement devices = AllOn(0, problem.groups.size());
+    PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, evaluator));
+    PlannerResult result = MakeResult(problem, "splits", devices, score, options);
+    result.space = PlanSpace::kReplicated;
+    result.step_time = Nanos(step_time_);
+    return result;
+  }
+
+ private:
+  int64_t step_time_;
+};
+
+// A chain of 4,000 ops of 10 ns: no placement takes less than 40,000.
+TEST_F(Portfolio, PlacesNothingOfManyOpsWhereTheBoundSaysThatItLoses) {
+  TestSpec spec;
+  spec.capacity = {1 << 20, 1 << 20};
+  for (int i = 0; i < 4000; ++i) {
+    std::vector<std::string> before;
+    if (i > 0) before.push_back("op" + std::to_string(i - 1));
+    spec.ops.push_back({"op" + std::to_string(i), {10, 10}, before, {8}});
+  }
+  for (const int64_t step_time : {40'000, 40'001}) {
+    test_ = MakeTestProblem(spec);
+    table_.clear();
+    log_ = {};
+    table_.push_back(std::make_unique<OfSplits>("hopeless", &log_));
+    table_.push_back(std::make_unique<Splits>(step_time));
+    Add("placed", 10, 1);
+    AddOfLayouts("layouts", {100'000});
+    PlannerOptions options;
+    options.budget.iterations = 20;
+    options.promising = {"splits"};
+    options.hopeless = {"hopeless"};
+    options.started = Clock::now();
+    const PlannerResult result =
+        MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
+    EXPECT_EQ(SlicesOf("placed"), step_time > 40'000 ? 1 : 0);
+    EXPECT_GT(SlicesOf("layouts"), 0);
+    EXPECT_EQ(SlicesOf("hopeless"), 0);
+    EXPECT_EQ(result.baselines.front().algorithm, "splits");
+  }
+}
+
 TEST_F(Portfolio, LeavesOutWhoIsNotForIt) {
   Add("x", 10, 2, false);
   Add("y", 10, 2);

@@ -223,7 +223,10 @@ class PlanCommand : public Command {
     const bool goes_on =
         planning->strategies &&
         (planning->strategies->rewrites() || (interrupted && planning->strategies->has_plan()));
-    if (planning->strategies) options.promising = planning->strategies->Promising();
+    if (planning->strategies) {
+      options.promising = planning->strategies->Promising();
+      options.hopeless = planning->strategies->Hopeless();
+    }
     Result<PlannerResult> planned =
         goes_on ? GoOnFrom(*planning->strategies, planning->problem(), simulating, options)
                 : planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
@@ -237,6 +240,16 @@ class PlanCommand : public Command {
   }
 
  private:
+  // The best strategy that fits with all that is taken beside tensors, where the best plan did not.
+  Result<std::unique_ptr<Planning>> PrepareInAllPeaks(const Error& crowded, const Budget& budget,
+                                                      Context& context) {
+    in_all_peaks_ = true;
+    context.console.Note(crowded.message.substr(0, crowded.message.find(';')) +
+                         ": strategies that need less are tried");
+    PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    return Prepare(input_, search_, space_, &options, true);
+  }
+
   // From what the planner made to the plan's files and the report.
   Result<int> Finish(const Planning& planning, PlannerResult result, const Planner& asked,
                      const Budget& budget, Context& context) {
@@ -253,6 +266,14 @@ class PlanCommand : public Command {
     NoteReplicatedBound(planning, of.step, result);
     for (const std::string& note : result.notes) context.console.Note(note);
     PW_ASSIGN(SimResult replay, Replay(planning, of, result));
+    const std::optional<Error> crowded = IsCrowded(planning, of, result, replay);
+    if (crowded && planning.strategies && !in_all_peaks_ && !budget.Stopped()) {
+      PW_ASSIGN(const std::unique_ptr<Planning> others,
+                PrepareInAllPeaks(*crowded, budget, context));
+      if (others->strategies && others->strategies->has_plan()) {
+        return Finish(*others, others->strategies->ForAuto(), asked, budget, context);
+      }
+    }
     Plan plan = MakePlan(planning, input_, search_, of, result, replay, seconds);
     plan.measured_step_time = measured_time_;
     if (planning.strategies) plan.strategies = planning.strategies->Shown();
@@ -263,7 +284,6 @@ class PlanCommand : public Command {
                                         cluster, output_, of.file));
     }
     AskForPermittedChanges(planning, plan, budget, context.console, result);
-    const std::optional<Error> crowded = IsCrowded(planning, of, result, replay);
     const Analysis analysis = Analyze(of, std::move(replay), plan.policy, false);
     Status pictures = WritePictures(pictures_, of, analysis, plan, NotesOfPage(result));
     if (!pictures.ok()) return WithPlanWritten(std::move(pictures.error()), plan.feasible);
@@ -609,6 +629,7 @@ class PlanCommand : public Command {
   CommandLine app_;
   PictureOptions pictures_;
   bool measured_ = false, wants_max_batch_ = false;
+  bool in_all_peaks_ = false;  // the plan is one of these already
   std::optional<MaxBatch> max_batch_;
   PermittedChanges permitted_;
   std::optional<FromConfiguration> from_;

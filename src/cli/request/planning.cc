@@ -34,13 +34,14 @@ int64_t UncountedBytes(const Inputs& inputs) {
 
 Result<StrategySearchResult> SearchStrategies(const Planning& planning, const CostOptions& costs,
                                               const SplitWishes& wishes,
-                                              const PlannerOptions& planner_options,
-                                              bool only_if_rewritten) {
+                                              const PlannerOptions& planner_options, bool for_auto,
+                                              bool in_all_peaks = false) {
   StrategySearchOptions options;
   options.policy = planning.inputs.policy;
   options.wishes = wishes;
   options.planning = planner_options;
-  options.only_if_rewritten = only_if_rewritten;
+  options.for_auto = for_auto;
+  options.in_all_peaks = in_all_peaks;
   if (planner_options.progress) {
     options.tried = [&](const StrategyResult& one, int64_t evaluations,
                         const StrategyResult& best) {
@@ -54,12 +55,12 @@ Result<StrategySearchResult> SearchStrategies(const Planning& planning, const Co
 // With what the budget leaves of --time for the rest: half of it.
 Result<StrategySearchResult> ChooseStrategy(const Planning& planning, const SearchOptions& search,
                                             const CostOptions& costs, const SplitWishes& wishes,
-                                            PlannerOptions options) {
+                                            PlannerOptions options, bool in_all_peaks) {
   PW_ASSIGN(Budget budget, MakeBudget(search, planning.loaded));
   budget.stop = options.budget.stop;
   if (budget.deadline) *budget.deadline -= (*budget.deadline - planning.loaded) / 2;
   options.budget = budget;
-  return SearchStrategies(planning, costs, wishes, options, /*only_if_rewritten=*/true);
+  return SearchStrategies(planning, costs, wishes, options, /*for_auto=*/true, in_all_peaks);
 }
 
 // The step becomes that of the best strategy, where it rewrites it.
@@ -76,7 +77,8 @@ Status TakeStrategy(const InputOptions& input, Planning& planning) {
 }  // namespace
 
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search,
-                                          const SpaceOptions& space, const PlannerOptions* choose) {
+                                          const SpaceOptions& space, const PlannerOptions* choose,
+                                          bool in_all_peaks) {
   PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
   auto planning = std::make_unique<Planning>();
   InputOptions proven = input;
@@ -95,7 +97,8 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
     PW_ASSIGN(wishes, WishesOf(space));
     PW_ASSIGN(parts, CostsOfParts(input, inputs));
     if (choose != nullptr && MayChooseStrategies(inputs.graph.graph, constraints)) {
-      PW_ASSIGN(planning->strategies, ChooseStrategy(*planning, search, *parts, wishes, *choose));
+      PW_ASSIGN(planning->strategies,
+                ChooseStrategy(*planning, search, *parts, wishes, *choose, in_all_peaks));
       planning->chosen_in = Clock::now() - planning->loaded;
       PW_RETURN_IF_ERROR(TakeStrategy(input, *planning));
     }
@@ -124,7 +127,7 @@ Result<std::vector<StrategyResult>> TryStrategies(const Planning& planning,
   PW_ASSIGN(const SplitWishes wishes, WishesOf(space));
   PW_ASSIGN(const CostOptions costs, CostsOfParts(input, planning.inputs));
   PW_ASSIGN(const StrategySearchResult found,
-            SearchStrategies(planning, costs, wishes, options, /*only_if_rewritten=*/false));
+            SearchStrategies(planning, costs, wishes, options, /*for_auto=*/false));
   return found.Shown();
 }
 

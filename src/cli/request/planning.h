@@ -38,10 +38,11 @@ struct Planning {
 // Loads, builds, proves that something may fit, bounds. Errors: those of the readers, kConstraint,
 // kInfeasible with its proof.
 // `space`: what plans may do with ops beyond placing them. `choose`: what strategies are searched with, where `auto` chooses one;
-// nullptr: the step stays as it is.
+// nullptr: the step stays as it is. `in_all_peaks`: as StrategySearchOptions has it, with half of --time from now on.
 Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const SearchOptions& search,
                                           const SpaceOptions& space = {},
-                                          const PlannerOptions* choose = nullptr);
+                                          const PlannerOptions* choose = nullptr,
+                                          bool in_all_peaks = false);
 
 // The strategies of the step, as `auto` tries them, with the time or evaluations of `search` for themselves; none where it
 // tries none (MayChooseStrategies, or ops may not be split). `planning`: of the step as it was recorded.

@@ -29,6 +29,19 @@ TEST(ModulePath, WithinIsByWholeComponents) {
   EXPECT_FALSE(IsWithinModule("m.layer", "m.layer.1"));
 }
 
+// Of a list, by a number behind "_", or by a bare number where something lies within.
+TEST(ModulePath, LayersAreCountedByTheirNames) {
+  EXPECT_EQ(LayerOf("m.layers.3.mlp.up"), "m.layers.3");
+  EXPECT_EQ(LayerOf("encoder.layer_3.norm1"), "encoder.layer_3");
+  EXPECT_EQ(LayerOf("layer3.self_attn.q_proj"), "layer3");
+  EXPECT_EQ(LayerOf("m.h11.mlp"), "m.h11");
+  EXPECT_EQ(LayerOf("layer1.0.conv1"), "layer1.0");  // lists first
+  EXPECT_EQ(LayerOf("m.fc1"), "");
+  EXPECT_EQ(LayerOf("embed_tokens"), "");
+  EXPECT_EQ(LayerOf(""), "");
+  EXPECT_EQ(LayerOf("/encoder/layer.3/conv1"), "/encoder/layer.3");
+}
+
 TEST(ModulePath, OfParameters) {
   EXPECT_EQ(ModuleOfParameter("param:m.fc.weight"), "m.fc");
   EXPECT_EQ(ModuleOfParameter("param:weight"), "");

@@ -17,6 +17,23 @@ bool EndsInNumber(std::string_view component) {
   return digits == 0 || component[digits - 1] == '_' || component[digits - 1] == '.';
 }
 
+// "layer3", as "fc1" and "conv2", which are none: a layer has modules within.
+bool EndsInDigit(std::string_view component) {
+  return !component.empty() && component.back() >= '0' && component.back() <= '9';
+}
+
+std::string_view UpToFirst(std::string_view path, size_t end_of_search,
+                           bool (*counts)(std::string_view component)) {
+  const char separator = SeparatorOf(path);
+  for (size_t from = 0; from < end_of_search;) {
+    const size_t end = std::min(path.find(separator, from), path.size());
+    if (end > end_of_search) break;
+    if (counts(path.substr(from, end - from))) return path.substr(0, end);
+    from = end + 1;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view ParentModule(std::string_view path) {
@@ -40,13 +57,8 @@ std::string_view CommonModule(std::string_view a, std::string_view b) {
 }
 
 std::string_view LayerOf(std::string_view path) {
-  const char separator = SeparatorOf(path);
-  for (size_t from = 0; from < path.size();) {
-    const size_t end = std::min(path.find(separator, from), path.size());
-    if (EndsInNumber(path.substr(from, end - from))) return path.substr(0, end);
-    from = end + 1;
-  }
-  return {};
+  const std::string_view layer = UpToFirst(path, path.size(), &EndsInNumber);
+  return layer.empty() ? UpToFirst(path, ParentModule(path).size(), &EndsInDigit) : layer;
 }
 
 std::string_view ModuleOfParameter(std::string_view tensor_name) {

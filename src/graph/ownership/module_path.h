@@ -20,8 +20,9 @@ bool IsWithinModule(std::string_view path, std::string_view ancestor);
 // ModuleOfParameter("param:m.fc.weight") = "m.fc"; "" for a name of one component.
 std::string_view ModuleOfParameter(std::string_view tensor_name);
 
-// The path up to its first component that counts modules alike, of lists ("layers.3") or by name ("layer_3"):
-// LayerOf("m.layers.3.mlp.up") = "m.layers.3"; "" where there is none.
+// The path up to its first component that counts modules alike, of lists ("layers.3") or by name ("layer_3"); where none
+// does, of names as "layer3" the first that has something within: LayerOf("m.layers.3.mlp.up") = "m.layers.3",
+// LayerOf("h3.attn.qkv") = "h3", LayerOf("m.fc1") = "".
 std::string_view LayerOf(std::string_view path);
 
 }  // namespace placewright

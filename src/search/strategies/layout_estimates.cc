@@ -72,16 +72,17 @@ class LayoutReckoner {
     const double others = of_all / token_parts_,
                  widths = of_all / (cut_ * (of_tokens_ ? token_parts_ : 1));
     double f = gpus_.Pass(table_.forward, device, others, widths);
-    double b = gpus_.Pass(table_.backward, device, others, widths);
-    const double launches = table_.forward.launches + table_.backward.launches;
-    floor_ = std::max(floor_, m_ * (f + b - launches * gpus_.Launch(device)));
+    double b = gpus_.Pass(table_.backward, device, others, widths) +
+               gpus_.Pass(table_.gradient_casts, device, 1, 1 / cut_);
+    floor_ = std::max(floor_, m_ * (gpus_.Divided(table_.forward, device, others, widths) +
+                                    gpus_.Divided(table_.backward, device, others, widths)));
     if (family_.gathers_anew) {
       const double out = gpus_.Copies(table_.in_layers / cut_, parameters_, device);
       f += out;
       b += out +
            (micro_batches_ > 1 ? 0 : gpus_.Copies(table_.gradients / cut_, parameters_, device));
     }
-    const double r = gpus_.Whole(table_.once, device, 1) +
+    const double r = gpus_.Pass(table_.once, device, 1, 1 / cut_) +
                      gpus_.Whole(table_.update, device, own_) +
                      gpus_.Additions(table_.gradients * own_, parameters_, m_, device);
     if (f + b > forward_ + backward_) {
@@ -128,38 +129,38 @@ class LayoutReckoner {
   // Collectives over the groups, one for each part of parameters, that share a host's way to the others.
   double AtOnce() const { return widths_ ? std::min(cut_, gpus_.sharing()) : 1; }
 
+  double OfParameters(CollectiveKind kind) const {
+    return AtOnce() * gpus_.OfParameters(kind, table_, shards_over_, 1 / cut_);
+  }
+  // Before the first product, and behind the last one: nothing hides that.
+  double OfFirst(CollectiveKind kind) const {
+    return AtOnce() * gpus_.Collective(kind, table_.first_read / cut_, shards_over_);
+  }
+
   // Gradients are all-reduced beside the backward pass.
   double WithCopies() const {
-    const double sums =
-        AtOnce() * gpus_.OfParameters(CollectiveKind::kAllReduce, table_, shards_over_, 1 / cut_);
-    return m_ * (forward_ + backward_) + std::max(0.0, sums - backward_) +
-           sums / static_cast<double>(std::max<int64_t>(1, parameters_));
+    const double last = OfFirst(CollectiveKind::kAllReduce);
+    const double sums = OfParameters(CollectiveKind::kAllReduce) - last;
+    return m_ * forward_ + (m_ - 1) * backward_ + gpus_.Beside(backward_, sums) + last;
   }
 
   double WithShards() const {
-    const double layers = static_cast<double>(std::max<int64_t>(1, table_.layers));
-    const double gathers =
-        AtOnce() * gpus_.OfParameters(CollectiveKind::kAllGather, table_, shards_over_, 1 / cut_);
-    double scatters = AtOnce() * gpus_.OfParameters(CollectiveKind::kReduceScatter, table_,
-                                                    shards_over_, 1 / cut_);
+    const double gathers = OfParameters(CollectiveKind::kAllGather);
+    const double first = OfFirst(CollectiveKind::kAllGather);
+    double scatters = OfParameters(CollectiveKind::kReduceScatter);
+    double last = OfFirst(CollectiveKind::kReduceScatter);
     if (family_.in_hosts) {
-      scatters += gpus_.sharing() * gpus_.OfParameters(CollectiveKind::kAllReduce, table_,
-                                                       gpus_.Across(), 1 / shards_);
+      const auto across = gpus_.Across();
+      scatters += gpus_.sharing() *
+                  gpus_.OfParameters(CollectiveKind::kAllReduce, table_, across, 1 / shards_);
+      last += gpus_.sharing() *
+              gpus_.Collective(CollectiveKind::kAllReduce, table_.first_read / shards_, across);
     }
     const double in_layers = table_.parameters > 0 ? table_.in_layers / table_.parameters : 0;
-    double time = (gathers + scatters) / layers;
-    if (family_.gathers_anew) {
-      const double anew = gathers * in_layers;
-      // Of a micro-batch nothing hides the first layer's gather, or the scatter of the last and of what lies outside.
-      const double bare =
-          std::min(1.0, 3 / layers) * (anew + scatters) + (1 - in_layers) * scatters;
-      time += m_ * (std::max(forward_, anew) + std::max(backward_, anew + scatters) + bare) +
-              gathers * (1 - in_layers);
-    } else {
-      // All are asked for at once, in no order: the first layer waits for about all of them.
-      time += gathers + m_ * (forward_ + std::max(backward_, scatters));
-    }
-    return time;
+    const double anew = family_.gathers_anew ? gathers * in_layers : 0;
+    return first + gpus_.Beside(forward_, gathers - first) +
+           (m_ - 1) * gpus_.Beside(forward_, anew) +
+           m_ * (gpus_.Beside(backward_, anew + scatters - last) + last);
   }
 
   double MemoryOf(double share) const {
@@ -170,14 +171,15 @@ class LayoutReckoner {
       // Products read a matrix as it is and transposed: two copies, of which one batch without recomputation gives the
       // first up while it fills memory with activations.
       const bool again = !estimate_.strategy.rewriting.recompute.empty();
-      memory += table_.parameters * (micro_batches_ > 1 ? 2 : again ? 1.5 : 1);
+      memory += table_.copied * (micro_batches_ > 1 ? 1 : again ? 0.75 : 0.5);
     }
     const double part = share / m_;
-    StepTable::Moment parts{part / token_parts_, part / std::max(cut_, token_parts_), own_, own_};
+    StepTable::Moment parts{part / token_parts_, part / std::max(cut_, token_parts_), own_,
+                            1 / cut_, own_};
     if (micro_batches_ > 1) {
-      // Sums are there all the time, and a micro-batch's gradient goes when it is added.
-      memory += table_.gradients * own_;
-      parts.gradients = 0;
+      // Sums and casts are there all the time, and a micro-batch's gradient goes when it is added.
+      memory += table_.gradients * own_ + table_.casts / cut_;
+      parts.gradients = parts.casts = 0;
     }
     memory += table_.Peak(parts);
     if (family_.shards)

@@ -47,9 +47,10 @@ std::optional<StrategyEstimate> EstimateOffload(const SomeGpus& gpus, const Step
       const DeviceId device = gpus.devices()[i];
       const double of_all = static_cast<double>(shares[i]) / static_cast<double>(samples) / m;
       const double f = gpus.Pass(table.forward, device, of_all, of_all);
-      const double b = gpus.Pass(table.backward, device, of_all, of_all);
-      const double launches = table.forward.launches + table.backward.launches;
-      floor = std::max(floor, m * (f + b - launches * gpus.Launch(device)));
+      const double b = gpus.Pass(table.backward, device, of_all, of_all) +
+                       gpus.Whole(table.gradient_casts, device, 1);
+      floor = std::max(floor, m * (gpus.Divided(table.forward, device, of_all, of_all) +
+                                   gpus.Divided(table.backward, device, of_all, of_all)));
       // In for each pass, gradients out, beside what is computed.
       const double in = gpus.Transfer(table.parameters * part, cpu, device);
       const double out = gpus.Transfer(table.gradients * part, device, cpu);
@@ -60,7 +61,7 @@ std::optional<StrategyEstimate> EstimateOffload(const SomeGpus& gpus, const Step
                     gpus.Additions(table.gradients * (1 - part), parameters, m, device));
       double memory = (table.parameters + table.state) * (1 - part) + 3 * table.largest_layer;
       if (micro_batches > 1) memory += table.gradients * (1 - part);
-      memory += table.Peak({of_all, of_all, micro_batches > 1 ? 0 : 1 - part, 1 - part});
+      memory += table.Peak({of_all, of_all, micro_batches > 1 ? 0 : 1 - part, 1, 1 - part});
       TakeMemory(gpus, device, memory, estimate);
     }
     // The CPU adds gradients up, and reads and writes parameters and state.

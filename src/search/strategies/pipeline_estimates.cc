@@ -10,12 +10,10 @@ namespace {
 
 // The chunks of a stage together.
 struct StageSums {
-  double launches = 0, parameters = 0, gradients = 0, state = 0, kept = 0;
+  double parameters = 0, gradients = 0, state = 0, cast = 0, largest = 0, kept = 0;
   double peak = 0;   // of one chunk, beside what it keeps
   double again = 0;  // of its layers, the share that is computed again
   int64_t tensors = 0;
-  ByKind forward, backward, weights;
-  ChunkTable::Chunk::Sent sent_forward, sent_backward;
 };
 
 StageSums SumsOf(const ChunkTable& chunks, int64_t stage, int64_t stages) {
@@ -23,30 +21,26 @@ StageSums SumsOf(const ChunkTable& chunks, int64_t stage, int64_t stages) {
   for (auto c = static_cast<size_t>(stage); c < chunks.chunks.size();
        c += static_cast<size_t>(stages)) {
     const ChunkTable::Chunk& chunk = chunks.chunks[c];
-    sums.forward.resize(chunk.forward.size());
-    sums.backward.resize(chunk.forward.size());
-    sums.weights.resize(chunk.forward.size());
-    for (size_t kind = 0; kind < chunk.forward.size(); ++kind) {
-      sums.forward[kind] += chunk.forward[kind];
-      sums.backward[kind] += chunk.backward[kind];
-      sums.weights[kind] += chunk.weights[kind];
-    }
-    sums.launches += chunk.launches;
     sums.parameters += chunk.parameters;
     sums.gradients += chunk.gradients;
     sums.state += chunk.state;
+    sums.cast += chunk.cast;
+    sums.largest = std::max(sums.largest, chunk.largest);
     sums.kept += chunk.kept;
     sums.again +=
         chunk.again * static_cast<double>(stages) / static_cast<double>(chunks.chunks.size());
     sums.peak = std::max(sums.peak, chunk.peak - chunk.kept);
     sums.tensors += chunk.tensors;
-    sums.sent_forward.samples += chunk.sent_forward.samples;
-    sums.sent_forward.others += chunk.sent_forward.others;
-    sums.sent_backward.samples += chunk.sent_backward.samples;
-    sums.sent_backward.others += chunk.sent_backward.others;
   }
   return sums;
 }
+
+// What a micro-batch takes on a stage's slowest GPU, in one of its chunks. `weights`: part of `backward`, alone in zb-h1.
+struct ChunkTimes {
+  double forward = 0, backward = 0, weights = 0;
+  double casts = 0;            // before the first micro-batch
+  double there = 0, back = 0;  // to the next chunk's stage, and to that of the chunk before
+};
 
 // Bytes of all samples and layers, were all computed again in this share.
 double GatheredBy(const PipelineOnGpus& of, double again) {
@@ -111,73 +105,173 @@ double HeldBy(const Rewriting& of, int64_t stage) {
   return static_cast<double>(std::min(passes, of.micro_batches * of.chunks)) / v;
 }
 
-void EstimatePipeline(const PipelineOnGpus& of, const ChunkTable& chunks,
+namespace {
+
+// The passes one after the other, as the schedule has them: a pass begins when its GPUs are free and what it reads is
+// there; a link carries one micro-batch at a time. Micro-batches beyond some rounds of the stages, which repeat, add what
+// the slowest stage or link takes.
+class PipelineClock {
+ public:
+  PipelineClock(const Rewriting& rewriting, const std::vector<ChunkTimes>& chunks)
+      : rewriting_(rewriting), chunks_(chunks), free_(static_cast<size_t>(rewriting.stages), 0) {}
+
+  // When each stage ends its last pass.
+  std::vector<double> Run(const PipelineOrders::Order& order) {
+    const size_t count = chunks_.size();
+    const auto m = static_cast<size_t>(order.micro_batches);
+    std::vector<double> made(count * m, 0), sent(count * m, 0), there(count, 0), back(count, 0);
+    for (size_t c = 0; c < count; ++c) free_[c % free_.size()] += chunks_[c].casts;
+    for (const PipelineItem& item : order.items) {
+      const auto c = static_cast<size_t>(item.chunk);
+      const size_t at = c * m + static_cast<size_t>(item.micro_batch);
+      const ChunkTimes& times = chunks_[c];
+      double& free = free_[c % free_.size()];
+      const auto send = [&](double takes, double& link, double& arrives) {
+        link = arrives = std::max(link, free) + takes;
+      };
+      if (item.pass == PipelinePass::kForward) {
+        free = std::max(free, made[at]) + times.forward;
+        if (c + 1 < count) send(times.there, there[c], made[at + m]);
+      } else if (item.pass == PipelinePass::kBackward) {
+        const bool apart = rewriting_.schedule == "zb-h1";
+        free = std::max(free, sent[at]) + times.backward - (apart ? times.weights : 0);
+        if (c > 0) send(times.back, back[c], sent[at - m]);
+      } else {
+        free += times.weights;
+      }
+    }
+    const double more = static_cast<double>(rewriting_.micro_batches - order.micro_batches);
+    for (double& end : free_) end += more * LongestTurn();
+    return free_;
+  }
+
+  // Of a micro-batch, the stage or link that takes the longest.
+  double LongestTurn() const {
+    std::vector<double> stages(free_.size(), 0);
+    double longest = 0;
+    for (size_t c = 0; c < chunks_.size(); ++c) {
+      stages[c % stages.size()] += chunks_[c].forward + chunks_[c].backward;
+      longest = std::max({longest, chunks_[c].there, chunks_[c].back, stages[c % stages.size()]});
+    }
+    return longest;
+  }
+
+ private:
+  const Rewriting& rewriting_;
+  const std::vector<ChunkTimes>& chunks_;
+  std::vector<double> free_;  // by stage
+};
+
+// What a micro-batch takes in the chunk on the GPUs of its stage. `sums`: collectives of tensor groups in a pass.
+ChunkTimes TimesOf(const PipelineOnGpus& of, const ChunkTable::Chunk& chunk, const StageGpus& own,
+                   double sums) {
+  const double degree = own.degree();
+  ChunkTimes times;
+  for (const DeviceId device : own.each_sort()) {
+    const size_t kind = of.gpus.Kind(device);
+    const double slower = of.gpus.Slower(device, own.devices()), share = own.Share(device);
+    const auto pass = [&](const ByKind& divided, const ByKind& fixed) {
+      return slower * (divided[kind] * share + fixed[kind]);
+    };
+    const double added = of.gpus.Additions(chunk.gradients / degree, chunk.tensors, 2, device) +
+                         slower * chunk.gradient_casts[kind] / degree;
+    times.forward = std::max(times.forward, pass(chunk.forward, chunk.forward_fixed));
+    times.backward = std::max(times.backward, pass(chunk.backward, chunk.backward_fixed) + added);
+    times.weights = std::max(times.weights, pass(chunk.weights, chunk.weights_fixed) + added);
+    times.casts = std::max(times.casts, slower * chunk.casts[kind] / degree);
+  }
+  times.forward += own.Forward(sums);
+  times.backward += own.Backward(sums);
+  return times;
+}
+
+}  // namespace
+
+const PipelineOrders::Order& PipelineOrders::Of(const Rewriting& rewriting) {
+  constexpr int64_t kRounds = 4;
+  const int64_t micro_batches = std::min(rewriting.micro_batches, kRounds * rewriting.stages);
+  const auto [at, is_new] =
+      orders_.try_emplace({rewriting.schedule, rewriting.stages, rewriting.chunks, micro_batches});
+  Order& order = at->second;
+  if (!is_new) return order;
+  order.micro_batches = micro_batches;
+  const PipelineShape shape = {static_cast<int32_t>(rewriting.stages),
+                               static_cast<int32_t>(rewriting.chunks),
+                               static_cast<int32_t>(micro_batches)};
+  const auto sequences = PipelineSequences(rewriting.schedule, shape);
+  if (!sequences.ok()) return order;
+  auto merged = MergeSequences(sequences.value(), shape);
+  if (merged.ok()) order.items = merged.Take();
+  return order;
+}
+
+void EstimatePipeline(const PipelineOnGpus& of, const ChunkTable& chunks, PipelineOrders& orders,
                       StrategyEstimate& estimate) {
   const Rewriting& rewriting = of.rewriting;
   const SomeGpus& gpus = of.gpus;
   const StepTable& table = of.table;
-  const int64_t stages = rewriting.stages, degree = of.degree;
+  const int64_t stages = rewriting.stages;
   const double m = static_cast<double>(rewriting.micro_batches);
-  const double cut = static_cast<double>(degree);
-  double slowest = 0, bubble = 0, tail = 0, floor = 0;
-  double crossing = 0, across = 0;  // the longest of a pass, and all of a micro-batch
+  const double cut = static_cast<double>(of.degree);
+  const double sums = NumberOfSums(table) / static_cast<double>(chunks.chunks.size());
+  std::vector<ChunkTimes> times(chunks.chunks.size());
+  std::vector<double> tails;
+  double floor = 0;
   for (int64_t stage = 0; stage < stages; ++stage) {
     const StageGpus own(of, stage);
     const double part = own.samples();
-    const StageSums sums = SumsOf(chunks, stage, stages);
-    double forward = 0, backward = 0, weights = 0, rest = 0;
-    const double of_parameters = table.parameters > 0 ? sums.parameters / table.parameters : 0;
-    const double held = HeldBy(rewriting, stage);
-    const double gathered =
-        degree > 1 ? GatheredBy(of, sums.again) / static_cast<double>(stages) : 0;
-    for (const DeviceId device : own.each_sort()) {
-      const size_t kind = gpus.Kind(device);
-      const double share = own.Share(device);
-      const double launches = sums.launches * gpus.Launch(device);
-      forward = std::max(forward, sums.forward[kind] * share + launches / 3);
-      backward = std::max(backward, sums.backward[kind] * share + launches * 2 / 3);
-      weights = std::max(weights, sums.weights[kind] * share);
-      rest = std::max(rest, gpus.Additions(sums.gradients / cut, sums.tensors, m, device) +
-                                gpus.Whole(table.update, device, of_parameters / cut) -
-                                table.update.launches * gpus.Launch(device) * (1 - of_parameters));
-      TakeMemory(gpus, device,
-                 (sums.parameters + sums.state + 2 * sums.gradients) / cut +
-                     share * (sums.kept * held + sums.peak) + part * gathered * held,
-                 estimate);
-    }
-    const double of_stage = NumberOfSums(table) / static_cast<double>(stages);
-    forward += own.Forward(of_stage);
-    backward += own.Backward(of_stage);
+    const StageSums all = SumsOf(chunks, stage, stages);
     // Forward passes send to the next stage, backward passes to the one before.
     const SomeGpus::Devices next = gpus.OfStage((stage + 1) % stages, stages);
     const SomeGpus::Devices last = gpus.OfStage((stage + stages - 1) % stages, stages);
-    const double there =
-        gpus.Transfers(sums.sent_forward.samples * part / cut + sums.sent_forward.others / cut,
-                       own.devices(), next);
-    const double back =
-        gpus.Transfers(sums.sent_backward.samples * part / cut + sums.sent_backward.others / cut,
-                       own.devices(), last);
-    crossing = std::max({crossing, there, back});
-    across += there + back;
+    const auto transfer = [&](const ChunkTable::Chunk::Sent& sent, const SomeGpus::Devices& to) {
+      return gpus.Transfers((sent.samples * part + sent.others) / cut, own.devices(), to);
+    };
+    double work = 0, backward = 0;  // of the stage; of its chunks the last backward pass
+    for (auto c = static_cast<size_t>(stage); c < times.size(); c += static_cast<size_t>(stages)) {
+      const ChunkTable::Chunk& chunk = chunks.chunks[c];
+      times[c] = TimesOf(of, chunk, own, sums);
+      times[c].there = transfer(chunk.sent_forward, next);
+      times[c].back = transfer(chunk.sent_backward, last);
+      backward += times[c].backward;
+      double longest = 0;
+      for (const DeviceId device : own.each_sort()) {
+        const size_t kind = gpus.Kind(device);
+        longest =
+            std::max(longest, (chunk.forward[kind] + chunk.backward[kind]) * own.Share(device));
+      }
+      work += longest;
+    }
+    floor = std::max(floor, m * work);
+    const double held = HeldBy(rewriting, stage);
+    const double gathered =
+        of.degree > 1 ? GatheredBy(of, all.again) / static_cast<double>(stages) : 0;
+    const double of_parameters = table.parameters > 0 ? all.parameters / table.parameters : 0;
+    double update = 0;
+    for (const DeviceId device : own.each_sort()) {
+      const double alone =
+          gpus.Divided(table.update, device, of_parameters / cut, of_parameters / cut) +
+          of_parameters * table.update.launches * gpus.Launch(device);
+      update = std::max(update, alone * gpus.Slower(device, own.devices()));
+      TakeMemory(gpus, device,
+                 (all.parameters + all.state + all.gradients + all.cast + 2 * all.largest) / cut +
+                     own.Share(device) * (all.kept * held + all.peak) + part * gathered * held,
+                 estimate);
+    }
     SomeGpus::Devices over;
-    for (size_t i = 0; i < own.devices().size(); i += static_cast<size_t>(degree)) {
+    for (size_t i = 0; i < own.devices().size(); i += static_cast<size_t>(of.degree)) {
       over.push_back(own.devices()[i]);
     }
-    const auto tensors = static_cast<double>(std::max<int64_t>(1, sums.tensors));
-    const double reduced =
-        tensors * gpus.Collective(CollectiveKind::kAllReduce, sums.gradients / cut / tensors, over);
-    tail = std::max(tail, rest + std::max(0.0, reduced - backward));
-    const double wait = rewriting.schedule == "zb-h1"
-                            ? backward - weights + std::max(0.0, forward - weights)
-                            : forward + backward;
-    bubble += wait / static_cast<double>(rewriting.chunks);
-    if (forward + backward > slowest) {
-      slowest = forward + backward;
-      floor = m * slowest;
-    }
+    const auto tensors = static_cast<double>(std::max<int64_t>(1, all.tensors));
+    const double one =
+        gpus.Collective(CollectiveKind::kAllReduce, all.gradients / cut / tensors, over);
+    tails.push_back(update + one + gpus.Beside(backward, (tensors - 1) * one) - backward);
   }
-  const double mean = bubble / static_cast<double>(stages);
-  estimate.time = RoundedNanos(m * std::max(slowest, crossing) + bubble - mean + across + tail);
+  const std::vector<double> ends = PipelineClock(rewriting, times).Run(orders.Of(rewriting));
+  double time = 0;
+  for (size_t stage = 0; stage < ends.size(); ++stage)
+    time = std::max(time, ends[stage] + tails[stage]);
+  estimate.time = RoundedNanos(time);
   estimate.floor = RoundedNanos(floor);
 }
 

@@ -4,10 +4,15 @@
 #define PLACEWRIGHT_SEARCH_STRATEGIES_PIPELINE_ESTIMATES_H_
 
 #include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "search/strategies/some_gpus.h"
 #include "search/strategies/step_table.h"
 #include "search/strategies/strategy_space.h"
+#include "transforms/pipeline_schedule.h"
 
 namespace placewright {
 
@@ -29,6 +34,7 @@ class StageGpus {
   const SomeGpus::Devices& devices() const { return devices_; }
   // Of devices that are alike and follow one another the first.
   const SomeGpus::Devices& each_sort() const { return each_sort_; }
+  double degree() const { return static_cast<double>(of_.degree); }
   double samples() const { return samples_; }  // of the step's, of a group
   double Share(DeviceId device) const;         // of what all samples take, and keep
   // Collectives of tensor groups that so many sums of partial results make, in a pass.
@@ -47,9 +53,22 @@ class StageGpus {
 // Micro-batches whose activations a stage holds at a time.
 double HeldBy(const Rewriting& of, int64_t stage);
 
+// In which order the passes of a schedule run, of its first micro-batches: found once for all pipelines of one shape.
+class PipelineOrders {
+ public:
+  struct Order {
+    int64_t micro_batches = 0;
+    std::vector<PipelineItem> items;  // none: the schedule is none
+  };
+  const Order& Of(const Rewriting& rewriting);
+
+ private:
+  std::map<std::tuple<std::string, int64_t, int64_t, int64_t>, Order> orders_;
+};
+
 // Sets time, floor, memory and capacity. Precondition: the degree divides every stage's GPUs, and a micro-batch has a
 // sample for each group.
-void EstimatePipeline(const PipelineOnGpus& of, const ChunkTable& chunks,
+void EstimatePipeline(const PipelineOnGpus& of, const ChunkTable& chunks, PipelineOrders& orders,
                       StrategyEstimate& estimate);
 
 }  // namespace placewright

@@ -16,28 +16,24 @@ double NanosOf(const Chunk& layer, const StageGpus& stage, const SomeGpus& gpus)
   double longest = 0;
   for (const DeviceId device : stage.each_sort()) {
     const size_t kind = gpus.Kind(device);
-    longest = std::max(longest, (layer.forward[kind] + layer.backward[kind]) * stage.Share(device) +
-                                    layer.launches * gpus.Launch(device));
+    const double alone = (layer.forward[kind] + layer.backward[kind]) * stage.Share(device) +
+                         layer.forward_fixed[kind] + layer.backward_fixed[kind] +
+                         layer.gradient_casts[kind] / stage.degree();
+    longest = std::max(longest, alone * gpus.Slower(device, stage.devices()));
   }
   return longest;
 }
 
 void Append(const Chunk& layer, Chunk& chunk) {
-  chunk.forward.resize(layer.forward.size());
-  chunk.backward.resize(layer.forward.size());
-  chunk.weights.resize(layer.forward.size());
-  for (size_t kind = 0; kind < layer.forward.size(); ++kind) {
-    chunk.forward[kind] += layer.forward[kind];
-    chunk.backward[kind] += layer.backward[kind];
-    chunk.weights[kind] += layer.weights[kind];
-  }
-  chunk.launches += layer.launches;
+  AddNanos(layer, chunk);
   // At the highest a chunk has all that its layers keep, and what one of them has beside that.
   chunk.peak = std::max(chunk.peak - chunk.kept, layer.peak - layer.kept) + chunk.kept + layer.kept;
   chunk.kept += layer.kept;
   chunk.parameters += layer.parameters;
   chunk.gradients += layer.gradients;
   chunk.state += layer.state;
+  chunk.cast += layer.cast;
+  chunk.largest = std::max(chunk.largest, layer.largest);
   chunk.tensors += layer.tensors;
 }
 
@@ -88,11 +84,12 @@ LayerProgram PipelineStages::MakeProgram(const PipelineOnGpus& of, double share,
       for (const ChunkTable* const table : {&kept_, again_}) {
         if (table == nullptr || (table == again_ && !may_recompute)) continue;
         const Chunk& layer = table->chunks[i];
-        beside = std::max(beside, part * (layer.peak - layer.kept));
+        beside = std::max(beside, part * (layer.peak - layer.kept) + 2 * layer.largest / cut);
         LayerChoice choice;
         choice.time = RoundedNanos(NanosOf(layer, own, of.gpus) + collectives).count;
         choice.state =
-            RoundedNanos((layer.parameters + layer.state + 2 * layer.gradients) / cut).count;
+            RoundedNanos((layer.parameters + layer.state + layer.gradients + layer.cast) / cut)
+                .count;
         const double kept = part * layer.kept + (table == again_ ? 0 : own.samples() * gathered);
         choice.activations = RoundedNanos(held * kept).count;
         of_layer.push_back(choice);

@@ -12,7 +12,7 @@ ChunkTable::Chunk LayerThatKeeps(double bytes, double time) {
   layer.forward = {time};
   layer.backward = {2 * time};
   layer.weights = {time};
-  layer.launches = 3;
+  layer.forward_fixed = {3};
   layer.kept = bytes;
   layer.peak = bytes + 10;
   layer.parameters = layer.gradients = 7;
@@ -37,7 +37,7 @@ TEST(PipelineStages, ChunksAreTheSumsOfTheirLayers) {
   const ChunkTable::Chunk& second = joined.chunks[1];
   EXPECT_EQ(second.forward[0], 2 + 4);
   EXPECT_EQ(second.backward[0], 2 * (2 + 4));
-  EXPECT_EQ(second.launches, 6);
+  EXPECT_EQ(second.forward_fixed[0], 6);
   EXPECT_EQ(second.kept, 30 + 4);
   EXPECT_EQ(second.peak, 30 + 4 + 10);
   EXPECT_EQ(second.again, 0.5);

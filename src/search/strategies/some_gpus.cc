@@ -70,15 +70,26 @@ double SomeGpus::Launch(DeviceId device) const {
   return static_cast<double>(problem_.cluster.kind(device).launch_overhead.count);
 }
 
+double SomeGpus::Slower(DeviceId device, const Devices& among) const {
+  if (problem_.cluster.kind(device).device_class != DeviceClass::kGpu) return 1;
+  return slowest_.Of(static_cast<size_t>(std::count_if(
+      among.begin(), among.end(), [&](DeviceId other) { return Kind(other) == Kind(device); })));
+}
+
+double SomeGpus::Divided(const StepTable::Work& work, DeviceId device, double samples,
+                         double widths) const {
+  const double by_width = work.by_width[Kind(device)];
+  return (work.nanos[Kind(device)] - by_width) * samples + by_width * widths;
+}
+
 double SomeGpus::Pass(const StepTable::Work& work, DeviceId device, double samples,
                       double widths) const {
-  const double by_width = work.by_width[Kind(device)];
-  return work.launches * Launch(device) + (work.nanos[Kind(device)] - by_width) * samples +
-         by_width * widths;
+  return Slower(device) * (work.launches * Launch(device) + work.fill[Kind(device)] +
+                           Divided(work, device, samples, widths));
 }
 
 double SomeGpus::Whole(const StepTable::Work& work, DeviceId device, double share) const {
-  return work.launches * Launch(device) + work.nanos[Kind(device)] * share;
+  return Pass(work, device, share, share);
 }
 
 double SomeGpus::NanosToMove(double bytes, DeviceId device) const {
@@ -118,6 +129,15 @@ double SomeGpus::OfParameters(CollectiveKind kind, const StepTable& table, const
         static_cast<double>(number) * Collective(kind, share * static_cast<double>(bytes), over);
   }
   return nanos;
+}
+
+double SomeGpus::Beside(double computing, double collectives) const {
+  const DeviceKind& kind = problem_.cluster.kind(devices_.front());
+  if (!problem_.cluster.collectives_share()) return std::max(computing, collectives);
+  const double left =
+      1 - static_cast<double>(kind.channels) / static_cast<double>(kind.multiprocessors);
+  // While they are under way so much less is computed.
+  return std::max(computing + (1 - left) * collectives, collectives);
 }
 
 double SomeGpus::Transfer(double bytes, DeviceId from, DeviceId to) const {

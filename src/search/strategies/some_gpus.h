@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cost/slowest.h"
 #include "search/layouts/layout_devices.h"
 #include "search/problem/layout_problem.h"
 #include "search/strategies/step_table.h"
@@ -46,8 +47,13 @@ class SomeGpus {
 
   // ns.
   double Launch(DeviceId device) const;
+  // Of equal GPUs side by side each is as slow as the slowest of them (cost/slowest.h): times the time of one alone.
+  double Slower(DeviceId device) const { return Slower(device, devices_); }
+  double Slower(DeviceId device, const Devices& among) const;
   // `samples`: of a micro-batch, the share that a device has; `widths`: of what heads and inner widths split.
   double Pass(const StepTable::Work& work, DeviceId device, double samples, double widths) const;
+  // Of that, what parts divide, on a GPU alone.
+  double Divided(const StepTable::Work& work, DeviceId device, double samples, double widths) const;
   double Whole(const StepTable::Work& work, DeviceId device, double share) const;
   // In and out of flat buffers (compile/rewrites/flat_copies.h): all is read and written.
   double Copies(double bytes, int64_t tensors, DeviceId device) const;
@@ -57,6 +63,9 @@ class SomeGpus {
   // One for every parameter, `share` of its size.
   double OfParameters(CollectiveKind kind, const StepTable& table, const Devices& over,
                       double share = 1) const;
+  // A device computes while collectives are under way that it does not wait for: whichever ends later, where these take
+  // some of its multiprocessors (docs/simulator.md) the ops beside them longer.
+  double Beside(double computing, double collectives) const;
   double Transfer(double bytes, DeviceId from, DeviceId to) const;
   // Of each of some devices so many to one of as many others, at once.
   double Transfers(double bytes, const Devices& from, const Devices& to) const;
@@ -81,6 +90,7 @@ class SomeGpus {
   // By kind, bytes and members, which the first, the second and their number say.
   mutable std::map<std::tuple<CollectiveKind, int64_t, DeviceId, DeviceId, size_t>, double>
       collectives_;
+  mutable SlowestOfMany slowest_;
 };
 
 // All, each kind with those that are faster than it, and of hosts that are alike the first: what a strategy may take.

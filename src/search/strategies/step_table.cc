@@ -6,11 +6,13 @@
 #include <string_view>
 #include <utility>
 
+#include "cost/cost_model.h"
 #include "graph/ownership/module_path.h"
 #include "search/layouts/pipelines.h"
 #include "search/layouts/tensor_parallel.h"
 #include "transforms/layers.h"
 #include "transforms/pipeline.h"
+#include "transforms/precision.h"
 #include "transforms/recompute.h"
 
 namespace placewright {
@@ -30,7 +32,7 @@ int64_t NumberOfTokens(const LayoutProblem& problem) {
 
 bool IsAbove(const StepTable::Moment& a, const StepTable::Moment& b) {
   return a.samples >= b.samples && a.widths >= b.widths && a.gradients >= b.gradients &&
-         a.others >= b.others;
+         a.casts >= b.casts && a.others >= b.others;
 }
 
 void AddMoment(const StepTable::Moment& moment, std::vector<StepTable::Moment>& moments) {
@@ -40,14 +42,44 @@ void AddMoment(const StepTable::Moment& moment, std::vector<StepTable::Moment>& 
   moments.push_back(moment);
 }
 
+// What the model of costs says of an op that computes next to nothing, beside its launch.
+double FillOf(const Graph& graph, OpId op, const DeviceKind& kind, const CostOptions& options) {
+  const Work work = WorkOf(graph, op);
+  if (work.depth == 0) return 0;
+  const Work least = {.op_class = work.op_class, .flops = 1, .depth = work.depth};
+  const Nanos time = RooflineTime(least, ComputeDType(graph, op), kind, options.precision);
+  return static_cast<double>(std::max<int64_t>(0, time.count - kind.launch_overhead.count));
+}
+
+void AddTo(ByKind& sums, const double* more, size_t kinds) {
+  for (size_t kind = 0; kind < kinds; ++kind) sums[kind] += more[kind];
+}
+
 }  // namespace
+
+std::array<ByKind*, 8> NanosOfChunk(ChunkTable::Chunk& chunk) {
+  return {&chunk.forward,        &chunk.backward,      &chunk.weights, &chunk.forward_fixed,
+          &chunk.backward_fixed, &chunk.weights_fixed, &chunk.casts,   &chunk.gradient_casts};
+}
+
+void AddNanos(ChunkTable::Chunk more, ChunkTable::Chunk& sums) {
+  const auto to = NanosOfChunk(sums), from = NanosOfChunk(more);
+  for (size_t i = 0; i < to.size(); ++i) {
+    to[i]->resize(std::max(to[i]->size(), from[i]->size()));
+    AddTo(*to[i], from[i]->data(), from[i]->size());
+  }
+}
 
 StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& devices)
     : problem_(problem),
       structure_(StructureOf(problem.graph, problem.axes)),
       kinds_(problem.cluster.kinds().size()),
       tokens_(NumberOfTokens(problem)),
-      nanos_(problem.graph.op_count() * kinds_, 0) {
+      nanos_(problem.graph.op_count() * kinds_, 0),
+      fill_(problem.graph.op_count() * kinds_, 0) {
+  for (const DeviceKind& kind : problem.cluster.kinds()) {
+    launch_.push_back(static_cast<double>(kind.launch_overhead.count));
+  }
   const Graph& graph = problem.graph;
   const NamedAxes& axes = problem.axes;
   const std::vector<AxisId> widths = WidthsOf(structure_);
@@ -85,9 +117,11 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
     op_.push_back(facts);
     for (const auto& [kind, device] : of_kind) {
       if (one.is_view || !problem.costs.Supports(op, device)) continue;
-      const int64_t launch = problem.cluster.kind(device).launch_overhead.count;
-      nanos_[op.index() * kinds_ + kind] =
-          static_cast<double>(std::max<int64_t>(0, problem.costs.time(op, device).count - launch));
+      const size_t at = op.index() * kinds_ + kind;
+      const double time = static_cast<double>(problem.costs.time(op, device).count) - launch_[kind];
+      fill_[at] = std::clamp(FillOf(graph, op, problem.cluster.kind(device), problem.cost_options),
+                             0.0, std::max(0.0, time));
+      nanos_[at] = std::max(0.0, time - fill_[at]);
     }
   }
 }
@@ -129,7 +163,10 @@ void FactsOfStep::AddBytes(StepTable& table) const {
       (Widths(first) ? one.widths : one.samples) = bytes;
       if (IsKept(id)) table.kept += bytes;
     } else {
-      (step_.storage(id).kind == TensorKind::kGradient ? one.gradients : one.others) = bytes;
+      (step_.storage(id).kind == TensorKind::kGradient ? one.gradients
+       : IsCastApart(id)                               ? one.casts
+                                                       : one.others) = bytes;
+      table.casts += one.casts;
     }
     from[First(id).index()] += one;
     until[Last(id).index()] += one;
@@ -138,23 +175,85 @@ void FactsOfStep::AddBytes(StepTable& table) const {
   for (size_t i = 0; i < step_.op_count(); ++i) {
     alive += from[i];
     const StepTable::Moment& ends = until[i];
-    const bool any = ends.samples + ends.widths + ends.gradients + ends.others > 0;
+    const bool any = ends.samples + ends.widths + ends.gradients + ends.casts + ends.others > 0;
     if (any) AddMoment(alive, table.moments);
     alive -= until[i];
   }
 }
 
+bool FactsOfStep::IsParameter(StorageId id) const {
+  const Tensor& tensor = step_.tensor(step_.storage(id).first);
+  return tensor.kind == TensorKind::kParameter && !tensor.producer.valid();
+}
+
+bool FactsOfStep::IsCastApart(StorageId id) const {
+  const StorageId parameter = CastParameter(step_, id);
+  if (!parameter.valid()) return false;
+  const OpId home = step_.home_op(parameter);
+  return !home.valid() || step_.group(home) != step_.group(First(id));
+}
+
+std::map<StorageId, double> FactsOfStep::BytesToGather() const {
+  std::map<StorageId, double> bytes;
+  for (const StorageId id : step_.storages()) {
+    if (IsParameter(id)) bytes[id] = static_cast<double>(step_.storage(id).bytes.count);
+  }
+  for (const StorageId id : step_.storages()) {
+    const StorageId parameter = CastParameter(step_, id);
+    if (parameter.valid() && !IsCastApart(id)) {
+      bytes[parameter] = static_cast<double>(step_.storage(id).bytes.count);
+    }
+  }
+  return bytes;
+}
+
+IdVector<OpId, bool> FactsOfStep::FollowSamples() const {
+  IdVector<OpId, bool> follow(step_.op_count(), false);
+  for (const OpId op : step_.ops()) {
+    const std::vector<TensorId>& inputs = step_.op(op).inputs;
+    follow[op] = std::any_of(inputs.begin(), inputs.end(), [&](TensorId id) {
+      const OpId producer = step_.tensor(id).producer;
+      return Samples(id) || (producer.valid() && follow[producer]);
+    });
+  }
+  return follow;
+}
+
+void FactsOfStep::AddReads(StepTable& table) const {
+  const std::map<StorageId, double> gathered = BytesToGather();
+  const auto cast_of = [&](StorageId id) { return CastParameter(step_, id); };
+  std::set<TensorId> seen;
+  for (const OpId op : step_.ops()) {
+    const Op& one = step_.op(op);
+    if (one.is_view || one.phase == Phase::kOptimizer) continue;
+    const StorageId makes =
+        one.outputs.empty() ? StorageId() : step_.tensor(one.outputs[0]).storage;
+    const bool casts = makes.valid() && cast_of(makes).valid();
+    if (casts && !IsCastApart(makes)) continue;  // where the shards lie
+    for (const TensorId id : one.inputs) {
+      const StorageId storage = step_.tensor(id).storage;
+      if (!IsParameter(storage) && (!cast_of(storage).valid() || IsCastApart(storage))) continue;
+      if (!seen.insert(id).second) continue;
+      const double bytes = gathered.at(IsParameter(storage) ? storage : cast_of(storage));
+      if (table.first_read == 0) table.first_read = bytes;
+      if (!casts) table.copied += bytes;
+    }
+  }
+}
+
 void FactsOfStep::AddWork(StepTable& table) const {
+  const IdVector<OpId, bool> follow_samples = FollowSamples();
   for (const OpId op : step_.ops()) {
     const Op& one = step_.op(op);
     if (one.is_view) continue;
     const OpId of = original_[op];
     const bool update = one.phase == Phase::kOptimizer, forward = one.phase == Phase::kForward;
     const bool samples = !update && facts_.samples(of);
-    StepTable::Work& work = update     ? table.update
-                            : !samples ? table.once
-                            : forward  ? table.forward
-                                       : table.backward;
+    StepTable::Work& work =
+        update     ? table.update
+        : !samples ? (!forward && follow_samples[op] ? table.gradient_casts : table.once)
+        : forward  ? table.forward
+                   : table.backward;
     const double* const nanos = facts_.nanos(of);
     double longest = 0;
     for (size_t kind = 0; kind < facts_.kinds(); ++kind) {
@@ -162,6 +261,7 @@ void FactsOfStep::AddWork(StepTable& table) const {
       if (facts_.widths(of)) work.by_width[kind] += nanos[kind];
       longest = std::max(longest, nanos[kind]);
     }
+    AddTo(work.fill, facts_.fill(of), facts_.kinds());
     if (longest > 0) work.launches += 1;
     if (!samples) continue;
     if (facts_.sums(of)) {
@@ -186,6 +286,7 @@ void FactsOfStep::AddWork(StepTable& table) const {
 
 void FactsOfStep::AddParameters(StepTable& table) const {
   const Graph& graph = facts_.problem().graph;
+  const std::map<StorageId, double> gathered = BytesToGather();
   std::map<std::string_view, double> layers;
   for (const StorageId id : step_.storages()) {
     const Storage& storage = step_.storage(id);
@@ -201,7 +302,7 @@ void FactsOfStep::AddParameters(StepTable& table) const {
     if (!layer.empty()) layers[layer] += bytes;
     if (storage.versions.size() < 2) continue;
     table.gradients += bytes;
-    ++table.sizes[storage.bytes.count];
+    ++table.sizes[static_cast<int64_t>(gathered.at(id))];
   }
   table.layers = static_cast<int64_t>(layers.size());
   for (const auto& [name, bytes] : layers) {
@@ -214,7 +315,8 @@ double StepTable::Peak(const Moment& parts) const {
   double peak = 0;
   for (const Moment& moment : moments) {
     peak = std::max(peak, moment.samples * parts.samples + moment.widths * parts.widths +
-                              moment.gradients * parts.gradients + moment.others * parts.others);
+                              moment.gradients * parts.gradients + moment.casts * parts.casts +
+                              moment.others * parts.others);
   }
   return peak;
 }
@@ -222,10 +324,11 @@ double StepTable::Peak(const Moment& parts) const {
 StepTable FactsOfStep::MakeTable() const {
   StepTable table;
   for (StepTable::Work* const work :
-       {&table.forward, &table.backward, &table.once, &table.update}) {
-    work->nanos = work->by_width = ByKind(facts_.kinds(), 0);
+       {&table.forward, &table.backward, &table.once, &table.gradient_casts, &table.update}) {
+    work->nanos = work->by_width = work->fill = ByKind(facts_.kinds(), 0);
   }
   AddWork(table);
+  AddReads(table);
   AddBytes(table);
   AddParameters(table);
   return table;
@@ -253,32 +356,46 @@ void FactsOfStep::AddSent(const IdVector<GroupId, int32_t>& chunk_by_group, int6
   }
 }
 
+void FactsOfStep::AddPasses(const IdVector<OpId, int32_t>& chunk_of, ChunkTable& table) const {
+  const IdVector<OpId, bool> follow_samples = FollowSamples();
+  const size_t kinds = facts_.kinds();
+  for (const OpId op : step_.ops()) {
+    const Op& one = step_.op(op);
+    if (one.is_view || one.phase == Phase::kOptimizer) continue;
+    ChunkTable::Chunk& chunk = table.chunks[static_cast<size_t>(chunk_of[op])];
+    const bool forward = one.phase == Phase::kForward;
+    const double* const nanos = facts_.nanos(original_[op]);
+    if (std::all_of(nanos, nanos + kinds, [](double time) { return time <= 0; })) continue;
+    ByKind fixed = ByKind(kinds, 0);
+    for (size_t kind = 0; kind < kinds; ++kind) {
+      fixed[kind] = facts_.fill(original_[op])[kind] + facts_.launch(kind);
+    }
+    if (!facts_.samples(original_[op])) {
+      ByKind& casts = !forward && follow_samples[op] ? chunk.gradient_casts : chunk.casts;
+      AddTo(casts, nanos, kinds);
+      AddTo(casts, fixed.data(), kinds);
+      continue;
+    }
+    AddTo(forward ? chunk.forward : chunk.backward, nanos, kinds);
+    AddTo(forward ? chunk.forward_fixed : chunk.backward_fixed, fixed.data(), kinds);
+    // What sums over samples makes gradients of weights.
+    if (forward || one.outputs.empty() || Samples(one.outputs.front())) continue;
+    AddTo(chunk.weights, nanos, kinds);
+    AddTo(chunk.weights_fixed, fixed.data(), kinds);
+  }
+}
+
 Result<ChunkTable> FactsOfStep::MakeChunks(const Transform& pipeline) const {
   PW_ASSIGN(const auto chunk_of, PipelineChunks(step_, pipeline));
   ChunkTable table;
   table.chunks.resize(static_cast<size_t>(pipeline.stages * pipeline.chunks));
   for (ChunkTable::Chunk& chunk : table.chunks) {
-    chunk.forward = chunk.backward = chunk.weights = ByKind(facts_.kinds(), 0);
+    for (ByKind* const nanos : NanosOfChunk(chunk)) *nanos = ByKind(facts_.kinds(), 0);
   }
   const auto chunk = [&](OpId op) -> ChunkTable::Chunk& {
     return table.chunks[static_cast<size_t>(chunk_of[op])];
   };
-  for (const OpId op : step_.ops()) {
-    const Op& one = step_.op(op);
-    if (one.is_view || one.phase == Phase::kOptimizer || !facts_.samples(original_[op])) continue;
-    // What sums over samples makes gradients of weights.
-    const bool weights =
-        one.phase == Phase::kBackward && !one.outputs.empty() && !Samples(one.outputs.front());
-    const double* const nanos = facts_.nanos(original_[op]);
-    ByKind& pass = one.phase == Phase::kForward ? chunk(op).forward : chunk(op).backward;
-    double longest = 0;
-    for (size_t kind = 0; kind < facts_.kinds(); ++kind) {
-      pass[kind] += nanos[kind];
-      if (weights) chunk(op).weights[kind] += nanos[kind];
-      longest = std::max(longest, nanos[kind]);
-    }
-    if (longest > 0) chunk(op).launches += 1;
-  }
+  AddPasses(chunk_of, table);
   AddSent(ChunkByGroup(step_, chunk_of), pipeline.stages, table);
   // What comes and goes with each op, of its chunk.
   std::vector<double> made(step_.op_count(), 0), alive(table.chunks.size(), 0);
@@ -292,6 +409,7 @@ Result<ChunkTable> FactsOfStep::MakeChunks(const Transform& pipeline) const {
       gone[Last(id).index()].emplace_back(of, bytes);
       if (IsKept(id)) table.chunks[of].kept += bytes;
     }
+    if (IsTransient(id) && IsCastApart(id)) chunk(First(id)).cast += bytes;
     const OpId home = step_.home_op(id);
     const Tensor& tensor = step_.tensor(first);
     if (tensor.producer.valid() || !home.valid()) continue;
@@ -300,6 +418,7 @@ Result<ChunkTable> FactsOfStep::MakeChunks(const Transform& pipeline) const {
     chunk(home).parameters += bytes;
     if (step_.storage(id).versions.size() < 2) continue;
     chunk(home).gradients += bytes;
+    chunk(home).largest = std::max(chunk(home).largest, bytes);
     ++chunk(home).tensors;
   }
   for (const OpId op : step_.ops()) {

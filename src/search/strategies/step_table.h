@@ -4,6 +4,7 @@
 #define PLACEWRIGHT_SEARCH_STRATEGIES_STEP_TABLE_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -17,25 +18,30 @@ namespace placewright {
 using ByKind = std::vector<double>;
 
 struct StepTable {
-  // Ops that take time, of all samples. Of every kind of device: the time without launches.
+  // Ops that take time, of all samples. Of every kind of device: the time that parts divide, and what a product takes
+  // however small its parts are (fill: cost/cost_model.h).
   struct Work {
     ByKind nanos;
-    ByKind by_width;  // of them, of ops that heads or inner widths split
+    ByKind by_width;  // of `nanos`, of ops that heads or inner widths split
+    ByKind fill;
     double launches = 0;
   };
-  // A work by what divides it: samples (of the forward and the backward pass), nothing, shards of parameters.
-  Work forward, backward, once, update;
+  // A work by what divides it: samples (of the forward and the backward pass); not samples, once a step (parameters in
+  // another type) and with every micro-batch (gradients in another type); shards of parameters.
+  Work forward, backward, once, gradient_casts, update;
 
   // Bytes alive at some moment of the step in the order of the program, beside what is there for the whole step.
   struct Moment {
     double samples = 0;    // what the batch divides
     double widths = 0;     // of that, what heads or inner widths divide, too
     double gradients = 0;  // of parameters, until their update
-    double others = 0;     // casts of parameters, temporaries of the update
+    double casts = 0;      // of parameters, on every device that reads them
+    double others = 0;     // temporaries of the update, casts of parameters where their shards lie
     Moment& operator+=(const Moment& more) {
       samples += more.samples;
       widths += more.widths;
       gradients += more.gradients;
+      casts += more.casts;
       others += more.others;
       return *this;
     }
@@ -43,6 +49,7 @@ struct StepTable {
       samples -= less.samples;
       widths -= less.widths;
       gradients -= less.gradients;
+      casts -= less.casts;
       others -= less.others;
       return *this;
     }
@@ -57,8 +64,12 @@ struct StepTable {
   double by_width = 0;                      // of the parameters, what heads or inner widths divide
   double in_layers = 0, largest_layer = 0;  // of the parameters
   int64_t layers = 0;
-  std::map<int64_t, int64_t>
-      sizes;  // of parameters that have gradients: how many have so many bytes
+  // Of parameters that have gradients how many have so many bytes, in the type in which they cross.
+  std::map<int64_t, int64_t> sizes;
+  double casts = 0;  // of parameters, on every device that reads them
+  // Of parameters that passes read, each of their views for itself, but for what is cast on every device.
+  double copied = 0;
+  double first_read = 0;  // the parameter that is read first, and whose gradient is the last
 
   // What heads and inner widths make partial sums of, by pass: bytes of all samples, and of how many tensors.
   struct Sums {
@@ -75,13 +86,15 @@ struct StepTable {
 // The same of the chunks that a pipeline cuts the step into.
 struct ChunkTable {
   struct Chunk {
-    ByKind forward, backward, weights;  // ns; of weights: part of `backward`
-    double launches = 0;
-    double
-        kept = 0,
-        peak =
-            0;  // bytes that samples divide: kept for the backward pass; at the highest, these included
-    double parameters = 0, gradients = 0, state = 0;
+    // ns of a micro-batch that samples divide, and that nothing divides (launches, fill); weights: part of `backward`.
+    ByKind forward, backward, weights;
+    ByKind forward_fixed, backward_fixed, weights_fixed;
+    ByKind casts,
+        gradient_casts;  // ns that tensor groups divide, of a step and of a micro-batch: part of no other
+    // Bytes that samples divide: kept for the backward pass; at the highest, these included.
+    double kept = 0, peak = 0;
+    double parameters = 0, gradients = 0, state = 0, cast = 0;
+    double largest = 0;   // of the gradients
     int64_t tensors = 0;  // that have gradients
     double again = 0;     // of its layers that were chosen to be computed again, the share
     // What other stages read of it, by pass: of all samples, and what they do not divide.
@@ -91,6 +104,10 @@ struct ChunkTable {
   };
   std::vector<Chunk> chunks;
 };
+
+// Its times, one after the other.
+std::array<ByKind*, 8> NanosOfChunk(ChunkTable::Chunk& chunk);
+void AddNanos(ChunkTable::Chunk more, ChunkTable::Chunk& sums);
 
 // Of the problem's step: what tables of all that is made of it read. It must outlive them; devices of a kind are alike.
 class StepFacts {
@@ -111,8 +128,10 @@ class StepFacts {
   }  // its first output, over widths, of samples
   bool samples(TensorId id) const { return (tensor_[id] & kSamples) != 0; }
   bool widths(TensorId id) const { return (tensor_[id] & kWidths) != 0; }
-  // Of every kind, without a launch; 0 where it does not run the op.
+  // Of every kind, without a launch and fill; 0 where it does not run the op.
   const double* nanos(OpId op) const { return &nanos_[op.index() * kinds_]; }
+  const double* fill(OpId op) const { return &fill_[op.index() * kinds_]; }
+  double launch(size_t kind) const { return launch_[kind]; }
 
  private:
   static constexpr uint8_t kSamples = 1, kWidths = 2, kSums = 4;
@@ -123,7 +142,8 @@ class StepFacts {
   const int64_t tokens_;
   IdVector<OpId, uint8_t> op_;
   IdVector<TensorId, uint8_t> tensor_;
-  std::vector<double> nanos_;
+  std::vector<double> nanos_, fill_;
+  ByKind launch_;
 };
 
 // A step, and which ops and tensors of the facts its own are, or are copies of.
@@ -150,6 +170,15 @@ class FactsOfStep {
   void AddSent(const IdVector<GroupId, int32_t>& chunk_by_group, int64_t stages,
                ChunkTable& table) const;
   bool IsKept(StorageId id) const;  // by a forward pass, for its backward pass
+  void AddReads(StepTable& table) const;
+  void AddPasses(const IdVector<OpId, int32_t>& chunk_of, ChunkTable& table) const;
+  bool IsParameter(StorageId id) const;
+  // Made of a parameter on every device that reads it, not where the parameter lies.
+  bool IsCastApart(StorageId id) const;
+  // Bytes that cross where a parameter is gathered: of its cast, where that is made of its shards.
+  std::map<StorageId, double> BytesToGather() const;
+  // What the forward pass or gradients of a micro-batch's samples make.
+  IdVector<OpId, bool> FollowSamples() const;
 
   const StepFacts& facts_;
   const Graph& step_;

@@ -303,7 +303,7 @@ class StrategyEstimator {
     StrategyEstimate estimate;
     estimate.strategy = std::move(strategy);
     const PipelineOnGpus pipeline = {degree, gpus, facts_, of.table, estimate.strategy.rewriting};
-    EstimatePipeline(pipeline, cut.value(), estimate);
+    EstimatePipeline(pipeline, cut.value(), orders_, estimate);
     if (estimate.strategy.rewriting.recompute.empty() || stated_recompute_) {
       equal_stages_.push_back({degree, &gpus, all_.size()});
     }
@@ -360,7 +360,7 @@ class StrategyEstimator {
     pipeline.chosen_layers = !modules.empty();
     if (!modules.empty()) rewriting.recompute = GlobsOfLayers(modules);
     if (modules.size() == layers_.size()) rewriting.recompute = {"full"};
-    EstimatePipeline(pipeline, stages.Joined(*choice), chosen);
+    EstimatePipeline(pipeline, stages.Joined(*choice), orders_, chosen);
     chosen.layer_optimum = choice->optimum;
     const StrategyEstimate& before = all_[equal.estimate];
     const bool is_better = !before.Fits() || chosen.time < before.time;
@@ -379,6 +379,7 @@ class StrategyEstimator {
   bool stated_recompute_ = false;
   std::optional<RecomputedLayers> chosen_layers_;
   std::map<std::string, Rewritten> rewritten_;
+  PipelineOrders orders_;
   std::vector<StrategyEstimate> all_;
   std::vector<EqualStages> equal_stages_;  // of which nothing is computed again, or what is stated
 };

@@ -1,19 +1,22 @@
 // The strategies for a step on a cluster, and what each is estimated to take: from tables of the step (step_table.h) and
 // the times of collectives (cost/communication.h), in microseconds, before anything is rewritten or compiled.
 //
-//   time    K (F + B) + update + what communication is not hidden: a pass hides as much of it as it takes itself. F, B: a
-//           micro-batch of the slowest device, products in equal parts, launches once a micro-batch
+//   time    K (F + B) + update + what communication is not hidden: a pass hides as much of it as it takes itself, slowed
+//           down by it, but for the first gather and the last sum. F, B: a micro-batch of the slowest device, products in
+//           equal parts; with every micro-batch launches, what a product takes however small, casts of gradients; on
+//           equal GPUs the slowest of them
 //   memory  shares of parameters, state and gradients, what is gathered of others, and the activations of a micro-batch
 //           at the moment of the step, in the order of the program, that holds the largest sum
 //   floor   the time without communication and launches: what is computed again is in it, a pipeline's bubble is not
 //
-// of a pipeline of p stages, m micro-batches, v chunks a stage (transforms/pipeline_schedule.h has the bubbles):
+// of a pipeline of p stages, m micro-batches, v chunks a stage:
 //
-//   time    m max_i (F_i + B_i) + what the other stages take once, a v-th of it if interleaved, and what crosses
+//   time    the passes one after the other, as the schedule has them (transforms/pipeline_schedule.h), with what crosses
+//           between stages, and behind a stage's last pass what sums of gradients are not hidden, and its update
 //   memory  of stage i min(m, p - i) micro-batches' activations, p of zb-h1
 //
 // Estimates rank strategies; plans are what the best of them come to when simulated. Left out: links that two collectives
-// or transfers share, order of collectives.
+// or transfers share, what a pass waits for besides (a mask made of all samples, say).
 #ifndef PLACEWRIGHT_SEARCH_STRATEGIES_STRATEGY_SPACE_H_
 #define PLACEWRIGHT_SEARCH_STRATEGIES_STRATEGY_SPACE_H_
 
