@@ -83,6 +83,7 @@ class MemoryCommand : public Command {
     if (!batch_note.empty()) context.console.Note(batch_note);
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
+    input_.algorithm = algorithm_;
     input_.settings = settings_.agent;
     input_.say = [&context](std::string_view text) { context.console.Note(text); };
     PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_, space_));

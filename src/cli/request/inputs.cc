@@ -183,8 +183,9 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
       ChooseRewriting(graph.graph, cluster ? cluster->cluster : Cluster(), options.rewriting));
   if (cluster && !rewriting.schedule.empty() && rewriting.layers.empty()) {
     PW_ASSIGN(const CostOptions costs, CostOptionsOf(options, cluster->cluster));
-    PW_ASSIGN(rewriting.layers, LayersOfUnequalStages(graph.graph, cluster->cluster, costs,
-                                                      rewriting, options.settings));
+    PW_ASSIGN(rewriting.layers,
+              LayersOfUnequalStages(graph.graph, cluster->cluster, costs, rewriting,
+                                    options.algorithm, options.settings));
   }
   PW_RETURN_IF_ERROR(TransformLoaded(TransformsFor(rewriting, options.mixed_precision), graph)
                          .InFile(options.graph));
