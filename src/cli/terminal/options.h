@@ -46,6 +46,7 @@ struct InputOptions {
   std::string batch_text;
   Rewriting rewriting{};  // --micro-batches, --recompute, --offload, --pipeline, ...
   std::vector<std::string> mixed_precision{};  // types and globs (transforms/precision.h)
+  std::optional<Transforms> transforms{};      // of a plan, in the place of these
   // What a pipeline is cut for: the algorithm and its settings (--set).
   std::string algorithm{};
   std::vector<std::string> settings{};
