@@ -1,6 +1,7 @@
 #include "planning/stage_layers.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,16 +17,22 @@
 namespace placewright {
 namespace {
 
-// What can be said before the step's axes are known: all GPUs are alike, and divide into the stages.
+// What can be said before the step's axes are known: GPUs are alike, hosts have as many each, and these divide into the
+// stages.
 bool AreAlikeStages(const Cluster& cluster, int64_t stages) {
   std::set<int32_t> kinds;
+  std::map<int32_t, int64_t> by_host;
   int64_t gpus = 0;
   for (const DeviceId id : cluster.devices()) {
     if (cluster.kind(id).device_class != DeviceClass::kGpu) continue;
     kinds.insert(cluster.device(id).kind);
+    ++by_host[cluster.device(id).host];
     ++gpus;
   }
-  return kinds.size() < 2 && gpus % stages == 0;
+  const bool hosts_are_alike = std::all_of(by_host.begin(), by_host.end(), [&](const auto& one) {
+    return one.second == by_host.begin()->second;
+  });
+  return kinds.size() < 2 && hosts_are_alike && gpus % stages == 0;
 }
 
 // GPUs of a tensor group, if there is such a pipeline: every stage has GPUs, in whole groups, and a micro-batch is a part of
@@ -64,7 +71,8 @@ Result<std::vector<int64_t>> LayersOfUnequalStages(const Graph& step, const Clus
   const DeviceTimes times = TimesOf(*problem);
   PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(*problem, times, named));
   const SomeGpus gpus(*problem, times, named, devices);
-  if (gpus.of_one_kind() && gpus.count() % asked.stages == 0) return equal_work;
+  const bool as_many = gpus.LargestStage(asked.stages) * asked.stages == gpus.count();
+  if (gpus.of_one_kind() && as_many) return equal_work;
   std::unique_ptr<Graph> recomputed;
   if (!asked.recompute.empty()) {
     PW_ASSIGN(recomputed, WithRecomputation(step, asked.recompute));

@@ -71,6 +71,17 @@ Status CheckGpusServe(const LayoutProblem& problem, const DeviceTimes& times) {
 
 }  // namespace
 
+std::pair<int64_t, int64_t> RunOfStage(const std::vector<std::vector<DeviceId>>& hosts,
+                                       int64_t stage, int64_t stages) {
+  const auto devices_before = [&](int64_t host) {
+    return std::accumulate(hosts.begin(), hosts.begin() + host, int64_t{0},
+                           [](int64_t sum, const auto& one) { return sum + std::ssize(one); });
+  };
+  if (std::ssize(hosts) == stages) return {devices_before(stage), devices_before(stage + 1)};
+  const int64_t all = devices_before(std::ssize(hosts));
+  return {stage * all / stages, (stage + 1) * all / stages};
+}
+
 Result<StageDevices> DevicesOfStages(const LayoutProblem& problem, std::string_view gpus,
                                      int64_t stages) {
   const DeviceTimes times = TimesOf(problem);
@@ -79,7 +90,8 @@ Result<StageDevices> DevicesOfStages(const LayoutProblem& problem, std::string_v
   StageDevices found;
   std::vector<DeviceId> devices;
   int64_t of_host = 0;
-  for (const auto& host : UsableGroups(problem.cluster.host_groups(), usable)) {
+  const auto hosts = UsableGroups(problem.cluster.host_groups(), usable);
+  for (const std::vector<DeviceId>& host : hosts) {
     devices.insert(devices.end(), host.begin(), host.end());
     of_host = std::gcd(of_host, static_cast<int64_t>(host.size()));
   }
@@ -89,7 +101,7 @@ Result<StageDevices> DevicesOfStages(const LayoutProblem& problem, std::string_v
                  "Take fewer stages (--stages), or more devices.");
   }
   for (int64_t stage = 0; stage < stages; ++stage) {
-    const int64_t from = stage * count / stages, to = (stage + 1) * count / stages;
+    const auto [from, to] = RunOfStage(hosts, stage, stages);
     found.of_stage.emplace_back(devices.begin() + from, devices.begin() + to);
     of_host = std::gcd(of_host, to - from);
   }
@@ -99,6 +111,10 @@ Result<StageDevices> DevicesOfStages(const LayoutProblem& problem, std::string_v
 
 Result<int64_t> TensorDegreeOf3d(const LayoutProblem& problem, const ModelStructure& structure,
                                  const StageDevices& devices, int64_t stated) {
+  if (devices.of_host == 1) {
+    return Usage("3d needs GPUs of one host that are as many in every stage and on every host",
+                 "Take 1f1b, or other --stages, or --set gpus=KIND+HOST.");
+  }
   const bool attends = structure.kind == ModelKind::kAttention;
   const int64_t heads = attends ? CommonSize(problem.axes, structure.heads) : 0;
   return ChooseDegree({"3d", "tensor", "heads of attention", heads, devices.of_host, stated});

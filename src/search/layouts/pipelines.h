@@ -1,6 +1,6 @@
 // Pipelines as planners: gpipe, 1f1b, interleaved, zb-h1, and 3d in any of these orders. The step's micro-batches are in the order of the schedule already
-// (transforms/pipeline.h); here the stages get their devices: of the GPUs, host after host, equal runs, which share the
-// samples of a micro-batch out among them (data parallelism within a stage). A parameter that several chunks read (tied
+// (transforms/pipeline.h); here the stages get their devices: of the GPUs, host after host, equal runs, or a host each where
+// there are as many of both, which share the samples of a micro-batch out among them (data parallelism within a stage). A parameter that several chunks read (tied
 // embeddings) lies, with all that reads it, on the stage of the last one. Under 3d the GPUs of a stage are tensor groups
 // (tensor_parallel.h) of GPUs of one host, over which samples are shared out (Narayanan et al., SC 2021, sec. 3: p, t, d).
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_PIPELINES_H_
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "search/layouts/mesh_strategies.h"
@@ -16,6 +17,10 @@
 #include "search/planner.h"
 
 namespace placewright {
+
+// Of a stage, where its devices begin and end among those of the hosts, one host after the other.
+std::pair<int64_t, int64_t> RunOfStage(const std::vector<std::vector<DeviceId>>& hosts,
+                                       int64_t stage, int64_t stages);
 
 // The devices of every stage.
 struct StageDevices {

@@ -267,7 +267,9 @@ class StrategyEstimator {
     const auto layers = static_cast<int64_t>(layers_.size());
     const int64_t heads = DegreesOf(LayoutFamily::kWidths).size;
     for (int64_t stages = 2; stages <= std::min(gpus.count(), layers); ++stages) {
-      if (gpus.count() % stages != 0 || rewriting.micro_batches < stages) continue;
+      const bool equal_runs = gpus.count() % stages == 0;
+      const bool of_hosts = std::ssize(gpus.hosts()) == stages;
+      if ((!equal_runs && !of_hosts) || rewriting.micro_batches < stages) continue;
       const int64_t of_stage = gpus.count() / stages;
       for (const std::string_view schedule : kSchedules) {
         const bool interleaved = schedule == "interleaved";
@@ -296,7 +298,7 @@ class StrategyEstimator {
     Rewritten& of = Of(strategy.rewriting.recompute);
     if (!of.why_not.empty()) return AddNot(std::move(strategy), of.why_not);
     const Rewriting& rewriting = strategy.rewriting;
-    const int64_t groups = gpus.count() / rewriting.stages / degree;
+    const int64_t groups = gpus.LargestStage(rewriting.stages) / degree;
     const int64_t samples = graph_.batch() / rewriting.micro_batches;
     if (samples < groups) {
       return AddNot(std::move(strategy),
