@@ -79,7 +79,7 @@ std::string DescribeLayerOptimum(const Plan& plan) {
   const Nanos optimum = plan.strategies.front().layer_optimum;
   if (optimum == Nanos() || MayBeRewritten(*plan.distribution.transforms)) return "";
   return fmt::format(
-      "{} is the optimum of stages and recomputed layers in a model of passes alone, no bound",
+      "{} is the optimum of stages and recomputed layers in the model of estimates, no bound",
       FormatNanosLike(optimum, plan.step_time));
 }
 

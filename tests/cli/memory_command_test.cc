@@ -74,6 +74,39 @@ TEST_F(MemoryCommand, APlanOfAFileHasThePeaksOfItsAlgorithm) {
   EXPECT_EQ(read["plan_file"], "dp.plan.json");
 }
 
+// A plan says how its step is rewritten; a plan of another step is one for `memory` and `simulate` alike.
+TEST_F(MemoryCommand, APlanHasItsRewriting) {
+  const std::vector<std::string> plan = {
+      "plan", "mlp.json.gz",     "-c", "gpus.yaml", "--algo",
+      "fsdp", "--micro-batches", "2",  "-o",        "two.plan.json"};
+  ASSERT_EQ(Run(plan).status, 0);
+  const Json made = Measure({"--algo", "fsdp", "--micro-batches", "2"});
+  const Json read = Measure({"--plan", "two.plan.json"});
+  EXPECT_EQ(read["devices"], made["devices"]);
+  EXPECT_EQ(read["step_time_ns"], made["step_time_ns"]);
+  EXPECT_NE(read["step_time_ns"], Measure({"--algo", "fsdp"})["step_time_ns"]);
+}
+
+TEST_F(MemoryCommand, APlanOfAnotherGraphIsAMismatch) {
+  ASSERT_EQ(
+      Run({"plan", "mlp.json.gz", "-c", "gpus.yaml", "--algo", "m-etf", "-o", "placed.plan.json"})
+          .status,
+      0);
+  ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "gpus.yaml", "--algo", "fsdp", "--micro-batches", "2",
+                 "-o", "two.plan.json"})
+                .status,
+            0);
+  const std::string other =
+      std::string(PLACEWRIGHT_SOURCE_DIR) + "/examples/tiny_transformer_adam.json.gz";
+  for (const char* const file : {"placed.plan.json", "two.plan.json"}) {
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"memory", "--plan"}, {"simulate", "--placement"}}) {
+      const Outcome run = RunJson({command[0], other, "-c", "gpus.yaml", command[1], file});
+      EXPECT_EQ(run.json()["error"]["code"], "plan-mismatch") << command[0] << " " << run.out;
+    }
+  }
+}
+
 // Tensors and the context have to leave it free; what lies beside tensors may take it.
 TEST_F(MemoryCommand, TensorsLeaveTheReserveFree) {
   const Json plenty = Measure({"--algo", "data-parallel", "--memory-reserve", "24 MiB"});

@@ -179,10 +179,9 @@ class CompareCommand : public Command {
 
   // What the plan was made for another of; "" where their times compare.
   static std::string Difference(const Plan& first, const Plan& plan) {
-    const bool sizes = plan.batch_option != first.batch_option ||
-                       plan.dimensions != first.dimensions ||
-                       !RewriteAlike(plan.distribution.transforms.value_or(Transforms()),
-                                     first.distribution.transforms.value_or(Transforms()));
+    // Rewritten or not, it is the same step.
+    const bool sizes =
+        plan.batch_option != first.batch_option || plan.dimensions != first.dimensions;
     std::string text;
     const auto add = [&](bool differs, const char* what) {
       if (differs) text += (text.empty() ? "" : " and another ") + std::string(what);

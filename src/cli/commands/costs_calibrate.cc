@@ -10,19 +10,11 @@
 #include "cli/request/inputs.h"
 #include "cli/terminal/options.h"
 #include "cli/terminal/output_path.h"
+#include "cli/terminal/step_time.h"
 #include "formats/text/file.h"
-#include "formats/text/quantity.h"
 
 namespace placewright {
 namespace {
-
-Result<Nanos> ReadTime(const std::string& option, const std::string& text) {
-  const Result<Nanos> time = ParseDuration(text);
-  if (time.ok() && time.value().count > 0) return time.value();
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{} \"{}\" is no time above 0", option, Printable(text, 80)), option,
-                   "Give a number with ns, us, ms or s: 620ms.");
-}
 
 class CostsCalibrateCommand : public Command {
  public:
@@ -57,9 +49,9 @@ class CostsCalibrateCommand : public Command {
     PW_RETURN_IF_ERROR(RejectOverwriting({{"-o", output_}}, FilesOfPlan(plan_, options_)));
     PW_RETURN_IF_ERROR(ProbeWritable(output_));
     MeasuredStep measured;
-    PW_ASSIGN(measured.step, ReadTime("--step", step_));
+    PW_ASSIGN(measured.step, ParseStepTime("--step", step_));
     if (compute_) {
-      PW_ASSIGN(measured.compute, ReadTime("--compute", *compute_));
+      PW_ASSIGN(measured.compute, ParseStepTime("--compute", *compute_));
     }
     measured.types = types_;
     PW_ASSIGN(const bool is_plan, IsPlan(plan_));

@@ -75,6 +75,7 @@ class MemoryCommand : public Command {
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
     PW_RETURN_IF_ERROR(CheckOptions());
+    PW_RETURN_IF_ERROR(TakeInputsOfPlan());
     AlignPipeline(!space_.layouts.empty() || !plan_.empty(), algorithm_, input_.rewriting);
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     PW_RETURN_IF_ERROR(SettleSpace({app_, *asked, plan_}, space_));
@@ -83,9 +84,17 @@ class MemoryCommand : public Command {
     if (!batch_note.empty()) context.console.Note(batch_note);
     PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
     input_.interrupted = &interrupted;
+    input_.algorithm = algorithm_;
     input_.settings = settings_.agent;
     input_.say = [&context](std::string_view text) { context.console.Note(text); };
-    PW_ASSIGN(const std::unique_ptr<Planning> planning, Prepare(input_, search_, space_));
+    Result<std::unique_ptr<Planning>> prepared = Prepare(input_, search_, space_);
+    if (!prepared.ok() && input_.transforms && prepared.error().code == ErrorCode::kTransform) {
+      prepared.error().code = ErrorCode::kPlanMismatch;
+      prepared.error().message =
+          fmt::format("the plan is of another graph: {}", prepared.error().message);
+      prepared.error().remedy = "Give the graph that it was made of, or plan anew.";
+    }
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, std::move(prepared));
     PW_ASSIGN(PlannerResult result, FindPlan(*planning, context, interrupted));
     PW_ASSIGN(const StepInputs of, StepOf(*planning, result, input_.graph));
     PW_ASSIGN(const SimResult replay, Replay(*planning, of, result));
@@ -114,6 +123,28 @@ class MemoryCommand : public Command {
                        fmt::format("{} cannot be used with --plan, which has its layouts", option),
                        "", fmt::format("Leave {} out.", option));
     }
+    return Ok();
+  }
+
+  // How the plan's step is rewritten, and its sizes, where no option says so.
+  Status TakeInputsOfPlan() {
+    if (plan_.empty()) return Ok();
+    PW_ASSIGN(const bool is_plan, IsPlan(plan_));
+    if (!is_plan) return Ok();
+    PW_ASSIGN(const Plan plan, LoadPlan(plan_));
+    if (!app_.Given("--batch") && plan.batch_option > 0) input_.batch = plan.batch_option;
+    if (!app_.Given("--dim")) {
+      for (const auto& [name, size] : plan.dimensions) {
+        input_.dimensions.push_back(fmt::format("{}={}", name, size));
+      }
+    }
+    const std::vector<std::string> rewriting = {"--micro-batches",   "--recompute",   "--offload",
+                                                "--mixed-precision", "--pipeline",    "--stages",
+                                                "--chunks",          "--stage-layers"};
+    const bool stated = std::any_of(rewriting.begin(), rewriting.end(),
+                                    [&](const auto& option) { return app_.Given(option); });
+    const Transforms made = plan.distribution.transforms.value_or(Transforms());
+    if (!stated && !RewriteAlike(made, {})) input_.transforms = made;
     return Ok();
   }
 

@@ -131,6 +131,7 @@ class PlanCommand : public Command {
     PW_RETURN_IF_ERROR(TakeEngine());
     PW_RETURN_IF_ERROR(TakeConfiguration());
     AlignPipeline(!space_.layouts.empty(), algorithm_, input_.rewriting);
+    input_.algorithm = algorithm_;
     input_.settings = settings_.agent;
     PW_ASSIGN(const Planner* asked, algorithms_.Find(algorithm_));
     PW_ASSIGN(sfb_, ParseSfb(space_));

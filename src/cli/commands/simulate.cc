@@ -13,6 +13,7 @@
 #include "cli/request/inputs.h"
 #include "cli/request/objective.h"
 #include "cli/request/picture.h"
+#include "cli/request/placed_graph.h"
 #include "cli/request/strategy.h"
 #include "cli/request/whole_plan.h"
 #include "cli/terminal/options.h"
@@ -342,24 +343,23 @@ class SimulateCommand : public Command {
     PW_ASSIGN(Inputs inputs, LoadInputs(input_));
     const Graph& graph = inputs.graph.graph;
     const Cluster& cluster = inputs.cluster.cluster;
-    std::optional<NamedPlacement> named = std::move(inputs.graph.placement);
-    NamedSequences sequences = std::move(inputs.graph.sequences);
-    const std::string& file = placement_.empty() ? input_.graph : placement_;
     if (!placement_.empty()) {
-      PW_ASSIGN(LoadedPlacement loaded, LoadPlacement(placement_, inputs.graph, cluster));
-      named = std::move(loaded.placement);
-      sequences = std::move(loaded.sequences);
+      PW_ASSIGN(FilePlacement file, LoadFilePlacement(placement_, input_, inputs));
+      inputs.sequences = std::move(file.sequences);
+      return SubjectOf(std::move(inputs), std::move(file.placement), placement_);
     }
-    if (!named) {
+    if (!inputs.graph.placement) {
       return MakeError(
           ErrorCode::kUsage,
           "--placement FILE is missing: " + input_.graph + " does not say where its ops run", "",
           "Give a plan or a JSON map from op to device.");
     }
-    PW_ASSIGN(Placement placement, ResolvePlacement(*named, graph, cluster).InFile(file));
-    PW_ASSIGN(inputs.sequences,
-              ResolveSequences(sequences, graph, cluster, placement).InFile(file));
-    return SubjectOf(std::move(inputs), std::move(placement), file);
+    PW_ASSIGN(Placement placement,
+              ResolvePlacement(*inputs.graph.placement, graph, cluster).InFile(input_.graph));
+    PW_ASSIGN(
+        inputs.sequences,
+        ResolveSequences(inputs.graph.sequences, graph, cluster, placement).InFile(input_.graph));
+    return SubjectOf(std::move(inputs), std::move(placement), input_.graph);
   }
 
   // Every op is an instance of itself.

@@ -13,6 +13,7 @@
 #include "cli/request/steps_by_batch.h"
 #include "cli/request/tried_strategy_json.h"
 #include "cli/terminal/interrupt.h"
+#include "cli/terminal/step_time.h"
 #include "formats/prices/price_reader.h"
 #include "formats/text/file.h"
 #include "formats/text/yaml.h"
@@ -62,13 +63,8 @@ Result<SizeTarget> ParseSizeTarget(const std::string& text) {
   }
   const std::string value = text.substr(equals + 1);
   if (what == "step") {
-    if (value.empty() || value.back() < 'a' || value.back() > 'z') {
-      return refuse("the time has no unit");
-    }
-    const auto time = ParseTimeLimit(value);
-    if (!time.ok() || time.value().count() <= 0) return refuse("it is no time above 0");
     target.kind = SizeTarget::Kind::kStepTime;
-    target.step = Nanos(time.value().count());
+    PW_ASSIGN(target.step, ParseStepTime("--target step", value));
     return target;
   }
   const char* const end = value.data() + value.size();

@@ -155,6 +155,20 @@ Status RejectOptionsOfPlan(const InputOptions& options) {
   return Ok();
 }
 
+// What the options leave open of them follows from the batch and the machines, which may be none.
+static Result<Transforms> TransformsOf(const InputOptions& options, const Graph& step,
+                                       const Cluster* cluster) {
+  if (options.transforms) return *options.transforms;
+  PW_ASSIGN(Rewriting rewriting,
+            ChooseRewriting(step, cluster != nullptr ? *cluster : Cluster(), options.rewriting));
+  if (cluster != nullptr && !rewriting.schedule.empty() && rewriting.layers.empty()) {
+    PW_ASSIGN(const CostOptions costs, CostOptionsOf(options, *cluster));
+    PW_ASSIGN(rewriting.layers, LayersOfUnequalStages(step, *cluster, costs, rewriting,
+                                                      options.algorithm, options.settings));
+  }
+  return TransformsFor(rewriting, options.mixed_precision);
+}
+
 Result<Inputs> LoadInputs(const InputOptions& options) {
   std::optional<SchedulingPolicy> stated;
   if (!options.order.empty()) {
@@ -177,17 +191,9 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   PW_ASSIGN(LoadedGraph graph,
             LoadGraphOrModel(options.graph, graph_options, {options.store, options.store_kept},
                              options.interrupted, options.say));
-  // What the options leave open of it follows from the batch and the machines.
-  PW_ASSIGN(
-      Rewriting rewriting,
-      ChooseRewriting(graph.graph, cluster ? cluster->cluster : Cluster(), options.rewriting));
-  if (cluster && !rewriting.schedule.empty() && rewriting.layers.empty()) {
-    PW_ASSIGN(const CostOptions costs, CostOptionsOf(options, cluster->cluster));
-    PW_ASSIGN(rewriting.layers, LayersOfUnequalStages(graph.graph, cluster->cluster, costs,
-                                                      rewriting, options.settings));
-  }
-  PW_RETURN_IF_ERROR(TransformLoaded(TransformsFor(rewriting, options.mixed_precision), graph)
-                         .InFile(options.graph));
+  PW_ASSIGN(const Transforms transforms,
+            TransformsOf(options, graph.graph, cluster ? &cluster->cluster : nullptr));
+  PW_RETURN_IF_ERROR(TransformLoaded(transforms, graph).InFile(options.graph));
   const SchedulingPolicy policy = stated.value_or(DefaultPolicy(graph.graph.format()));
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), policy);
   if (!cluster) {

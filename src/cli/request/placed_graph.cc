@@ -14,19 +14,45 @@
 
 namespace placewright {
 
+Result<FilePlacement> LoadFilePlacement(const std::string& path, const InputOptions& input,
+                                        const Inputs& inputs) {
+  PW_ASSIGN(const bool is_plan, IsPlan(path));
+  if (is_plan) {
+    PW_ASSIGN(const Plan plan, LoadPlan(path));
+    if (plan.space != PlanSpace::kPlaced) {
+      Error split = MakeError(ErrorCode::kUsage,
+                              "it is a plan that splits or copies ops, which is no placement", "",
+                              "Simulate the plan itself, without the graph.");
+      split.file = path;
+      const bool other = plan.graph.sha256 != inputs.graph.sha256;
+      return other ? OfOtherPlan(plan, input, inputs, std::move(split)) : split;
+    }
+    const auto resolved =
+        ResolvePlacement(plan.placement, inputs.graph.graph, inputs.cluster.cluster).InFile(path);
+    if (!resolved.ok()) return OfOtherPlan(plan, input, inputs, resolved.error());
+  }
+  PW_ASSIGN(LoadedPlacement loaded, LoadPlacement(path, inputs.graph, inputs.cluster.cluster));
+  FilePlacement file;
+  file.named = std::move(loaded.placement);
+  PW_ASSIGN(file.placement,
+            ResolvePlacement(file.named, inputs.graph.graph, inputs.cluster.cluster).InFile(path));
+  PW_ASSIGN(file.sequences, ResolveSequences(loaded.sequences, inputs.graph.graph,
+                                             inputs.cluster.cluster, file.placement)
+                                .InFile(path));
+  return file;
+}
+
 Result<PlanInputs> LoadPlacedGraph(const InputOptions& input, const std::string& placement) {
   PW_ASSIGN(Inputs inputs, LoadInputs(input));
   const Graph& graph = inputs.graph.graph;
   const Cluster& cluster = inputs.cluster.cluster;
   PlanInputs placed;
-  PW_ASSIGN(LoadedPlacement loaded, LoadPlacement(placement, inputs.graph, cluster));
-  placed.plan.placement = std::move(loaded.placement);
-  PW_ASSIGN(const Placement devices,
-            ResolvePlacement(placed.plan.placement, graph, cluster).InFile(placement));
+  PW_ASSIGN(FilePlacement file, LoadFilePlacement(placement, input, inputs));
+  placed.plan.placement = std::move(file.named);
+  placed.sequences = std::move(file.sequences);
+  const Placement& devices = file.placement;
   const SimGraph sim_graph = BuildSimGraph(graph, cluster, inputs.costs);
   PW_RETURN_IF_ERROR(CheckPlacementLegal(sim_graph, graph, cluster, devices).InFile(placement));
-  PW_ASSIGN(placed.sequences,
-            ResolveSequences(loaded.sequences, graph, cluster, devices).InFile(placement));
   if (inputs.policy == SchedulingPolicy::kProgram) {
     PW_RETURN_IF_ERROR(CheckProgramOrder(sim_graph, graph).InFile(input.graph));
   }

@@ -1,6 +1,7 @@
 #include "cli/request/planning.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -133,9 +134,9 @@ Result<std::vector<StrategyResult>> TryStrategies(const Planning& planning,
 
 namespace {
 
-std::vector<std::string> Differences(const Plan& plan, const InputOptions& input,
-                                     const Planning& planning) {
-  const Inputs& inputs = planning.inputs;
+// Of what a plan was made for: what it is another of here.
+std::vector<std::string> InputDifferences(const Plan& plan, const InputOptions& input,
+                                          const Inputs& inputs) {
   std::vector<std::string> differs;
   if (plan.graph.sha256 != inputs.graph.sha256) differs.emplace_back("graph");
   if (plan.batch_option != input.batch.value_or(0) || plan.dimensions != inputs.dimensions) {
@@ -146,6 +147,13 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
     differs.emplace_back("micro-batches or recomputation");
   }
   if (plan.cluster.sha256 != inputs.cluster.sha256) differs.emplace_back("cluster");
+  return differs;
+}
+
+std::vector<std::string> Differences(const Plan& plan, const InputOptions& input,
+                                     const Planning& planning) {
+  const Inputs& inputs = planning.inputs;
+  std::vector<std::string> differs = InputDifferences(plan, input, inputs);
   const Cluster& cluster = inputs.cluster.cluster;
   // A reserve is an option, no part of the cluster's file.
   const auto same = [&](const DeviceUse& use) {
@@ -170,14 +178,20 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
 
 }  // namespace
 
-// The error of a plan whose names are not those of this problem, saying what it is a plan of.
-static Error OfOther(const Plan& plan, Error error, const Planning& planning) {
-  const std::string& graph = planning.inputs.graph.graph.name();
-  const std::string& cluster = planning.inputs.cluster.cluster.name();
-  if (plan.graph_name == graph && plan.cluster_name == cluster) return error;
-  error.message = fmt::format("this is a plan of {} on {}, not of {} on {}: {}",
-                              Printable(plan.graph_name, 80), Printable(plan.cluster_name, 80),
-                              Printable(graph, 80), Printable(cluster, 80), error.message);
+Error OfOtherPlan(const Plan& plan, const InputOptions& input, const Inputs& inputs, Error error) {
+  const std::vector<std::string> differs = InputDifferences(plan, input, inputs);
+  if (differs.empty()) return error;
+  const std::string& graph = inputs.graph.graph.name();
+  const std::string& cluster = inputs.cluster.cluster.name();
+  const bool named_alike = plan.graph_name == graph && plan.cluster_name == cluster;
+  const std::string what =
+      named_alike ? fmt::format("the plan was made for other inputs ({})", fmt::join(differs, ", "))
+                  : fmt::format("this is a plan of {} on {}, not of {} on {}",
+                                Printable(plan.graph_name, 80), Printable(plan.cluster_name, 80),
+                                Printable(graph, 80), Printable(cluster, 80));
+  error.code = ErrorCode::kPlanMismatch;
+  error.message = fmt::format("{}: {}", what, error.message);
+  error.remedy = "Give the graph, the cluster and the options that it was made with, or plan anew.";
   return error;
 }
 
@@ -200,14 +214,15 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
     }
     const LayoutProblem& problem = *planning.layouts();
     Result<StepPlan> resolved = ResolvePlan(problem, plan->distribution).InFile(path);
-    if (!resolved.ok()) return OfOther(*plan, resolved.error(), planning);
+    if (!resolved.ok()) return OfOtherPlan(*plan, input, planning.inputs, resolved.error());
     return Initial{resolved.Take(), Differences(*plan, input, planning)};
   }
   PW_ASSIGN(const LoadedPlacement loaded, LoadPlacement(path, planning.inputs.graph, cluster));
   Result<Placement> placement = ResolvePlacement(loaded.placement, graph, cluster).InFile(path);
   // Names that are not found mostly mean that it is a plan of something else.
-  if (!placement.ok())
-    return plan ? OfOther(*plan, placement.error(), planning) : placement.error();
+  if (!placement.ok()) {
+    return plan ? OfOtherPlan(*plan, input, planning.inputs, placement.error()) : placement.error();
+  }
   PW_RETURN_IF_ERROR(
       CheckPlacementLegal(planning.problem().sim_graph, graph, cluster, placement.value())
           .InFile(path));

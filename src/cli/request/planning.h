@@ -67,6 +67,9 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
 Result<Initial> LoadExpert(const std::string& path, const InputOptions& input,
                            const Planning& planning);
 
+// `error`, of reading a plan for these inputs: kPlanMismatch with what it was made for another of, if it was.
+Error OfOtherPlan(const Plan& plan, const InputOptions& input, const Inputs& inputs, Error error);
+
 // What planners are called with. `interrupted` may be nullptr.
 PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& budget,
                                   Context& context);

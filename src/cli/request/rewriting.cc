@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "transforms/layers.h"
 #include "transforms/pipeline_schedule.h"
@@ -23,12 +23,12 @@ Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rew
         "--stages, --chunks and --stage-layers are of a pipeline, and none is asked for", "",
         "Give --pipeline 1f1b, or leave them out.");
   }
-  int64_t gpus = 0;
-  std::set<int32_t> hosts;
+  int64_t gpus = 0, of_host = 0;
+  std::map<int32_t, int64_t> hosts;
   for (const DeviceId id : cluster.devices()) {
     if (cluster.kind(id).device_class != DeviceClass::kGpu) continue;
     ++gpus;
-    hosts.insert(cluster.device(id).host);
+    of_host = std::max(of_host, ++hosts[cluster.device(id).host]);
   }
   const auto machines = static_cast<int64_t>(hosts.size());
   if (gpus == 0) gpus = static_cast<int64_t>(cluster.device_count());
@@ -44,7 +44,8 @@ Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rew
   }
   if (asked.micro_batches > 0) return asked;
   const int64_t batch = step.batch();
-  const int64_t of_stage = (gpus + asked.stages - 1) / asked.stages;
+  const int64_t of_stage =
+      machines > 1 && machines == asked.stages ? of_host : (gpus + asked.stages - 1) / asked.stages;
   for (int64_t m = std::min(batch, kMicroBatchesOfStage * asked.stages); m > 0; --m) {
     if (batch % m != 0 || batch / m < of_stage || (interleaved && m % asked.stages != 0)) continue;
     asked.micro_batches = m;

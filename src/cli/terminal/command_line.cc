@@ -1,7 +1,13 @@
 #include "cli/terminal/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+
+#include "base/text.h"
 
 namespace placewright {
 
@@ -49,12 +55,25 @@ CommandOption CommandLine::AddOption(const std::string& names, int32_t& target,
 }
 CommandOption CommandLine::AddOption(const std::string& names, std::vector<int64_t>& target,
                                      const std::string& help) {
-  // So many that CLI11 takes one text alone, and not as many that it writes dots behind the type's name.
-  constexpr int kMaxIntegers = CLI::detail::expected_max_vector_size / 2;
-  return CommandOption(app_->add_option(names, target, help)
-                           ->delimiter(',')
-                           ->expected(1, kMaxIntegers)
-                           ->allow_extra_args(false));
+  // CLI11's own lists leave empty parts out.
+  const auto take = [&target, names](const std::string& text) {
+    target.clear();
+    for (size_t from = 0; from <= text.size();) {
+      const size_t to = std::min(text.find(',', from), text.size());
+      int64_t number = 0;
+      const char* const end = text.data() + to;
+      const auto [read, error] = std::from_chars(text.data() + from, end, number);
+      if (error != std::errc() || read != end || number < 1 || number > INT32_MAX) {
+        throw CLI::ValidationError(
+            names, fmt::format("\"{}\" in \"{}\" is not an integer from 1 to {}",
+                               Printable(text.substr(from, to - from), 40), Printable(text, 80),
+                               INT32_MAX));
+      }
+      target.push_back(number);
+      from = to + 1;
+    }
+  };
+  return CommandOption(app_->add_option_function<std::string>(names, take, help));
 }
 CommandOption CommandLine::AddOption(const std::string& names, int64_t& target,
                                      const std::string& help) {

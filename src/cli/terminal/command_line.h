@@ -49,7 +49,7 @@ class CommandLine {
                           const std::string& help);
   CommandOption AddOption(const std::string& names, std::vector<std::string>& target,
                           const std::string& help);
-  // Integers with commas between them, in one text.
+  // Integers from 1 on with commas between them, in one text.
   CommandOption AddOption(const std::string& names, std::vector<int64_t>& target,
                           const std::string& help);
   CommandOption AddOption(const std::string& names, int32_t& target, const std::string& help);

@@ -126,7 +126,6 @@ void AddTransformOptions(CommandLine app, Rewriting* rewriting,
   app.AddOption("--stage-layers", rewriting->layers,
                 "Layers of each stage, as 10,12,10, or of each chunk in the order of the model")
       .TypeName("N,...")
-      .Check(IntegerWithin(1, INT32_MAX))
       .Group("Rewriting of a recorded step");
 }
 

@@ -46,8 +46,10 @@ struct InputOptions {
   std::string batch_text;
   Rewriting rewriting{};  // --micro-batches, --recompute, --offload, --pipeline, ...
   std::vector<std::string> mixed_precision{};  // types and globs (transforms/precision.h)
-  std::vector<std::string>
-      settings{};  // of the algorithm (--set): which GPUs a pipeline is cut for
+  std::optional<Transforms> transforms{};      // of a plan, in the place of these
+  // What a pipeline is cut for: the algorithm and its settings (--set).
+  std::string algorithm{};
+  std::vector<std::string> settings{};
 };
 // -c, --memory-reserve, --batch, --dim, those of AddTransformOptions, --costs, --cost-profile, --order. The positional
 // argument is the command's own.

@@ -47,7 +47,7 @@ constexpr std::array kBandwidthUnits = {
     UnitName{"Tbit/s", kTera, 8}};
 constexpr std::array kTimeUnits = {UnitName{"ns", 1}, UnitName{"us", kKilo},
                                    UnitName{"\xc2\xb5s", kKilo}, UnitName{"ms", kMega},
-                                   UnitName{"s", kGiga}};
+                                   UnitName{"s", kGiga}, UnitName{"min", 60 * kGiga}};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 

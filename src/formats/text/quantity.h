@@ -22,7 +22,7 @@ Result<Bytes> ParseBytes(std::string_view text);
 Result<BytesPerSecond> ParseBandwidth(std::string_view text);
 // A share of a whole in millionths, at most 1,000,000: "5%", "2.5 %".
 Result<int32_t> ParsePercentage(std::string_view text);
-// ns, us, ms, s.
+// ns, us, ms, s, min.
 Result<Nanos> ParseDuration(std::string_view text);
 // FLOP/s, MFLOP/s, GFLOP/s, TFLOP/s, PFLOP/s; also ...FLOPS and ...OP/s, ...OPS.
 Result<double> ParseRate(std::string_view text);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+#include "cost/work.h"
 #include "plan/sharing_out.h"
 #include "search/agent_settings.h"
 #include "search/evaluation/plan_result.h"
@@ -40,14 +42,89 @@ Error Usage(std::string message, std::string remedy) {
   return MakeError(ErrorCode::kUsage, std::move(message), "", std::move(remedy));
 }
 
+// Of a step that no GPU runs as a whole, where there are GPUs: what is in the way on each kind.
+Status CheckGpusServe(const LayoutProblem& problem, const DeviceTimes& times) {
+  const Graph& graph = problem.graph;
+  std::map<std::string_view, std::string> reasons;  // by kind
+  for (const DeviceId device : problem.cluster.devices()) {
+    if (problem.cluster.kind(device).device_class == DeviceClass::kCpu) continue;
+    if (times.usable[device]) return Ok();
+    const std::string_view kind = problem.cluster.kind(device).name;
+    for (const OpId op : graph.ops()) {
+      if (graph.op(op).is_view || problem.costs.Supports(op, device)) continue;
+      reasons.try_emplace(
+          kind,
+          fmt::format("{} does not run {} in {} (op {})", kind, Printable(graph.op(op).type, 60),
+                      ToString(ComputeDType(graph, op)), Printable(graph.op(op).name, 60)));
+      break;
+    }
+  }
+  if (reasons.empty()) return Ok();
+  std::string all;
+  for (const auto& [kind, reason] : reasons) all += (all.empty() ? "" : "; ") + reason;
+  return MakeError(ErrorCode::kInfeasible,
+                   "no GPU supports every op of the step, so that none can hold a stage: " + all,
+                   "",
+                   "Record the step in another type (float16, float32), take other GPUs, or "
+                   "--algo auto, which places such ops on CPUs.");
+}
+
 }  // namespace
+
+std::pair<int64_t, int64_t> RunOfStage(const std::vector<std::vector<DeviceId>>& hosts,
+                                       int64_t stage, int64_t stages) {
+  const auto devices_before = [&](int64_t host) {
+    return std::accumulate(hosts.begin(), hosts.begin() + host, int64_t{0},
+                           [](int64_t sum, const auto& one) { return sum + std::ssize(one); });
+  };
+  if (std::ssize(hosts) == stages) return {devices_before(stage), devices_before(stage + 1)};
+  const int64_t all = devices_before(std::ssize(hosts));
+  return {stage * all / stages, (stage + 1) * all / stages};
+}
+
+Result<StageDevices> DevicesOfStages(const LayoutProblem& problem, std::string_view gpus,
+                                     int64_t stages) {
+  const DeviceTimes times = TimesOf(problem);
+  PW_RETURN_IF_ERROR(CheckGpusServe(problem, times));
+  PW_ASSIGN(const std::vector<DeviceId> usable, DevicesToSplitOver(problem, times, gpus));
+  StageDevices found;
+  std::vector<DeviceId> devices;
+  int64_t of_host = 0;
+  const auto hosts = UsableGroups(problem.cluster.host_groups(), usable);
+  for (const std::vector<DeviceId>& host : hosts) {
+    devices.insert(devices.end(), host.begin(), host.end());
+    of_host = std::gcd(of_host, static_cast<int64_t>(host.size()));
+  }
+  const auto count = static_cast<int64_t>(devices.size());
+  if (count < stages) {
+    return Usage(fmt::format("{} stages need as many devices, and there are {}", stages, count),
+                 "Take fewer stages (--stages), or more devices.");
+  }
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    const auto [from, to] = RunOfStage(hosts, stage, stages);
+    found.of_stage.emplace_back(devices.begin() + from, devices.begin() + to);
+    of_host = std::gcd(of_host, to - from);
+  }
+  found.of_host = of_host;
+  return found;
+}
+
+Result<int64_t> TensorDegreeOf3d(const LayoutProblem& problem, const ModelStructure& structure,
+                                 const StageDevices& devices, int64_t stated) {
+  if (devices.of_host == 1) {
+    return Usage("3d needs GPUs of one host that are as many in every stage and on every host",
+                 "Take 1f1b, or other --stages, or --set gpus=KIND+HOST.");
+  }
+  const bool attends = structure.kind == ModelKind::kAttention;
+  const int64_t heads = attends ? CommonSize(problem.axes, structure.heads) : 0;
+  return ChooseDegree({"3d", "tensor", "heads of attention", heads, devices.of_host, stated});
+}
 
 namespace {
 
 // A step whose micro-batches are in a pipeline's order, and the devices of its stages.
 struct Stages {
-  std::vector<std::vector<DeviceId>> devices;  // host after host
-  int64_t of_host = 1;                         // how many that follow one another are of one host
+  StageDevices devices;
   IdVector<GroupId, int32_t> stage_of;
 };
 
@@ -66,29 +143,10 @@ Result<Stages> FindStages(const LayoutProblem& problem, std::string_view planner
     return Usage("a pipeline's schedule is the order of the program", "Leave --order out.");
   }
   PW_ASSIGN(const auto chunk_of, PipelineChunks(graph, *pipeline));
-  PW_ASSIGN(const std::vector<DeviceId> usable,
-            DevicesToSplitOver(problem, TimesOf(problem), gpus));
-  std::vector<DeviceId> devices;
-  int64_t of_host = 0;
-  for (const auto& host : UsableGroups(problem.cluster.host_groups(), usable)) {
-    devices.insert(devices.end(), host.begin(), host.end());
-    of_host = std::gcd(of_host, static_cast<int64_t>(host.size()));
-  }
-  const auto count = static_cast<int64_t>(devices.size());
-  const int64_t stages = pipeline->stages;
-  if (count < stages) {
-    return Usage(fmt::format("{} stages need as many devices, and there are {}", stages, count),
-                 "Take fewer stages (--stages), or more devices.");
-  }
   Stages found;
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    const int64_t from = stage * count / stages, to = (stage + 1) * count / stages;
-    found.devices.emplace_back(devices.begin() + from, devices.begin() + to);
-    of_host = std::gcd(of_host, to - from);
-  }
-  found.of_host = of_host;
+  PW_ASSIGN(found.devices, DevicesOfStages(problem, gpus, pipeline->stages));
   for (const int32_t chunk : ChunkByGroup(graph, chunk_of)) {
-    found.stage_of.push_back(static_cast<int32_t>(chunk % stages));
+    found.stage_of.push_back(static_cast<int32_t>(chunk % pipeline->stages));
   }
   return found;
 }
@@ -132,7 +190,7 @@ Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view s
   StepPlan plan;
   plan.switches.local_batch_norm = problem.local_batch_norm;
   const TensorCut by_samples = {AxisId(), problem.axes.batch()};
-  for (const std::vector<DeviceId>& own : stages.devices) {
+  for (const std::vector<DeviceId>& own : stages.devices.of_stage) {
     PW_RETURN_IF_ERROR(CheckMicroBatch(problem, static_cast<int64_t>(own.size())));
     plan.layouts.layouts.push_back(LayoutOfCut(problem.axes, by_samples, own, 1));
   }
@@ -146,14 +204,11 @@ Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& optio
   const Graph& graph = problem.graph;
   PW_ASSIGN(const Stages stages, FindStages(problem, "3d", "", options.gpus));
   const ModelStructure found = StructureOf(graph, problem.axes);
-  const int64_t heads =
-      found.kind == ModelKind::kAttention ? CommonSize(problem.axes, found.heads) : 0;
-  PW_ASSIGN(const int64_t degree, ChooseDegree({"3d", "tensor", "heads of attention", heads,
-                                                stages.of_host, options.degree}));
+  PW_ASSIGN(const int64_t degree, TensorDegreeOf3d(problem, found, stages.devices, options.degree));
   StepPlan plan;
   plan.switches.local_batch_norm = problem.local_batch_norm;
   plan.switches.regather = LayerGlobs(graph);
-  for (const std::vector<DeviceId>& own : stages.devices) {
+  for (const std::vector<DeviceId>& own : stages.devices.of_stage) {
     PW_RETURN_IF_ERROR(CheckMicroBatch(problem, static_cast<int64_t>(own.size()) / degree));
   }
   const auto cuts = TensorCuts(graph, problem.axes, found, degree, options.sequence);
@@ -163,7 +218,7 @@ Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& optio
     const auto [at, added] = layouts.try_emplace({stage, cuts[group]}, plan.layouts.layouts.size());
     if (added) {
       plan.layouts.layouts.push_back(LayoutOfCut(
-          problem.axes, cuts[group], stages.devices[static_cast<size_t>(stage)], degree));
+          problem.axes, cuts[group], stages.devices.of_stage[static_cast<size_t>(stage)], degree));
     }
     plan.layouts.of_group.push_back(at->second);
   }

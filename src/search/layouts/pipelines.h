@@ -1,22 +1,43 @@
 // Pipelines as planners: gpipe, 1f1b, interleaved, zb-h1, and 3d in any of these orders. The step's micro-batches are in the order of the schedule already
-// (transforms/pipeline.h); here the stages get their devices: of the GPUs, host after host, equal runs, which share the
-// samples of a micro-batch out among them (data parallelism within a stage). A parameter that several chunks read (tied
+// (transforms/pipeline.h); here the stages get their devices: of the GPUs, host after host, equal runs, or a host each where
+// there are as many of both, which share the samples of a micro-batch out among them (data parallelism within a stage). A parameter that several chunks read (tied
 // embeddings) lies, with all that reads it, on the stage of the last one. Under 3d the GPUs of a stage are tensor groups
 // (tensor_parallel.h) of GPUs of one host, over which samples are shared out (Narayanan et al., SC 2021, sec. 3: p, t, d).
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_PIPELINES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_PIPELINES_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "search/layouts/mesh_strategies.h"
+#include "search/layouts/model_structure.h"
 #include "search/planner.h"
 
 namespace placewright {
 
-// Errors: kUsage (a step that is in no such order; fewer devices than stages, fewer samples of a micro-batch than devices
-// of a stage), kTransform, kInfeasible (no device supports every op), kBatchScaling.
+// Of a stage, where its devices begin and end among those of the hosts, one host after the other.
+std::pair<int64_t, int64_t> RunOfStage(const std::vector<std::vector<DeviceId>>& hosts,
+                                       int64_t stage, int64_t stages);
+
+// The devices of every stage.
+struct StageDevices {
+  std::vector<std::vector<DeviceId>> of_stage;
+  int64_t of_host = 1;  // how many that follow one another are of one host
+};
+// Errors: those of DevicesToSplitOver; kInfeasible (there are GPUs, and none supports every op), kUsage (fewer devices than
+// stages).
+Result<StageDevices> DevicesOfStages(const LayoutProblem& problem, std::string_view gpus,
+                                     int64_t stages);
+
+// GPUs of a tensor group under 3d. `stated`: 0 none. Errors: those of ChooseDegree.
+Result<int64_t> TensorDegreeOf3d(const LayoutProblem& problem, const ModelStructure& structure,
+                                 const StageDevices& devices, int64_t stated);
+
+// Errors: those of DevicesOfStages; kUsage (a step that is in no such order; fewer samples of a micro-batch than devices of a
+// stage), kTransform, kBatchScaling.
 // `gpus`: DevicesToSplitOver.
 Result<StepPlan> LayOutPipeline(const LayoutProblem& problem, std::string_view schedule,
                                 std::string_view gpus = kEveryGpu);
@@ -29,7 +50,7 @@ inline constexpr std::string_view k3d = "3d";
 // The name that it has in PyTorch and Megatron-LM, for the only one of its kind here: zb-h1.
 inline constexpr std::string_view kZeroBubble = "zb";
 
-// Any schedule. Errors: those of LayOutPipeline and ChooseDegree.
+// Any schedule. Errors: those of LayOutPipeline and TensorDegreeOf3d.
 Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& options = {});
 
 class PipelinePlanner : public Planner {

@@ -315,6 +315,18 @@ TEST(Pipelines, LayersThatAreNotThoseOfTheStepAreRefused) {
   }
 }
 
+// Hosts of 2, 1 and 4 GPUs: three stages have a host each, two have 3 and 4 GPUs.
+TEST(Pipelines, AsManyStagesAsHostsHaveAHostEach) {
+  std::vector<std::vector<DeviceId>> hosts = {std::vector<DeviceId>(2), std::vector<DeviceId>(1),
+                                              std::vector<DeviceId>(4)};
+  using Run = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(RunOfStage(hosts, 0, 3), Run(0, 2));
+  EXPECT_EQ(RunOfStage(hosts, 1, 3), Run(2, 3));
+  EXPECT_EQ(RunOfStage(hosts, 2, 3), Run(3, 7));
+  EXPECT_EQ(RunOfStage(hosts, 0, 2), Run(0, 3));
+  EXPECT_EQ(RunOfStage(hosts, 1, 2), Run(3, 7));
+}
+
 TEST(Pipelines, NeedAsManyLayersAsChunks) {
   const Graph step = LayeredStep(3, 4, {1, 1, 1}).Build(4);
   const Error error = WithPipeline(step, Of("1f1b", 4)).error();

@@ -55,12 +55,8 @@ class LayerSolver {
   }
 
  private:
-  int64_t MemoryOf(size_t stage, const LayerChoice& choice) const {
-    const int64_t held = program_.held.empty() ? std::min(program_.micro_batches,
-                                                          static_cast<int64_t>(stages_ - stage))
-                                               : program_.held[stage];
-    const int64_t bytes = choice.state + held * choice.activations;
-    return (bytes + program_.grain - 1) / program_.grain * program_.grain;
+  int64_t MemoryOf(const LayerChoice& choice) const {
+    return (choice.memory + program_.grain - 1) / program_.grain * program_.grain;
   }
 
   // Points of the layers from `begin` on, as far as they fit; `visit(end, front)` behind each layer, the fastest first.
@@ -74,7 +70,7 @@ class LayerSolver {
       for (size_t c = 0; c < choices.size(); ++c) {
         const LayerChoice& choice = choices[c];
         std::vector<StagePoint> of_choice;
-        const int64_t memory = MemoryOf(stage, choice);
+        const int64_t memory = MemoryOf(choice);
         const auto add = [&](int64_t time, int64_t all, int32_t before) {
           if (all <= program_.capacity[stage]) of_choice.push_back({time, all, before, c});
         };

@@ -2,11 +2,11 @@
 // (to keep its activations, or compute them again), so that a step takes the shortest time in this model:
 //
 //   time    sum_i T_i + (K - 1) max_i T_i + what crosses between stages
-//   memory  of stage i: states + h_i activations, at most what its devices have
+//   memory  of stage i: the sum over the choices of its layers, at most what its devices have
 //
-// of p stages on groups of devices in their order, K micro-batches, of which stage i holds the activations of h_i at a time
-// (1f1b: min(K, p - i)), and T_i the times of a micro-batch over the choices of the stage's layers, with what it takes to
-// change from one choice to the next.
+// of p stages on groups of devices in their order, K micro-batches, and T_i the times of a micro-batch over the choices of
+// the stage's layers, with what it takes to change from one choice to the next. A choice's memory is its state, and its
+// activations of as many micro-batches as the schedule holds on that stage (1f1b: min(K, p - i)).
 //
 // Exact: time grows with every T_i, so that a stage of given layers takes the fastest choices that fit, which are on the
 // front of time and memory over its layers; stages are joined on the front of the sum and the largest of their times.
@@ -25,15 +25,13 @@
 namespace placewright {
 
 struct LayerChoice {
-  int64_t time = 0;         // ns of a micro-batch, both passes
-  int64_t state = 0;        // bytes for the whole step
-  int64_t activations = 0;  // bytes of a micro-batch between its passes
+  int64_t time = 0;    // ns of a micro-batch, both passes
+  int64_t memory = 0;  // bytes
 };
 
 struct LayerProgram {
   int64_t micro_batches = 1;
   std::vector<int64_t> capacity;  // bytes, of each stage
-  std::vector<int64_t> held;      // h_i of each stage; empty: those of 1f1b
   // By stage, layer, choice: times differ by the stage's devices. Of every layer the same number of choices.
   std::vector<std::vector<std::vector<LayerChoice>>> choices;
   // ns from a layer's choice (row) to the next layer's within a stage; empty: nothing.

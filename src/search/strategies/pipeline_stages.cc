@@ -87,32 +87,32 @@ LayerProgram PipelineStages::MakeProgram(const PipelineOnGpus& of, double share,
         beside = std::max(beside, part * (layer.peak - layer.kept) + 2 * layer.largest / cut);
         LayerChoice choice;
         choice.time = RoundedNanos(NanosOf(layer, own, of.gpus) + collectives).count;
-        choice.state =
-            RoundedNanos((layer.parameters + layer.state + layer.gradients + layer.cast) / cut)
-                .count;
+        const double state = (layer.parameters + layer.state + layer.gradients + layer.cast) / cut;
         const double kept = part * layer.kept + (table == again_ ? 0 : own.samples() * gathered);
-        choice.activations = RoundedNanos(held * kept).count;
+        choice.memory = RoundedNanos(state).count + RoundedNanos(held * kept).count;
         of_layer.push_back(choice);
       }
     }
     program.capacity.push_back((room - RoundedNanos(beside).count) / rewriting.chunks);
-    program.held.push_back(1);  // activations are of all that are held
   }
   program.grain = std::max<int64_t>(
       1, *std::max_element(program.capacity.begin(), program.capacity.end()) / kGrainsOfStage);
   return program;
 }
 
-std::optional<StageChoice> PipelineStages::Choose(const PipelineOnGpus& of, double share) const {
-  LayerProgram program = MakeProgram(of, share, false);
-  std::optional<LayerSolution> solution = SolveLayers(program);
-  if (again_ != nullptr) {
-    // Where memory is in the way of the fastest stages, layers are computed again.
-    program.capacity.assign(program.capacity.size(), kMaxQuantity);
-    const std::optional<LayerSolution> fastest = SolveLayers(program);
-    if (fastest && (!solution || solution->time > fastest->time)) {
-      solution = SolveLayers(MakeProgram(of, share, true));
-    }
+std::optional<Nanos> PipelineStages::Fastest(const PipelineOnGpus& of) const {
+  LayerProgram program = MakeProgram(of, 1, false);
+  program.capacity.assign(program.capacity.size(), kMaxQuantity);
+  const std::optional<LayerSolution> solution = SolveLayers(program);
+  return solution ? std::optional(Nanos(solution->time)) : std::nullopt;
+}
+
+std::optional<StageChoice> PipelineStages::Choose(const PipelineOnGpus& of, double share,
+                                                  std::optional<Nanos> fastest) const {
+  std::optional<LayerSolution> solution = SolveLayers(MakeProgram(of, share, false));
+  // Where memory is in the way of the fastest stages, layers are computed again.
+  if (again_ != nullptr && fastest && (!solution || solution->time > fastest->count)) {
+    solution = SolveLayers(MakeProgram(of, share, true));
   }
   if (!solution) return std::nullopt;
   StageChoice choice;

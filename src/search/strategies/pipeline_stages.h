@@ -34,8 +34,12 @@ class PipelineStages {
   // The step, had every stage work in proportion to its speed, with the wait of the schedule (pipeline_schedule.h), of
   // which zb-h1 has no less than a third.
   Nanos Floor(const PipelineOnGpus& of) const;
-  // For `share` of the memory. None: nothing fits.
-  std::optional<StageChoice> Choose(const PipelineOnGpus& of, double share) const;
+  // Of LayerProgram, with all layers kept, were memory no limit. None: there are fewer layers than stages.
+  std::optional<Nanos> Fastest(const PipelineOnGpus& of) const;
+  // For `share` of the memory. `fastest`: that of Fastest, where layers may be computed again to come near it. None: nothing
+  // fits.
+  std::optional<StageChoice> Choose(const PipelineOnGpus& of, double share,
+                                    std::optional<Nanos> fastest = std::nullopt) const;
   // The chunks that a choice makes: they send what the layers at their ends send.
   ChunkTable Joined(const StageChoice& choice) const;
 

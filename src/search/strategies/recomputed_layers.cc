@@ -57,7 +57,7 @@ std::optional<StrategyEstimate> RecomputedLayers::Choose(const StrategyEstimate&
   program.choices.resize(1);
   for (const Weight& weight : weights_) {
     program.choices[0].push_back(
-        {{.activations = part(weight.memory, saved)}, {.time = part(weight.time, costs)}});
+        {{.memory = part(weight.memory, saved)}, {.time = part(weight.time, costs)}});
   }
   const std::optional<LayerSolution> solution = SolveLayers(program);
   if (!solution) return std::nullopt;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plan/sharing_out.h"
+#include "search/layouts/pipelines.h"
 
 namespace placewright {
 
@@ -54,8 +55,17 @@ SomeGpus::Devices SomeGpus::FirstOf(int64_t parts) const {
 }
 
 SomeGpus::Devices SomeGpus::OfStage(int64_t stage, int64_t stages) const {
-  return {devices_.begin() + stage * count() / stages,
-          devices_.begin() + (stage + 1) * count() / stages};
+  const auto [from, to] = RunOfStage(hosts_, stage, stages);
+  return {devices_.begin() + from, devices_.begin() + to};
+}
+
+int64_t SomeGpus::LargestStage(int64_t stages) const {
+  int64_t largest = 0;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    const auto [from, to] = RunOfStage(hosts_, stage, stages);
+    largest = std::max(largest, to - from);
+  }
+  return largest;
 }
 
 std::vector<int64_t> SomeGpus::Shares(int64_t samples, bool by_speed) const {

@@ -41,6 +41,7 @@ class SomeGpus {
   Devices FirstOf(int64_t parts) const;  // of groups of `parts`, the first of each
   // The devices of a stage of a pipeline (layouts/pipelines.h).
   Devices OfStage(int64_t stage, int64_t stages) const;
+  int64_t LargestStage(int64_t stages) const;  // how many devices it has
 
   // Of every device, so many of a number of samples: equal numbers, or in proportion to speed.
   std::vector<int64_t> Shares(int64_t samples, bool by_speed) const;

@@ -250,10 +250,14 @@ class StrategyEstimator {
   void AddOffload(const Rewriting& rewriting) {
     const Rewritten& of = Of(rewriting.recompute);
     if (!of.why_not.empty() || !fastest_host_) return;
+    std::vector<std::string> before;
     for (const double share : kShares) {
       auto estimate =
           EstimateOffload(*fastest_host_, facts_, of.table, share, {"offload", rewriting});
-      if (estimate) all_.push_back(*std::move(estimate));
+      // A layer is much: less memory may mean the same number of them.
+      if (!estimate || estimate->strategy.settings == before) continue;
+      before = estimate->strategy.settings;
+      all_.push_back(*std::move(estimate));
     }
   }
 
@@ -263,7 +267,9 @@ class StrategyEstimator {
     const auto layers = static_cast<int64_t>(layers_.size());
     const int64_t heads = DegreesOf(LayoutFamily::kWidths).size;
     for (int64_t stages = 2; stages <= std::min(gpus.count(), layers); ++stages) {
-      if (gpus.count() % stages != 0 || rewriting.micro_batches < stages) continue;
+      const bool equal_runs = gpus.count() % stages == 0;
+      const bool of_hosts = std::ssize(gpus.hosts()) == stages;
+      if ((!equal_runs && !of_hosts) || rewriting.micro_batches < stages) continue;
       const int64_t of_stage = gpus.count() / stages;
       for (const std::string_view schedule : kSchedules) {
         const bool interleaved = schedule == "interleaved";
@@ -292,7 +298,7 @@ class StrategyEstimator {
     Rewritten& of = Of(strategy.rewriting.recompute);
     if (!of.why_not.empty()) return AddNot(std::move(strategy), of.why_not);
     const Rewriting& rewriting = strategy.rewriting;
-    const int64_t groups = gpus.count() / rewriting.stages / degree;
+    const int64_t groups = gpus.LargestStage(rewriting.stages) / degree;
     const int64_t samples = graph_.batch() / rewriting.micro_batches;
     if (samples < groups) {
       return AddNot(std::move(strategy),
@@ -337,20 +343,24 @@ class StrategyEstimator {
     if (by_floor.size() > kChosenPipelines) by_floor.resize(kChosenPipelines);
     for (const auto& [floor, one] : by_floor) {
       if (static_cast<double>(floor) > kFarAbove * static_cast<double>(best)) break;
+      const Rewriting& rewriting = all_[one.estimate].strategy.rewriting;
+      const PipelineOnGpus pipeline = {one.degree, *one.gpus, facts_, of.table, rewriting};
+      const std::optional<Nanos> fastest =
+          may_choose ? stages.Fastest(pipeline) : std::optional<Nanos>();
       for (const double share : kShares) {
-        if (!AddChosen(stages, of.table, one, share)) break;
+        if (!AddChosen(stages, of.table, one, share, fastest)) break;
       }
     }
   }
 
   // Whether it may be another one with less memory.
   bool AddChosen(const PipelineStages& stages, const StepTable& table, const EqualStages& equal,
-                 double share) {
+                 double share, std::optional<Nanos> fastest) {
     StrategyEstimate chosen;
     chosen.strategy = all_[equal.estimate].strategy;
     Rewriting& rewriting = chosen.strategy.rewriting;
     PipelineOnGpus pipeline = {equal.degree, *equal.gpus, facts_, table, rewriting};
-    const std::optional<StageChoice> choice = stages.Choose(pipeline, share);
+    const std::optional<StageChoice> choice = stages.Choose(pipeline, share, fastest);
     if (!choice) return false;
     std::vector<std::string> modules;
     for (size_t i = 0; i < layers_.size(); ++i) {
