@@ -16,6 +16,7 @@
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/gradient_groups.h"
 #include "search/layouts/model_structure.h"
+#include "search/layouts/routed_experts.h"
 #include "search/layouts/tensor_parallel.h"
 #include "sharding/axis_places.h"
 #include "transforms/accumulate.h"
@@ -154,9 +155,8 @@ class MeshLayouts {
     const ModelStructure found = StructureOf(graph_, axes_);
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
-    PW_ASSIGN(const int64_t tensor,
-              Degree(*of_host, CommonSize(axes_, found.heads), found.kind == ModelKind::kAttention,
-                     "heads of attention"));
+    PW_ASSIGN(const int64_t tensor, Degree(*of_host, CommonSize(axes_, found.heads),
+                                           found.attends(), "heads of attention"));
     const int64_t data = count() / tensor;
     PW_RETURN_IF_ERROR(CheckSamples(data));
     auto cuts = TensorCuts(graph_, axes_, found, tensor, options_.sequence);
@@ -321,7 +321,7 @@ class MeshLayouts {
     if (!of_host) return UnequalHosts();
     const AxisId tokens = TokensOf(graph_, axes_);
     const int64_t length = tokens.valid() ? axes_.axis(tokens).size : 0;
-    const bool attends = found.kind == ModelKind::kAttention && length > 1;
+    const bool attends = found.attends() && length > 1;
     PW_ASSIGN(const int64_t degree,
               Degree(*of_host, by_heads ? CommonSize(axes_, found.heads) : length, attends,
                      by_heads ? "heads of attention" : "tokens"));
@@ -374,8 +374,10 @@ class MeshLayouts {
             {axis, EqualPart(i % degree, degree, {0, axes_.axis(axis).size})}};
       }));
       const std::set<ModuleId> modules = ModulesOfExperts(axis, experts);
+      const IdVector<GroupId, bool> rows = GroupsOfRoutedRows(graph_, axes_, axis);
       SetWhere(experts, [&](OpId op) {
-        return modules.contains(graph_.op(op).module) && IsOfExperts(op, axis);
+        return rows[graph_.group(op)] ||
+               (modules.contains(graph_.op(op).module) && IsOfExperts(op, axis));
       });
     }
     return Ok();

@@ -146,8 +146,7 @@ Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& optio
   const Graph& graph = problem.graph;
   PW_ASSIGN(const Stages stages, FindStages(problem, "3d", "", options.gpus));
   const ModelStructure found = StructureOf(graph, problem.axes);
-  const int64_t heads =
-      found.kind == ModelKind::kAttention ? CommonSize(problem.axes, found.heads) : 0;
+  const int64_t heads = found.attends() ? CommonSize(problem.axes, found.heads) : 0;
   PW_ASSIGN(const int64_t degree, ChooseDegree({"3d", "tensor", "heads of attention", heads,
                                                 stages.of_host, options.degree}));
   StepPlan plan;
