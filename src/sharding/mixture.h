@@ -94,6 +94,7 @@ class MixtureOfExperts {
                                std::vector<Value> args, std::vector<std::vector<int64_t>> shapes,
                                DType dtype) {
     OpSpec op{.name = name, .type = type};
+    op.phase = phase_;
     op.inputs = std::move(inputs);
     op.args = std::move(args);
     for (size_t i = 0; i < shapes.size(); ++i) {
@@ -110,6 +111,7 @@ class MixtureOfExperts {
 
   // As if `gradient` were that of the product: of its matrices, and of the rows where they came from.
   void AddGradients(TensorId gradient, TensorId rows, TensorId places, TensorId ends) {
+    phase_ = Phase::kBackward;
     const TensorId turned =
         Add("turned", "aten.t.default", {gradient}, {Input(0)}, {5, 16}, DType::kF32);
     Add("of_w", "aten._grouped_mm.default", {turned, rows, ends}, {Input(0), Input(1), Input(2)},
@@ -118,6 +120,7 @@ class MixtureOfExperts {
         Add("zeros", "aten.new_zeros.default", {gradient}, {Input(0), Integers({16, 5})}, {16, 5});
     Add("of_x", "aten.index_put.default", {zeros, places, gradient},
         {Input(0), List(1), Input(2), Value(true)}, {16, 5});
+    phase_ = Phase::kForward;
   }
   TensorId AddInPlace(const char* name, const char* type, std::vector<TensorId> inputs,
                       std::vector<Value> args, std::vector<int64_t> shape, DType dtype) {
@@ -133,6 +136,7 @@ class MixtureOfExperts {
   GraphBuilder builder_{"mixture", "aten"};
   const int64_t experts_;
   const bool biased_;
+  Phase phase_ = Phase::kForward;
   TensorId x_, keys_, w_, bias_;
 };
 
