@@ -320,8 +320,16 @@ TensorId Fetcher::Part(TensorId id, int32_t version, const TensorBox& box, Devic
     return std::equal(one.begin(), one.end(), box.begin(), box.end(),
                       [](const AxisPart& a, const AxisPart& b) { return a.place == b.place; });
   });
+  // Where a group has gathered just that, of which it is more than a piece, it is there.
+  const TensorState& ready = store_.StateAt(id, version);
+  const auto is_there = [&](const TensorState& state, const auto& holds) {
+    return state.On(device) != nullptr && holds(state.BoxAt(state.IndexOn(device)));
+  };
+  const bool gathered = !ready.IsPartial() &&
+                        is_there(ready, [&](const TensorBox& has) { return has == box; }) &&
+                        !is_there(own, [&](const TensorBox& has) { return Contains(has, box); });
   const TensorId part =
-      MakePart(id, same_axes && !own.IsPartial() ? own : store_.StateAt(id, version), box, device);
+      MakePart(id, same_axes && !own.IsPartial() && !gathered ? own : ready, box, device);
   Add(id, {version, device, box, part});
   return part;
 }

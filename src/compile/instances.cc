@@ -411,6 +411,11 @@ Status InstanceMaker::CheckOwnOrder(size_t input) {
                                 [](const Piece& piece, const Share& share) {
                                   return piece.device == share.device;
                                 });
+  // As it is where the layout has all of the batch, too.
+  const bool whole =
+      state.IsWhole() || (there && !state.IsPartial() &&
+                          std::all_of(state.boxes.begin(), state.boxes.end(),
+                                      [](const TensorBox& box) { return box.empty(); }));
   bool right = false;
   if (counts && op_.inputs.size() == 1) {
     right = !state.of_parts || there;  // one number made of another
@@ -420,8 +425,10 @@ Status InstanceMaker::CheckOwnOrder(size_t input) {
   } else if (split_.SplitsInput(input)) {
     right = beside_[input] != 0;
   } else {
-    right = state.IsWhole();
+    right = whole;
   }
+  // Of a part of the keys counts are its own, too.
+  if (counts) right = right && (beside_[input] != 0 || (whole && !split_.SplitsInput(input)));
   if (right) return Ok();
   return MakeError(
       ErrorCode::kField,

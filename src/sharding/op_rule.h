@@ -63,7 +63,7 @@ struct SizeArgument {
 
 // Where one op computes the parts of one axis, and the op itself those of the others: `type` with the first
 // `args` arguments and, behind them, the part's place: a list [dimension, outer, size, from, to], as the
-// axis lies in the tensor that has it.
+// axis lies in the tensor that has it. An argument that the op lacks is the sizes of output 0.
 struct AxisPartOp {
   RuleAxisId axis;
   std::string type;

@@ -71,6 +71,9 @@ PartCall CallOnPart(const Op& op, const OpRule& rule, const SmallVector<RuleAxis
     const AxisPartOp* const part = PartOpOf(rule, axis);
     if (part == nullptr) continue;
     call.type = part->type;
+    if (call.args.size() < static_cast<size_t>(part->args)) {
+      call.args.push_back(SizesOf(rule.outputs[0], sizes));
+    }
     call.args.resize(static_cast<size_t>(part->args));
     call.args.push_back(Value(Value::List()));
     call.attributes.clear();

@@ -32,6 +32,8 @@ enum class RowContent : uint8_t {
   kKeys,       // the keys themselves, in that order: rows, too
   kPlaces,     // of each sorted row its place among `table` rows
   kSortedRow,  // of each place its row in the order of the sort
+  kUnset,      // nothing yet, of as many elements as there are rows
+  kNumbers,    // 0, 1, 2, ... of all rows
   kCounts,     // of each key how many rows it has
   kEnds        // of each key where its rows end
 };
@@ -59,6 +61,7 @@ class RoutingFinder {
     RoutedRows found;
     for (size_t region = 0; region < ops_.size(); ++region) {
       if (failed_[region]) continue;
+      SplitByKeys(region);
       found.regions.push_back(ops_[region]);
       std::sort(found.regions.back().begin(), found.regions.back().end());
       for (const OpId op : ops_[region]) found.rules.emplace(op, std::move(rules_.at(op)));
@@ -143,6 +146,7 @@ class RoutingFinder {
     const int32_t region = static_cast<int32_t>(ops_.size());
     ops_.emplace_back();
     failed_.push_back(false);
+    keys_.push_back(0);
     const int64_t rows = ShapeOf(op.inputs[0])[0];
     rows_.push_back(rows);
     AddWithRows(id, region, {});
@@ -273,7 +277,7 @@ class RoutingFinder {
     AddWithRows(maker, region, {});
     OpRule& rule = rules_[maker];
     rule.sizes = {{0, 1, rule.outputs[0][0]}};
-    routed_[id] = {RowContent::kRows, region, 0, 0};
+    routed_[id] = {RowContent::kNumbers, region, 0, 0};
     return true;
   }
 
@@ -306,7 +310,18 @@ class RoutingFinder {
     }
     AddWithRows(id, region, {false, true});
     for (const TensorId output : op.outputs) routed_[output] = {RowContent::kCounts, region, 0, 0};
+    keys_[static_cast<size_t>(region)] = KeysCounted(op);
     return true;
+  }
+
+  // histc(keys, n, 0, n - 1) has a bin for each of the keys 0 to n - 1; 0 where the bins are others.
+  static int64_t KeysCounted(const Op& op) {
+    if (op.args.size() != 4) return 0;
+    const int64_t *const bins = op.args[1].AsInt(), *const first = op.args[2].AsInt(),
+                         *const last = op.args[3].AsInt();
+    const bool of_each = bins != nullptr && first != nullptr && last != nullptr && *bins >= 2 &&
+                         *first == 0 && *last == *bins - 1;
+    return of_each ? *bins : 0;
   }
 
   // Of places and of counts: what keeps their meaning.
@@ -327,6 +342,7 @@ class RoutingFinder {
     if (input.holds == RowContent::kSortedRow || input.holds == RowContent::kPlaces) {
       if (IsOneOf(name, {"empty_like", "zeros_like"})) {
         AddWithRows(id, region, {});
+        made = {RowContent::kUnset, region, 0, 0};
         return true;
       }
       made = input;
@@ -428,12 +444,123 @@ class RoutingFinder {
     return true;
   }
 
+  // Rows of a key lie behind one another, so that [from, to) of the keys have an interval of all rows. The region can
+  // be computed by its keys, too, if every op of it can: sorted rows are "[b g r]" then.
+  void SplitByKeys(size_t region) {
+    const int64_t keys = keys_[region];
+    if (keys == 0 || rows_[region] % (graph_.batch() * keys) != 0) return;
+    std::map<OpId, OpRule> rules;
+    for (const OpId op : ops_[region]) {
+      std::optional<OpRule> rule = RuleByKeys(op, rules_.at(op), keys);
+      if (!rule) return;
+      rules.emplace(op, *std::move(rule));
+    }
+    for (auto& [op, rule] : rules) rules_[op] = std::move(rule);
+  }
+
+  // The same rule with the axis of keys; nothing where its parts are not those of the op.
+  std::optional<OpRule> RuleByKeys(OpId id, OpRule rule, int64_t keys) const {
+    const Op& op = graph_.op(id);
+    const bool product = BaseOf(op.type) == "_grouped_mm";
+    const RuleAxisId by = product ? AxisOfMatrices(rule) : rule.axes.push_back({keys});
+    if (rule.axes[by].size != keys) return std::nullopt;
+    std::set<RuleAxisId> refined;
+    const auto refine = [&](const std::vector<TensorId>& ids, std::vector<TensorAxes>& tensors) {
+      bool in_all = true;
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const Routed& one = Of(ids[i]);
+        if (one.holds == RowContent::kCounts || one.holds == RowContent::kEnds) {
+          if (ShapeOf(ids[i]) != std::vector<int64_t>{keys}) return std::optional<bool>();
+          tensors[i][0] = {by};
+        } else if (HasSortedRows(one)) {
+          std::vector<RuleAxisId>& dimension = tensors[i][one.dim];
+          if (dimension.size() != 2) return std::optional<bool>();
+          if (refined.insert(dimension[1]).second) rule.axes[dimension[1]].size /= keys;
+          dimension.insert(dimension.begin() + 1, by);
+        }
+        in_all = in_all && Holds(tensors[i], by);
+      }
+      return std::optional<bool>(in_all);
+    };
+    const std::optional<bool> inputs = refine(op.inputs, rule.inputs);
+    const std::optional<bool> outputs = inputs ? refine(op.outputs, rule.outputs) : std::nullopt;
+    if (!outputs || !SetPartOp(op, by, rule)) return std::nullopt;
+    // How many rows the keys have is not known before the step runs: no argument may say it. A dimension that is squeezed
+    // by its number is another one.
+    if (op.type == "aten.squeeze.dim" && rule.outputs[0].size() < rule.inputs[0].size()) {
+      rule.part_type.clear();
+      rule.part_takes_sizes = false;
+    }
+    if (rule.part_takes_sizes) return std::nullopt;
+    for (const SizeArgument& size : rule.sizes) {
+      for (const RuleAxisId axis : size.axes) {
+        if (refined.contains(axis)) return std::nullopt;
+      }
+    }
+    const auto has = [&](const TensorAxes& axes) { return Holds(axes, by); };
+    if (std::none_of(rule.inputs.begin(), rule.inputs.end(), has) &&
+        std::none_of(rule.outputs.begin(), rule.outputs.end(), has)) {
+      return rule;
+    }
+    rule.axes[by].parts = *outputs ? Parts::kSplit : Parts::kSum;
+    if (!*outputs && std::any_of(rule.outputs.begin(), rule.outputs.end(), has)) {
+      return std::nullopt;
+    }
+    const auto once = rule.once;
+    for (const auto& [axis, input] : once) {
+      if (!*outputs && rule.axes[axis].parts == Parts::kSum) rule.once.emplace_back(by, input);
+    }
+    return rule;
+  }
+
+  static bool HasSortedRows(const Routed& one) {
+    return IsRows(one) || one.holds == RowContent::kPlaces || one.holds == RowContent::kSortedRow ||
+           one.holds == RowContent::kUnset;
+  }
+
+  // Of a product of groups: that of its matrices, which are in an input or are the output.
+  static RuleAxisId AxisOfMatrices(const OpRule& rule) {
+    for (const TensorAxes* const axes : {&rule.inputs[0], &rule.inputs[1]}) {
+      if (axes->size() == 3) return axes->front()[0];
+    }
+    return rule.outputs[0][0][0];
+  }
+
+  // The operator of a part of the keys, where it is another one (runtime/ops/routing_ops.h). In such a part the inverse
+  // of the order is kept as the order itself, which says the same of the part's rows alone.
+  bool SetPartOp(const Op& op, RuleAxisId by, OpRule& rule) const {
+    const std::string_view name = BaseOf(op.type);
+    const bool in_place = !op.writes.empty();
+    const auto take = [&](std::string type, int32_t args, bool of_output) {
+      rule.axis_parts = {{by, "placewright." + type + ".default", args, of_output}};
+      return true;
+    };
+    if (name == "sort") return Of(op.inputs[0]).region < 0 && take("sort_part", 1, true);
+    if (name == "histc") return take("histc_part", 4, true);
+    if (name == "index") {
+      const RowContent index = Of(op.inputs[1]).holds;
+      if (index == RowContent::kSortedRow) return take("unsort_part", 3, false);
+      return index == RowContent::kPlaces;
+    }
+    if (name != "index_put") return true;
+    const RowContent base = Of(op.inputs[0]).holds, index = Of(op.inputs[1]).holds,
+                     value = Of(op.inputs[2]).holds;
+    if (value == RowContent::kNumbers) {
+      return in_place && base == RowContent::kUnset && take("order_part_", 3, true);
+    }
+    if (in_place || base != RowContent::kNothing) return false;
+    if (index == RowContent::kSortedRow) return take("sort_rows_part", 3, true);
+    const std::string_view made = BaseOf(graph_.op(graph_.tensor(op.inputs[0]).producer).type);
+    return index == RowContent::kPlaces && made.find("zeros") != std::string_view::npos;
+  }
+
   const Graph& graph_;
   IdVector<TensorId, Routed> routed_;
   std::map<TensorId, std::set<OpId>> readers_;
   std::vector<std::vector<OpId>> ops_;
   std::vector<bool> failed_;
   std::vector<int64_t> rows_;  // of each region
+  std::vector<int64_t> keys_;  // of each: 0 to keys - 1; 0: not known
   std::map<OpId, OpRule> rules_;
 };
 

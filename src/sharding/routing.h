@@ -11,6 +11,10 @@
 // but two parts beside one another are not a part of the whole. What reads such a tensor is in the region, or
 // reads sums over its rows.
 //
+// Rows of a key lie behind one another: where what each op of a region does can be done for some of the keys, rows are
+// "[b g r]", and g, the keys, can be split, too. A part of it has the rows of its keys, of whose number r states an equal
+// share for each key; how many there are is known when the step runs (Gale et al., sec. 5: experts apart).
+//
 // Our own; a mixture of experts in parts is executed (tests/python/compiled_steps_test.py), and the independent
 // checker lets no op join or cut such rows, nor read the counts of other rows than its own.
 #ifndef PLACEWRIGHT_SHARDING_ROUTING_H_

@@ -64,5 +64,44 @@ TEST(RoutedRows, GroupsAreThoseOfTheKeys) {
   }
 }
 
+// Rows of a key lie behind one another: with the weights of [from, to) of the keys go their rows, of every op.
+TEST(RoutedRows, KeysSplitEveryOpThatHasRows) {
+  const Graph graph = MixtureOfExperts(/*biased=*/false).Build();
+  const NamedAxes axes(graph);
+  const AxisId keys = axes.Find("param:w[0]");
+  ASSERT_TRUE(keys.valid());
+  for (const OpId op : graph.ops()) {
+    // All numbers of rows, and zeros for all.
+    const bool splits = graph.op(op).name != "count" && graph.op(op).name != "zeros";
+    EXPECT_EQ(axes.SplitBy(op, keys).valid(), splits) << graph.op(op).name;
+  }
+  const auto verdict = [&](const char* op) { return axes.verdict(graph.FindOp(op), keys, 0); };
+  EXPECT_EQ(verdict("y"), PartVerdict::kConcat);
+  EXPECT_EQ(verdict("of_w"), PartVerdict::kConcat);
+  // Rows of the other keys are zero.
+  EXPECT_EQ(verdict("home"), PartVerdict::kSum);
+  EXPECT_EQ(verdict("of_x"), PartVerdict::kSum);
+  // The return of one of two keys, of 2 of 8 samples: of 4 rows each that the samples have.
+  const OpId home = graph.FindOp("home");
+  const OpRule& rule = *axes.rule(home);
+  IdVector<RuleAxisId, int64_t> sizes;
+  for (const RuleAxis& axis : rule.axes) sizes.push_back(axis.size);
+  const RuleAxisId batch = axes.SplitBy(home, axes.batch()), by = axes.SplitBy(home, keys);
+  sizes[batch] = 2;
+  sizes[by] = 1;
+  const PartCall call = CallOnPart(graph.op(home), rule, {batch, by}, sizes);
+  EXPECT_EQ(call.type, "placewright.unsort_part.default");
+  ASSERT_EQ(call.args.size(), 4u);
+  EXPECT_EQ(call.args[2], Integers({4, 5}));
+  EXPECT_EQ(PlaceArgumentOf(rule, by).argument, 3);
+}
+
+// Which bias a row of a part reads would follow from the part; 2 rows of a sample are not 4 keys'.
+TEST(RoutedRows, KeysSplitNothingWhereAnOpNeedsAllOfThem) {
+  const Graph graph = MixtureOfExperts().Build();
+  const NamedAxes axes(graph);
+  EXPECT_FALSE(axes.SplitBy(graph.FindOp("sort"), axes.Find("param:w[0]")).valid());
+}
+
 }  // namespace
 }  // namespace placewright

@@ -60,6 +60,7 @@ SEVERAL = [strategy for strategy in STRATEGIES if strategy != "single"]
 # Of models that attend; steps that are rewritten before they are laid out.
 REWRITTEN = {
     "tensor": ("--algo", "tensor"),
+    "experts": ("--algo", "experts"),
     "3d": ("--algo", "3d", "--stages", "2", "--micro-batches", "2"),
     "micro-batches": ("--algo", "data-parallel", "--micro-batches", "2"),
     "recomputed": ("--algo", "zero-2", "--recompute", "full", "--micro-batches", "4"),

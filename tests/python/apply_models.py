@@ -100,14 +100,19 @@ def llama():
         tie_word_embeddings=True, use_cache=False))
 
 
-def mixtral():
+def mixtral(implementation="batched_mm"):
     """Two experts of four for each token."""
     from transformers import MixtralConfig, MixtralForCausalLM
     return MixtralForCausalLM(MixtralConfig(
         vocab_size=WORDS, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=32,
         num_local_experts=4, num_experts_per_tok=2, use_cache=False,
-        experts_implementation="batched_mm"))
+        experts_implementation=implementation))
+
+
+def routed_mixtral():
+    """The same, with tokens sorted by their expert. In float32, as the product by groups is."""
+    return mixtral("grouped_mm")
 
 
 def vit():
@@ -192,6 +197,8 @@ KINDS = {
     "llama": Kind(llama, text, names=("input_ids", "labels"), needs="transformers", exact=False),
     "mixtral": Kind(mixtral, text, names=("input_ids", "labels"), needs="transformers",
                     exact=False),
+    "routed mixtral": Kind(routed_mixtral, text, names=("input_ids", "labels"),
+                           needs="transformers", exact=False),
     "vit": Kind(vit, lambda d: [d.numbers(3, 16, 16), d.integers(CLASSES)],
                 names=("pixel_values", "labels"), needs="transformers"),
     "unet": Kind(unet, lambda d: [d.numbers(3, 8, 8), d.integers(1000), d.numbers(3, 8, 8)],

@@ -222,8 +222,7 @@ class Step:
             result = getattr(getattr(torch.ops.aten, name), overload)(*args, **kwargs)
         self._keep(op, result if isinstance(result, (list, tuple)) else [result])
 
-    @staticmethod
-    def _own(name, args, kwargs):
+    def _own(self, name, args, kwargs):
         if name.startswith("counter_"):
             return counted(name, args, kwargs)
         if name == "split":
@@ -257,7 +256,26 @@ class Step:
             args[target_at], args[target_at + 3] = torch.where(own, target - place[3], -100), -100
             operator = name.replace("_part", "_forward" if target_at == 1 else "")
             return getattr(torch.ops.aten, operator).default(*args[:-1])
+        if name in ("sort_part", "histc_part", "order_part_", "unsort_part", "sort_rows_part"):
+            return self._routed(name, *args)
         raise NotImplementedError(name)
+
+    @staticmethod
+    def _routed(name, x, *others):
+        """Of rows that are sorted by their expert those of some experts."""
+        *args, (_, _, _, begin, end) = others
+        if name == "sort_part":
+            order = torch.argsort(x, stable=True)
+            order = order[(x[order] >= begin) & (x[order] < end)]
+            return x[order], order
+        if name == "histc_part":
+            return torch.stack([(x == key).sum() for key in range(begin, end)]).to(x.dtype)
+        places = args[0][0]
+        if name == "order_part_":
+            return x.copy_(places)
+        if name == "unsort_part":
+            return torch.zeros(args[1], dtype=x.dtype).index_put((places,), x)
+        return args[1][places]
 
     def _together(self, members):
         kind = members[0]["target"].split(".")[1]

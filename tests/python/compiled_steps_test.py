@@ -60,18 +60,18 @@ class Experts(nn.Module):
     """Tokens sorted by their expert, computed group by group, put back. The gradient of the experts' bias is put
     into zeros whose size no sample has."""
 
-    def __init__(self, biased=False):
+    def __init__(self, biased=False, experts=4):
         super().__init__()
-        self.gate = nn.Linear(8, 4)
-        self.weight = nn.Parameter(torch.randn(4, 8, 8) * 0.1)
-        self.bias = nn.Parameter(torch.randn(4, 8)) if biased else None
+        self.experts, self.gate = experts, nn.Linear(8, experts)
+        self.weight = nn.Parameter(torch.randn(experts, 8, 8) * 0.1)
+        self.bias = nn.Parameter(torch.randn(experts, 8)) if biased else None
 
     def forward(self, x):
         tokens = x.flatten(0, 1)
         weights, keys = self.gate(tokens).softmax(-1).topk(2)
         sorted_keys, order = keys.flatten().sort()
         rows = tokens[order // 2]
-        ends = torch.histc(sorted_keys.float(), 4, 0, 3).cumsum(0, dtype=torch.int32)
+        ends = torch.histc(sorted_keys.float(), self.experts, 0, self.experts - 1).cumsum(0, dtype=torch.int32)
         rows = torch._grouped_mm(rows, self.weight, ends)
         rows = rows if self.bias is None else rows + self.bias[sorted_keys]
         rows = rows * weights.flatten()[order].unsqueeze(-1)
@@ -185,6 +185,33 @@ class CompiledSteps(InParts):
                 kinds = {op["target"].split(".")[1] for op in compiled["ops"]
                          if op["target"].startswith("placewright.")}
                 self.assertEqual(kinds & {"all_gather", "concat"}, {"all_gather"} if name == "mixed norms" else set())
+
+    # Each device has some of the experts, and of the tokens of its group the rows that these compute.
+    @unittest.skipUnless(hasattr(torch, "_grouped_mm"), "a product by groups")
+    def test_experts_apart_are_the_step_on_one_device(self):
+        box = {"batch": [0, 5], "param:weight[0]": [0, 2]}
+        other = {"batch": [5, SAMPLES], "param:weight[0]": [2, 5]}
+        boxes = [box, {**box, "param:weight[0]": [2, 5]}, {**other, "param:weight[0]": [0, 2]}, other]
+        uneven = [{"groups": "*", "devices": [{"name": f"host0/gpu{i}", "box": one} for i, one in enumerate(boxes)]}]
+        by_experts = [{"groups": "*", "axis": "param:weight[0]", "devices": [
+            {"name": "host0/gpu0", "from": 0, "to": 2}, {"name": "host0/gpu3", "from": 2, "to": 5}]}]
+        for experts, layouts in ((2, None), (4, None), (5, by_experts), (5, uneven)):
+            with self.subTest(experts=experts, layouts=layouts):
+                model = Experts(experts=experts)
+                words = torch.zeros(SAMPLES, 5 if layouts else 6, 8)
+                self.exported(model, words, nn.MSELoss(), torch.optim.SGD(model.parameters(), 0.1, momentum=0.9),
+                              targets=words.clone(), batch=SAMPLES)
+                path = self.folder / "experts.json"
+                path.write_text(json.dumps({"layouts": layouts}))
+                compiled = self.compare("experts", layouts=path if layouts else None)
+                parts = [op for op in compiled["ops"] if op["target"].startswith("placewright.sort_part.")]
+                self.assertEqual(len(parts), 2 if layouts is by_experts else 4)
+                if not layouts:  # each group gathers its tokens at once
+                    self.assertFalse([op["name"] for op in compiled["ops"] if len(op["inputs"]) > 1 and
+                                      op["target"].startswith("placewright.concat")])
+                products = [op["outputs"][0]["shape"] for op in compiled["ops"]
+                            if op["target"].startswith("aten._grouped_mm.")]
+                self.assertTrue(all(shape[0] < 2 * words[..., 0].numel() for shape in products), products)
 
     # Rows of a sparse gradient are put together before the table is updated; offsets that are data leave bags whole.
     def test_bags_that_are_put_together(self):

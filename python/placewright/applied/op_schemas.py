@@ -16,7 +16,8 @@ HIDDEN_WRITES = {"native_batch_norm": ((3, 4), 5), "cudnn_batch_norm": ((3, 4), 
                  "miopen_batch_norm": ((3, 4), 5), "batch_norm_gather_stats": ((3, 4), None),
                  "batch_norm_gather_stats_with_counts": ((3, 4), None),
                  "batch_norm_update_stats": ((1, 2), None)}
-OWN_WRITES = ("counter_bernoulli_", "counter_draw_")
+OWN_WRITES = ("counter_bernoulli_", "counter_draw_", "order_part_")
+OWN_LISTED = ("counter_dropout", "nll_loss_part", "sort_part")
 # Whose result a copy may stand for, where nothing is written through it.
 RESHAPES = ("aten.view.default", "aten._unsafe_view.default", "aten._reshape_alias.default")
 
@@ -44,7 +45,7 @@ def operator_of(target):
 def schema_of(target):
     namespace, name, _ = target.split(".")
     if namespace == "placewright":
-        return Schema(name in ("counter_dropout", "nll_loss_part"), (0,) if name in (*OWN_WRITES, "unpack") else (),
+        return Schema(name in OWN_LISTED, (0,) if name in (*OWN_WRITES, "unpack") else (),
                       (0,) if name in OWN_WRITES else (), frozenset(("device",)))
     if namespace != "aten":
         raise ApplyError("operator", "PyTorch cannot run it", target,

@@ -91,8 +91,35 @@ def nll_loss_backward_part(grad: Tensor, scores: Tensor, target: Tensor, weight:
     return loss.default(grad, scores, own, weight, reduction, _IGNORED, total_weight)
 
 
+def sort_part(keys: Tensor, place: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Of rows that are sorted by their expert those of experts [begin, end), as all of the routing's parts."""
+    begin, end = place[3:]
+    places = ((keys >= begin) & (keys < end)).nonzero().squeeze(1)
+    found, order = torch.sort(keys[places], stable=True)
+    return found, places[order]
+
+
+def histc_part(keys: Tensor, bins: int, first: int, last: int, place: Sequence[int]) -> Tensor:
+    return torch.ops.aten.histc.default(keys, bins, first, last)[place[3]:place[4]].clone()
+
+
+def order_part_(x: Tensor, places: Sequence[Tensor], values: Tensor, place: Sequence[int]) -> Tensor:
+    return x.copy_(places[0])
+
+
+def unsort_part(rows: Tensor, places: Sequence[Tensor], sizes: Sequence[int],
+                place: Sequence[int]) -> Tensor:
+    return rows.new_zeros(sizes).index_copy_(0, places[0], rows)
+
+
+def sort_rows_part(x: Tensor, places: Sequence[Tensor], rows: Tensor, place: Sequence[int]) -> Tensor:
+    return rows.index_select(0, places[0])
+
+
 OPERATORS = {"split": split, "concat": concat, "add_n": add_n, "pack": pack, "unpack": unpack,
              "embedding_part": embedding_part,
              "embedding_dense_backward_part": embedding_dense_backward_part,
              "nll_loss_part": nll_loss_part, "nll_loss_backward_part": nll_loss_backward_part,
+             "sort_part": sort_part, "histc_part": histc_part, "order_part_": order_part_,
+             "unsort_part": unsort_part, "sort_rows_part": sort_rows_part,
              **DRAWS}

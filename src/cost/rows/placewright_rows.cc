@@ -22,7 +22,11 @@ constexpr WorkRow kPlacewrightRows[] = {
     {"add_n", kElementwise, SumOfParts, kCheap},
     {"all_gather all_reduce all_to_all broadcast reduce_scatter", kDataMovement, Nothing},
     {"concat pack", kDataMovement, Streaming},
-    {"embedding_part split", kDataMovement, Gathering},  // split reads the part alone
+    {"embedding_part sort_rows_part split", kDataMovement,
+     Gathering},  // split reads the part alone
+    {"histc_part sort_part", kDataMovement, Streaming, kCheap, 8},
+    {"order_part_", kDataMovement, WriteOnly},
+    {"unsort_part", kDataMovement, ZeroAndAdd},
     {"embedding_dense_backward_part", kDataMovement, ZeroAndAdd, kCheap},
     {"nll_loss_part", kReduction, PickOne, kCheap},
     {"nll_loss_backward_part", kDataMovement, SkipInput1, kCheap},

@@ -20,6 +20,7 @@
 #include "runtime/ops/newer_ops.h"
 #include "runtime/ops/part_ops.h"
 #include "runtime/ops/random_ops.h"
+#include "runtime/ops/routing_ops.h"
 #include "runtime/ops/vocabulary_ops.h"
 #include "runtime/process/crossings.h"
 
@@ -58,6 +59,7 @@ class Executor::Run {
     RegisterPartOps();
     RegisterRandomOps();
     RegisterVocabularyOps();
+    RegisterRoutingOps();
     step_.graph = &graph;
     step_.policy = options.policy;
     step_.measures_workspace = options.measure_workspace;

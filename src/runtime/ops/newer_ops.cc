@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "aten/torch_version.h"
 
@@ -95,6 +96,35 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttentionBackward(
           HeadsInside(at::matmul(shares.transpose(-2, -1), grad), value.scalar_type())};
 }
 
+// The groups of `offs`, which says where each ends.
+at::Tensor GroupedProduct(const at::Tensor& self, const at::Tensor& mat2,
+                          const TorchOptional<at::Tensor>& offs,
+                          const TorchOptional<at::Tensor>& bias,
+                          TorchOptional<at::ScalarType> out_dtype) {
+  TORCH_CHECK(!bias.has_value() || !bias->defined(), "a grouped product takes no bias");
+  const at::ScalarType type = out_dtype.has_value() ? *out_dtype : self.scalar_type();
+  if (self.dim() == 3 && mat2.dim() == 3) return at::bmm(self, mat2).to(type);
+  TORCH_CHECK(offs.has_value() && offs->defined(), "a grouped product needs the ends of groups");
+  const at::Tensor ends = offs->to(at::kCPU, at::kLong).contiguous();
+  const bool inner = self.dim() == 2 && mat2.dim() == 2, rows = self.dim() == 2 && !inner;
+  std::vector<int64_t> sizes = {self.size(-2), mat2.size(-1)};
+  if (inner) sizes.insert(sizes.begin(), ends.numel());
+  const at::Tensor out = at::zeros(sizes, self.options().dtype(type));
+  int64_t from = 0;
+  for (int64_t group = 0; group < ends.numel(); ++group) {
+    const int64_t length = ends.data_ptr<int64_t>()[group] - from;
+    if (length > 0 && inner) {
+      out[group].copy_(at::mm(self.narrow(1, from, length), mat2.narrow(0, from, length)));
+    } else if (length > 0 && rows) {
+      out.narrow(0, from, length).copy_(at::mm(self.narrow(0, from, length), mat2[group]));
+    } else if (length > 0) {
+      out.narrow(1, from, length).copy_(at::mm(self[group], mat2.narrow(1, from, length)));
+    }
+    from += length;
+  }
+  return out;
+}
+
 class Missing {
  public:
   Missing() : library_(torch::Library::FRAGMENT, "aten", c10::nullopt, __FILE__, __LINE__) {}
@@ -127,6 +157,10 @@ const Missing& Added() {
               "Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, "
               "float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
               AttentionBackward);
+    made->Add("_grouped_mm",
+              "(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, "
+              "ScalarType? out_dtype=None) -> Tensor",
+              GroupedProduct);
     return made;
   }();
   return *missing;

@@ -11,6 +11,7 @@
 #include "graph/module_globs.h"
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/model_structure.h"
+#include "search/layouts/routed_experts.h"
 #include "sharding/routing.h"
 
 namespace placewright {
@@ -151,6 +152,7 @@ class Hybrid {
     WantedLayouts wanted(graph_, OverSamples(all_));
     const std::vector<AxisId> experts = WithPartsFor(all_, found.experts);
     SplitGroups(experts, all_, wanted);
+    LayRoutedRows(experts, wanted);
     size_t modules = 0;
     for (const auto& mixture : found.mixtures) {
       for (size_t e = 0; e < mixture.size(); ++e) {
@@ -304,9 +306,25 @@ class Hybrid {
     return Ok();
   }
 
-  // Rows that are routed to experts and back stay in one layout, the base: no part of them can be cut.
+  // What is sorted by experts lies with them, in the layouts that SplitGroups gave to these axes.
+  void LayRoutedRows(const std::vector<AxisId>& experts, WantedLayouts& wanted) const {
+    for (size_t i = 0; i < experts.size(); ++i) {
+      const auto rows = GroupsOfRoutedRows(graph_, problem_.axes, experts[i]);
+      for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+        if (rows[group]) wanted.of_group[group] = static_cast<int32_t>(i);
+      }
+    }
+  }
+
+  // Rows that are routed to experts and back stay in one layout, that of the experts or the base: no part of them can be
+  // cut.
   void Take(WantedLayouts wanted, const std::vector<DeviceId>& devices, std::string_view what) {
     for (const std::vector<OpId>& region : FindRoutedRows(graph_).regions) {
+      const int32_t first = wanted.of_group[graph_.group(region.front())];
+      const bool alike = std::all_of(region.begin(), region.end(), [&](OpId op) {
+        return wanted.of_group[graph_.group(op)] == first;
+      });
+      if (alike) continue;
       for (const OpId op : region) wanted.of_group[graph_.group(op)] = -1;
     }
     SetPlan(std::move(wanted));

@@ -16,6 +16,7 @@
 #include "search/evaluation/plan_result.h"
 #include "search/layouts/gradient_groups.h"
 #include "search/layouts/model_structure.h"
+#include "search/layouts/routed_experts.h"
 #include "search/layouts/tensor_parallel.h"
 #include "sharding/axis_places.h"
 #include "transforms/accumulate.h"
@@ -83,7 +84,8 @@ class MeshLayouts {
     if (reshards || gathers_tokens || strategy_ == MeshStrategy::kTwoD) {
       plan_.switches.regather = LayerGlobs(graph_);
     }
-    if (reshards || strategy_ == MeshStrategy::kTwoD) plan_.switches.prefetch = 1;
+    const bool one_ahead = strategy_ == MeshStrategy::kTwoD || strategy_ == MeshStrategy::kExperts;
+    if (reshards || one_ahead) plan_.switches.prefetch = 1;
     return std::move(plan_);
   }
 
@@ -154,9 +156,8 @@ class MeshLayouts {
     const ModelStructure found = StructureOf(graph_, axes_);
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
-    PW_ASSIGN(const int64_t tensor,
-              Degree(*of_host, CommonSize(axes_, found.heads), found.kind == ModelKind::kAttention,
-                     "heads of attention"));
+    PW_ASSIGN(const int64_t tensor, Degree(*of_host, CommonSize(axes_, found.heads),
+                                           found.attends(), "heads of attention"));
     const int64_t data = count() / tensor;
     PW_RETURN_IF_ERROR(CheckSamples(data));
     auto cuts = TensorCuts(graph_, axes_, found, tensor, options_.sequence);
@@ -248,7 +249,8 @@ class MeshLayouts {
     return Ok();
   }
 
-  void ShardParameters(int64_t shards) {
+  // `others`: parameters that lie otherwise.
+  void ShardParameters(int64_t shards, const std::map<GroupId, LayoutId>& others = {}) {
     std::vector<DeviceId> all = devices_;
     IdVector<GroupId, bool> sharded(graph_.group_count(), false);
     const LayoutId everywhere = Add(CopiesOn(all));
@@ -261,6 +263,11 @@ class MeshLayouts {
       }
       const AxisId axis = AxisToShard(parameter, shards);
       const GroupId group = graph_.group(home);
+      if (const auto other = others.find(group); other != others.end()) {
+        plan_.layouts.of_group[group] = other->second;
+        sharded[group] = true;
+        continue;
+      }
       if (!axis.valid()) {
         plan_.layouts.of_group[group] = everywhere;
         continue;
@@ -321,7 +328,7 @@ class MeshLayouts {
     if (!of_host) return UnequalHosts();
     const AxisId tokens = TokensOf(graph_, axes_);
     const int64_t length = tokens.valid() ? axes_.axis(tokens).size : 0;
-    const bool attends = found.kind == ModelKind::kAttention && length > 1;
+    const bool attends = found.attends() && length > 1;
     PW_ASSIGN(const int64_t degree,
               Degree(*of_host, by_heads ? CommonSize(axes_, found.heads) : length, attends,
                      by_heads ? "heads of attention" : "tokens"));
@@ -366,16 +373,37 @@ class MeshLayouts {
     Add(Boxes([&](int64_t i) {
       return std::vector<AxisInterval>{{batch, EqualPart(i % degree, degree, of_group(i))}};
     }));
-    ShardParameters(count());
+    std::map<GroupId, LayoutId> parameters;  // of experts
+    std::vector<LayoutId> layouts;           // by axis
+    std::vector<std::set<ModuleId>> modules;
+    std::vector<IdVector<GroupId, bool>> rows;
     for (const AxisId axis : found.experts) {
-      const LayoutId experts = Add(Boxes([&](int64_t i) {
-        return std::vector<AxisInterval>{
-            {batch, of_group(i)},
-            {axis, EqualPart(i % degree, degree, {0, axes_.axis(axis).size})}};
+      rows.push_back(GroupsOfRoutedRows(graph_, axes_, axis));
+      const auto own = [&](int64_t i) {
+        return AxisInterval{axis, EqualPart(i % degree, degree, {0, axes_.axis(axis).size})};
+      };
+      layouts.push_back(Add(Boxes([&](int64_t i) {
+        return std::vector<AxisInterval>{{batch, of_group(i)}, own(i)};
+      })));
+      modules.push_back(ModulesOfExperts(axis, [&](GroupId group, TensorId parameter) {
+        // A frozen one may be of the group of what reads it.
+        const bool apart = data > 1 && !rows.back()[group];
+        const AxisId shards = apart ? AxisToShard(parameter, data, axis) : AxisId();
+        parameters[group] = shards.valid() ? Add(Boxes([&](int64_t i) {
+          const Interval part = EqualPart(i / degree, data, {0, axes_.axis(shards).size});
+          return std::vector<AxisInterval>{own(i), {shards, part}};
+        }))
+                                           : layouts.back();
       }));
-      const std::set<ModuleId> modules = ModulesOfExperts(axis, experts);
-      SetWhere(experts, [&](OpId op) {
-        return modules.contains(graph_.op(op).module) && IsOfExperts(op, axis);
+    }
+    ShardParameters(count(), parameters);
+    for (size_t i = 0; i < layouts.size(); ++i) {
+      const AxisId axis = found.experts[i];
+      SetWhere(layouts[i], [&](OpId op) {
+        const GroupId group = graph_.group(op);
+        return !parameters.contains(group) &&
+               (rows[i][group] ||
+                (modules[i].contains(graph_.op(op).module) && IsOfExperts(op, axis)));
       });
     }
     return Ok();
@@ -392,8 +420,9 @@ class MeshLayouts {
            std::all_of(one.outputs.begin(), one.outputs.end(), is);
   }
 
-  // Those in which something is multiplied with weights of experts; these weights get the layout.
-  std::set<ModuleId> ModulesOfExperts(AxisId axis, LayoutId experts) {
+  // Those in which something is multiplied with weights of experts; `visit`: each of these, with its group.
+  template <class Visit>
+  std::set<ModuleId> ModulesOfExperts(AxisId axis, const Visit& visit) const {
     std::set<ModuleId> modules;
     for (const OpId op : graph_.ops()) {
       const Op& one = graph_.op(op);
@@ -404,7 +433,7 @@ class MeshLayouts {
         const OpId home = graph_.home_op(storage);
         if (graph_.storage(storage).kind != TensorKind::kParameter || !home.valid()) continue;
         modules.insert(one.module);
-        plan_.layouts.of_group[graph_.group(home)] = experts;
+        visit(graph_.group(home), graph_.storage(storage).first);
       }
     }
     return modules;

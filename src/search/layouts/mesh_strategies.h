@@ -24,7 +24,9 @@
 //                  (Jacobs et al., "DeepSpeed Ulysses", 2023)
 //   experts        samples over all GPUs, experts that are one dimension of weights over GPUs of one host, as many as divide
 //                  them, 8 at most: what is routed to them crosses by all-to-alls; other parameters as zero-2 (Lepikhin
-//                  et al., "GShard", ICLR 2021)
+//                  et al., "GShard", ICLR 2021). Tokens that are sorted by expert are gathered over a group, and what its
+//                  experts give is reduce-scattered (routed_experts.h; Megatron-LM's dispatcher `allgather`); their parameters with
+//                  state and update are in shards over the groups
 //   context        the same as ulysses without heads: each has its queries, and gathers keys and values (Llama 3, sec. 3.3.2)
 //
 // Deviations: shards are of an axis of the parameter, whose parts may differ by one element, where engines flatten and

@@ -16,6 +16,7 @@
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/test_layer_writer.h"
+#include "sharding/mixture.h"
 #include "transforms/accumulate.h"
 #include "transforms/precision.h"
 
@@ -305,6 +306,37 @@ TEST(Fsdp, GathersWhatIsCast) {
   const auto scattered = MembersOf(cast, "placewright.reduce_scatter.default");
   EXPECT_EQ(scattered.size(), kLayers + 1u);
   for (const OpId op : scattered) EXPECT_EQ(bytes_read(op), Bytes(kWidth * kWidth * 8));
+}
+
+// Two experts over the GPUs of each of two hosts: from the sort to the return a GPU has the rows of its expert, of all
+// tokens of its host.
+TEST(Experts, HaveTheirRowsOfAllTokensOfAHost) {
+  const OnCluster step("2x 2xH100", MixtureOfExperts(/*biased=*/false).Build());
+  const StepPlan plan = step.Plan(MeshStrategy::kExperts);
+  const NamedAxes& axes = step.problem->axes;
+  const AxisId experts = axes.Find("param:w[0]");
+  const auto box_of = [&](GroupId group, size_t device) {
+    return plan.layouts.layouts[plan.layouts.of_group[group].index()].shares[device].box;
+  };
+  const auto group_of = [&](const char* op) { return step.graph.group(step.graph.FindOp(op)); };
+  const Box due = {{axes.batch(), {4, 8}}, {experts, {1, 2}}};
+  for (const char* const op : {"sort", "y", "home", "of_w", "zeros"}) {
+    EXPECT_EQ(box_of(group_of(op), 3), due) << op;
+  }
+  EXPECT_TRUE(CompileStep(*step.problem, plan).ok());
+}
+
+TEST(Experts, AreNoMoreGpusThanDivideThem) {
+  const OnCluster step("2x 2xH100", MixtureOfExperts(/*biased=*/false).Build());
+  MeshOptions options;
+  options.degree = 4;
+  const Result<StepPlan> plan = LayOutOnMesh(*step.problem, MeshStrategy::kExperts, options);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kUsage);
+  EXPECT_THAT(plan.error().ToString(), testing::HasSubstr("experts"));
+  // Which bias a row has follows from its expert: these stay together.
+  const OnCluster biased("2x 2xH100", MixtureOfExperts().Build());
+  EXPECT_FALSE(LayOutOnMesh(*biased.problem, MeshStrategy::kExperts).ok());
 }
 
 }  // namespace

@@ -29,6 +29,9 @@ struct ModelStructure {
   std::vector<std::vector<std::vector<ModuleId>>> mixtures;
   std::vector<ModuleId> recurrent;  // the layers, as modules
   double matrices = 0;              // share of the parameters' bytes that products read
+
+  // It has attention by heads, beside experts, too, unless these are modules.
+  bool attends() const { return !heads.empty() && mixtures.empty(); }
 };
 
 // The first kind of the list that the step is of.

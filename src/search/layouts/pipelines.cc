@@ -115,8 +115,7 @@ Result<int64_t> TensorDegreeOf3d(const LayoutProblem& problem, const ModelStruct
     return Usage("3d needs GPUs of one host that are as many in every stage and on every host",
                  "Take 1f1b, or other --stages, or --set gpus=KIND+HOST.");
   }
-  const bool attends = structure.kind == ModelKind::kAttention;
-  const int64_t heads = attends ? CommonSize(problem.axes, structure.heads) : 0;
+  const int64_t heads = structure.attends() ? CommonSize(problem.axes, structure.heads) : 0;
   return ChooseDegree({"3d", "tensor", "heads of attention", heads, devices.of_host, stated});
 }
 

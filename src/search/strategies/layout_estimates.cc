@@ -5,14 +5,19 @@
 #include <utility>
 #include <vector>
 
+#include "search/strategies/expert_estimate.h"
+
 namespace placewright {
 namespace {
 
 class LayoutReckoner {
  public:
   LayoutReckoner(const LayoutFamily& family, int64_t degree, const SomeGpus& gpus,
-                 const StepFacts& facts, const StepTable& table, StrategyEstimate& estimate)
+                 const StepFacts& facts, const StepTable& table, const ExpertTable& experts,
+                 StrategyEstimate& estimate)
       : family_(family),
+        experts_(experts),
+        degree_(degree),
         gpus_(gpus),
         table_(table),
         estimate_(estimate),
@@ -40,6 +45,7 @@ class LayoutReckoner {
   void Reckon() {
     for (const auto& [device, share] : devices_) AddDevice(device, share);
     AddWithinPasses();
+    AddExperts();
     estimate_.time = RoundedNanos(rest_ + (family_.shards ? WithShards() : WithCopies()));
     estimate_.floor = RoundedNanos(floor_);
     for (const auto& [device, share] : devices_) {
@@ -126,6 +132,51 @@ class LayoutReckoner {
     }
   }
 
+  // Tokens of a group are gathered before its experts, what these give is scattered behind; their parameters are gathered
+  // over the groups beside what computes, and so are their gradients scattered.
+  void AddExperts() {
+    if (experts_.parameters <= 0) return;
+    const auto degree = static_cast<double>(degree_);
+    if (experts_.sorts > 0) {
+      const auto sorts = static_cast<double>(experts_.sorts);
+      const double bytes = TokensOfGroup();
+      const SomeGpus::Devices group = gpus_.Group(degree_);
+      const double crossing =
+          sorts * (gpus_.Collective(CollectiveKind::kAllGather, bytes, group) +
+                   gpus_.Collective(CollectiveKind::kReduceScatter, bytes, group));
+      forward_ += crossing;
+      backward_ += crossing;
+    }
+    if (gpus_.count() == degree_) return;
+    const SomeGpus::Devices over = gpus_.FirstOf(degree_);
+    double gathers = 0, scatters = 0;
+    for (const auto& [bytes, number] : experts_.sizes) {
+      const double own = static_cast<double>(bytes) / degree;
+      const double times = std::min(degree, gpus_.sharing()) * static_cast<double>(number);
+      gathers += times * gpus_.Collective(CollectiveKind::kAllGather, own, over);
+      scatters += times * gpus_.Collective(CollectiveKind::kReduceScatter, own, over);
+    }
+    forward_ = std::max(forward_, gathers);
+    backward_ = std::max(backward_, gathers + scatters);
+  }
+
+  // Of one sort, of the samples of a group's micro-batch.
+  double TokensOfGroup() const {
+    const auto sorts = static_cast<double>(std::max<int64_t>(1, experts_.sorts));
+    return experts_.tokens / sorts * largest_ / m_ * static_cast<double>(degree_);
+  }
+
+  // Its part with what updates it, two layers of what is gathered over the groups, and the tokens of one layer: those and,
+  // for each of the experts that one has, what it is given, in either pass.
+  double MemoryOfExperts() const {
+    if (experts_.parameters <= 0) return 0;
+    const double layers = static_cast<double>(std::max<int64_t>(1, table_.layers));
+    const double gathered =
+        gpus_.count() == degree_ ? 0 : 2 / layers / static_cast<double>(degree_);
+    return (experts_.parameters + experts_.state) / shards_ + experts_.parameters * gathered +
+           (experts_.sorts > 0 ? 5 * TokensOfGroup() : 0);
+  }
+
   // Collectives over the groups, one for each part of parameters, that share a host's way to the others.
   double AtOnce() const { return widths_ ? std::min(cut_, gpus_.sharing()) : 1; }
 
@@ -185,10 +236,12 @@ class LayoutReckoner {
     if (family_.shards)
       memory += table_.largest_layer / cut_;  // gradients before they are scattered
     if (widths_) memory += GatheredTokens(table_, estimate_.strategy.rewriting, parts_) * part;
-    return memory;
+    return memory + MemoryOfExperts();
   }
 
   const LayoutFamily& family_;
+  const ExpertTable& experts_;  // empty: they lie as the other parameters do
+  const int64_t degree_;
   const SomeGpus& gpus_;
   const StepTable& table_;
   StrategyEstimate& estimate_;
@@ -219,7 +272,12 @@ double GatheredTokens(const StepTable& table, const Rewriting& rewriting, int64_
 
 void EstimateLayout(const LayoutFamily& family, int64_t degree, const SomeGpus& gpus,
                     const StepFacts& facts, const StepTable& table, StrategyEstimate& estimate) {
-  LayoutReckoner(family, degree, gpus, facts, table, estimate).Reckon();
+  if (family.split != LayoutFamily::kExperts) {
+    return LayoutReckoner(family, degree, gpus, facts, table, {}, estimate).Reckon();
+  }
+  const ExpertTable experts = ExpertsOfStep(facts);
+  const StepTable others = WithoutExperts(table, experts);
+  LayoutReckoner(family, degree, gpus, facts, others, experts, estimate).Reckon();
 }
 
 void TakeMemory(const SomeGpus& gpus, DeviceId device, double bytes, StrategyEstimate& estimate) {

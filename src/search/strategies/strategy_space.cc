@@ -162,7 +162,7 @@ class StrategyEstimator {
     int64_t size = 0;
   };
   Degrees DegreesOf(LayoutFamily::Split split) const {
-    const bool attends = structure_.kind == ModelKind::kAttention;
+    const bool attends = structure_.attends();
     const int64_t heads = attends ? CommonSize(problem_.axes, structure_.heads) : 0;
     switch (split) {
       case LayoutFamily::kSamples: break;

@@ -259,7 +259,7 @@ void InstanceCheck::FindCutByPlace() {
     if (cut) AddCut(axis.valid() ? Along(*cut, {axis}) : *cut);
   };
   for (const AxisPartOp& one : rule_->axis_parts) {
-    if (one.of_output && made_.type == one.type) add({one.args, true}, one.axis);
+    if (one.of_output && made_.type == one.type) add(PlaceArgumentOf(*rule_, one.axis), one.axis);
   }
   if (rule_->place_argument >= 0) add({rule_->place_argument, true}, RuleAxisId());
 }
