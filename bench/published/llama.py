@@ -1,5 +1,5 @@
-"""torchtitan's Llama 3 as a training step under FSDP's mixed precision: parameters, gradients and AdamW in f32, all
-that computes in bf16, of copies that each layer makes of its weights; losses of scores in f32.
+"""torchtitan's Llama 3 as a training step in bf16, losses of scores in f32. Parameters, AdamW and sums of gradients in f32
+are FSDP's mixed precision, which the plan states (--mixed-precision).
 """
 
 import torch
@@ -11,19 +11,19 @@ HALF = torch.bfloat16
 class Linear(torch.nn.Module):
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.empty(outputs, inputs))
+        self.weight = torch.nn.Parameter(torch.empty(outputs, inputs, dtype=HALF))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return functional.linear(x, self.weight.to(HALF))
+        return functional.linear(x, self.weight)
 
 
 class Norm(torch.nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.weight = torch.nn.Parameter(torch.empty(width))
+        self.weight = torch.nn.Parameter(torch.empty(width, dtype=HALF))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return functional.rms_norm(x, self.weight.shape, self.weight.to(HALF), 1e-5)
+        return functional.rms_norm(x, self.weight.shape, self.weight, 1e-5)
 
 
 def turned(x: torch.Tensor, turns: torch.Tensor) -> torch.Tensor:
@@ -92,7 +92,7 @@ class Llama(torch.nn.Module):
         length: int,
     ) -> None:
         super().__init__()
-        self.tok_embeddings = torch.nn.Embedding(vocabulary, width)
+        self.tok_embeddings = torch.nn.Embedding(vocabulary, width, dtype=HALF)
         self.layers = torch.nn.ModuleList(Layer(width, heads, groups, inner) for _ in range(layers))
         self.norm = Norm(width)
         self.output = Linear(width, vocabulary)
@@ -100,7 +100,7 @@ class Llama(torch.nn.Module):
         self.register_buffer("turns", turns)
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
-        x = functional.embedding(words, self.tok_embeddings.weight.to(HALF))
+        x = functional.embedding(words, self.tok_embeddings.weight)
         for layer in self.layers:
             x = layer(x, self.turns)
         return self.output(self.norm(x))

@@ -113,8 +113,9 @@ class Step:
             more).
         mixed_precision : str or list of str, optional
             "param=bf16 reduce=f32 master=f32": the type that the step computes in, that in which
-            gradients are summed, and that of parameters, optimizer state and update; words without
-            "=" are globs over modules. None: as recorded.
+            gradients are summed, and that of parameters, optimizer state and update;
+            "gradients=kept": gradients have buffers for the whole step; words without "=" are
+            globs over modules. None: as recorded.
 
         Raises
         ------

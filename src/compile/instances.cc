@@ -9,6 +9,7 @@
 #include "compile/rewrites/batch_norm.h"
 #include "compile/rewrites/rewrites.h"
 #include "compile/rewrites/softmax.h"
+#include "compile/rewrites/statistics.h"
 #include "compile/sum_parts.h"
 
 namespace placewright {
@@ -70,7 +71,10 @@ void InstanceMaker::ChooseSplit(const SmallVector<AxisId>& by) {
 }
 
 bool InstanceMaker::MayBeSplitBy(const OpSplit::By& by) const {
-  if (split_.IsSynchronised(by) && !BatchNormCallOf(op_) && !SoftmaxCallOf(op_)) return false;
+  if (split_.IsSynchronised(by) && !BatchNormCallOf(op_) && !SoftmaxCallOf(op_) &&
+      !StatisticsCallOf(graph_, id_)) {
+    return false;
+  }
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (IsWritten(i) && !MayWriteParts(i, by)) return false;
   }
@@ -380,6 +384,9 @@ void InstanceMaker::MakeSynchronised() {
 MadeInParts InstanceMaker::EmitInParts(const OpInParts& parts) {
   if (const std::optional<SoftmaxCall> softmax = SoftmaxCallOf(op_)) {
     return EmitSoftmax(emitter_, parts, *softmax, fetcher_.collectives());
+  }
+  if (const std::optional<StatisticsCall> statistics = StatisticsCallOf(graph_, id_)) {
+    return EmitStatistics(emitter_, parts, *statistics, fetcher_.collectives());
   }
   const BatchNormCall norm = *BatchNormCallOf(op_);
   const auto emit = norm.backward ? EmitBatchNormBackward : EmitBatchNorm;

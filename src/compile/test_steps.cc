@@ -67,6 +67,10 @@ const std::map<std::string, Operator> kOperators = {
     {"log_softmax_back", {"aten._log_softmax_backward_data.default"}},
     {"nll_loss", {"aten.nll_loss_forward.default"}},
     {"nll_loss_back", {"aten.nll_loss_backward.default"}},
+    {"norm", {"aten.linalg_vector_norm.default"}},
+    {"amax", {"aten.amax.default"}},
+    {"layer_norm", {"aten.native_layer_norm.default"}},
+    {"layer_norm_back", {"aten.native_layer_norm_backward.default"}},
     {"t", {"aten.t.default", AliasKind::kView}},
     {"flatten", {"aten.view.default", AliasKind::kView}},
     {"second", {"aten.select.int", AliasKind::kView}},
@@ -179,7 +183,10 @@ class StepReader {
     const Shape& first = shape(read[0]);
     if (word == "mm") return {{first[0], shape(read[1])[1]}};
     if (word == "addmm") return {{shape(read[1])[0], shape(read[2])[1]}};
-    if (word == "sum" || word == "mean") return {{}};
+    if (word == "sum" || word == "mean" || word == "norm") return {{}};
+    if (word == "amax") return {{first[0]}};
+    if (word == "layer_norm") return {first, {first[0], 1}, {first[0], 1}};
+    if (word == "layer_norm_back") return {first, {first[1]}, {first[1]}};
     if (word == "t") return {{first[1], first[0]}};
     if (word == "flatten") return {{first[0] * first[1]}};
     if (word == "nll_loss") return {{}, {}};
@@ -203,6 +210,15 @@ class StepReader {
     if (word == "nll_loss") more({Value(), mean, none});
     // The weight of all stands last.
     if (word == "nll_loss_back") args = {args[0], args[1], args[2], Value(), mean, none, args[3]};
+    if (word == "norm") more({Value(2.0)});
+    if (word == "amax") more({IntegerList({1}), no});
+    if (word == "layer_norm") {
+      args = {args[0], IntegerList({shape(read[0])[1]}), args[1], args[2], Value(1e-5)};
+    }
+    if (word == "layer_norm_back") {
+      args = {args[0], args[1], IntegerList({shape(read[0])[1]}), args[2], args[3], args[4],
+              args[5], Value(Value::List{yes, yes, yes})};
+    }
     if (word == "second") more({zero, one});
     if (word == "flatten") more({IntegerList(ShapesOf(word, read)[0])});
     if (word == "conv_back") {

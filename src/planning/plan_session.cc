@@ -14,6 +14,7 @@
 #include "sim/device_use.h"
 #include "sim/saturation_check.h"
 #include "sim/step_in_lanes.h"
+#include "transforms/precision.h"
 
 namespace placewright {
 
@@ -210,7 +211,7 @@ IdVector<DeviceId, DevicePeaks> PlanSession::MeasurePeaks(const StepOfPlan& step
   // DistributedDataParallel keeps its buckets between steps, whatever the plan's own step packs.
   const bool lasting_buckets = result.algorithm == "ddp";
   return JudgeMemory({*step.sim_graph, *step.graph, cluster, step.placement, *replay.schedule,
-                      lasting_buckets, step.lanes()},
+                      lasting_buckets, step.lanes(), KeepsGradients(*step.original)},
                      replay, CountsPeaks(*step.original, cluster));
 }
 

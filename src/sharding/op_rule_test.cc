@@ -168,6 +168,27 @@ TEST(OpRule, ASoftmaxIsSynchronisedAlongItsDimension) {
   EXPECT_EQ(safe.rule->axes[RuleAxisId(1)].parts, Parts::kWhole);
 }
 
+// Numbers of rows cross; of another order, and over two dimensions, a norm is whole.
+TEST(OpRule, NormsAreSynchronisedOverTheirDimensions) {
+  const OneOp gradient("aten.linalg_vector_norm.default", {{4, 6}}, {{}}, {Input(0), Value(2.0)});
+  ASSERT_TRUE(gradient.rule);
+  EXPECT_EQ(gradient.rule->axes[RuleAxisId(0)].parts, Parts::kSynchronised);
+  const OneOp sums("aten.linalg_vector_norm.default", {{4, 6}}, {{}}, {Input(0), Value(1.0)});
+  EXPECT_EQ(sums.rule->axes[RuleAxisId(0)].parts, Parts::kWhole);
+  const OneOp largest("aten.amax.default", {{4, 6}}, {{4}},
+                      {Input(0), Integers({-1}), Value(false)});
+  EXPECT_EQ(largest.rule->axes[RuleAxisId(0)].parts, Parts::kSplit);
+  EXPECT_EQ(largest.rule->axes[RuleAxisId(1)].parts, Parts::kSynchronised);
+  const OneOp layer("aten.native_layer_norm.default", {{4, 6}, {6}, {6}}, {{4, 6}, {4, 1}, {4, 1}},
+                    {Input(0), Integers({6}), Input(1), Input(2), Value(1e-5)});
+  EXPECT_EQ(layer.rule->axes[RuleAxisId(1)].parts, Parts::kSynchronised);
+  EXPECT_EQ(VerdictOf(*layer.rule, RuleAxisId(1), 1), PartVerdict::kWhole);
+  const OneOp image("aten.native_layer_norm.default", {{4, 6, 5}},
+                    {{4, 6, 5}, {4, 1, 1}, {4, 1, 1}},
+                    {Input(0), Integers({6, 5}), Value(), Value(), Value(1e-5)});
+  EXPECT_EQ(image.rule->axes[RuleAxisId(1)].parts, Parts::kWhole);
+}
+
 // The gradients of a convolution are two convolutions; a norm's come of the same sums.
 TEST(SeparableResults, AreThoseOfConvolutions) {
   std::vector<Value> args = {Input(0),

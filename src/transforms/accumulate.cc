@@ -36,6 +36,7 @@ class AccumulationWriter {
   AccumulationWriter(const Graph& step, const NamedAxes& axes, const MicroBatchRoles& roles,
                      int64_t micro_batches)
       : step_(step),
+        held_(step.Held()),
         axes_(axes),
         roles_(roles),
         batches_(micro_batches),
@@ -181,10 +182,20 @@ class AccumulationWriter {
     PW_RETURN_IF_ERROR(SetAfter(id, spec));
     const size_t first = origins_.ops.size();
     PW_ASSIGN(const std::vector<TensorId> made, Add(std::move(spec), op.outputs, id));
+    HoldAlike(id, whole_, now_);
     for (size_t i = 0; i < made.size(); ++i) whole_[op.outputs[i]] = made[i];
     NoteWrites(id);
     KeepAddedInGroup(id, first);
     return Ok();
+  }
+
+  // The copy written last of an op holds what the op does: of its micro-batch, or what there is once.
+  void HoldAlike(OpId id, const IdVector<TensorId, TensorId>& first,
+                 const IdVector<TensorId, TensorId>& second) {
+    for (const TensorId tensor : held_[id]) {
+      const TensorId held = first[tensor].valid() ? first[tensor] : second[tensor];
+      if (held.valid()) builder_.Hold(held, LastOp());
+    }
   }
 
   // Of what is not known yet the type alone is read: what a micro-batch has, or as much of nothing.
@@ -231,6 +242,7 @@ class AccumulationWriter {
     TakeCall(id, spec);
     PW_ASSIGN(const std::vector<TensorId> made, Add(std::move(spec), op.outputs, id));
     NotePlace(id);
+    HoldAlike(id, now_, whole_);
     for (size_t i = 0; i < made.size(); ++i) now_[op.outputs[i]] = made[i];
     PW_RETURN_IF_ERROR(Divide(id));
     KeepAddedInGroup(id, first);
@@ -513,6 +525,7 @@ class AccumulationWriter {
   };
 
   const Graph& step_;
+  const Csr<OpId, TensorId> held_;  // what each op of the step holds
   const NamedAxes& axes_;
   const MicroBatchRoles& roles_;
   const int64_t batches_, of_one_;

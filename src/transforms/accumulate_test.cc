@@ -21,6 +21,7 @@
 namespace placewright {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // "p@1 [2 5] = mm(input:x@1, wt)", with numbers behind what is read.
@@ -52,6 +53,37 @@ std::string LinesOf(const Graph& graph) {
 std::string Accumulated(const Graph& step, int64_t micro_batches) {
   auto made = WithAccumulation(step, micro_batches);
   return made.ok() ? LinesOf(*made.value()) : made.error().ToString();
+}
+
+// The derivative of the loss is held until the weight's gradient is there, in each micro-batch its own; the transposed
+// weight, which there is once, until the last one's; the gradient that the update reads is the sum.
+TEST(Accumulate, EachMicroBatchHoldsItsOwn) {
+  BatchedStepWriter step(4);
+  const TensorId x = step.Input("input:x", {4, 3}), w = step.Input("param:w", {5, 3});
+  const TensorId wt = step.Op("wt", "mul.Scalar", {w}, {5, 3}, {Number(2)});
+  const TensorId wtt = step.Op("wtt", "t.default", {wt}, {3, 5}, {}, AliasKind::kView);
+  const TensorId p = step.Op("p", "mm.default", {x, wtt}, {4, 5});
+  const TensorId loss = step.Op("loss", "sum.default", {p}, {});
+  step.Begin(Phase::kBackward);
+  const TensorId gp = step.Op("gp", "ones_like.default", {p}, {4, 5});
+  const TensorId gpt = step.Op("gpt", "t.default", {gp}, {5, 4}, {}, AliasKind::kView);
+  const TensorId gw = step.Op("gw", "mm.default", {gpt, x}, {5, 3});
+  step.Begin(Phase::kOptimizer);
+  const TensorId half = step.Op("half", "mul.Scalar", {gw}, {5, 3}, {Number(2)});
+  step.Op("next", "sub_.Tensor", {w, half}, {5, 3}, {}, AliasKind::kInPlace);
+  const auto op = [&](TensorId tensor) { return step.builder().added().tensors[tensor].producer; };
+  step.builder().Hold(p, op(gw));
+  step.builder().Hold(wt, op(gw));
+  step.builder().Hold(gw, OpId(op(half).index() + 1));
+  const auto made = WithAccumulation(step.Build({loss}), 2);
+  ASSERT_TRUE(made.ok()) << made.error().ToString();
+  std::vector<std::string> held;
+  for (const TensorId id : made.value()->tensors()) {
+    const OpId holder = made.value()->tensor(id).held_until;
+    if (!holder.valid()) continue;
+    held.push_back(made.value()->tensor(id).name + " by " + made.value()->op(holder).name);
+  }
+  EXPECT_THAT(held, ElementsAre("wt by gw@2", "p@1 by gw@1", "p@2 by gw@2", "gw.sum@2 by next"));
 }
 
 // All of the first micro-batch, then all of the second; the divisor of the mean is that of all 4 x 5 elements, and

@@ -217,7 +217,7 @@ class PrecisionWriter {
         PW_RETURN_IF_ERROR(CastGradient(gradient));
       }
     }
-    if (!any_) return std::unique_ptr<Graph>();
+    if (!any_ && !types_.keeps_gradients) return std::unique_ptr<Graph>();
     return FinishCopy(step_, std::move(builder_), made_, tensor_of_, op_of_);
   }
 
@@ -311,12 +311,28 @@ Result<PrecisionTypes> ParsePrecision(const std::vector<std::string>& words) {
       PW_ASSIGN(types.reduce, ReadType(word));
     } else if (word.starts_with("master=")) {
       PW_ASSIGN(types.master, ReadType(word));
+    } else if (word == "gradients=kept" || word == "gradients=made") {
+      types.keeps_gradients = word == "gradients=kept";
     } else {
-      return Refuse(fmt::format("\"{}\" is unknown", Printable(word, 60)),
-                    "Give param=bf16 reduce=f32 master=f32, and globs over modules.");
+      return Refuse(
+          fmt::format("\"{}\" is unknown", Printable(word, 60)),
+          "Give param=bf16 reduce=f32 master=f32 gradients=kept, and globs over modules.");
     }
   }
+  if (types.keeps_gradients && !types.modules.empty()) {
+    return Refuse("gradients are kept of all modules, and some are named",
+                  "Leave out the globs, or gradients=kept.");
+  }
   return types;
+}
+
+bool KeepsGradients(const Graph& step) {
+  const Transforms& all = step.transforms();
+  return std::any_of(all.begin(), all.end(), [](const Transform& one) {
+    if (one.kind != Transform::kPrecision) return false;
+    const Result<PrecisionTypes> types = ParsePrecision(one.modules);
+    return types.ok() && types.value().keeps_gradients;
+  });
 }
 
 Result<std::unique_ptr<Graph>> WithPrecision(const Graph& step,

@@ -10,6 +10,7 @@
 
 #include "transforms/accumulate.h"
 #include "transforms/test_batched_steps.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -90,8 +91,22 @@ TEST(Precision, MicroBatchesAreSummedInTheReducedType) {
                               "next f64 = sub_(param:w, gw.cast.sum@2)\n"));
 }
 
+// Buffers of gradients change no op, and the step says that it has them.
+TEST(Precision, OfKeptGradientsIsTheStep) {
+  const Graph step = Perceptron(4);
+  const Transforms kept = TransformsFor({}, {"gradients=kept"});
+  const auto made = ApplyTransforms(step, kept).Take();
+  EXPECT_EQ(TypesOf(*made), TypesOf(step));
+  EXPECT_TRUE(KeepsGradients(*made));
+  EXPECT_FALSE(KeepsGradients(step));
+  EXPECT_EQ(Of(step, {"gradients=made"}), "unchanged");
+}
+
 TEST(Precision, IsRefused) {
   const Graph step = Perceptron(4);
+  EXPECT_THAT(Of(step, {"gradients=lost"}), HasSubstr("\"gradients=lost\" is unknown"));
+  EXPECT_THAT(Of(step, {"decoder.*", "gradients=kept"}),
+              HasSubstr("gradients are kept of all modules"));
   EXPECT_THAT(Of(step, {"param=bf16"}),
               HasSubstr("the step computes with \"param:w\" in f32, not in bf16"));
   EXPECT_THAT(Of(step, {"param=int8"}), HasSubstr("\"param=int8\" is no type of floats"));

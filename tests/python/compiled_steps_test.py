@@ -128,6 +128,30 @@ class Mixed(nn.Module):
             return self.layers(x).float()
 
 
+class Normed(nn.Module):
+    """Norms over features, by layer norms and an RMS norm, and the largest feature."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(12)
+        self.plain = nn.LayerNorm(12, bias=False) if VERSION >= (2, 1) else nn.LayerNorm(12)
+        self.scale = nn.Parameter(torch.ones(12))
+
+    def forward(self, x):
+        y = self.plain(self.norm(x).tanh() * self.scale)
+        y = y * (y.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+        return y - y.amax(-1, keepdim=True)
+
+
+class Clipped(torch.optim.SGD):
+    """Clips all gradients by their norm."""
+
+    def step(self, closure=None):
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        torch.nn.utils.clip_grad_norm_(parameters, 0.01)
+        return super().step(closure)
+
+
 # name -> (model, input, loss, target)
 def steps():
     image, plain = torch.zeros(SAMPLES, 3, 6, 6), torch.zeros(SAMPLES, 12)
@@ -226,6 +250,26 @@ class CompiledSteps(InParts):
                 bags = [op for op in compiled["ops"] if op["target"].startswith("aten._embedding_bag.")]
                 shared = isinstance(model, Bags)
                 self.assertEqual({op["outputs"][0]["shape"][0] for op in bags}, {SAMPLES // 4 if shared else SAMPLES})
+
+    def test_norms_over_features_that_are_split(self):
+        """No device has all features of a sample, and none is brought them."""
+        model = Normed()
+        self.exported(model, torch.zeros(SAMPLES, 5, 12), nn.MSELoss(), Clipped(model.parameters(), 0.1, momentum=0.9),
+                      targets=torch.zeros(SAMPLES, 5, 12), batch=SAMPLES)
+        features = "param:scale[0]"
+        uneven = [{"name": f"host0/gpu{i}", "from": begin, "to": end}
+                  for i, (begin, end) in enumerate(((0, 5), (5, 6), (6, 12)))]
+        mesh = {"devices": ["host0/gpu*"], "mesh": [{"axis": "batch", "parts": 2}, {"axis": features, "parts": 2}]}
+        for layout in ({"axis": features, "devices": uneven}, mesh):
+            path = self.folder / "layouts.json"
+            path.write_text(json.dumps({"layouts": [{"groups": "*", **layout}]}))
+            compiled = self.compare(None, layouts=path)
+            made = {op["target"].split(".")[1] for op in compiled["ops"]}
+            self.assertTrue({"rsqrt", "linalg_vector_norm", "amax"} <= made, made)
+            self.assertFalse({"native_layer_norm", "native_layer_norm_backward"} & made, made)
+            wide = [op["name"] for op in compiled["ops"]
+                    for output in op["outputs"] if 12 in output.get("shape", ())]
+            self.assertEqual(wide, [])
 
     def test_random_layouts_are_the_step_on_one_device(self):
         widened = ("widened", Widened(), torch.zeros(SAMPLES, 12), nn.MSELoss(), torch.zeros(SAMPLES, 4))

@@ -84,8 +84,12 @@ def mixtral(library):
     return library.MixtralForCausalLM(config), words()
 
 
-def own_peak(model, inputs):
+def own_peak(model, inputs, micro_batches=1):
     """Of the second step: gradients are new tensors, as in the recording."""
+    def micro_batch(k):
+        sizes = {name: len(tensor) // micro_batches for name, tensor in inputs.items()}
+        return {name: inputs[name][k * size:(k + 1) * size] for name, size in sizes.items()}
+
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
     with LiveStorages() as live:
         for tensor in (*model.parameters(), *model.buffers(), *inputs.values()):
@@ -93,7 +97,8 @@ def own_peak(model, inputs):
         for _ in range(2):
             optimizer.zero_grad(set_to_none=True)
             live.peak = 0
-            model(**inputs).loss.backward()
+            for k in range(micro_batches):
+                (model(**micro_batch(k)).loss / micro_batches).backward()
             optimizer.step()
     return live.peak
 
@@ -115,6 +120,30 @@ class PeaksOfModels(ExportTest):
                 self.assertLess(abs(recorded / own - 1), 0.02, f"{recorded} and {own}")
                 # By what ops hold: to the last read alone it would be less.
                 self.assertTrue(any("holds" in op for op in step["ops"]))
+
+    def test_so_do_they_in_micro_batches(self):
+        """Whether checkpoints were recorded, or the step is rewritten to have them."""
+        import transformers
+        transformers.logging.set_verbosity_error()
+        for build in (gpt2, llama):
+            model, inputs = build(transformers)
+            model.train()
+            model.config.use_cache = False
+            peaks = {}
+            for again in (False, True):
+                if again:
+                    model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+                self.exported(model, inputs, None, torch.optim.SGD(model.parameters(), lr=0.1), batch=4)
+                for count in (2, 4):
+                    with self.subTest(model=build.__name__, checkpoints=again, micro_batches=count):
+                        own = own_peak(model, inputs, count)
+                        peak = self.peak_in(count)
+                        self.assertLess(abs(peak / own - 1), 0.02, f"{peak} and {own}")
+                peaks[again] = self.peak_in(2, *(() if again else ("--recompute", "full")))
+            self.assertLess(abs(peaks[False] / peaks[True] - 1), 0.02, f"{build.__name__}: {peaks}")
+
+    def peak_in(self, micro_batches, *options):
+        return self.inspected("--micro-batches", str(micro_batches), *options)["memory"]["one_device_peak"]
 
 
 if __name__ == "__main__":

@@ -53,12 +53,17 @@ class GradientFollower {
       if (!is_parameters_[group] || graph_.op(id).phase != Phase::kOptimizer) continue;
       for (const TensorId input : graph_.op(id).inputs) {
         const OpId maker = graph_.tensor(input).producer;
-        if (!maker.valid() || graph_.group(maker) == group) continue;
+        if (!maker.valid() || (graph_.group(maker) == group && !IsOfBackward(input))) continue;
         if (IsLikeParameterOf(group, input)) LiesWith(input) = group;
       }
     }
   }
 
+  // Of a gradient that is clipped in place the update's group is its own.
+  bool IsOfBackward(TensorId tensor) const {
+    const OpId first = graph_.storage(graph_.tensor(tensor).storage).versions.front().writer;
+    return first.valid() && graph_.op(first).phase == Phase::kBackward;
+  }
   bool IsLikeParameterOf(GroupId group, TensorId tensor) const {
     auto at =
         std::lower_bound(parameters_.begin(), parameters_.end(), Parameter{group, TensorId(0)});

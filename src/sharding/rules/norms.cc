@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sharding/rules/forms.h"
+#include "sharding/statistics_call.h"
 
 namespace placewright {
 namespace {
@@ -11,6 +12,13 @@ namespace {
 struct NormAxes {
   TensorAxes whole, statistics, weight;
 };
+
+// Where several ops can compute the norm in parts of them.
+Parts InnerParts(const RuleMaker& maker) {
+  std::vector<size_t> ranks;
+  for (size_t i = 0; i < maker.input_count(); ++i) ranks.push_back(maker.in(i).size());
+  return StatisticsCallOf(maker.op(), ranks) ? Parts::kSynchronised : Parts::kWhole;
+}
 
 NormAxes LayerNormAxes(RuleMaker& maker, const std::vector<int64_t>& shape, size_t normalized,
                        Parts outer) {
@@ -21,7 +29,7 @@ NormAxes LayerNormAxes(RuleMaker& maker, const std::vector<int64_t>& shape, size
   }
   const size_t first = shape.size() - normalized;
   for (size_t i = 0; i < shape.size(); ++i) {
-    const RuleAxisId axis = maker.Axis(shape[i], i < first ? outer : Parts::kWhole);
+    const RuleAxisId axis = maker.Axis(shape[i], i < first ? outer : InnerParts(maker));
     axes.whole.push_back({axis});
     if (i < first) axes.statistics.push_back({axis});
     if (i >= first) axes.statistics.emplace_back();

@@ -4,6 +4,7 @@
 
 #include "sharding/rules/forms.h"
 #include "sharding/softmax_call.h"
+#include "sharding/statistics_call.h"
 
 namespace placewright {
 namespace {
@@ -31,8 +32,15 @@ void Sum(RuleMaker& maker) {
 
 // amax(x, dims, keepdim), var(x, dims, ...), prod(x, dim), median(x, dim): of all elements along these at once.
 void AtOnce(RuleMaker& maker) { Reduce(maker, 1, Parts::kWhole); }
+// amax, amin, linalg_vector_norm: of parts, too, where several ops can compute it.
+void OfParts(RuleMaker& maker, size_t dims_at) {
+  const bool several =
+      maker.input_count() == 1 && StatisticsCallOf(maker.op(), {maker.in(0).size()});
+  Reduce(maker, dims_at, several ? Parts::kSynchronised : Parts::kWhole);
+}
+void Extremum(RuleMaker& maker) { OfParts(maker, 1); }
 // norm.ScalarOpt_dim(x, p, dims, keepdim)
-void Norm(RuleMaker& maker) { Reduce(maker, 2, Parts::kWhole); }
+void Norm(RuleMaker& maker) { OfParts(maker, 2); }
 
 void Mean(RuleMaker& maker) {
   Reduce(maker, 1, Parts::kSum);
@@ -151,7 +159,8 @@ std::vector<RuleRow> ReductionRules() {
           {"max min _aminmax var std var_mean std_mean prod median nanmedian", OverAll, "default"},
           {"sum", Sum},
           {"mean", Mean},
-          {"amax amin var std var_mean std_mean prod median nanmedian argmax argmin any all "
+          {"amax amin", Extremum},
+          {"var std var_mean std_mean prod median nanmedian argmax argmin any all "
            "logsumexp",
            AtOnce},
           {"aminmax", Extrema},

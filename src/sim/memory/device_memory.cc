@@ -64,6 +64,37 @@ IdVector<StorageId, char> FindGradients(const Graph& graph) {
   return gradients;
 }
 
+// Of gradients of parameters one that stands for all that become one another by adding up, or as pieces; of other storages
+// none.
+IdVector<StorageId, StorageId> ChainsOfGradients(const Graph& graph) {
+  const IdVector<StorageId, char> gradients = FindGradients(graph);
+  IdVector<StorageId, StorageId> chains(graph.storage_count());
+  for (const StorageId id : graph.storages()) {
+    if (gradients[id]) chains[id] = id;
+  }
+  const auto first_of = [&](StorageId id) {
+    while (chains[id] != id) id = chains[id] = chains[chains[id]];
+    return id;
+  };
+  for (const OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (!MovesPieces(op) && !AddsUp(op)) continue;
+    StorageId first;
+    const auto join = [&](TensorId tensor) {
+      const StorageId storage = graph.tensor(tensor).storage;
+      if (!chains[storage].valid()) return;
+      if (first.valid()) chains[first_of(storage)] = first_of(first);
+      first = storage;
+    };
+    for (const TensorId output : op.outputs) join(output);
+    for (const TensorId input : op.inputs) join(input);
+  }
+  for (const StorageId id : graph.storages()) {
+    if (chains[id].valid()) chains[id] = first_of(id);
+  }
+  return chains;
+}
+
 // What the update reads of an all-reduce.
 bool IsSummedGradient(const Graph& graph, const Storage& storage) {
   const Op* const maker = MakerOf(graph, storage);
@@ -188,15 +219,27 @@ class DeviceTimeline {
 std::vector<DeviceTimeline> MakeTimelines(const MemoryInputs& of) {
   std::vector<DeviceTimeline> timelines(static_cast<size_t>(of.sim_graph.devices));
   const IdVector<StorageId, MemoryUse> uses = UsesOfStorages(of.graph);
+  const IdVector<StorageId, StorageId> chains =
+      of.lasting_gradients ? ChainsOfGradients(of.graph) : IdVector<StorageId, StorageId>();
+  std::map<std::pair<DeviceId, StorageId>, int64_t> lasting;  // bytes of each chain's buffer
   for (const Resident& one : FindResidents(of.sim_graph, of.placement, of.schedule)) {
     DeviceTimeline& timeline = timelines[one.device.index()];
     MemoryUse use = uses[one.storage];
     if (one.copy && use == MemoryUse::kParameters) use = MemoryUse::kGathered;
     if (of.lasting_buckets && use == MemoryUse::kCommunication) continue;
+    if (of.lasting_gradients && chains[one.storage].valid()) {
+      int64_t& bytes = lasting[{one.device, chains[one.storage]}];
+      bytes = std::max(bytes, one.bytes.count);
+      continue;
+    }
     timeline.Add({use, one.bytes.count, one.from, one.until, use == MemoryUse::kOptimizerState});
     if (of.lasting_buckets && IsSummedGradient(of.graph, of.graph.storage(one.storage))) {
       timeline.Add({MemoryUse::kCommunication, one.bytes.count, Nanos(0), kWholeStep, false});
     }
+  }
+  for (const auto& [buffer, bytes] : lasting) {
+    timelines[buffer.first.index()].Add(
+        {MemoryUse::kGradients, bytes, Nanos(0), kWholeStep, false});
   }
   for (const ExecOpId exec : of.sim_graph.exec_ops()) {
     const OpId op = of.sim_graph.op_of[exec];

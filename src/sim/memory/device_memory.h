@@ -116,6 +116,9 @@ struct MemoryInputs {
   // it sums, beside these, for ever. What the step itself packs is in them.
   bool lasting_buckets = false;
   const StepLanes* lanes = nullptr;  // of a step in lanes
+  // Gradients lie in buffers that are there for ever (transforms/precision.h): for each parameter as much as the largest of what
+  // the update reads, and what is added up or exchanged for it.
+  bool lasting_gradients = false;
 };
 
 // Of every device. Offered is all of its memory: the reserve stands for what is counted here.

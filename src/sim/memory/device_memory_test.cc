@@ -13,11 +13,12 @@ constexpr int64_t kMebibyte = int64_t{1} << 20;
 constexpr TinyOpOptions kBackward{.phase = Phase::kBackward};
 constexpr TinyOpOptions kUpdate{.phase = Phase::kOptimizer};
 
-IdVector<DeviceId, DevicePeaks> Measure(const TinyProblem& problem, bool lasting_buckets = false) {
+IdVector<DeviceId, DevicePeaks> Measure(const TinyProblem& problem, bool lasting_buckets = false,
+                                        bool lasting_gradients = false) {
   Simulator simulator(problem.sim_graph);
   const SimResult& result = simulator.Run(problem.placement, {.schedule = true});
   return MeasureMemory({problem.sim_graph, problem.graph, problem.cluster, problem.placement,
-                        *result.schedule, lasting_buckets});
+                        *result.schedule, lasting_buckets, nullptr, lasting_gradients});
 }
 
 // w and m of 4 MiB. a 0-10 makes x (6), b 10-20 makes g (4) of x, s 20-30 makes t (4) of m, u 30-40
@@ -70,6 +71,28 @@ TEST(DevicePeaks, SumsOfGradientsAndWhatTheyAddAreGradients) {
   // At 20: w, x, both gradients; when they are added x is gone, and the sum is as large.
   EXPECT_EQ(memory.Of(MemoryUse::kGradients).count, 8 * kMebibyte);
   EXPECT_EQ(memory.Of(MemoryUse::kActivations).count, 6 * kMebibyte);
+}
+
+// The same two gradients and their sum, at which w, 6 MiB of x and a buffer of the size of one gradient are there, as they
+// are before the backward pass.
+TEST(DevicePeaks, LastingGradientsHaveABufferForTheWholeStep) {
+  TinyStep step(1, 100 * kMebibyte, DeviceKind{.device_class = DeviceClass::kGpu});
+  const TensorId w = step.Input("w", TensorKind::kParameter, 4 * kMebibyte);
+  const TensorId x = step.Op("a", 0, 10, {w}, {6 * kMebibyte})[0];
+  const TensorId first = step.Op("b", 0, 10, {x}, {4 * kMebibyte}, kBackward)[0];
+  const TensorId second = step.Op("c", 0, 10, {x}, {4 * kMebibyte}, kBackward)[0];
+  TinyOpOptions adds = kBackward;
+  adds.type = "aten.add.Tensor";
+  const TensorId sum = step.Op("d", 0, 10, {first, second}, {4 * kMebibyte}, adds)[0];
+  TinyOpOptions update = kUpdate;
+  update.writes = {0};
+  step.Op("u", 0, 10, {w, sum}, {}, update);
+  const TinyProblem problem = step.Build();
+  const DevicePeaks memory = Measure(problem, false, /*lasting_gradients=*/true)[DeviceId(0)];
+  EXPECT_EQ(memory.allocated.count, 14 * kMebibyte);
+  EXPECT_EQ(memory.Of(MemoryUse::kGradients).count, 4 * kMebibyte);
+  EXPECT_EQ(memory.peak_time.count, 0);
+  EXPECT_EQ(Measure(problem)[DeviceId(0)].allocated.count, 18 * kMebibyte);
 }
 
 TEST(DevicePeaks, OtherDevicesHoldWhatIsAllocated) {

@@ -18,8 +18,8 @@
 #include "check_plan/distributed/group_check.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/movement.h"
+#include "check_plan/distributed/norms/formula_check.h"
 #include "check_plan/distributed/norms/norm_check.h"
-#include "check_plan/distributed/norms/softmax_check.h"
 #include "check_plan/distributed/sums.h"
 
 namespace placewright::check {
@@ -35,7 +35,7 @@ class Interpreter {
         contents_(original, step),
         movement_(original, step, facets_, contents_, sums_),
         norms_(original, step, contents_, movement_),
-        softmaxes_(original, step, contents_, movement_),
+        formulas_(original, step, facets_, contents_, sums_, movement_),
         instances_(facets_.size()),
         given_up_(facets_.size(), false),
         cuts_(step.graph.op_count()),
@@ -58,7 +58,7 @@ class Interpreter {
     Report(position + 1, norms_.NameAllResults());
     for (const FacetId facet : facets_.all()) {
       const OpId origin = facets_.origin(facet);
-      const bool several = norms_.Follows(origin) || softmaxes_.Follows(origin);
+      const bool several = norms_.Follows(origin) || formulas_.Follows(origin);
       if (given_up_[facet] || several || instances_[facet].empty()) continue;
       Report(position_[instances_[facet].front().op],
              CheckTogether(original_, step_, facets_, facet, instances_[facet], sums_));
@@ -80,21 +80,29 @@ class Interpreter {
       if (!rule) continue;
       const bool is_norm =
           rule->form == PartForm::kBatchNorm || rule->form == PartForm::kBatchNormBackward;
-      const bool is_softmax = SoftmaxCallOf(facets_.op(facet)).has_value();
-      if (!is_norm && !is_softmax && !rule->draws_random) continue;
+      const bool is_formula = FormulaCheck::Knows(original_, facets_.origin(facet));
+      if (!is_norm && !is_formula && !rule->draws_random) continue;
       std::vector<OpId> others;
       for (const OpId op : ops) {
         if (!IsItself(op)) others.push_back(op);
       }
       const std::string_view type = facets_.op(facet).type;
-      const auto other = std::find_if(others.begin(), others.end(),
-                                      [&](OpId op) { return step_.graph.op(op).type != type; });
+      const auto other = std::find_if(others.begin(), others.end(), [&](OpId op) {
+        return step_.graph.op(op).type != type || (is_formula && !IsAlone(op, ops));
+      });
       if (other == others.end()) continue;
       if (is_norm && norms_.Follow(facets_.origin(facet), others)) continue;
-      if (is_softmax && softmaxes_.Follow(facets_.origin(facet), others)) continue;
+      if (is_formula && formulas_.Follow(facets_.origin(facet), others)) continue;
       given_up_[facet] = true;
       GiveUp(*other, fmt::format("is computed by {}", Printable(step_.graph.op(*other).type, 80)));
     }
+  }
+
+  // On its device there is no other of these.
+  bool IsAlone(OpId op, const std::vector<OpId>& ops) const {
+    return std::none_of(ops.begin(), ops.end(), [&](OpId one) {
+      return one != op && step_.placement[one] == step_.placement[op];
+    });
   }
 
   // It has the operator and the arguments of its op, as a norm of all of the batch has.
@@ -115,8 +123,8 @@ class Interpreter {
   void RunMovement(OpId op) {
     if (FollowsMembers(op)) return;
     Report(position_[op], norms_.NameResults(op));
-    if (softmaxes_.Moves(op)) {
-      Note(op, softmaxes_.Move(op));
+    if (formulas_.Moves(op)) {
+      Note(op, formulas_.Move(op));
     } else {
       Note(op, norms_.Moves(op) ? norms_.Move(op) : movement_.Run(op));
     }
@@ -128,10 +136,11 @@ class Interpreter {
       RunNorm(op);
       return;
     }
-    if (softmaxes_.Follows(facets_.origin(facet)) && !IsItself(op)) {
+    if (formulas_.Follows(facets_.origin(facet)) && (!IsItself(op) || formulas_.IsOfParts(op))) {
       Report(position_[op], norms_.NameResults(op));
-      MaybeViolation violation = softmaxes_.Run(op);
-      NoteSeveral(op, std::move(violation), 0, softmaxes_.PartRead(op));
+      MaybeViolation violation = formulas_.Run(op);
+      NoteSeveral(op, std::move(violation), formulas_.InputOfElements(facets_.origin(facet)),
+                  formulas_.PartRead(op));
       return;
     }
     MaybeViolation of_norms = norms_.NameResults(op);
@@ -181,7 +190,7 @@ class Interpreter {
   // A norm whose parts have statistics of their own.
   void NoteLocal(OpId op) {
     constexpr std::string_view kHow = "is computed from statistics of its part alone";
-    if (local_batch_norm_ && !SoftmaxCallOf(original_.op(step_.origin[op]))) {
+    if (local_batch_norm_ && !FormulaCheck::Knows(original_, step_.origin[op])) {
       GiveUp(op, std::string(kHow));
       return;
     }
@@ -221,7 +230,7 @@ class Interpreter {
   Sums sums_;
   Movement movement_;
   NormCheck norms_;
-  SoftmaxCheck softmaxes_;
+  FormulaCheck formulas_;
   IdVector<FacetId, std::vector<Instance>> instances_;
   IdVector<FacetId, bool> given_up_;  // not all instances of it are proven
   IdVector<OpId, FoundCut> cuts_;     // by op of the step

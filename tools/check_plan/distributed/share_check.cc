@@ -13,8 +13,8 @@
 #include "check_plan/distributed/cover.h"
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/norms/definition.h"
+#include "check_plan/distributed/norms/formula_check.h"
 #include "sharding/separable_results.h"
-#include "sharding/softmax_call.h"
 #include "sharding/unsplit_writes.h"
 
 namespace placewright::check {
@@ -172,10 +172,10 @@ class ShareCheck {
     const OpRule* const rule = axes_.rule(origin);
     const bool is_norm = rule != nullptr && (rule->form == PartForm::kBatchNorm ||
                                              rule->form == PartForm::kBatchNormBackward);
-    const bool is_softmax = SoftmaxCallOf(original_.op(origin)).has_value();
+    const bool is_formula = FormulaCheck::Knows(original_, origin);
     return drawn_once_[original_.group(origin)] || WritesWhole(origin, axis) ||
            (is_norm && !StatedNormOf(original_.op(origin))) ||
-           ((is_norm || is_softmax) && !HaveStatistics(origin));
+           ((is_norm || is_formula) && !HaveStatistics(origin));
   }
 
   // Whether devices that are alike but for the axes of a norm's statistics (a softmax's sums) have all of these among them: each part
