@@ -75,6 +75,8 @@ struct PlanProgress {
 
 struct PlanRequest {
   std::string algorithm = "auto";  // the best of all; `placewright plan --help` lists them
+  // Of the algorithm: "tensor=4" (`placewright explain ALGO` lists them).
+  std::vector<std::string> settings{};
   // How long to search: the first limit that is met ends it. Without any, 10 s. A plan that ended
   // by time is repeated by its number of iterations, unless a note says what was left out for lack
   // of time.
@@ -142,6 +144,18 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster,
                              const PlanRequest& request = {});
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& cluster, const CostTable& costs,
                              const PlanRequest& request = {});
+
+struct SettledRewriting {
+  std::string algorithm;
+  Rewriting rewriting;
+};
+// How a recorded step, as it was recorded, is rewritten for a request, with what it leaves open chosen as `placewright plan`
+// does: a pipeline is asked for by its schedule or by the algorithm of that name; its stages, chunks and micro-batches
+// follow from the machines and the batch, and on GPUs of several kinds the layers of each stage. The step to plan is
+// the one read with that rewriting (ReadGraphOptions). `request`: algorithm, settings, layouts and costs. Errors: kUsage
+// (stages of no pipeline; no number of micro-batches), those of the cost model.
+Result<SettledRewriting> SettleRewriting(const Graph& step, const Cluster& cluster,
+                                         const PlanRequest& request, const Rewriting& asked);
 
 // Strategies for a recorded step, as it was recorded, on a cluster: those that were simulated and fit, the fastest first;
 // those that are estimated to fit, likewise; those that do not; those that are none for this step or cluster. All are

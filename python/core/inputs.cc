@@ -17,19 +17,17 @@ namespace nb = nanobind;
 namespace placewright::python {
 namespace {
 
-StepHandle ReadStep(const std::string& path, std::optional<int64_t> batch,
-                    const std::map<std::string, int64_t>& dimensions, bool prove_batch,
-                    int64_t micro_batches, const std::vector<std::string>& recompute,
-                    const std::vector<std::string>& offload, const std::string& schedule,
-                    int64_t stages, int64_t chunks, const std::vector<std::string>& precision) {
+StepHandle ReadStep(const std::string& path, const nb::dict& options) {
+  ReadGraphOptions asked;
+  asked.batch = nb::cast<std::optional<int64_t>>(options["batch"]);
+  asked.dimensions = nb::cast<std::map<std::string, int64_t>>(options["dimensions"]);
+  asked.prove_batch = nb::cast<bool>(options["prove_batch"]);
+  asked.rewriting = RewritingOf(options);
+  asked.mixed_precision = nb::cast<std::vector<std::string>>(options["precision"]);
   std::optional<Result<StepFile>> read;
   {
     nb::gil_scoped_release released;
-    read = ReadStepFile(path, {batch,
-                               dimensions,
-                               prove_batch,
-                               {micro_batches, recompute, schedule, stages, chunks, offload},
-                               precision});
+    read = ReadStepFile(path, asked);
   }
   return {std::make_shared<const StepFile>(ValueOf(std::move(*read)))};
 }
@@ -88,12 +86,21 @@ nb::list DevicesOf(const ClusterHandle& handle) {
 
 }  // namespace
 
+Rewriting RewritingOf(const nb::dict& options) {
+  Rewriting rewriting;
+  rewriting.micro_batches = nb::cast<int64_t>(options["micro_batches"]);
+  rewriting.recompute = nb::cast<std::vector<std::string>>(options["recompute"]);
+  rewriting.schedule = nb::cast<std::string>(options["schedule"]);
+  rewriting.stages = nb::cast<int64_t>(options["stages"]);
+  rewriting.chunks = nb::cast<int64_t>(options["chunks"]);
+  rewriting.offload = nb::cast<std::vector<std::string>>(options["offload"]);
+  rewriting.layers = nb::cast<std::vector<int64_t>>(options["layers"]);
+  return rewriting;
+}
+
 void BindInputs(nb::module_& module) {
   nb::class_<StepHandle>(module, "Step")
-      .def_static("read", &ReadStep, nb::arg("path"), nb::arg("batch").none(),
-                  nb::arg("dimensions"), nb::arg("prove_batch"), nb::arg("micro_batches"),
-                  nb::arg("recompute"), nb::arg("offload"), nb::arg("schedule"), nb::arg("stages"),
-                  nb::arg("chunks"), nb::arg("precision"))
+      .def_static("read", &ReadStep, nb::arg("path"), nb::arg("options"))
       .def_prop_ro("name", [](const StepHandle& s) { return s.step->graph.name(); })
       .def_prop_ro("format",
                    [](const StepHandle& s) { return std::string(s.step->graph.format()); })

@@ -17,6 +17,9 @@ struct ClusterHandle {
   std::shared_ptr<const ClusterFile> cluster;
 };
 
+// Of a step's options, which placewright/_rewriting.py has checked.
+Rewriting RewritingOf(const nanobind::dict& options);
+
 // `Step` and `Cluster`.
 void BindInputs(nanobind::module_& module);
 

@@ -114,6 +114,8 @@ Constraints ConstraintsOf(const nb::dict& options) {
 // How the search may go. Types are those that placewright/_arguments.py has seen to.
 void SetSearch(const nb::dict& options, PlanRequest& request) {
   request.algorithm = TextAt(options, "algorithm");
+  request.settings = TextsAt(options, "settings");
+  request.strategies.rewrite = nb::cast<bool>(options["strategies"]);
   if (Given(options, "time")) {
     request.time = std::chrono::nanoseconds(nb::cast<int64_t>(options["time"]));
   }
@@ -158,6 +160,31 @@ Result<PlanRequest> RequestOf(const nb::dict& options, const Graph& graph, const
   request.keep_files = true;
   request.in_lanes = true;
   return request;
+}
+
+// (algorithm, what differs of the step's options) of a step to be planned, which is given as it was recorded.
+nb::tuple Settle(const StepHandle& step, const ClusterHandle& cluster, const nb::dict& options,
+                 const nb::dict& rewriting) {
+  const Graph& graph = step.step->graph;
+  const Cluster& machines = cluster.cluster->cluster;
+  PlanRequest request;
+  SetSearch(options, request);
+  ValueOf(SetSpace(options, request));
+  const Rewriting asked = RewritingOf(rewriting);
+  std::optional<Result<SettledRewriting>> settled;
+  {
+    nb::gil_scoped_release released;
+    settled = SettleRewriting(graph, machines, request, asked);
+  }
+  const SettledRewriting made = ValueOf(std::move(*settled));
+  nb::dict chosen;
+  if (made.rewriting.schedule.empty()) return nb::make_tuple(made.algorithm, chosen);
+  chosen["schedule"] = made.rewriting.schedule;
+  chosen["stages"] = made.rewriting.stages;
+  chosen["chunks"] = made.rewriting.chunks;
+  chosen["layers"] = made.rewriting.layers;
+  chosen["micro_batches"] = made.rewriting.micro_batches;
+  return nb::make_tuple(made.algorithm, chosen);
 }
 
 std::unique_ptr<Planned> PlanOf(const StepHandle& step, const ClusterHandle& cluster,
@@ -215,6 +242,8 @@ void BindPlanning(nb::module_& module) {
       .def_prop_ro("compiled_text", [](const Planned& p) { return p.planned.compiled_text; })
       .def("picture", &Picture)
       .def("write", &Write, nb::arg("path"), nb::arg("step"), nb::arg("cluster"));
+  module.def("settle", &Settle, nb::arg("step"), nb::arg("cluster"), nb::arg("options"),
+             nb::arg("rewriting"));
   module.def("plan", &PlanOf, nb::arg("step"), nb::arg("cluster"), nb::arg("options"),
              nb::arg("progress").none(), nb::arg("catch_interrupts"));
 }

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from . import errors
 from ._cluster import Cluster, Device, detect
 from ._commands import Compared, Comparison, check, compare, explain, simulate, size, what_if
-from ._plan import Baseline, DeviceUse, Plan, Strategy
+from ._plan import Baseline, DeviceUse, Plan
 from ._planning import plan
 from ._progress import Progress
 from ._step import Step, read, record
+from ._strategies import Strategy
 from .applied.errors import ApplyError
 from .errors import PlacewrightError
 

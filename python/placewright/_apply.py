@@ -140,6 +140,7 @@ class _Prepared:
     """What a rank finds out by itself, before ranks talk to one another."""
 
     def __init__(self, plan_path, model, optimizer, loss, group, devices, own_update, clip):
+        checks.check_kinds(model, optimizer)
         self.step = plan_files.read(plan_path)
         checks.check_unscaled(self.step)
         self.devices = self._own_devices(group, devices)

@@ -114,6 +114,30 @@ def pairs(name: str, value: Any, wanted: str) -> list[tuple[str, str]]:
     return [(text(name, key, wanted), text(name, item, wanted)) for key, item in value.items()]
 
 
+def counts(name: str, value: Any) -> list[int]:
+    """Integers from 1, one after the other."""
+    wanted = "a list of integers from 1"
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise refuse(name, value, wanted)
+    found = [integer(f"{name}[{i}]", one, 1, 2 ** 31 - 1) for i, one in enumerate(value)]
+    if not found:
+        raise refuse(name, value, wanted)
+    return found
+
+
+def settings(name: str, value: Any) -> list[str]:
+    """A mapping from names to words and numbers, as "name=value"."""
+    wanted = "a dict of names and their values"
+    if value is None:
+        return []
+    if not isinstance(value, Mapping):
+        raise refuse(name, value, wanted)
+    for one in value.values():
+        if isinstance(one, bool) or not isinstance(one, (str, int, float)):
+            raise refuse(name, value, wanted)
+    return [text(name, f"{text(name, key, wanted)}={one}", wanted) for key, one in value.items()]
+
+
 def integers(name: str, value: Any) -> dict[str, int]:
     """A mapping from names to integers from 1."""
     wanted = "a dict of names and integers from 1"

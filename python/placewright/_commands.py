@@ -11,12 +11,14 @@ from typing import Any
 
 from . import _arguments as arguments
 from . import _files as files
+from . import _rewriting as rewriting
 from ._cluster import Cluster, cluster_of
 from ._plan import Plan
 from ._program import run, text_of
 from ._show import html_table, text_table
 from ._step import Step, step_of
-from ._units import time_text
+from ._strategies import strategies_of, strategy_table
+from ._units import bytes_text, time_text
 from .errors import UsageError
 
 
@@ -38,6 +40,8 @@ class Compared:
         How long the algorithm took.
     devices : list of str
         That run an operation.
+    over : int
+        Bytes that devices lack, together; 0 where it fits.
     """
 
     algorithm: str
@@ -46,15 +50,20 @@ class Compared:
     step_time: float
     seconds: float
     devices: list[str]
+    over: int
 
 
 class Comparison:
-    """What every algorithm came to on one step.
+    """What every algorithm and strategy came to on one step.
 
     Attributes
     ----------
     rows : list of Compared
         The fastest that fits first.
+    strategies : list of Strategy
+        Ways to train by name, which may rewrite the step: those that were simulated, the fastest
+        first, and of each name without such a one what is estimated, or why it is none. Empty where
+        no op may be split and of steps that are rewritten already.
     not_run : list of str
         Algorithms that made no plan: `notes` says why.
     notes : list of str
@@ -64,9 +73,11 @@ class Comparison:
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
         rows = [Compared(one["planner"], one["algorithm"], one["feasible"],
-                         one["step_time_ns"] / 1e9, one["seconds"], list(one["devices"]))
+                         one["step_time_ns"] / 1e9, one["seconds"], list(one["devices"]),
+                         one["over_bytes"])
                 for one in document["plans"]]
         self.rows = sorted(rows, key=lambda row: (not row.feasible, row.step_time))
+        self.strategies = strategies_of(document["strategies"])
         self.not_run: list[str] = document["not_run"]
         self.notes: list[str] = document["notes"]
 
@@ -75,18 +86,20 @@ class Comparison:
         return self._document
 
     def __str__(self) -> str:
-        return text_table(*self._table())
+        return "\n\n".join(text_table(*table) for table in self._tables())
 
     def __repr__(self) -> str:
         return f"<placewright.Comparison of {len(self.rows)} algorithms>"
 
     def _repr_html_(self) -> str:
-        return html_table(*self._table())
+        return "".join(html_table(*table) for table in self._tables())
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        return ["algorithm", "step time", "memory"], [
-            [row.algorithm, time_text(row.step_time), "fits" if row.feasible else "does not fit"]
-            for row in self.rows]
+    def _tables(self) -> list[tuple[list[str], list[list[str]]]]:
+        rows = [[row.algorithm, time_text(row.step_time),
+                 "fits" if row.feasible else f"over by {bytes_text(row.over)}"]
+                for row in self.rows]
+        tables = [(["algorithm", "step time", "memory"], rows)]
+        return [*tables, strategy_table(self.strategies)] if self.strategies else tables
 
 
 def compare(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLike[str], *,
@@ -122,23 +135,7 @@ def compare(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.Pat
     if moves is not None:
         chosen += ["--iterations", str(moves)]
     planned, machines = step_of(step), cluster_of(cluster)
-    batch = planned._options["batch"]
-    if batch is not None:
-        chosen += ["--batch", str(batch)]
-    if planned._options["micro_batches"] > 1:
-        chosen += ["--micro-batches", str(planned._options["micro_batches"])]
-    for modules in planned._options["recompute"]:
-        chosen += ["--recompute", modules]
-    for modules in planned._options["offload"]:
-        chosen += ["--offload", modules]
-    for types in planned._options["precision"]:
-        chosen += ["--mixed-precision", types]
-    if planned._options["schedule"]:
-        chosen += ["--pipeline", planned._options["schedule"],
-                   "--stages", str(planned._options["stages"]),
-                   "--chunks", str(planned._options["chunks"])]
-    for name, size in planned._options["dimensions"].items():
-        chosen += ["--dim", f"{name}={size}"]
+    chosen += rewriting.words(planned._options)
     described = machines.preset or str(machines._source)
     return Comparison(run(["compare", str(planned._source), "-c", described, "--no-store",
                            *chosen]))
@@ -211,17 +208,11 @@ def what_if(step: Step | str | os.PathLike[str],
 
 def _sizes_of(step: Step) -> list[str]:
     """Batch and dimensions as the program takes them."""
-    options = step._options
-    rewritten = options["micro_batches"] > 1 or any(
-        options[how] for how in ("recompute", "offload", "schedule", "precision"))
-    if rewritten:
+    if rewriting.rewrites(step._options):
         raise UsageError("usage", "the step is rewritten already",
                          remedy="Read it without micro-batches, recomputation, offload, "
                                 "a pipeline and types.")
-    words = ["--batch", str(options["batch"])] if options["batch"] is not None else []
-    for name, number in options["dimensions"].items():
-        words += ["--dim", f"{name}={number}"]
-    return words
+    return rewriting.words(step._options)
 
 
 def simulate(plan: Plan | str | os.PathLike[str], *, memory: bool = False,

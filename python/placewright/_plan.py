@@ -19,6 +19,7 @@ from . import _program
 from ._cluster import PRESET, Cluster
 from ._show import html_table, text_table
 from ._step import Step
+from ._strategies import Strategy, strategies_of, strategy_table
 from ._units import bytes_text, count_text, share_text, time_text
 from .errors import UsageError
 
@@ -79,77 +80,6 @@ class Baseline:
     step_time: float
     devices: list[str]
     search: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Strategy:
-    """A way to train that `auto` looked at (docs/algorithms/auto.md).
-
-    Attributes
-    ----------
-    algorithm : str
-    settings : list of str
-        Of the algorithm, where they are not its own: ``["tensor=4"]``.
-    micro_batches : int
-        Parts of the batch.
-    recompute : list of str
-        What is computed again: "full", "selective" or globs over modules.
-    pipeline : str
-        Its schedule, "" without one.
-    stages, chunks : int
-        Of the pipeline; 1 without one.
-    layers : list of int
-        Of each chunk of each stage, where they are stated; else of equal work.
-    simulated : bool
-        Whether it was; else its time is estimated.
-    step_time : float or None
-        Seconds; None where it is none for this step.
-    fits : bool
-        Whether it fits into memory.
-    memory, capacity : int
-        Bytes of the fullest device, and how many it may use.
-    why_not : str
-        Why it was left out, "" where it was not.
-    """
-
-    algorithm: str
-    settings: list[str]
-    micro_batches: int
-    recompute: list[str]
-    pipeline: str
-    stages: int
-    chunks: int
-    layers: list[int]
-    simulated: bool
-    step_time: float | None
-    fits: bool
-    memory: int
-    capacity: int
-    why_not: str
-
-    def __str__(self) -> str:
-        parts = [" ".join([self.algorithm, *self.settings])]
-        if self.pipeline not in ("", self.algorithm):
-            parts.append(self.pipeline)
-        if self.stages > 1:
-            chunks = f" of {self.chunks} chunks" if self.chunks > 1 else ""
-            layers = f" of {','.join(map(str, self.layers))} layers" if self.layers else ""
-            parts.append(f"{self.stages} stages{chunks}{layers}")
-        if self.micro_batches > 1:
-            parts.append(f"{self.micro_batches} micro-batches")
-        if self.recompute:
-            parts.append(f"recompute {' '.join(self.recompute)}")
-        return ", ".join(parts)
-
-
-def _strategy(said: dict[str, Any]) -> Strategy:
-    simulated = said["step_time_ns"] is not None
-    time = said["step_time_ns"] if simulated else said["estimated_time_ns"]
-    return Strategy(said["algorithm"], list(said.get("settings", ())), said["micro_batches"],
-                    list(said["recompute"]), said.get("pipeline", ""), said.get("stages", 1),
-                    said.get("chunks", 1), list(said.get("layers", ())), simulated,
-                    time / 1e9 if said["capacity_bytes"] else None, said["fits"],
-                    said["memory_bytes"], said["capacity_bytes"], said["why_not"])
 
 
 class Plan:
@@ -265,7 +195,7 @@ class Plan:
     @functools.cached_property
     def strategies(self) -> list[Strategy]:
         """Ways to train that were looked at, those that fit first; of algorithm "auto"."""
-        return [_strategy(one) for one in self._document.get("strategies", ())]
+        return strategies_of(self._document.get("strategies", ()))
 
     @property
     def placement(self) -> dict[str, str]:
@@ -414,7 +344,7 @@ class Plan:
         if self.baselines:
             parts.append(text_table(*self._baseline_table()))
         if any(one.simulated for one in self.strategies):  # else estimates decided for none
-            parts.append(text_table(*self._strategy_table()))
+            parts.append(text_table(*strategy_table(self.strategies)))
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
@@ -427,7 +357,7 @@ class Plan:
                       html_table(*self._baseline_table()), "</details>"]
         if any(one.simulated for one in self.strategies):
             parts += ["<details><summary>strategies</summary>",
-                      html_table(*self._strategy_table()), "</details>"]
+                      html_table(*strategy_table(self.strategies)), "</details>"]
         if self._in_lanes:
             parts.append("<p>The picture draws every device: plan.svg().</p>")
             return "".join(parts)
@@ -487,16 +417,6 @@ class Plan:
             rows.append([one.algorithm, time_text(one.step_time), times,
                          "" if one.feasible else "does not fit"])
         return ["baseline", "step time", "times this plan's", "memory"], rows
-
-    def _strategy_table(self) -> tuple[list[str], list[list[str]]]:
-        rows = []
-        for one in self.strategies:
-            verdict = one.why_not or ("does not fit" if not one.fits else
-                                      "" if one.simulated else "estimated")
-            time = "" if one.step_time is None else time_text(one.step_time)
-            memory = bytes_text(one.memory) if one.capacity else ""
-            rows.append([str(one), time, memory, verdict])
-        return ["strategy", "step time", "memory", ""], rows
 
     def _name(self, what: str) -> str:
         return self._document[what]["name"]

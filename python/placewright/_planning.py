@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from . import _arguments as arguments
+from . import _rewriting as rewriting
 from ._cluster import Cluster, cluster_of
 from ._find import core
 from ._plan import Plan
@@ -33,7 +34,12 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
          precision: str = "pytorch", cost_profile: str = "default",
          cost_store: str | os.PathLike[str] | None = None,
          local_batch_norm: bool = False, sfb: str = "none",
-         for_engine: str | None = None) -> Plan:
+         for_engine: str | None = None, settings: Mapping[str, str | float] | None = None,
+         micro_batches: int | None = None, recompute: str | Iterable[str] | None = None,
+         offload: str | Iterable[str] | None = None, pipeline: str | None = None,
+         stages: int | None = None, chunks: int | None = None,
+         stage_layers: Iterable[int] | None = None,
+         mixed_precision: str | Iterable[str] | None = None) -> Plan:
     """Searches where every operation of a step runs.
 
     Ctrl-C in the main thread ends the search with the best plan so far (`Plan.interrupted`); a
@@ -87,6 +93,15 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
         Only plans that DistributedDataParallel, fully_shard or parallelize_module can say, in the
         place of an algorithm: `Plan.to_ddp`, `Plan.to_fsdp2`, `Plan.to_parallelize_module`.
 
+    settings : dict, optional
+        Of the algorithm, as ``{"tensor": 4}``; `explain` of an algorithm lists them.
+    micro_batches, recompute, offload, pipeline, stages, chunks, stage_layers, mixed_precision
+        As of `Step.rewritten`: the plan is one of the step rewritten so. "auto" without
+        `micro_batches` and `recompute` may choose them itself. A pipeline is asked for by its
+        schedule or by the algorithm of that name; stages and micro-batches that are not stated
+        follow from the machines and the batch, and on GPUs of several kinds layers are cut by their
+        speed.
+
     Returns
     -------
     Plan
@@ -123,9 +138,15 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
             arguments.path("cost_store", cost_store)),  # plans that are saved later name it
         "local_batch_norm": arguments.flag("local_batch_norm", local_batch_norm),
         "sfb": arguments.text("sfb", sfb),
+        "settings": arguments.settings("settings", settings),
+        "strategies": micro_batches is None and recompute is None,
     }
+    asked = rewriting.asked(
+        micro_batches=micro_batches, recompute=recompute, offload=offload, pipeline=pipeline,
+        stages=stages, chunks=chunks, stage_layers=stage_layers, mixed_precision=mixed_precision)
     hear, end = hearer(progress)
-    planned_step, machines = step_of(step), cluster_of(cluster)
+    machines = cluster_of(cluster)
+    planned_step, options["algorithm"] = _settled(step_of(step), machines, options, asked)
     try:
         made = core().plan(planned_step._held, machines._held, options, hear, _takes_interrupts())
     finally:
@@ -134,6 +155,18 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
     if not found.feasible:
         raise _does_not_fit(found)
     return found
+
+
+def _settled(step: Step, machines: Cluster, options: dict[str, Any],
+             asked: dict[str, Any]) -> tuple[Step, str]:
+    """The step as it is to be planned, and the algorithm: a pipeline's go with each other."""
+    wanted = {**step._options, **asked}
+    recorded = step
+    if rewriting.rewrites(step._options):
+        recorded = step._read_with(rewriting.as_recorded(step._options))
+    algorithm, chosen = core().settle(recorded._held, machines._held, options, wanted)
+    wanted = rewriting.complete({**wanted, **chosen})
+    return (step if wanted == step._options else step._read_with(wanted)), algorithm
 
 
 def _algorithm(algorithm: Any, engine: Any) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arguments as arguments
 from . import _files as files
+from . import _rewriting as rewriting
 from ._find import core
 from ._units import bytes_text, count_text
 from .errors import InputError, MissingRuntimeError, PlacewrightError, UsageError
@@ -89,17 +90,19 @@ class Step:
         """
         return self._read_with({"batch": arguments.integer("batch", batch, 1, arguments.MAX_COUNT)})
 
-    def rewritten(self, *, micro_batches: int = 1,
+    def rewritten(self, *, micro_batches: int | None = None,
                   recompute: str | Iterable[str] | None = None,
                   offload: str | Iterable[str] | None = None, pipeline: str | None = None,
-                  stages: int | None = None, chunks: int = 1,
+                  stages: int | None = None, chunks: int | None = None,
+                  stage_layers: Iterable[int] | None = None,
                   mixed_precision: str | Iterable[str] | None = None) -> Step:
         """The recorded step, rewritten before it is laid out (docs/transforms.md).
 
         Parameters
         ----------
-        micro_batches : int
-            The batch in so many parts, one after the other, whose gradients are added up; 1: whole.
+        micro_batches : int, optional
+            The batch in so many parts, one after the other, whose gradients are added up. None:
+            whole.
         recompute : str or list of str, optional
             Modules whose activations the backward pass computes again: globs, or "full" (every
             layer), "selective" or "megatron". None: nothing.
@@ -108,9 +111,12 @@ class Step:
             nothing.
         pipeline : {"gpipe", "1f1b", "interleaved", "zb-h1"}, optional
             Micro-batches in the order of this schedule; the algorithm of that name lays it out.
-        stages, chunks : int
-            Of a pipeline: its stages, and the chunks of the model on each ("interleaved": 2 or
-            more).
+        stages, chunks : int, optional
+            Of a pipeline: its stages, and the chunks of the model on each, by default one
+            ("interleaved": 2 or more).
+        stage_layers : list of int, optional
+            Of a pipeline: the layers of each stage, as ``[10, 12, 10]``, or of each chunk in the
+            order of the model. None: of about equal work.
         mixed_precision : str or list of str, optional
             "param=bf16 reduce=f32 master=f32": the type that the step computes in, that in which
             gradients are summed, and that of parameters, optimizer state and update;
@@ -122,14 +128,15 @@ class Step:
         InputError, UsageError
             Where the step is not a recorded one, or an operation cannot be rewritten so.
         """
-        return self._read_with(
-            _rewriting(micro_batches, recompute, offload, pipeline, stages, chunks,
-                       mixed_precision))
+        return self._read_with(rewriting.complete(rewriting.asked(
+            micro_batches=micro_batches, recompute=recompute, offload=offload, pipeline=pipeline,
+            stages=stages, chunks=chunks, stage_layers=stage_layers,
+            mixed_precision=mixed_precision)))
 
     def _read_with(self, changed: dict[str, Any]) -> Step:
         options = {**self._options, **changed}
         files.check_unchanged(self._source, self._held.sha256, "step")
-        held = core().Step.read(str(self._source), **options)
+        held = core().Step.read(str(self._source), options)
         other = Step(held, self._source, options, [], self._temporary)
         other.path = self.path
         return other
@@ -174,9 +181,10 @@ class Step:
 
 def read(path: str | os.PathLike[str], *, batch: int | None = None,
          dimensions: Mapping[str, int] | None = None, prove_batch: bool = True,
-         micro_batches: int = 1, recompute: str | Iterable[str] | None = None,
+         micro_batches: int | None = None, recompute: str | Iterable[str] | None = None,
          offload: str | Iterable[str] | None = None, pipeline: str | None = None,
-         stages: int | None = None, chunks: int = 1,
+         stages: int | None = None, chunks: int | None = None,
+         stage_layers: Iterable[int] | None = None,
          mixed_precision: str | Iterable[str] | None = None) -> Step:
     """Reads a recorded step, an ONNX model or a graph of another format (docs/formats).
 
@@ -191,7 +199,7 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
     prove_batch : bool
         Find out how an ONNX model's sizes follow its batch, which plans that split ops need;
         recorded steps state it.
-    micro_batches, recompute, offload, pipeline, stages, chunks, mixed_precision
+    micro_batches, recompute, offload, pipeline, stages, chunks, stage_layers, mixed_precision
         As of `Step.rewritten`.
 
     Returns
@@ -210,9 +218,12 @@ def read(path: str | os.PathLike[str], *, batch: int | None = None,
         "batch": arguments.optional_integer("batch", batch, 1, arguments.MAX_COUNT),
         "dimensions": arguments.integers("dimensions", dimensions),
         "prove_batch": arguments.flag("prove_batch", prove_batch),
-        **_rewriting(micro_batches, recompute, offload, pipeline, stages, chunks, mixed_precision),
+        **rewriting.complete(rewriting.asked(
+            micro_batches=micro_batches, recompute=recompute, offload=offload, pipeline=pipeline,
+            stages=stages, chunks=chunks, stage_layers=stage_layers,
+            mixed_precision=mixed_precision)),
     }
-    held = core().Step.read(name, **options)
+    held = core().Step.read(name, options)
     return Step(held, pathlib.Path(name).absolute(), options, [])
 
 
@@ -287,8 +298,8 @@ def record(model: Any, inputs: Any, *, optimizer: Any = None,
     except exporter.ExportError as error:
         raise _of_export(error) from error
     options: dict[str, Any] = {"batch": None, "dimensions": {}, "prove_batch": False,
-                               **_rewriting()}
-    return Step(reader.read(str(path), **options), path, options, list(said["notes"]), folder)
+                               **rewriting.complete({})}
+    return Step(reader.read(str(path), options), path, options, list(said["notes"]), folder)
 
 
 def _of_export(error: Exception) -> PlacewrightError:
@@ -301,24 +312,6 @@ def _of_export(error: Exception) -> PlacewrightError:
         return UsageError("usage", str(error))
     return InputError("not-recordable", str(error), place=errors.user_line(error),
                       remedy="Change the model or the arguments as the message says.")
-
-
-def _rewriting(micro_batches: Any = 1, recompute: Any = None, offload: Any = None,
-               pipeline: Any = None, stages: Any = None, chunks: Any = 1,
-               mixed_precision: Any = None) -> dict[str, Any]:
-    """How a step is rewritten, checked; as the core's `Step.read` takes it."""
-    schedule = arguments.optional_text("pipeline", pipeline)
-    if (schedule is None) != (stages is None):
-        raise arguments.refuse("stages", stages, "an integer with `pipeline`, and none without")
-    return {
-        "micro_batches": arguments.integer("micro_batches", micro_batches, 1, arguments.MAX_COUNT),
-        "recompute": arguments.texts("recompute", recompute),
-        "offload": arguments.texts("offload", offload),
-        "schedule": schedule or "",
-        "stages": arguments.optional_integer("stages", stages, 1, arguments.MAX_COUNT) or 0,
-        "chunks": arguments.integer("chunks", chunks, 1, arguments.MAX_COUNT),
-        "precision": arguments.texts("mixed_precision", mixed_precision),
-    }
 
 
 def step_of(value: Any) -> Step:

@@ -11,8 +11,11 @@
 #include "planning/algorithms.h"
 #include "planning/batch_trials.h"
 #include "planning/plan_session.h"
+#include "planning/rewriting.h"
 #include "planning/search_budget.h"
+#include "planning/stage_layers.h"
 #include "planning/strategy_search.h"
+#include "search/agent_settings.h"
 #include "search/evaluation/group_placement.h"
 #include "sim/placement_check.h"
 #include "transforms/transforms.h"
@@ -40,6 +43,16 @@ Status CheckLimits(const PlanRequest& request) {
   return Ok();
 }
 
+Status CheckSettings(const Planner& planner, const std::vector<std::string>& settings) {
+  if (settings.empty()) return Ok();
+  if (planner.settable() == nullptr) {
+    return UsageError(std::string(planner.name()) + " has no settings",
+                      "Leave them out; `placewright explain ALGO` lists those of an algorithm.");
+  }
+  const Result<AgentSettings> parsed = AgentSettings::Parse(*planner.settable(), settings);
+  return parsed.ok() ? Ok() : Status(parsed.error());
+}
+
 SchedulingPolicy PolicyOf(const PlanRequest& request, const Graph& graph) {
   return request.policy.value_or(DefaultPolicy(graph.format()));
 }
@@ -59,11 +72,12 @@ class Request {
     if (request.initial) {
       PW_RETURN_IF_ERROR(made->algorithms_.CheckTakesInit(*made->planner_));
     }
+    PW_RETURN_IF_ERROR(CheckSettings(*made->planner_, request.settings));
     PW_RETURN_IF_ERROR(CheckLimits(request));
     return made;
   }
   explicit Request(const PlanRequest& request)
-      : in(request), algorithms_({}, PlannerTable(request.planners)) {}
+      : in(request), algorithms_({.agent = request.settings}, PlannerTable(request.planners)) {}
 
   const Planner& planner() const { return *planner_; }
 
@@ -307,6 +321,21 @@ bool IsCrowded(const Plan& plan) {
 }  // namespace
 
 Result<DistributionSpec> ReadLayouts(const std::string& path) { return ReadDistributionSpec(path); }
+
+Result<SettledRewriting> SettleRewriting(const Graph& step, const Cluster& described,
+                                         const PlanRequest& request, const Rewriting& asked) {
+  SettledRewriting settled{request.algorithm, asked};
+  AlignPipeline(request.layouts.has_value(), settled.algorithm, settled.rewriting);
+  PW_ASSIGN(settled.rewriting, ChooseRewriting(step, described, settled.rewriting));
+  if (settled.rewriting.schedule.empty() || !settled.rewriting.layers.empty()) return settled;
+  PlanRequest of_it = request;
+  of_it.algorithm = settled.algorithm;
+  PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(of_it));
+  PW_ASSIGN(const CostOptions costs, made->CostsOn(described));
+  PW_ASSIGN(settled.rewriting.layers,
+            LayersOfUnequalStages(step, described, costs, settled.rewriting, request.settings));
+  return settled;
+}
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
                              const PlanRequest& request) {

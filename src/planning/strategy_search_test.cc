@@ -393,6 +393,34 @@ TEST(StrategySearch, StagesOfUnequalNumbersOfGpusAreCutWell) {
   }
 }
 
+// As `placewright plan` does: the algorithm and the schedule state each other, and what is left open of a pipeline follows
+// from its machines.
+TEST(StrategySearch, ARequestForAPipelineIsSettled) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  const Cluster mixed = ReadCluster("mixed-lab").Take();
+  PlanRequest request;
+  request.algorithm = "1f1b";
+  request.settings = {"gpus=V100-32GB+GTX-1080Ti"};
+  Rewriting asked;
+  asked.micro_batches = 8;
+  asked.stages = 3;
+  const SettledRewriting named = SettleRewriting(graph, mixed, request, asked).Take();
+  EXPECT_EQ(named.rewriting.schedule, "1f1b");
+  EXPECT_EQ(named.rewriting.chunks, 1);
+  EXPECT_EQ(named.rewriting.layers.size(), 3U);
+  request.algorithm = "auto";
+  asked.schedule = "1f1b";
+  const SettledRewriting scheduled = SettleRewriting(graph, mixed, request, asked).Take();
+  EXPECT_EQ(scheduled.algorithm, "1f1b");
+  EXPECT_EQ(scheduled.rewriting.layers, named.rewriting.layers);
+  asked.layers = {2, 2, 2};
+  EXPECT_EQ(SettleRewriting(graph, mixed, request, asked).Take().rewriting.layers, asked.layers);
+  asked.schedule.clear();
+  const auto none = SettleRewriting(graph, mixed, request, asked);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::kUsage);
+}
+
 // Between all layers kept, which do not fit, and all computed again there are those of which as few are as must be.
 TEST(StrategySearch, ComputesChosenLayersAgain) {
   const Graph graph = PerceptronWriter(kMany).Write();

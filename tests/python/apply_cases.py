@@ -296,6 +296,8 @@ def refused(case, rank=0):
         model.second = nn.Linear(16, 5).double()
     if case.get("decayed"):
         optimizer.param_groups[0]["weight_decay"] = 0.25
+    if case.get("optimizer_class"):
+        optimizer = type(optimizer)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     if rank and case.get("other_weights"):
         with torch.no_grad():
@@ -303,8 +305,9 @@ def refused(case, rank=0):
     plan = case["plan"]
     if rank and "plan_of_others" in case:
         plan = case["plan_of_others"]
+    given = torch.nn.parallel.DistributedDataParallel(model) if case.get("wrapped") else model
     try:
-        train = apply(plan, model, optimizer, **case.get("options", {}))
+        train = apply(plan, given, optimizer, **case.get("options", {}))
         if case.get("short"):
             train(*[value[:-2] for value in Training(case).batch(0)])
         return {"code": "", "text": "", "untouched": 0.0}

@@ -25,9 +25,12 @@ def rank_main(kind, plan, rank, port, folder):
     """Two steps; then rank LOST is lost, and the others make a third."""
     import torch
     from placewright import apply
+    from placewright.applied import watch
     torch.set_num_threads(1)
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
     torch.distributed.init_process_group("gloo", rank=rank, world_size=RANKS)
+    if kind == "ended":  # what looks after the others is nearly always in the store's C++
+        watch.PERIOD = 0.001
     model, optimizer, _ = apply_support.made("perceptron", "adam")
     before = {key: value.clone() for key, value in model.state_dict().items()}
     train = apply(plan, model, optimizer, timeout=3 if kind == "late" else None)
@@ -35,6 +38,8 @@ def rank_main(kind, plan, rank, port, folder):
         train(*apply_support.batch("perceptron", number))
     assert apply_cases.apart(dict(model.state_dict()), before) == 0
     (folder / f"begun{rank}").touch()
+    if kind == "ended":
+        return
     if rank == LOST and kind == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if rank == LOST and kind == "stopped":
@@ -62,10 +67,11 @@ class LostTest(PlannedTest):
             end = time.monotonic() + STARTED
             while len(list(folder.glob("begun*"))) < RANKS and time.monotonic() < end:
                 self.assertFalse([one.communicate()[0] for one in ranks
-                                  if one.poll() not in (None, -signal.SIGKILL)])
+                                  if one.poll() not in (None, 0, -signal.SIGKILL)])
                 time.sleep(0.2)
             end = time.monotonic() + LIMIT
-            left = [one for rank, one in enumerate(ranks) if rank != LOST or kind == "wrong"]
+            left = [one for rank, one in enumerate(ranks)
+                    if rank != LOST or kind in ("wrong", "ended")]
             return [(one.communicate(timeout=max(1, end - time.monotonic()))[0], one.returncode)
                     for one in left]
         finally:
@@ -88,6 +94,11 @@ class LostTest(PlannedTest):
     def test_late(self):
         """It is alive, but comes later than `timeout` says."""
         self.check("late", "rank 1 does not come: the others have waited for it for 3 s")
+
+    def test_ranks_end_well(self):
+        """Also those that leave the process group as it is."""
+        for said, status in self.lost("ended"):
+            self.assertEqual(status, 0, said)
 
     def test_wrong_batch_on_one_rank(self):
         self.check("wrong", r"(rank 1 failed: )?.*it is \[7, 12\]")

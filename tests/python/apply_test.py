@@ -354,6 +354,8 @@ class ApplyTest(unittest.TestCase):
             {**good, "refused": "plan-mismatch", "names": "second.weight", "reshaped": True},
             {**good, "refused": "plan-mismatch", "names": "SGD", "with": "momentum"},
             {**good, "refused": "plan-mismatch", "names": "weight_decay", "decayed": True},
+            {**good, "refused": "plan-mismatch", "names": "model.module", "wrapped": True},
+            {**good, "refused": "argument", "names": "the class Adam", "optimizer_class": True},
             {**good, "refused": "plan-mismatch", "names": "compiled", "plan": str(changed)},
             {**good, "refused": "file-unreadable", "names": "missing", "plan": "missing.plan.json"},
             {**good, "refused": "file-unreadable", "names": "missing",

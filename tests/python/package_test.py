@@ -1,6 +1,7 @@
 """import placewright: plans, their files and how they are shown, without PyTorch."""
 
 import contextlib
+import functools
 import gzip
 import html.parser
 import io
@@ -47,8 +48,11 @@ class Tags(html.parser.HTMLParser):
             self.wrong.append(tag)
 
 
-def linear(samples):
-    """A step of a linear layer: x w^T, the gradient of w, and its update."""
+WIDTH = 256
+
+
+def linear(samples, layers=1):
+    """A step of linear layers: x w^T of each, the gradients, and the updates."""
     def tensor(*shape, **more):
         slopes = [int(size == samples) for size in shape]
         return {"shape": list(shape), "dtype": "f32", **({"slopes": slopes} if any(slopes) else {}),
@@ -56,22 +60,45 @@ def linear(samples):
 
     def op(name, target, phase, inputs, output, **more):
         return {"name": name, "target": target, "phase": phase, "inputs": inputs,
-                "args": [f"%{i}" for i in range(len(inputs))], "outputs": [output], **more}
+                "args": [f"%{i}" for i in range(len(inputs))], "outputs": [output],
+                "scope": f"layers.{name.split('.')[0]}.linear", **more}
+    forward, backward, update = [], [], []
+    x, gradient = "input:x", "input:gradient"
+    for i in range(layers):
+        forward += [
+            op(f"{i}.t", "aten.t.default", "fwd", [f"param:{i}.w"], tensor(WIDTH, WIDTH),
+               alias="view"),
+            op(f"{i}.mm", "aten.mm.default", "fwd", [x, f"{i}.t"], tensor(samples, WIDTH))]
+        update.append(op(f"{i}.add_", "aten.add_.Tensor", "opt", [f"param:{i}.w", f"{i}.mm_1"],
+                         tensor(WIDTH, WIDTH), kwargs={"alpha": -0.01}))
+        x = f"{i}.mm"
+    for i in reversed(range(layers)):
+        read = f"{i - 1}.mm" if i > 0 else "input:x"
+        backward += [
+            op(f"{i}.t_1", "aten.t.default", "bwd", [gradient], tensor(WIDTH, samples),
+               alias="view"),
+            op(f"{i}.mm_1", "aten.mm.default", "bwd", [f"{i}.t_1", read], tensor(WIDTH, WIDTH))]
+        if i > 0:
+            backward.append(op(f"{i}.mm_2", "aten.mm.default", "bwd", [gradient, f"param:{i}.w"],
+                               tensor(samples, WIDTH)))
+            gradient = f"{i}.mm_2"
+    weights = [tensor(WIDTH, WIDTH, name=f"param:{i}.w", kind="param") for i in range(layers)]
     return {
         "name": "linear", "batch": samples,
         "batch_proof": {"sizes": [samples, samples + 1, samples + 11]},
-        "inputs": [tensor(16, 32, name="param:w", kind="param"),
-                   tensor(samples, 32, name="input:x", kind="input"),
-                   tensor(samples, 16, name="input:gradient", kind="input")],
-        "ops": [
-            op("t", "aten.t.default", "fwd", ["param:w"], tensor(32, 16), alias="view"),
-            op("mm", "aten.mm.default", "fwd", ["input:x", "t"], tensor(samples, 16)),
-            op("t_1", "aten.t.default", "bwd", ["input:gradient"], tensor(16, samples),
-               alias="view"),
-            op("mm_1", "aten.mm.default", "bwd", ["t_1", "input:x"], tensor(16, 32)),
-            op("add_", "aten.add_.Tensor", "opt", ["param:w", "mm_1"], tensor(16, 32),
-               kwargs={"alpha": -0.01})],
-        "outputs": ["mm", "add_"]}
+        "inputs": [*weights, tensor(samples, WIDTH, name="input:x", kind="input"),
+                   tensor(samples, WIDTH, name="input:gradient", kind="input")],
+        "ops": [*forward, *backward, *update],
+        "outputs": [x, *(one["name"] for one in update)]}
+
+
+def without_measurements(plan):
+    """A plan file's object without how long the search took and where its files lie."""
+    for key in ("seconds", "first_feasible_seconds", "history", "digest"):
+        plan.pop(key, None)
+    for key in ("costs", "schedule", "compiled", "step"):
+        plan.get(key, {}).pop("path", None)
+    return plan
 
 
 class Planning(PackageTest):
@@ -195,6 +222,105 @@ class Planning(PackageTest):
         self.refused(UsageError, "usage", ["does not fit"], error.plan.save, self.folder / "p.json")
 
 
+class Rewriting(PackageTest):
+    """Steps that a plan rewrites."""
+
+    def setUp(self):
+        super().setUp()
+        self.step = self.written("step.json", json.dumps(linear(64, layers=6)))
+        self.unequal = self.written(
+            "unequal.yaml", "name: unequal\ngpus: [{kind: H100, count: 1}, {kind: T4, count: 1}]\n")
+
+    def test_plans_are_the_programs_transforms_and_all(self):
+        for given, words, transforms in (
+                ({"algorithm": "1f1b", "stage_layers": [1, 2, 3]},
+                 ["--algo", "1f1b", "--stage-layers", "1,2,3"],
+                 [{"accumulate": 8}, {"pipeline": {"schedule": "1f1b", "stages": 3, "chunks": 1,
+                                                   "layers": [1, 2, 3]}}]),
+                ({"pipeline": "interleaved", "stages": 2, "micro_batches": 4},
+                 ["--pipeline", "interleaved", "--stages", "2", "--micro-batches", "4"],
+                 [{"accumulate": 4},
+                  {"pipeline": {"schedule": "interleaved", "stages": 2, "chunks": 2}}]),
+                ({"algorithm": "fsdp", "settings": {"gpus": "P100-12GB"}, "micro_batches": 2},
+                 ["--algo", "fsdp", "--set", "gpus=P100-12GB", "--micro-batches", "2"],
+                 [{"accumulate": 2}])):
+            with self.subTest(words=words):
+                plan = self.same("4xP100", given, words)
+                self.assertEqual([one for one in plan["transforms"] if one != "counted-draws"],
+                                 transforms)
+
+    def test_stages_of_unequal_gpus_are_the_programs(self):
+        """The faster GPU has more layers, and the plan states how many."""
+        plan = self.same(self.unequal, {"algorithm": "1f1b", "micro_batches": 2},
+                         ["--algo", "1f1b", "--micro-batches", "2"])
+        first, second = plan["transforms"][-1]["pipeline"]["layers"]
+        self.assertGreater(first, second)
+        self.assertEqual(first + second, 6)
+
+    def same(self, cluster, given, words):
+        """The plan file, which Python and the program write alike."""
+        pw.plan(self.step, cluster, iterations=5, **given).save(self.folder / "ours.plan.json")
+        program("plan", str(self.step), "-c", str(cluster), *words, "--iterations", "5",
+                "--no-store", "-o", str(self.folder / "theirs.plan.json"))
+        ours, theirs = (without_measurements(json.loads((self.folder / f"{name}.plan.json")
+                                                        .read_text()))
+                        for name in ("ours", "theirs"))
+        self.assertEqual(ours, theirs)
+        for name in ("ours", "theirs"):
+            path = self.folder / f"{name}.plan.json"
+            self.assertTrue(pw.check(path)["ok"])
+            self.assertEqual(pw.simulate(path)["step_time_ns"], ours["step_time_ns"])
+        return ours
+
+    def test_a_step_that_is_rewritten_keeps_it(self):
+        step = pw.read(self.step).rewritten(micro_batches=2)
+        plan = pw.plan(step, self.unequal, algorithm="1f1b", iterations=5)
+        directly = pw.plan(self.step, self.unequal, algorithm="1f1b", iterations=5,
+                           micro_batches=2)
+        self.assertEqual(plan.to_dict()["transforms"], directly.to_dict()["transforms"])
+        self.assertEqual(plan.to_dict()["transforms"][-2], {"accumulate": 2})
+        self.assertEqual(plan.step_time, directly.step_time)
+        stated = step.rewritten(pipeline="1f1b", stage_layers=[4, 2], micro_batches=2)
+        plan = pw.plan(stated, self.unequal, algorithm="1f1b", iterations=5)
+        self.assertEqual(plan.to_dict()["transforms"][-1]["pipeline"]["layers"], [4, 2])
+
+    def test_compare_names_strategies_that_can_be_planned(self):
+        compared = pw.compare(self.step, "4xP100", iterations=20)
+        self.assertIn("1f1b", {one.algorithm for one in compared.strategies})
+        planned = [one for one in compared.strategies if one.simulated and one.fits]
+        self.assertGreater(len(planned), 2)
+        self.assertEqual([one.step_time for one in planned],
+                         sorted(one.step_time for one in planned))
+        for one in planned:
+            with self.subTest(strategy=str(one)):
+                plan = pw.plan(self.step, "4xP100", iterations=20, **one.arguments())
+                self.assertAlmostEqual(plan.step_time, one.step_time, places=9)
+                self.assertEqual(max(use.peak_memory for use in plan.devices), one.memory)
+        for one in compared.strategies:
+            if one.step_time is None:
+                self.assertTrue(one.why_not)
+        text = str(compared)
+        self.assertIn(str(planned[0]), text)
+        self.assertIn("strategy", text)
+        self.assertEqual(compared._repr_html_().count("<table>"), 2)
+        rewritten = pw.read(self.step).rewritten(micro_batches=2)
+        self.assertEqual(pw.compare(rewritten, "4xP100", iterations=5).strategies, [])
+
+    def test_what_cannot_be_asked_for(self):
+        refused = functools.partial(self.refused, UsageError, "usage")
+        refused(["of a pipeline"], pw.plan, self.step, "4xP100", stages=2)
+        refused(["heft has no settings"], pw.plan, self.step, "4xP100", algorithm="heft",
+                settings={"tensor": 2})
+        refused(['"tensr"', "did you mean tensor"], pw.plan, self.step, "4xP100",
+                algorithm="tensor", settings={"tensr": 2})
+        self.refused(InputError, "transform", ["5,5 layers", "6 layers"], pw.plan, self.step,
+                     "4xP100", algorithm="1f1b", stage_layers=[5, 5])
+        step = pw.read(self.step)
+        refused(["argument stages"], step.rewritten, pipeline="1f1b")
+        refused(["argument stage_layers"], step.rewritten, stage_layers=[3, 3])
+        refused(["argument chunks"], step.rewritten, chunks=2)
+
+
 class Arguments(PackageTest):
     def test_each_is_named_with_what_it_takes(self):
         step = pw.read(EXAMPLE)
@@ -207,7 +333,10 @@ class Arguments(PackageTest):
                 "local_batch_norm": [1], "cost_store": [3, ""], "layouts": [3],
                 "initial": [3, "single"],
                 "pin": ["x", {"*": 3}, {3: "x"}], "forbid": [["x"]], "colocate": [3, [3]],
-                "colocate_each": [{"a": 1}, b"x"]}.items():
+                "colocate_each": [{"a": 1}, b"x"], "settings": ["tensor=2", {"tensor": None}],
+                "micro_batches": [0, "2"], "recompute": [3], "offload": [b"x"], "pipeline": [3],
+                "stages": [0], "chunks": [1.5], "stage_layers": [3, "12", [], [0, 1]],
+                "mixed_precision": [{"a": 1}]}.items():
             for value in values:
                 with self.subTest(name=name, value=value):
                     self.refused(UsageError, "usage", [f"argument {name}"], pw.plan, step,
@@ -263,12 +392,7 @@ class Files(PackageTest):
                 str(MOVES), "--no-store", "-o", str(self.folder / "theirs.plan.json"))
         ours, theirs = (json.loads((self.folder / f"{name}.plan.json").read_text())
                         for name in ("ours", "theirs"))
-        for document in (ours, theirs):
-            for key in ("seconds", "first_feasible_seconds", "history", "digest"):
-                document.pop(key, None)
-            for key in ("costs", "schedule", "compiled", "step"):
-                document.get(key, {}).pop("path", None)
-        self.assertEqual(ours, theirs)
+        self.assertEqual(without_measurements(ours), without_measurements(theirs))
         self.assertEqual(ours["graph"]["path"], "step.json.gz")
         self.assertEqual(pw.check(path)["step_time_ns"], plan.to_dict()["step_time_ns"])
         for ending in ("costs.json", "schedule.json", "compiled.json.gz"):

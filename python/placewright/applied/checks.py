@@ -12,6 +12,13 @@ from .tensors import DTYPES
 
 ONLY_AT_FIRST = {"initial_accumulator_value"}  # numbers that make state, and no update reads
 REMEDY = "Record and plan the step of this model again."
+# What stands before the names of a model in another, and what to give instead.
+WRAPPERS = {
+    "module.": "Give the model without its wrapper (model.module): apply does what "
+               "DistributedDataParallel does.",
+    "_orig_mod.": "Give the model that torch.compile was given: apply compiles the step itself "
+                  "(compile=True).",
+}
 WIDER = "Give apply the model in the type in which the plan keeps parameters (mixed_precision)."
 
 
@@ -44,6 +51,17 @@ def constant_of(model, name):
     return found if isinstance(found, torch.Tensor) else None
 
 
+def check_kinds(model, optimizer):
+    """Whether a model and an optimizer are given as such."""
+    for name, value, kind in (("model", model, torch.nn.Module),
+                              ("optimizer", optimizer, torch.optim.Optimizer)):
+        if not isinstance(value, kind):
+            what = f"the class {value.__name__}" if isinstance(value, type) else \
+                f"of {type(value).__name__}"
+            raise ApplyError("argument", f"it is {what}, no torch.{kind.__module__.split('.')[1]}."
+                             f"{kind.__name__}", name, "apply takes plan, model and optimizer.")
+
+
 def check_model(step, tensors):
     """`tensors`: those of named_tensors()."""
     recorded = {name: r for name, r in step.recorded.items() if r["kind"] in ("param", "buffer")
@@ -53,7 +71,8 @@ def check_model(step, tensors):
         other = ("buffer:" if name.startswith("param:") else "param:") + name.partition(":")[2]
         tensor = tensors.get(name, tensors.get(other))
         if tensor is None:
-            raise ApplyError("plan-mismatch", "the model has none of this name", what, REMEDY)
+            raise ApplyError("plan-mismatch", "the model has none of this name", what,
+                             _wrapped(name, tensors) or REMEDY)
         if list(tensor.shape) != record["shape"] or not may_be(step, name, tensor.dtype):
             raise ApplyError(
                 "plan-mismatch", f"the model's is {list(tensor.shape)} of {tensor.dtype}, the "
@@ -66,6 +85,12 @@ def check_model(step, tensors):
         if name.startswith("param:") and name not in recorded and tensor.requires_grad:
             raise ApplyError("plan-mismatch", "the plan has none of this name",
                              name.replace("param:", "the parameter "), REMEDY)
+
+
+def _wrapped(name, tensors):
+    kind, _, path = name.partition(":")
+    return next((remedy for wrapper, remedy in WRAPPERS.items()
+                 if f"{kind}:{wrapper}{path}" in tensors), None)
 
 
 def may_be(step, name, dtype):

@@ -51,6 +51,15 @@ TENSOR_FORMS = {
 }
 
 
+# Compiled convolutions over two dimensions -> how many of their arguments are images or weights. On
+# CPUs inductor has these with channels last, but keeps what a convolution's backward op reads as the
+# step had it, so that a step with both copies each of them from one form into the other and back.
+CONVOLUTIONS = {"aten.convolution.default": 2, "aten.convolution_backward.default": 3}
+# What looks at how elements lie, beside views of what is written behind them.
+STRIDED = ("aten.as_strided.default", "aten.as_strided_.default", "aten.view.dtype",
+           "aten.view_as_complex.default", "aten.view_as_real.default")
+
+
 @dataclasses.dataclass
 class RankStep:
     function: object
@@ -92,13 +101,17 @@ class _Writer:
         self._count = 0
         self._transfers = False
         self._in_place = None
+        self._last_write = {}  # storage -> place
+        self._channels_last = False
 
     def write(self):
         state, batch = self._inputs()
         own = [(place, node) for place, node in enumerate(self._ordered.nodes)
                if self._takes_part(node)]
         self._find_last_uses(own)
-        if not self.tensor_numbers:  # torch.compile decides by itself what it overwrites
+        if self.tensor_numbers:
+            self._channels_last = not any(self._looks_at_strides(place, node) for place, node in own)
+        else:  # torch.compile decides by itself what it overwrites
             self._in_place = InPlace(self._ordered, self._references, self._own, own, self._uses)
         for place, node in own:
             self._finish_writers_sends(node)
@@ -151,6 +164,7 @@ class _Writer:
 
     def _find_last_uses(self, own):
         for place, node in own:
+            self._last_write.update(dict.fromkeys(node.writes, place))
             if node.kind == "transfer" and node.source in self._own:
                 self._uses[node.reference, node.source] = place
             for (reference, device), transfer in node.reads.items():
@@ -196,6 +210,20 @@ class _Writer:
             for variable in self._sends.pop(storage, ()):
                 self._lines.append(f"sent({variable})")
 
+    def _stays_a_view(self, op, place):
+        """Whether what follows writes through it, so that no copy may stand for it."""
+        storage = self._ordered.storage_of[f"{op.name}:0"]
+        return op.target in op_schemas.RESHAPES and self._last_write.get(storage, -1) > place
+
+    def _looks_at_strides(self, place, node):
+        return any(op.target in STRIDED or
+                   (self._stays_a_view(op, place) and self._dimensions(op.inputs[0]) > 3)
+                   for op, _ in self._own_members(node))
+
+    def _dimensions(self, reference):
+        op, k = self._references.resolve(self._references.canonical(reference))
+        return len(op.results[k]["shape"] if op else self._step.inputs[reference].shape)
+
     # Ops
 
     def _op(self, place, node):
@@ -223,10 +251,14 @@ class _Writer:
         numbers = {tuple(way): text for *way, text in op.numbers}
         given = [self._value(item, (i,), inputs, numbers, i in schema.devices)
                  for i, item in enumerate(op.args)]
-        storage = self._ordered.storage_of[f"{op.name}:0"]
         if op.target in op_schemas.RESHAPES:
-            view = "view" if storage in self._ordered.written else "reshape"
+            view = "view" if self._stays_a_view(op, place) else "reshape"
             return f"{given[0]}.{view}({given[1]})"
+        if self._channels_last and self._own[device].type == "cpu":
+            images = CONVOLUTIONS.get(op.target, 0)
+            if images and len(op.args[images + 1]) == 2:  # its strides
+                given[:images] = [f"{one}.contiguous(memory_format=torch.channels_last)"
+                                  for one in given[:images]]
         named = {key: self._value(item, (key,), inputs, numbers, key in schema.devices)
                  for key, item in op.kwargs.items() if key != "pin_memory"}
         if "device" in schema.devices and not op.inputs and op.target.startswith("aten."):

@@ -46,7 +46,11 @@ class Watch:
         self._looked = time.monotonic()
         self._heard = dict.fromkeys(range(self._ranks), (None, self._looked))
         self._say()
-        threading.Thread(target=_look_again, args=(weakref.ref(self),), daemon=True).start()
+        end = threading.Event()
+        thread = threading.Thread(target=_look_again, args=(weakref.ref(self), end), daemon=True)
+        thread.start()
+        # At exit, too: a thread that is in C++ when Python ends takes the process down with it.
+        weakref.finalize(self, _end, end, thread)
 
     @contextlib.contextmanager
     def inside(self):
@@ -153,9 +157,14 @@ class Watch:
         return ""
 
 
-def _look_again(reference):
-    while True:
-        time.sleep(PERIOD)
+def _end(end, thread):
+    end.set()
+    if thread is not threading.current_thread():
+        thread.join(STORE_SECONDS)
+
+
+def _look_again(reference, end):
+    while not end.wait(PERIOD):
         watch = reference()
         if watch is None:
             return

@@ -12,11 +12,11 @@
 #include "cli/request/planning.h"
 #include "cli/request/result_json.h"
 #include "cli/request/schedules.h"
-#include "cli/request/tried_strategy_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/layouts_json.h"
 #include "formats/plan/plan_files.h"
+#include "formats/plan/strategies_json.h"
 #include "planning/algorithms.h"
 #include "planning/plan_words.h"
 #include "report/plan_report.h"
@@ -479,10 +479,7 @@ class CompareCommand : public Command {
       line["interrupted"] = e.interrupted;
       object["plans"].push_back(std::move(line));
     }
-    object["strategies"] = Json::array();
-    for (const StrategyResult& one : comparison.strategies) {
-      object["strategies"].push_back(StrategyToJson(one));
-    }
+    object["strategies"] = StrategiesToJson(comparison.strategies);
     object["not_run"] = comparison.not_run;
     object["interrupted"] = comparison.interrupted;
     if (comparison.interrupted) object["error"] = ErrorToJson(Interrupted(comparison))["error"];

@@ -8,12 +8,12 @@
 
 #include "base/text.h"
 #include "cli/request/inputs.h"
-#include "cli/request/rewriting.h"
 #include "cli/request/steps_by_batch.h"
 #include "cli/request/tried_strategy_json.h"
 #include "formats/input.h"
 #include "formats/text/file.h"
 #include "formats/text/yaml.h"
+#include "planning/rewriting.h"
 #include "planning/strategy_trials.h"
 
 namespace placewright {

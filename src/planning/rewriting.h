@@ -1,6 +1,6 @@
 // What of a step's rewriting the options leave open.
-#ifndef PLACEWRIGHT_CLI_REQUEST_REWRITING_H_
-#define PLACEWRIGHT_CLI_REQUEST_REWRITING_H_
+#ifndef PLACEWRIGHT_PLANNING_REWRITING_H_
+#define PLACEWRIGHT_PLANNING_REWRITING_H_
 
 #include <string>
 
@@ -24,4 +24,4 @@ void AlignPipeline(bool given, std::string& algorithm, Rewriting& asked);
 
 }  // namespace placewright
 
-#endif  // PLACEWRIGHT_CLI_REQUEST_REWRITING_H_
+#endif  // PLACEWRIGHT_PLANNING_REWRITING_H_

@@ -1,4 +1,4 @@
-#include "cli/request/rewriting.h"
+#include "planning/rewriting.h"
 
 #include <fmt/format.h>
 
@@ -18,10 +18,9 @@ constexpr int64_t kMicroBatchesOfStage = 4;
 Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked) {
   if (asked.schedule.empty()) {
     if (asked.stages == 0 && asked.chunks == 0 && asked.layers.empty()) return asked;
-    return MakeError(
-        ErrorCode::kUsage,
-        "--stages, --chunks and --stage-layers are of a pipeline, and none is asked for", "",
-        "Give --pipeline 1f1b, or leave them out.");
+    return MakeError(ErrorCode::kUsage,
+                     "stages, their chunks and layers are of a pipeline, and none is asked for", "",
+                     "Ask for a pipeline (1f1b), or leave them out.");
   }
   int64_t gpus = 0, of_host = 0;
   std::map<int32_t, int64_t> hosts;
@@ -55,7 +54,7 @@ Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rew
       ErrorCode::kUsage,
       fmt::format("{} {} stages of {} GPUs find no number of micro-batches for a batch of {}",
                   asked.schedule, asked.stages, of_stage, batch),
-      "", "Give another --batch, --stages, or --micro-batches.");
+      "", "Give another batch, other stages, or the number of micro-batches.");
 }
 
 void AlignPipeline(bool given, std::string& algorithm, Rewriting& asked) {
