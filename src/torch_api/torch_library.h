@@ -26,10 +26,9 @@ class TorchLibrary {
   };
   // Opens what PLACEWRIGHT_TORCH_LIBRARY names (the environment), or without that the first that
   // exists of the program's folder, ../lib/placewright beside it, and what lies beside
-  // libplacewright.so. Where none does and
-  // PLACEWRIGHT_BUILD_LIBRARY names a command (./run does), that is run first with the library's
-  // target as its argument. Errors: kMissingRuntime, saying where it was looked for and what the
-  // loader said.
+  // libplacewright.so. Where none does, BuildOnDemand is asked for the library's target, and the
+  // places are looked at once more. Errors: kMissingRuntime, saying where it was looked for and what
+  // the loader said.
   static Result<TorchLibrary> Open(Part part = Part::kMain);
   // The places that Open tries, in order.
   static std::vector<std::string> SearchPlaces(Part part = Part::kMain);

@@ -36,14 +36,14 @@ std::vector<std::string> TrainingGraphs() {
   return paths;
 }
 
-// Whether the graph and the preset of these numbers meet under the policy: a graph and every thirtieth preset,
-// the next graph and the neighbours of these. Fifteen graphs meet every preset under one policy or two.
+// Whether the graph and the preset of these numbers meet under the policy: a graph and every 45th preset, the
+// next graph and the neighbours of these. Fifteen graphs meet every preset once, under one of the policies.
 bool Meet(size_t graph, size_t preset, SchedulingPolicy policy) {
   const char* const stated = std::getenv("PLACEWRIGHT_MATRIX");
   if (stated != nullptr && std::string(stated) == "all") return true;
-  return (graph + preset) % 30 == (policy == SchedulingPolicy::kFifo      ? 0U
-                                   : policy == SchedulingPolicy::kProgram ? 10U
-                                                                          : 20U);
+  return (graph + preset) % 45 == (policy == SchedulingPolicy::kFifo      ? 0U
+                                   : policy == SchedulingPolicy::kProgram ? 15U
+                                                                          : 30U);
 }
 
 void PlanOnPresets(LoadedGraph& graph, size_t number, SchedulingPolicy policy) {
