@@ -333,7 +333,8 @@ Result<SettledRewriting> SettleRewriting(const Graph& step, const Cluster& descr
   PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(of_it));
   PW_ASSIGN(const CostOptions costs, made->CostsOn(described));
   PW_ASSIGN(settled.rewriting.layers,
-            LayersOfUnequalStages(step, described, costs, settled.rewriting, request.settings));
+            LayersOfUnequalStages(step, described, costs, settled.rewriting, settled.algorithm,
+                                  request.settings));
   return settled;
 }
 
