@@ -83,15 +83,15 @@ Rewriting RewritingOf(const Graph& step, const Rewriting& stated) {
 
 constexpr int64_t kTriedOps = 300'000;  // a step of more takes long to rewrite and simulate
 
-// Twice as many micro-batches as now and more, `most` of them, with samples for `parts`; ascending.
+// Twice as many micro-batches as now and more, `max` of them, with samples for `parts`; ascending.
 std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64_t parts,
-                                      int64_t most) {
+                                      int64_t max) {
   std::vector<int64_t> more;
   // All micro-batches of gpipe are kept, however small.
   if (now.schedule == "gpipe") return more;
   const bool rounds = now.schedule == "interleaved";
-  most = std::min(most, batch / parts);
-  for (int64_t m = 2 * std::max<int64_t>(1, now.micro_batches); m <= most; ++m) {
+  max = std::min(max, batch / parts);
+  for (int64_t m = 2 * std::max<int64_t>(1, now.micro_batches); m <= max; ++m) {
     if (batch % m == 0 && (!rounds || m % now.stages == 0)) more.push_back(m);
   }
   return more;
@@ -100,9 +100,9 @@ std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64
 // What rewrites the step further, so that it needs less memory; the cheapest first.
 std::vector<Rewriting> FurtherRewritings(const Rewriting& now, const Graph& step, int64_t gpus) {
   const int64_t stages = std::max<int64_t>(1, now.stages);
-  const int64_t most = kTriedOps / static_cast<int64_t>(std::max<size_t>(1, step.op_count()));
+  const int64_t max = kTriedOps / static_cast<int64_t>(std::max<size_t>(1, step.op_count()));
   const std::vector<int64_t> more =
-      MoreMicroBatches(now, step.samples(), (gpus + stages - 1) / stages, most);
+      MoreMicroBatches(now, step.samples(), (gpus + stages - 1) / stages, max);
   std::vector<Rewriting> further;
   const auto add = [&](int64_t micro_batches, bool again) {
     further.push_back(now);
