@@ -65,7 +65,7 @@ class BatchTrials {
 
 struct MaxBatch {
   LargestBatch found;  // batch at least 1
-  PlannerResult plan;  // at that batch, one that fits
+  PlannerResult plan;  // at that batch, one that fits; without an algorithm: strategies were tried
   std::vector<BatchRate>
       rates;  // of the trials' plans, not of the search behind them; one at least
 };

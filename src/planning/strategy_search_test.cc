@@ -333,7 +333,7 @@ TEST(StrategySearch, APipelineByNameIsCutForItsGpus) {
   EXPECT_FALSE(LayersOfUnequalStages(graph, mixed, {}, asked, "1f1b", {"gpus=H100"}).ok());
 }
 
-// GPUs that do not run some op of the step hold no stage; the CPUs beside them are no pipeline that somebody asked for.
+// GPUs that do not run some op of the step hold no stage; the CPUs beside them are no pipeline that was asked for.
 TEST(StrategySearch, APipelineSaysWhichOpItsGpusDoNotRun) {
   const Graph graph = PerceptronWriter(kMany).Write();
   StrategyTrialOptions options;

@@ -128,6 +128,10 @@ std::vector<Rewriting> RewritingsOfOneDevice(int64_t batch, const StrategyTrialO
       if (*set != 0) rewritings.back().recompute = {set};
     }
   }
+  if (options.micro_batches) {
+    for (Rewriting& one : rewritings) one.micro_batches = *options.micro_batches;
+    return rewritings;
+  }
   const Rewriting last = rewritings.back();
   for (int64_t k = 2; k <= batch; k *= 2) {
     if (batch % k != 0) continue;
@@ -182,6 +186,7 @@ Result<StrategyTrials> StrategyTrier::On(const Cluster& cluster,
   if (gpus.size() == 1 || cluster.device_count() == 1) return OnOneDevice(cluster, options);
   StrategySearchOptions search;
   search.strategies.recompute = options.recompute;
+  search.strategies.micro_batches = options.micro_batches;
   search.strategies.evaluations = kComparedStrategies;
   search.policy = PolicyOf(options, step_);
   search.planning.budget.stop = options.stop;
@@ -195,7 +200,8 @@ Result<StrategyTrials> StrategyTrier::On(const Cluster& cluster,
   if (AreUnequal(cluster, gpus)) more.emplace_back(kBySpeed);
   for (const std::string& algorithm : more) {
     if (options.stop.StopRequested()) break;
-    const Rewriting stated{.recompute = options.recompute.value_or(std::vector<std::string>())};
+    const Rewriting stated{.micro_batches = options.micro_batches.value_or(0),
+                           .recompute = options.recompute.value_or(std::vector<std::string>())};
     PW_ASSIGN(StrategyResult tried, Try(cluster, {algorithm, stated}, options));
     trials.strategies.push_back(std::move(tried));
   }

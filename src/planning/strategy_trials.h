@@ -40,8 +40,10 @@ struct StrategyTrials {
 
 struct StrategyTrialOptions {
   CostOptions costs{};
-  std::optional<SchedulingPolicy> policy{};             // none: DefaultPolicy
-  std::optional<std::vector<std::string>> recompute{};  // what is stated is kept; empty: nothing
+  std::optional<SchedulingPolicy> policy{};  // none: DefaultPolicy
+  // What is stated is kept; of recomputation an empty list: nothing.
+  std::optional<std::vector<std::string>> recompute{};
+  std::optional<int64_t> micro_batches{};
   StopToken stop{};
   std::function<void(const StrategyResult&)> tried{};
 };

@@ -122,8 +122,9 @@ TEST_F(BatchOfStep, TheLargestFitsAndTheNextDoesNot) {
 }
 
 TEST_F(BatchOfStep, TheLargestComesWithItsPlanAndItsTrials) {
-  const Outcome run = RunJson({"plan", "mlp.json.gz", "-c", "small.yaml", "--max-batch",
-                               "--iterations", "200", "--space", "replicated"});
+  const Outcome run =
+      RunJson({"plan", "mlp.json.gz", "-c", "small.yaml", "--max-batch", "--iterations", "200",
+               "--space", "replicated", "--strategies", "off"});
   ASSERT_EQ(run.status, 0) << run.out << run.err;
   const Json plan = run.json();
   const Json& search = plan["max_batch"];
@@ -148,12 +149,34 @@ TEST_F(BatchOfStep, TheLargestComesWithItsPlanAndItsTrials) {
     return of["algorithm"] == plan["algorithm"] && of["step_time_ns"] == plan["step_time_ns"];
   })) << plan["baselines"];
   // A plan that recomputes gradients, which may take longer, is not taken for it.
-  const Outcome paper = RunJson({"plan", "mlp.json.gz", "-c", "small.yaml", "--max-batch",
-                                 "--iterations", "200", "--sfb", "paper", "-o", "paper.plan.json"});
+  const Outcome paper =
+      RunJson({"plan", "mlp.json.gz", "-c", "small.yaml", "--max-batch", "--iterations", "200",
+               "--strategies", "off", "--sfb", "paper", "-o", "paper.plan.json"});
   ASSERT_EQ(paper.status, 0) << paper.out << paper.err;
   EXPECT_LE(paper.json()["step_time_ns"], plan["step_time_ns"]);
   // The CPU has room for far more: what fits there alone is no answer.
   for (const Json& trial : search["trials"]) EXPECT_LT(trial["batch"].get<int64_t>(), 100000);
+}
+
+// Where `auto` may choose strategies the largest batch is that of the best, in one micro-batch: no smaller than that of data
+// parallelism, one of the strategies.
+TEST_F(BatchOfStep, TheLargestIsThatOfStrategies) {
+  const Outcome run =
+      RunJson({"plan", "mlp.json.gz", "-c", "small.yaml", "--max-batch", "--iterations", "50"});
+  ASSERT_EQ(run.status, 0) << run.out << run.err;
+  const Json plan = run.json();
+  const Json& search = plan["max_batch"];
+  const int64_t largest = search["batch"].get<int64_t>();
+  EXPECT_GE(largest, LargestOf("data-parallel"));
+  bool next = false;
+  for (const Json& trial : search["trials"]) {
+    next |= trial["verdict"] == "not-found" && trial["batch"] == largest + 1;
+  }
+  EXPECT_TRUE(next) << search;
+  EXPECT_EQ(search["rates"][0]["batch"], largest);
+  EXPECT_TRUE(plan["feasible"].get<bool>());
+  EXPECT_FALSE(plan["strategies"].empty());
+  EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
 }
 
 TEST_F(BatchOfStep, TheLargestIsSaidToPeople) {
@@ -208,8 +231,10 @@ TEST_F(BatchOfStep, WhereNothingFitsASmallerBatchIsNamed) {
   EXPECT_THAT(run.err, HasSubstr("; or --batch " + std::to_string(largest) +
                                  " (the largest that fits, by data-parallel; now " +
                                  std::to_string(4 * largest) + ")"));
-  EXPECT_THAT(run.err, HasSubstr("; or record the step with gradient checkpointing "
-                                 "(torch.utils.checkpoint): activations are "));
+  EXPECT_THAT(
+      run.err,
+      ContainsRegex(
+          "; --micro-batches [0-9]+ does not suffice, as a device with 12.0 MiB would need "));
   EXPECT_THAT(run.err, Not(HasSubstr("internal")));
 }
 

@@ -157,7 +157,8 @@ class PlanCommand : public Command {
     input_.cluster_store = StoredClusterPath(input_.cluster, output_);
     PW_RETURN_IF_ERROR(CheckOutput());
     if (wants_max_batch_) {
-      PW_ASSIGN(max_batch_, FindMaxBatch({input_, search_, space_, *asked, StopToken(&interrupted)},
+      PW_ASSIGN(max_batch_, FindMaxBatch({input_, search_, space_, *asked, StopToken(&interrupted),
+                                          ChoosesStrategies()},
                                          context.console));
       input_.batch = max_batch_->found.batch;
       input_.store = StoredPath(input_.graph, input_.batch, output_);
@@ -236,7 +237,8 @@ class PlanCommand : public Command {
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
     if (planning->strategies && !goes_on) planning->strategies->KeepBest(result);
-    if (max_batch_) TakeTrialsPlan(*max_batch_, planning->problem(), result);
+    const bool has_plan = max_batch_ && !max_batch_->plan.algorithm.empty();
+    if (has_plan) TakeTrialsPlan(*max_batch_, planning->problem(), result);
     return Finish(*planning, std::move(result), *asked, budget, context);
   }
 
@@ -377,7 +379,7 @@ class PlanCommand : public Command {
   // Nothing says which rewriting, batch or plan it is to be.
   bool ChoosesStrategies() const {
     return algorithm_ == "auto" && strategies_ == "auto" && space_.layouts.empty() &&
-           initial_.empty() && expert_.empty() && !measured_ && !wants_max_batch_ &&
+           initial_.empty() && expert_.empty() && !measured_ &&
            input_.rewriting.micro_batches == 0 && input_.rewriting.recompute.empty();
   }
 

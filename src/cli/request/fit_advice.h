@@ -19,14 +19,14 @@ struct FitAdviceRequest {
   StopToken stop;
 };
 
-// "; or --space replicated: horovod then fits, 890 ms a step; or --batch 4, the largest that fits (horovod)": plans of
-// another kind (split where only whole ops were allowed; those of all algorithms where one was asked for) and a
-// smaller batch, each looked for in about five seconds. What does not help, or is not found in that time, is left out. It
+// "; or --recompute full: it then fits, 890 ms a step; or --batch 4, the largest that fits (horovod)": the step rewritten
+// further, plans of another kind (split where only whole ops were allowed; those of all algorithms where one was asked for)
+// and a smaller batch, each looked for in about five seconds. What does not help, or is not found in that time, is left out. It
 // decides nothing but words.
 std::string FitAdvice(const FitAdviceRequest& request, Console& console);
 
 // "; or record the step with gradient checkpointing (torch.utils.checkpoint): activations are 16.3 GiB of the 61.6 GiB on
-// gpu0": of a recorded step that trains, for the device that `analysis` names as the fullest; else "".
+// gpu0": of a recorded step that trains and cannot be rewritten, for the device that `analysis` names as the fullest; else "".
 std::string CheckpointAdvice(const Graph& graph, const Analysis& analysis, const Cluster& cluster);
 
 }  // namespace placewright

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -9,8 +10,11 @@
 #include "cli/request/batch_proof.h"
 #include "cli/request/configurations.h"
 #include "cli/request/models.h"
+#include "cli/request/steps_by_batch.h"
 #include "formats/aten/format.h"
 #include "formats/plan/layouts_json.h"
+#include "planning/strategy_search.h"
+#include "planning/strategy_trials.h"
 
 namespace placewright {
 namespace {
@@ -26,9 +30,14 @@ InputOptions At(const MaxBatchRequest& request, std::optional<int64_t> batch) {
   return at;
 }
 
-// The batch of the graph as it is, or 1 where it states none.
-Result<int64_t> StartOf(const MaxBatchRequest& request) {
+struct FirstTrial {
+  int64_t batch = 1;        // that of the graph as it is, or 1 where it states none
+  bool strategies = false;  // are to be tried, and may be
+};
+
+Result<FirstTrial> StartOf(const MaxBatchRequest& request) {
   PW_ASSIGN(const Inputs inputs, LoadInputs(At(request, std::nullopt)));
+  PW_ASSIGN(const Constraints constraints, ParseConstraints(request.search));
   const Graph& graph = inputs.graph.graph;
   const BatchScaling* const laws = graph.batch_scaling();
   const bool file = inputs.graph.format == &kAtenFormat && !MayBeModel(request.input.graph) &&
@@ -45,7 +54,9 @@ Result<int64_t> StartOf(const MaxBatchRequest& request) {
     error.file = request.input.graph;
     return error;
   }
-  return std::max<int64_t>(1, graph.samples());
+  const bool may = MaySplit(request.space, inputs) && MayChooseStrategies(graph, constraints) &&
+                   !inputs.graph.times;
+  return FirstTrial{std::max<int64_t>(1, graph.samples()), request.strategies && may};
 }
 
 class LoadedAtBatch : public ProblemAtBatch {
@@ -133,14 +144,120 @@ Error WasInterrupted(int64_t largest) {
       "", fmt::format("Plan at that batch with --batch {}.", largest));
 }
 
+// Whether the best strategies fit at one batch after the other.
+class StrategiesAtBatch {
+ public:
+  static Result<StrategiesAtBatch> Make(const MaxBatchRequest& request) {
+    PW_ASSIGN(const auto reserve, ReadMemoryReserve(request.input.memory_reserve));
+    PW_ASSIGN(LoadedCluster loaded, LoadCluster(request.input.cluster, {.reserve = reserve}));
+    StrategyTrialOptions options;
+    PW_ASSIGN(options.costs, CostOptionsOf(request.input, loaded.cluster));
+    if (!request.input.order.empty()) {
+      PW_ASSIGN(options.policy, ParseSchedulingPolicy(request.input.order));
+    }
+    options.stop = request.stop;
+    options.micro_batches = 1;
+    return StrategiesAtBatch(request.input, std::move(loaded.cluster), std::move(options));
+  }
+
+  Result<BatchTrial> Try(int64_t batch) {
+    const Clock::time_point started = Clock::now();
+    StepsByBatch steps(input_);
+    const Result<StrategyTrier*> step = steps.At(batch);
+    if (!step.ok() && rates_.empty() && trials_ == 0) return step.error();
+    ++trials_;
+    BatchTrial trial{batch, BatchVerdict::kNotFound, "", 0};
+    if (!step.ok()) {
+      trial.verdict = BatchVerdict::kNotPossible;
+      trial.reason = step.error().message;
+    } else {
+      PW_ASSIGN(const std::optional<StrategyResult> best, BestOf(*step.value()));
+      if (best) {
+        trial.verdict = BatchVerdict::kFits;
+        trial.reason = Describe(best->strategy);
+        const double seconds = static_cast<double>(best->step_time.count) / 1e9;
+        rates_.push_back({batch, static_cast<double>(batch) / seconds, trial.reason});
+      }
+    }
+    trial.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+    return trial;
+  }
+
+  // Of those that fit, the largest batch first.
+  std::vector<BatchRate> rates() const {
+    std::vector<BatchRate> rates = rates_;
+    std::sort(rates.begin(), rates.end(),
+              [](const BatchRate& a, const BatchRate& b) { return a.batch > b.batch; });
+    return rates;
+  }
+
+ private:
+  StrategiesAtBatch(const InputOptions& input, Cluster cluster, StrategyTrialOptions options)
+      : input_(input), cluster_(std::move(cluster)), options_(std::move(options)) {}
+
+  // The best of those that are tried; where none fits, as estimates of memory were wrong, the first of those that need little.
+  Result<std::optional<StrategyResult>> BestOf(StrategyTrier& trier) const {
+    PW_ASSIGN(const StrategyTrials tried, trier.On(cluster_, options_));
+    if (const StrategyResult* const best = tried.Best()) return std::optional(*best);
+    for (const char* const set : {"", "full"}) {
+      Rewriting rewriting;
+      if (*set != 0) rewriting.recompute = {set};
+      for (const char* const algorithm : {"data-parallel", "zero-2", "fsdp"}) {
+        if (options_.stop.StopRequested()) return std::optional<StrategyResult>();
+        PW_ASSIGN(StrategyResult one, trier.Try(cluster_, {algorithm, rewriting}, options_));
+        if (one.fits) return std::optional(std::move(one));
+      }
+    }
+    return std::optional<StrategyResult>();
+  }
+
+  const InputOptions& input_;
+  Cluster cluster_;
+  StrategyTrialOptions options_;
+  std::vector<BatchRate> rates_;
+  int trials_ = 0;
+};
+
+constexpr int64_t kLargestTried = int64_t{1} << 24;
+
+Result<MaxBatch> FindMaxBatchOfStrategies(const MaxBatchRequest& request, int64_t start,
+                                          Console& console) {
+  PW_ASSIGN(StrategiesAtBatch strategies, StrategiesAtBatch::Make(request));
+  MaxBatch result;
+  TrialNotes notes;
+  const auto trial = [&](int64_t batch) -> Result<BatchTrial> {
+    console.Progress(fmt::format("batch {}: which strategies fit?", batch));
+    PW_ASSIGN(const BatchTrial tried, strategies.Try(batch));
+    console.Progress("");
+    ++notes.trials;
+    notes.seconds += tried.seconds;
+    const bool noted = tried.seconds >= kNotedSeconds && !request.stop.StopRequested();
+    if (noted) console.Note(Describe(tried));
+    return tried;
+  };
+  PW_ASSIGN(result.found, FindLargestBatch(start, kLargestTried, trial, request.stop));
+  result.rates = strategies.rates();
+  if (request.stop.StopRequested()) return WasInterrupted(result.found.batch);
+  if (result.found.batch == 0) {
+    Error error = NoBatchFits(result.found.trials.back());
+    error.remedy = "`placewright plan` at that batch says how much memory would be enough.";
+    error.file = request.input.graph;
+    return error;
+  }
+  console.Note(fmt::format("the largest batch was found by {} trials in {:.1f} s", notes.trials,
+                           notes.seconds));
+  return result;
+}
+
 }  // namespace
 
 Result<MaxBatch> FindMaxBatch(const MaxBatchRequest& request, Console& console) {
+  PW_ASSIGN(const FirstTrial first, StartOf(request));
+  if (first.strategies) return FindMaxBatchOfStrategies(request, first.batch, console);
   TrialNotes notes;
   PW_ASSIGN(BatchTrialOptions options, OptionsOf(request, console, &notes));
   BatchTrials trials(std::move(options));
-  PW_ASSIGN(const int64_t start, StartOf(request));
-  Result<MaxBatchOrTrials> found = FindMaxBatch(trials, start, request.stop);
+  Result<MaxBatchOrTrials> found = FindMaxBatch(trials, first.batch, request.stop);
   console.Progress("");
   if (request.stop.StopRequested()) return WasInterrupted(trials.largest());
   PW_ASSIGN(MaxBatchOrTrials of_all, std::move(found));
@@ -202,7 +319,7 @@ std::string DescribeBestRate(const MaxBatch& found) {
   if (largest.batch != best.batch) {
     text += fmt::format("; {}: {:.4g}", largest.batch, largest.samples_per_second);
   }
-  return text + "), by quick plans";
+  return text + (found.plan.algorithm.empty() ? "), in one micro-batch" : "), by quick plans");
 }
 
 namespace {

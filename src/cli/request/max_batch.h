@@ -24,6 +24,9 @@ struct MaxBatchRequest {
   const SpaceOptions& space;
   const Planner& asked;  // tried alone where it makes one plan
   StopToken stop;
+  // The fastest strategy for each batch, in one micro-batch: layers may be computed again. (Micro-batches would make any
+  // batch fit.) Of a step that may be rewritten; of others plans of it as it is.
+  bool strategies = false;
 };
 
 // Says each trial on standard error. Errors: kBatchScaling where nothing proves how the graph's sizes follow

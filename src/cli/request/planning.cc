@@ -281,16 +281,6 @@ Plan MakePlan(const Planning& planning, const InputOptions& input, const SearchO
 
 namespace {
 
-// How to ask for what would lower the memory of a recorded step.
-std::string RewritingAdvice(const Planning& planning) {
-  const Graph& graph = planning.inputs.graph.graph;
-  if (planning.strategies || graph.format() != "aten" || !RewriteAlike(graph.transforms(), {})) {
-    return "";
-  }
-  return "; or rewrite the step (--micro-batches N, --recompute full; auto chooses them where "
-         "nothing else is said)";
-}
-
 Error NoStrategyFits(const Planning& planning, const StrategyResult& nearest) {
   return MakeError(
       ErrorCode::kNothingFound,
@@ -322,16 +312,22 @@ Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& pla
         worst == nullptr || use.peak_memory - use.capacity > worst->peak_memory - worst->capacity;
     if (worse) worst = &use;
   }
-  const auto order = FindCheaperOrder(*of.step.sim_graph, of.step.placement, plan.policy);
+  // A pipeline is an order.
+  const Transforms& made = planning.inputs.graph.graph.transforms();
+  const bool pipeline = std::any_of(made.begin(), made.end(), [](const Transform& one) {
+    return one.kind == Transform::kPipeline;
+  });
+  const auto order = pipeline
+                         ? std::nullopt
+                         : FindCheaperOrder(*of.step.sim_graph, of.step.placement, plan.policy);
   return MakeError(
       ErrorCode::kNothingFound,
       fmt::format("the plan of {} does not fit: {} needs {} and has {}; nothing was written",
                   plan.algorithm, worst->name, FormatBytes(worst->peak_memory),
                   FormatBytes(worst->capacity)),
       "",
-      fmt::format("Give more time (--time), or more memory{}{}",
-                  order ? "; or " + Describe(*order, of.inputs->cluster.cluster) : "",
-                  RewritingAdvice(planning)));
+      fmt::format("Give {}more memory{}", plan.iterations > 1 ? "more time (--time), or " : "",
+                  order ? "; or " + Describe(*order, of.inputs->cluster.cluster) : ""));
 }
 
 std::optional<Error> IsCrowded(const Planning& planning, const StepInputs& of,
