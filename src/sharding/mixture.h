@@ -25,7 +25,7 @@ class MixtureOfExperts {
   }
 
   // What makes it no region.
-  enum class Flaw { kNone, kDescending, kFreeBins, kOtherCounts, kNoEnds };
+  enum class Flaw { kNone, kDescending, kFreeBins, kOtherCounts, kNoEnds, kOtherSort };
 
   // `by`: by which the places of rows are divided to find their tokens.
   Graph Build(int64_t by = 2, bool with_stray_reader = false, Flaw flaw = Flaw::kNone) {
@@ -67,7 +67,7 @@ class MixtureOfExperts {
       Add("gradient", "aten.index_put.default", {zeros, sort[0], relu},
           {Input(0), List(1), Input(2), Value(true)}, {4, 5});
     } else {
-      AddGradients(relu, rows, sort[1], ends);
+      AddGradients(relu, rows, ends, flaw == Flaw::kOtherSort);
     }
     const TensorId empty =
         Add("empty", "aten.empty_like.default", {sort[1]}, {Input(0)}, {16}, DType::kI64);
@@ -110,8 +110,16 @@ class MixtureOfExperts {
   }
 
   // As if `gradient` were that of the product: of its matrices, and of the rows where they came from.
-  void AddGradients(TensorId gradient, TensorId rows, TensorId places, TensorId ends) {
+  // As in a step that computes some of it again, the keys are sorted once more; or others.
+  void AddGradients(TensorId gradient, TensorId rows, TensorId ends, bool of_others) {
     phase_ = Phase::kBackward;
+    TensorId keys = keys_;
+    if (of_others) {
+      keys = Add("flipped", "aten.bitwise_not.default", {keys_}, {Input(0)}, {16}, DType::kI64);
+    }
+    const TensorId places =
+        AddAll("again", "aten.sort.default", {keys}, {Input(0), Value(int64_t{-1}), Value(false)},
+               {{16}, {16}}, DType::kI64)[1];
     const TensorId turned =
         Add("turned", "aten.t.default", {gradient}, {Input(0)}, {5, 16}, DType::kF32);
     Add("of_w", "aten._grouped_mm.default", {turned, rows, ends}, {Input(0), Input(1), Input(2)},

@@ -45,6 +45,8 @@ struct Routed {
   int64_t table = 0;
 };
 
+constexpr int kComparedOps = 200;
+
 class RoutingFinder {
  public:
   explicit RoutingFinder(const Graph& graph) : graph_(graph), routed_(graph.tensor_count()) {
@@ -143,17 +145,47 @@ class RoutingFinder {
     }
     const DType dtype = graph_.tensor(op.inputs[0]).dtype;
     if ((dtype != DType::kI64 && dtype != DType::kI32) || !Ascends(op)) return;
-    const int32_t region = static_cast<int32_t>(ops_.size());
-    ops_.emplace_back();
-    failed_.push_back(false);
-    keys_.push_back(0);
     const int64_t rows = ShapeOf(op.inputs[0])[0];
-    rows_.push_back(rows);
+    // Sorted again for the backward pass, rows are in the same order: they are of the same region.
+    const auto before = std::find_if(sorts_.begin(), sorts_.end(), [&](OpId sort) {
+      int visits = kComparedOps;
+      return AreEqual(id, sort, visits);
+    });
+    const int32_t region = static_cast<int32_t>(before - sorts_.begin());
+    if (before == sorts_.end()) {
+      sorts_.push_back(id);
+      ops_.emplace_back();
+      failed_.push_back(false);
+      rows_.push_back(rows);
+    }
     AddWithRows(id, region, {});
     for (const TensorId output : op.outputs) {
       const bool places = graph_.tensor(output).output_index == 1;
       routed_[output] = {places ? RowContent::kPlaces : RowContent::kKeys, region, 0, rows};
     }
+  }
+
+  // They compute the same of the same, as far as that shows within so many ops.
+  bool AreEqual(OpId a, OpId b, int& visits) const {
+    if (a == b) return true;
+    const Op &one = graph_.op(a), &other = graph_.op(b);
+    if (--visits < 0 || one.type != other.type || one.args != other.args ||
+        one.attributes != other.attributes || one.inputs.size() != other.inputs.size() ||
+        one.inputs.empty() || one.input_versions != other.input_versions || !one.writes.empty() ||
+        !other.writes.empty()) {
+      return false;
+    }
+    const std::optional<OpRule> rule = RuleOf(graph_, a);
+    if (!rule || rule->draws_random) return false;
+    for (size_t i = 0; i < one.inputs.size(); ++i) {
+      if (one.inputs[i] == other.inputs[i]) continue;
+      const Tensor &x = graph_.tensor(one.inputs[i]), &y = graph_.tensor(other.inputs[i]);
+      if (!x.producer.valid() || !y.producer.valid() || x.output_index != y.output_index ||
+          !AreEqual(x.producer, y.producer, visits)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   bool Continue(OpId id, int32_t region) {
@@ -310,7 +342,9 @@ class RoutingFinder {
     }
     AddWithRows(id, region, {false, true});
     for (const TensorId output : op.outputs) routed_[output] = {RowContent::kCounts, region, 0, 0};
-    keys_[static_cast<size_t>(region)] = KeysCounted(op);
+    // Counted again, they are as many.
+    const auto [at, first] = keys_.try_emplace(region, KeysCounted(op));
+    if (!first && at->second != KeysCounted(op)) at->second = 0;
     return true;
   }
 
@@ -447,7 +481,7 @@ class RoutingFinder {
   // Rows of a key lie behind one another, so that [from, to) of the keys have an interval of all rows. The region can
   // be computed by its keys, too, if every op of it can: sorted rows are "[b g r]" then.
   void SplitByKeys(size_t region) {
-    const int64_t keys = keys_[region];
+    const int64_t keys = keys_[static_cast<int32_t>(region)];
     if (keys == 0 || rows_[region] % (graph_.batch() * keys) != 0) return;
     std::map<OpId, OpRule> rules;
     for (const OpId op : ops_[region]) {
@@ -557,10 +591,11 @@ class RoutingFinder {
   const Graph& graph_;
   IdVector<TensorId, Routed> routed_;
   std::map<TensorId, std::set<OpId>> readers_;
+  std::vector<OpId> sorts_;  // the first of each region
   std::vector<std::vector<OpId>> ops_;
   std::vector<bool> failed_;
-  std::vector<int64_t> rows_;  // of each region
-  std::vector<int64_t> keys_;  // of each: 0 to keys - 1; 0: not known
+  std::vector<int64_t> rows_;        // of each region
+  std::map<int32_t, int64_t> keys_;  // of those that are counted: 0 to keys - 1; 0: not known
   std::map<OpId, OpRule> rules_;
 };
 

@@ -15,6 +15,8 @@
 // "[b g r]", and g, the keys, can be split, too. A part of it has the rows of its keys, of whose number r states an equal
 // share for each key; how many there are is known when the step runs (Gale et al., sec. 5: experts apart).
 //
+// A sort of the same keys, as of what is computed again for the backward pass, is of the region of the first.
+//
 // Our own; a mixture of experts in parts is executed (tests/python/compiled_steps_test.py), and the independent
 // checker lets no op join or cut such rows, nor read the counts of other rows than its own.
 #ifndef PLACEWRIGHT_SHARDING_ROUTING_H_

@@ -96,6 +96,15 @@ TEST(RoutedRows, KeysSplitEveryOpThatHasRows) {
   EXPECT_EQ(PlaceArgumentOf(rule, by).argument, 3);
 }
 
+// What is sorted again is in the order of the first sort if the keys are the same.
+TEST(RoutedRows, RowsOfTwoOrdersAreNoRegion) {
+  const auto regions = [](MixtureOfExperts::Flaw flaw) {
+    return FindRoutedRows(MixtureOfExperts(/*biased=*/false).Build(2, false, flaw)).regions.size();
+  };
+  EXPECT_EQ(regions(MixtureOfExperts::Flaw::kNone), 1u);
+  EXPECT_EQ(regions(MixtureOfExperts::Flaw::kOtherSort), 0u);
+}
+
 // Which bias a row of a part reads would follow from the part; 2 rows of a sample are not 4 keys'.
 TEST(RoutedRows, KeysSplitNothingWhereAnOpNeedsAllOfThem) {
   const Graph graph = MixtureOfExperts().Build();

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "graph/ownership/module_path.h"
+#include "search/layouts/routed_experts.h"
+#include "sharding/routing.h"
 
 namespace placewright {
 namespace {
@@ -33,6 +35,8 @@ class CutFinder {
       for (const AxisId axis : *axes) CutBy(axis);
     }
     for (const AxisId rows : RowsOfWords()) CutBy(rows);
+    for (const AxisId axis : structure.experts) CutByExperts(axis);
+    CutRegionsAlike();
     if (tokens_.valid()) CutTokens();
     return std::move(cuts_);
   }
@@ -44,6 +48,33 @@ class CutFinder {
       if (!axes_.SplitBy(op, axis).valid()) continue;
       cuts_[graph_.group(op)].over_group = axis;
       inside_[graph_.group(op)] = true;
+    }
+  }
+
+  // Before inner widths: small products are not made smaller.
+  void CutByExperts(AxisId axis) {
+    if (axes_.axis(axis).size < degree_) return;
+    CutBy(axis);
+    const IdVector<GroupId, bool> rows = GroupsOfRoutedRows(graph_, axes_, axis);
+    for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+      if (!rows[group]) continue;
+      cuts_[group].over_group = axis;
+      inside_[group] = true;
+    }
+  }
+
+  // Rows that are sorted by their expert have one layout from the sort to the return.
+  void CutRegionsAlike() {
+    for (const std::vector<OpId>& region : FindRoutedRows(graph_).regions) {
+      AxisId axis;
+      for (const OpId op : region) {
+        const AxisId own = cuts_[graph_.group(op)].over_group;
+        if (!axis.valid()) axis = own;
+      }
+      for (const OpId op : region) {
+        cuts_[graph_.group(op)].over_group = axis;
+        inside_[graph_.group(op)] = true;
+      }
     }
   }
 

@@ -3,6 +3,8 @@
 //
 //   attention       by heads, of queries and of the fewer heads of keys and values alike; perceptrons by inner width
 //                   (Shoeybi et al. 2019, sec. 3)
+//   experts         that are one dimension of their weights by this, with the rows that are sorted for them
+//                   (routed_experts.h), where there are as many as GPUs of a group; else by inner width
 //   words           the embedding by its rows, the last product and all that is done with its scores by words: the loss is
 //                   that in parts (compile/rewrites/softmax.h)
 //   tokens          all else that is computed with parameters or what follows from them: norms, residuals, dropout, where

@@ -10,6 +10,7 @@
 
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
+#include "sharding/mixture.h"
 
 namespace placewright {
 namespace {
@@ -170,6 +171,24 @@ TEST(LayoutOfCut, GroupsDevicesThatFollowOneAnother) {
   EXPECT_EQ(layout.shares[1].Along(axes.batch()), (Interval{0, 2}));
   EXPECT_EQ(layout.shares[2].Along(width), (Interval{0, 8}));
   EXPECT_EQ(layout.shares[2].Along(axes.batch()), (Interval{2, 5}));
+}
+
+// From the sort to the return by experts, where a group has no more GPUs than there are; else by the width of their
+// products, which most ops in between do not have.
+TEST(TensorCuts, RowsOfExpertsAreCutAlike) {
+  const Graph graph = MixtureOfExperts(/*biased=*/false).Build();
+  const NamedAxes axes(graph);
+  ModelStructure structure;
+  structure.experts = {axes.Find("param:w[0]")};
+  structure.widths = {axes.Find("param:w[2]")};
+  ASSERT_TRUE(structure.experts[0].valid() && structure.widths[0].valid());
+  for (const int64_t degree : {2, 4}) {
+    const auto cuts = TensorCuts(graph, axes, structure, degree, /*sequence=*/true);
+    const TensorCut due = {degree == 2 ? structure.experts[0] : structure.widths[0], axes.batch()};
+    for (const char* const op : {"sort", "rows", "ends", "y", "relu", "back", "home", "of_w"}) {
+      EXPECT_EQ(cuts[graph.group(graph.FindOp(op))], due) << degree << " " << op;
+    }
+  }
 }
 
 }  // namespace

@@ -147,17 +147,32 @@ class LayoutReckoner {
       forward_ += crossing;
       backward_ += crossing;
     }
+    // Gathered one layer ahead, parameters are copied out of flat buffers, gradients into them.
+    forward_ += CopiesOf(table_.parameters, parameters_);
+    backward_ += CopiesOf(table_.gradients, parameters_);
     if (gpus_.count() == degree_) return;
     const SomeGpus::Devices over = gpus_.FirstOf(degree_);
     double gathers = 0, scatters = 0;
+    int64_t tensors = 0;
     for (const auto& [bytes, number] : experts_.sizes) {
+      tensors += number;
       const double own = static_cast<double>(bytes) / degree;
       const double times = std::min(degree, gpus_.sharing()) * static_cast<double>(number);
       gathers += times * gpus_.Collective(CollectiveKind::kAllGather, own, over);
       scatters += times * gpus_.Collective(CollectiveKind::kReduceScatter, own, over);
     }
-    forward_ = std::max(forward_, gathers);
-    backward_ = std::max(backward_, gathers + scatters);
+    const double out = CopiesOf(experts_.parameters / degree, tensors);
+    forward_ = std::max(forward_ + out, gathers);
+    backward_ = std::max(backward_ + out + CopiesOf(experts_.gradients / degree, tensors),
+                         gathers + scatters);
+  }
+
+  double CopiesOf(double bytes, int64_t tensors) const {
+    double nanos = 0;
+    for (const auto& [device, share] : devices_) {
+      nanos = std::max(nanos, gpus_.Copies(bytes, tensors, device));
+    }
+    return nanos;
   }
 
   // Of one sort, of the samples of a group's micro-batch.
