@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <set>
 #include <utility>
@@ -117,10 +118,12 @@ TEST(Slices, OfManyGroupsAreFew) {
 }
 
 // On random machines with up to seven groups, the best strategy of one slice for the whole step, by simulation, over
-// every set of groups and over the sets that there would be with more of them.
+// every set of groups and over the sets that there would be with more of them. PLACEWRIGHT_DRAWN_PROBLEMS: on how many.
 TEST(Slices, OfFewSetsHoldTheBestOne) {
+  const char* const stated = std::getenv("PLACEWRIGHT_DRAWN_PROBLEMS");
+  const int wanted = stated == nullptr ? 30 : std::atoi(stated);
   int problems = 0, held = 0, with_many = 0;
-  for (uint64_t seed = 0; problems < 100; ++seed) {
+  for (uint64_t seed = 0; problems < wanted; ++seed) {
     Cluster cluster = std::move(DrawTopology({}, seed).Take()).Build().Take();
     const size_t groups = UsableGroups(cluster.groups(), AllGpus(cluster)).size();
     if (groups < 2 || groups > 7) continue;
@@ -150,8 +153,8 @@ TEST(Slices, OfFewSetsHoldTheBestOne) {
     with_many += groups > 3 ? 1 : 0;
     ++problems;
   }
-  EXPECT_GE(held, 90);
-  EXPECT_GT(with_many, 20);
+  EXPECT_GE(10 * held, 9 * wanted);
+  EXPECT_GT(5 * with_many, wanted);
 }
 
 }  // namespace
