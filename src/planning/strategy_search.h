@@ -78,7 +78,8 @@ struct StrategySearchResult {
   std::vector<StrategyResult> Shown() const;
   // The algorithms of those that fit and do not rewrite the step, the fastest first.
   std::vector<std::string> Promising() const;
-  // The algorithms of those that do not rewrite the step and are none of the best by far, or exceed memory by far.
+  // The algorithms of those that do not rewrite the step and are far behind the best of these, exceed memory by far, or are
+  // none for this step; nothing where none fits.
   std::vector<std::string> Hopeless() const;
   // `plan` as `auto` has it: with the name of its strategy, baselines, history, and a note of `any_rewriting`.
   PlannerResult ForAuto() const;
