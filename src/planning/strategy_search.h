@@ -57,9 +57,9 @@ struct StrategySearchResult {
   // Those that were simulated and fit, the fastest first; those that are estimated to; those that do not fit; those that
   // are none for this step or cluster.
   std::vector<StrategyResult> strategies;
-  int64_t evaluations = 0;            // that were simulated
-  bool cut_short = false;             // by time, or by the limit of evaluations
-  Clock::duration best_took{};        // to lay out and simulate the best
+  int64_t evaluations = 0;      // that were simulated
+  bool cut_short = false;       // by time, or by the limit of evaluations
+  Clock::duration best_took{};  // to lay out and simulate the best
   // Where the best rewrites the step: what no plan beats under any rewriting, by the work of the step as it was recorded,
   // to which micro-batches, recomputation and pipelines only add; none where another argument bounds that step.
   std::optional<Bound> any_rewriting;
