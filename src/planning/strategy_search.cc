@@ -396,13 +396,15 @@ std::vector<std::string> StrategySearchResult::Hopeless() const {
   }
   std::vector<std::string> names;
   for (const StrategyResult& one : strategies) {
-    if (fastest == nullptr || one.capacity.count == 0) continue;
-    if (!one.strategy.settings.empty() || !TransformsFor(one.strategy.rewriting).empty()) continue;
+    if (fastest == nullptr || !one.strategy.settings.empty()) continue;
+    if (!TransformsFor(one.strategy.rewriting).empty()) continue;
+    const bool none = one.capacity.count == 0 && !one.why_not.empty();
     const double lacks = static_cast<double>(one.memory.count) /
                          static_cast<double>(std::max<int64_t>(1, one.capacity.count));
     const double behind = static_cast<double>(one.BestTime().count) /
                           static_cast<double>(std::max<int64_t>(1, fastest->BestTime().count));
-    if (lacks > kALittleMore || behind > kALittleMore) names.push_back(one.strategy.algorithm);
+    if (none || lacks > kALittleMore || behind > kALittleMore)
+      names.push_back(one.strategy.algorithm);
   }
   return names;
 }

@@ -57,9 +57,9 @@ struct StrategySearchResult {
   // Those that were simulated and fit, the fastest first; those that are estimated to; those that do not fit; those that
   // are none for this step or cluster.
   std::vector<StrategyResult> strategies;
-  int64_t evaluations = 0;            // that were simulated
-  bool cut_short = false;             // by time, or by the limit of evaluations
-  Clock::duration best_took{};        // to lay out and simulate the best
+  int64_t evaluations = 0;      // that were simulated
+  bool cut_short = false;       // by time, or by the limit of evaluations
+  Clock::duration best_took{};  // to lay out and simulate the best
   // Where the best rewrites the step: what no plan beats under any rewriting, by the work of the step as it was recorded,
   // to which micro-batches, recomputation and pipelines only add; none where another argument bounds that step.
   std::optional<Bound> any_rewriting;
@@ -78,7 +78,8 @@ struct StrategySearchResult {
   std::vector<StrategyResult> Shown() const;
   // The algorithms of those that fit and do not rewrite the step, the fastest first.
   std::vector<std::string> Promising() const;
-  // The algorithms of those that do not rewrite the step and are none of the best by far, or exceed memory by far.
+  // The algorithms of those that do not rewrite the step and are far behind the best of these, exceed memory by far, or are
+  // none for this step; nothing where none fits.
   std::vector<std::string> Hopeless() const;
   // `plan` as `auto` has it: with the name of its strategy, baselines, history, and a note of `any_rewriting`.
   PlannerResult ForAuto() const;

@@ -64,8 +64,8 @@ class SomeGpus {
   // One for every parameter, `share` of its size.
   double OfParameters(CollectiveKind kind, const StepTable& table, const Devices& over,
                       double share = 1) const;
-  // A device computes while collectives are under way that it does not wait for: whichever ends later, where these take
-  // some of its multiprocessors (docs/simulator.md) the ops beside them longer.
+  // A device computes while collectives are under way that it does not wait for: what ends later. Where these take some of
+  // its multiprocessors, the ops beside them take longer.
   double Beside(double computing, double collectives) const;
   double Transfer(double bytes, DeviceId from, DeviceId to) const;
   // Of each of some devices so many to one of as many others, at once.

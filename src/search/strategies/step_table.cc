@@ -46,8 +46,8 @@ void AddMoment(const StepTable::Moment& moment, std::vector<StepTable::Moment>& 
 double FillOf(const Graph& graph, OpId op, const DeviceKind& kind, const CostOptions& options) {
   const Work work = WorkOf(graph, op);
   if (work.depth == 0) return 0;
-  const Work least = {.op_class = work.op_class, .flops = 1, .depth = work.depth};
-  const Nanos time = RooflineTime(least, ComputeDType(graph, op), kind, options.precision);
+  const Work smallest = {.op_class = work.op_class, .flops = 1, .depth = work.depth};
+  const Nanos time = RooflineTime(smallest, ComputeDType(graph, op), kind, options.precision);
   return static_cast<double>(std::max<int64_t>(0, time.count - kind.launch_overhead.count));
 }
 
