@@ -175,17 +175,23 @@ class RoutingFinder {
         !other.writes.empty()) {
       return false;
     }
-    const std::optional<OpRule> rule = RuleOf(graph_, a);
-    if (!rule || rule->draws_random) return false;
+    const auto differ = [&](size_t i) { return one.inputs[i] != other.inputs[i]; };
+    // Layers differ by a parameter before they differ by what they are given.
     for (size_t i = 0; i < one.inputs.size(); ++i) {
-      if (one.inputs[i] == other.inputs[i]) continue;
-      const Tensor &x = graph_.tensor(one.inputs[i]), &y = graph_.tensor(other.inputs[i]);
-      if (!x.producer.valid() || !y.producer.valid() || x.output_index != y.output_index ||
-          !AreEqual(x.producer, y.producer, visits)) {
+      if (differ(i) && (!graph_.tensor(one.inputs[i]).producer.valid() ||
+                        !graph_.tensor(other.inputs[i]).producer.valid())) {
         return false;
       }
     }
-    return true;
+    for (size_t i = 0; i < one.inputs.size(); ++i) {
+      const Tensor &x = graph_.tensor(one.inputs[i]), &y = graph_.tensor(other.inputs[i]);
+      if (differ(i) &&
+          (x.output_index != y.output_index || !AreEqual(x.producer, y.producer, visits))) {
+        return false;
+      }
+    }
+    const std::optional<OpRule> rule = RuleOf(graph_, a);
+    return rule && !rule->draws_random;
   }
 
   bool Continue(OpId id, int32_t region) {
