@@ -216,8 +216,8 @@ class StepReader {
       args = {args[0], IntegerList({shape(read[0])[1]}), args[1], args[2], Value(1e-5)};
     }
     if (word == "layer_norm_back") {
-      args = {args[0], args[1], IntegerList({shape(read[0])[1]}), args[2], args[3], args[4],
-              args[5], Value(Value::List{yes, yes, yes})};
+      args = {args[0], args[1], IntegerList({shape(read[0])[1]}), args[2], args[3],
+              args[4], args[5], Value(Value::List{yes, yes, yes})};
     }
     if (word == "second") more({zero, one});
     if (word == "flatten") more({IntegerList(ShapesOf(word, read)[0])});

@@ -146,18 +146,17 @@ TEST_F(CorruptedSoftmaxes, WithoutCollectivesAPartIsTakenTwice) {
 TEST_F(CorruptedSoftmaxes, AnotherFormula) {
   Compile(true);
   // g + exp(y) sum(g)
-  ExpectNamed("wrong-argument", "in parts has not",
-              [&](StepEditor& editor) {
-                editor.op(OpNamed("dx.addcmul@d0")).spec.attributes[0].value = Value(1.0);
-              });
+  ExpectNamed("wrong-argument", "in parts has not", [&](StepEditor& editor) {
+    editor.op(OpNamed("dx.addcmul@d0")).spec.attributes[0].value = Value(1.0);
+  });
   // x - l in the place of exp(x - l): no result is made.
   ExpectNamed("wrong-input", "no input of ds", [&](StepEditor& editor) {
     Reads(editor, "ds.mul@d0", MadeBy("s.exp@d0"), MadeBy("s.sub@d0"));
   });
   // Along the samples.
-  ExpectNamed(
-      "wrong-argument", "in parts has not",
-      [&](StepEditor& editor) { editor.op(OpNamed("y.logsumexp@d0")).spec.args[1] = ListOf({0}); });
+  ExpectNamed("wrong-argument", "in parts has not", [&](StepEditor& editor) {
+    editor.op(OpNamed("y.logsumexp@d0")).spec.args[1] = ListOf({0});
+  });
 }
 
 TEST_F(CorruptedSoftmaxes, AnotherDevicesPart) {
