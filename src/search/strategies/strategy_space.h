@@ -49,10 +49,10 @@ struct StrategyEstimate {
 // Of the step as it was recorded: `problem` is of no rewriting. It must outlive it.
 // The families of layout_estimates.h with every degree, every number of micro-batches that divides the batch and leaves
 // each part a sample, and each set of recomputation; 1f1b, interleaved and zb-h1, and these in tensor groups (3d), with
-// every number of stages that divides the devices besides. On all GPUs, on each kind with those that are faster, and on one
-// host (some_gpus.h); where kinds differ in equal shares, and in shares by speed. Micro-batches of batch norms compute
-// another step: only where they are stated. The fastest of those that fit first, then the others by memory, then those that
-// are none.
+// every number of stages that divides the devices or is that of the hosts besides. On all GPUs, on each kind with those
+// that are faster, and on one host (some_gpus.h); where kinds differ in equal shares, and in shares by speed. Micro-batches
+// of batch norms compute another step: only where they are stated. The fastest of those that fit first, then the others by
+// memory, then those that are none.
 // Errors: kInfeasible (no device supports every op).
 Result<std::vector<StrategyEstimate>> EstimateStrategies(const LayoutProblem& problem,
                                                          const StatedRewriting& stated);
