@@ -80,7 +80,7 @@ int64_t Reached(const DrawnProblem& tiny, const LayoutOptimum& optimum, int64_t 
 
 // Brute force over all layouts: every axis, all shares, all sets and orders of devices.
 TEST(LayoutSearch, MostlyReachesTheBestOfItsLayouts) {
-  const int64_t wanted = DrawnProblems(25);
+  const int64_t wanted = DrawnProblems(10);
   int64_t drawn = 0, reached = 0;
   for (uint64_t seed = 0; drawn < wanted; ++seed) {
     const DrawnProblem tiny(seed);
