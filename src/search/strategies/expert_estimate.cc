@@ -52,6 +52,8 @@ StepTable WithoutExperts(StepTable table, const ExpertTable& experts) {
   table.parameters *= others;
   table.in_layers = std::max(0.0, table.in_layers - experts.parameters);
   table.largest_layer *= others;
+  table.copied *= others;
+  table.casts *= others;
   table.gradients = std::max(0.0, table.gradients - experts.gradients);
   table.state = std::max(0.0, table.state - experts.state);
   for (const auto& [bytes, number] : experts.sizes) {
