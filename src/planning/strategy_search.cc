@@ -117,7 +117,8 @@ class StrategySearcher {
   Status BoundAnyRewriting() {
     PW_ASSIGN(const auto base,
               MakeLayouts(step_, cluster_, costs_, options_.policy, options_.wishes));
-    PW_ASSIGN(Problem problem, BuildProblem(step_, cluster_, base->costs, {}, options_.policy));
+    PW_ASSIGN(Problem problem,
+              BuildProblem(base->graph, cluster_, base->costs, {}, options_.policy));
     problem.layouts = base.get();
     found_.any_rewriting = ReplicatedLowerBound(problem);
     // A critical path is one of parts on devices, of which micro-batches may make smaller ones.

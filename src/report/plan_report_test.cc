@@ -201,7 +201,7 @@ TEST(Headline, NamesTheOptimumOfLayersApartFromTheBound) {
   plan.distribution.transforms =
       Transforms{{}, {.kind = Transform::kPipeline, .schedule = "1f1b", .stages = 2}};
   const std::string text = RenderHeadline(plan, {});
-  EXPECT_THAT(text, HasSubstr("this is possible for placements of whole ops (0.75 us)\n"));
+  EXPECT_THAT(text, HasSubstr("for placements of whole ops of the step so rewritten (0.75 us)\n"));
   EXPECT_THAT(text, HasSubstr("  layers     0.60 us is the optimum of stages"));
   EXPECT_THAT(text, HasSubstr(", no bound\n"));
   plan.strategies.front().layer_optimum = Nanos(0);

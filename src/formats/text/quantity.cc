@@ -45,9 +45,9 @@ constexpr std::array kBandwidthUnits = {
     UnitName{"Tb/s", kTera, 8},   UnitName{"bit/s", 1, 8},      UnitName{"kbit/s", kKilo, 8},
     UnitName{"Kbit/s", kKilo, 8}, UnitName{"Mbit/s", kMega, 8}, UnitName{"Gbit/s", kGiga, 8},
     UnitName{"Tbit/s", kTera, 8}};
-constexpr std::array kTimeUnits = {UnitName{"ns", 1}, UnitName{"us", kKilo},
-                                   UnitName{"\xc2\xb5s", kKilo}, UnitName{"ms", kMega},
-                                   UnitName{"s", kGiga}, UnitName{"min", 60 * kGiga}};
+constexpr std::array kTimeUnits = {
+    UnitName{"ns", 1},     UnitName{"us", kKilo}, UnitName{"\xc2\xb5s", kKilo},
+    UnitName{"ms", kMega}, UnitName{"s", kGiga},  UnitName{"min", 60 * kGiga}};
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
