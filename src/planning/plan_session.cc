@@ -9,6 +9,7 @@
 #include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated_layouts.h"
+#include "search/layouts/layout_devices.h"
 #include "search/sfb/sfb_search.h"
 #include "sim/communication_use.h"
 #include "sim/device_use.h"
@@ -165,6 +166,14 @@ void NameMeasurements(const std::string& cost_store, const MeasuredUse& used,
 
 size_t PartsOf(const PlannerResult& result) {
   return result.space == PlanSpace::kPlaced ? 1 : DevicesOf(result.plan).size();
+}
+
+void PlanSession::NoteUnservedGpus(PlannerResult& result) const {
+  const Problem& problem = prepared_->problem();
+  const std::string why = WhyNoGpuServes(*problem.graph, *problem.cluster, *problem.costs);
+  if (why.empty()) return;
+  result.notes.push_back("no GPU runs every op of the step, so that CPUs compute: " + why +
+                         "; recorded in another type (float16, float32) it may run on the GPUs");
 }
 
 Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result, bool in_lanes) const {

@@ -104,6 +104,8 @@ class PlanSession {
   Status RecomputeFromFactors(SfbMode mode, const StopToken& stop, Clock::time_point started,
                               PlannerResult& result) const;
 
+  // Adds a note where the cluster has GPUs and none of them runs every op.
+  void NoteUnservedGpus(PlannerResult& result) const;
   // `in_lanes`: it may be a step in lanes. Errors: those of CompileStep.
   Result<StepOfPlan> StepOf(const PlannerResult& result, bool in_lanes = false) const;
   // The step of a result simulated with schedule and feedback; it is feasible if all devices of MeasurePeaks fit. Of whole

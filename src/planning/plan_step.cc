@@ -230,6 +230,7 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
                               {.local_batch_norm = in.local_batch_norm}, settings));
   PW_ASSIGN(PlannerResult result, Search(request, subject, *session, options, trials));
   PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, in.stop, started, result));
+  session->NoteUnservedGpus(result);
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   PW_ASSIGN(StepOfPlan step, session->StepOf(result, in.in_lanes));
   PW_ASSIGN(SimResult replay, session->Replay(step, result));

@@ -81,22 +81,21 @@ TEST(PlanStep, PlansWhatIsBuiltByHand) {
 }
 
 // Four products with a parameter each, whose first dimension is of the samples.
-Graph Perceptron(int64_t samples) {
+Graph Perceptron(int64_t samples, DType dtype = DType::kF32) {
   constexpr int64_t kWidth = 4096;
   GraphBuilder builder("perceptron", "test");
   builder.set_batch(samples);
-  TensorId now = builder.AddInput("x", TensorKind::kInput, DType::kF32, {samples, kWidth}).Take();
+  TensorId now = builder.AddInput("x", TensorKind::kInput, dtype, {samples, kWidth}).Take();
   for (int i = 0; i < 4; ++i) {
     const std::string layer = "layer" + std::to_string(i);
     const TensorId weight =
-        builder.AddInput(layer + ".weight", TensorKind::kParameter, DType::kF32, {kWidth, kWidth})
-            .Take();
+        builder.AddInput(layer + ".weight", TensorKind::kParameter, dtype, {kWidth, kWidth}).Take();
     OpSpec product;
     product.name = product.module = layer;
     product.type = "aten.mm.default";
     product.inputs = {now, weight};
     product.args = {Value(InputRef{0}), Value(InputRef{1})};
-    product.outputs = {{.name = layer + ".out", .shape = {samples, kWidth}}};
+    product.outputs = {{.name = layer + ".out", .dtype = dtype, .shape = {samples, kWidth}}};
     now = builder.AddOp(product).Take()[0];
   }
   builder.SetOutputs({now});
@@ -195,6 +194,19 @@ Graph TrainedLayers() {
 }
 
 // 4 MiB of each gradient are more than the 64 KiB that it is made of.
+// A T4 has no bf16.
+TEST(PlanStep, SaysWhyCpusComputeWhereThereAreGpus) {
+  const Cluster cluster = ReadCluster("2xT4").Take();
+  for (const DType dtype : {DType::kBF16, DType::kF32}) {
+    const PlannedStep step = PlanStep(Perceptron(64, dtype), cluster, Iterations(10)).Take();
+    const bool said = std::any_of(step.notes.begin(), step.notes.end(), [](const auto& note) {
+      return note.find("CPUs compute: T4 does not run aten.mm.default in bf16 (op layer0)") !=
+             std::string::npos;
+    });
+    EXPECT_EQ(said, dtype == DType::kBF16);
+  }
+}
+
 TEST(PlanStep, RecomputesGradientsFromFactors) {
   const Graph graph = TrainedLayers();
   const Cluster cluster = ReadCluster("4xP100").Take();

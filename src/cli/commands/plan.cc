@@ -267,6 +267,7 @@ class PlanCommand : public Command {
     const double seconds = SecondsSince(context.started);
     context.console.Progress("");
     NoteReplicatedBound(planning, of.step, result);
+    planning.session->NoteUnservedGpus(result);
     for (const std::string& note : result.notes) context.console.Note(note);
     PW_ASSIGN(SimResult replay, Replay(planning, of, result));
     const std::optional<Error> crowded = IsCrowded(planning, of, result, replay);

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "base/text.h"
+#include "cost/work.h"
 
 namespace placewright {
 
@@ -35,6 +37,28 @@ DeviceTimes TimesOf(const LayoutProblem& problem) {
     }
   }
   return times;
+}
+
+std::string WhyNoGpuServes(const Graph& graph, const Cluster& cluster, const CostTable& costs) {
+  std::map<int32_t, std::string> reasons;  // by kind
+  for (const DeviceId device : cluster.devices()) {
+    const int32_t kind = cluster.device(device).kind;
+    if (cluster.kind(device).device_class == DeviceClass::kCpu || reasons.contains(kind)) continue;
+    OpId refused;
+    for (const OpId op : graph.ops()) {
+      if (graph.op(op).is_view || costs.Supports(op, device)) continue;
+      refused = op;
+      break;
+    }
+    if (!refused.valid()) return "";
+    reasons[kind] =
+        fmt::format("{} does not run {} in {} (op {})", cluster.kind(device).name,
+                    Printable(graph.op(refused).type, 60), ToString(ComputeDType(graph, refused)),
+                    Printable(graph.op(refused).name, 60));
+  }
+  std::string all;
+  for (const auto& [kind, reason] : reasons) all += (all.empty() ? "" : "; ") + reason;
+  return all;
 }
 
 Status CheckMaySplit(const Problem& problem, std::string_view planner, std::string_view where) {

@@ -21,6 +21,10 @@ struct DeviceTimes {
 };
 DeviceTimes TimesOf(const LayoutProblem& problem);
 
+// What is in the way on each kind of GPU, where none runs every op of the step ("T4 does not run aten.mul.Tensor in bf16 (op
+// ...)"); "" where one does, or there is none.
+std::string WhyNoGpuServes(const Graph& graph, const Cluster& cluster, const CostTable& costs);
+
 // `where`: what the planner does that leaves no room for constraints, as in "expert-hybrid chooses ...".
 // Errors: kUsage (the problem has no layouts; constraints).
 Status CheckMaySplit(const Problem& problem, std::string_view planner, std::string_view where);

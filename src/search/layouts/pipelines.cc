@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cost/work.h"
 #include "plan/sharing_out.h"
 #include "search/agent_settings.h"
 #include "search/evaluation/plan_result.h"
@@ -42,28 +41,12 @@ Error Usage(std::string message, std::string remedy) {
   return MakeError(ErrorCode::kUsage, std::move(message), "", std::move(remedy));
 }
 
-// Of a step that no GPU runs as a whole, where there are GPUs: what is in the way on each kind.
-Status CheckGpusServe(const LayoutProblem& problem, const DeviceTimes& times) {
-  const Graph& graph = problem.graph;
-  std::map<std::string_view, std::string> reasons;  // by kind
-  for (const DeviceId device : problem.cluster.devices()) {
-    if (problem.cluster.kind(device).device_class == DeviceClass::kCpu) continue;
-    if (times.usable[device]) return Ok();
-    const std::string_view kind = problem.cluster.kind(device).name;
-    for (const OpId op : graph.ops()) {
-      if (graph.op(op).is_view || problem.costs.Supports(op, device)) continue;
-      reasons.try_emplace(
-          kind,
-          fmt::format("{} does not run {} in {} (op {})", kind, Printable(graph.op(op).type, 60),
-                      ToString(ComputeDType(graph, op)), Printable(graph.op(op).name, 60)));
-      break;
-    }
-  }
-  if (reasons.empty()) return Ok();
-  std::string all;
-  for (const auto& [kind, reason] : reasons) all += (all.empty() ? "" : "; ") + reason;
+// Of a step that no GPU runs as a whole, where there are GPUs.
+Status CheckGpusServe(const LayoutProblem& problem) {
+  const std::string why = WhyNoGpuServes(problem.graph, problem.cluster, problem.costs);
+  if (why.empty()) return Ok();
   return MakeError(ErrorCode::kInfeasible,
-                   "no GPU supports every op of the step, so that none can hold a stage: " + all,
+                   "no GPU supports every op of the step, so that none can hold a stage: " + why,
                    "",
                    "Record the step in another type (float16, float32), take other GPUs, or "
                    "--algo auto, which places such ops on CPUs.");
@@ -85,7 +68,7 @@ std::pair<int64_t, int64_t> RunOfStage(const std::vector<std::vector<DeviceId>>&
 Result<StageDevices> DevicesOfStages(const LayoutProblem& problem, std::string_view gpus,
                                      int64_t stages) {
   const DeviceTimes times = TimesOf(problem);
-  PW_RETURN_IF_ERROR(CheckGpusServe(problem, times));
+  PW_RETURN_IF_ERROR(CheckGpusServe(problem));
   PW_ASSIGN(const std::vector<DeviceId> usable, DevicesToSplitOver(problem, times, gpus));
   StageDevices found;
   std::vector<DeviceId> devices;
