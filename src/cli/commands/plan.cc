@@ -128,6 +128,7 @@ class PlanCommand : public Command {
 
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
+    // What options say of one another is settled before anything is read, so that a mistake costs no waiting.
     PW_RETURN_IF_ERROR(TakeEngine());
     PW_RETURN_IF_ERROR(TakeConfiguration());
     AlignPipeline(!space_.layouts.empty(), algorithm_, input_.rewriting);
@@ -156,6 +157,7 @@ class PlanCommand : public Command {
     input_.store = StoredPath(input_.graph, input_.batch, output_);
     input_.cluster_store = StoredClusterPath(input_.cluster, output_);
     PW_RETURN_IF_ERROR(CheckOutput());
+    // From here on the step is recorded at the largest batch; its plan's files are those of this batch.
     if (wants_max_batch_) {
       PW_ASSIGN(max_batch_, FindMaxBatch({input_, search_, space_, *asked, StopToken(&interrupted),
                                           ChoosesStrategies()},
@@ -165,6 +167,8 @@ class PlanCommand : public Command {
       PW_RETURN_IF_ERROR(CheckOutput());
     }
 
+    // Strategies are tried while the problem is prepared: the one that is chosen says how the step is rewritten, and so
+    // which problem it is.
     PW_ASSIGN(Budget strategies_budget, MakeBudget(search_, context.started));
     strategies_budget.stop = StopToken(&interrupted);
     const PlannerOptions choose = MakePlannerOptions(search_, strategies_budget, context);
@@ -181,6 +185,7 @@ class PlanCommand : public Command {
     }
     PW_RETURN_IF_ERROR(
         CheckPathsUtf8(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
+    // --time is of the search, not of reading; some of it is left to compile and to write.
     PW_ASSIGN(Budget budget, MakeBudget(search_, planning->loaded));
     budget.stop = StopToken(&interrupted);
     LeaveTimeToWrite(planning->loaded, Clock::now() - planning->chosen_in, &budget);
@@ -222,6 +227,7 @@ class PlanCommand : public Command {
                 service->MakeMeasuringEvaluator(planning->problem()).InFile(input_.graph));
     }
     Evaluator& simulating = planning->prepared().evaluator();
+    // A rewritten step has a search of its own, which begins with its strategy; one as it was recorded has all planners.
     const bool goes_on =
         planning->strategies &&
         (planning->strategies->rewrites() || (interrupted && planning->strategies->has_plan()));
