@@ -175,7 +175,9 @@ TEST_F(BatchOfStep, TheLargestIsThatOfStrategies) {
   EXPECT_TRUE(next) << search;
   EXPECT_EQ(search["rates"][0]["batch"], largest);
   EXPECT_TRUE(plan["feasible"].get<bool>());
-  EXPECT_FALSE(plan["strategies"].empty());
+  EXPECT_FALSE(plan.at("strategies").empty());
+  EXPECT_EQ(Json::parse(Read("mlp.plan.json")).at("strategies").size(),
+            plan.at("strategies").size());
   EXPECT_EQ(Run({"check", "mlp.plan.json"}).status, 0);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/plan/layouts_json.h"
+#include "formats/plan/strategies_json.h"
 #include "plan/space_words.h"
 
 namespace placewright {
@@ -86,6 +87,7 @@ Json PlanSummaryToJson(const Plan& plan, std::string_view schema) {
                                    {"devices", baseline.devices},
                                    {"search", baseline.search}});
   }
+  object["strategies"] = StrategiesToJson(plan.strategies);
   object["cost_sources"] =
       CostSourcesToJson({plan.share_given, plan.share_measured, plan.share_modelled});
   AddDistribution(plan, &object);
