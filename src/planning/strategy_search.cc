@@ -31,6 +31,39 @@ namespace {
 constexpr double kAsFast = 1.03;  // times the best estimate that is left: a rewriting's turn
 constexpr size_t kKeptRewritings = 3;
 
+// Of strategies with settings, those that `auto` runs beside its own planners: so many, within so much of the first.
+constexpr size_t kPromisingSettings = 3;
+constexpr double kAboutAsFast = 1.2;
+
+std::shared_ptr<const Planner> LayoutPlanner(const Strategy& strategy) {
+  const PlannerTable planners = MakeLayoutPlanners({.agent = strategy.settings});
+  const auto planner = std::find_if(planners.begin(), planners.end(), [&](const auto& one) {
+    return one->name() == strategy.algorithm;
+  });
+  return *planner;
+}
+
+// A strategy of the step as it is, by its full name.
+class StrategyPlanner : public Planner {
+ public:
+  explicit StrategyPlanner(const Strategy& strategy)
+      : name_(Describe(strategy)), planner_(LayoutPlanner(strategy)) {}
+  std::string_view name() const override { return name_; }
+  std::string_view description() const override { return planner_->description(); }
+  bool iterative() const override { return false; }
+  PlanSpace space() const override { return planner_->space(); }
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override {
+    PW_ASSIGN(PlannerResult result, planner_->Plan(problem, evaluator, options));
+    result.algorithm = name_;
+    return result;
+  }
+
+ private:
+  std::string name_;
+  std::shared_ptr<const Planner> planner_;
+};
+
 // Hands on, and keeps what the last plan came to.
 class LastEvaluation : public Evaluator {
  public:
@@ -289,12 +322,9 @@ class StrategySearcher {
 
   void Try(const RewrittenStep& step, size_t i) {
     StrategyResult& result = found_.strategies[i];
-    const PlannerTable planners = MakeLayoutPlanners({.agent = result.strategy.settings});
-    const auto planner = std::find_if(planners.begin(), planners.end(), [&](const auto& one) {
-      return one->name() == result.strategy.algorithm;
-    });
     LastEvaluation evaluator(step.evaluator());
-    Result<PlannerResult> planned = (*planner)->Plan(step.problem(), evaluator, options_.planning);
+    Result<PlannerResult> planned =
+        LayoutPlanner(result.strategy)->Plan(step.problem(), evaluator, options_.planning);
     if (!planned.ok()) return Refuse(i, planned.error().message);
     ++found_.evaluations;
     PlannerResult& plan = planned.value();
@@ -378,15 +408,24 @@ std::vector<StrategyResult> StrategySearchResult::Shown() const {
   return shown;
 }
 
-std::vector<std::string> StrategySearchResult::Promising() const {
-  std::vector<std::string> names;
+std::vector<std::shared_ptr<const Planner>> StrategySearchResult::Promising() const {
+  std::vector<std::shared_ptr<const Planner>> planners;
+  int64_t fastest = kMaxQuantity;
+  size_t with_settings = 0;
   for (const StrategyResult& one : strategies) {
-    const Strategy& strategy = one.strategy;  // auto runs planners with the settings that they have
-    if (one.fits && strategy.settings.empty() && TransformsFor(strategy.rewriting).empty()) {
-      names.push_back(strategy.algorithm);
+    const Strategy& strategy = one.strategy;
+    if (!one.fits || !TransformsFor(strategy.rewriting).empty()) continue;
+    fastest = std::min(fastest, one.BestTime().count);
+    if (strategy.settings.empty()) {
+      planners.push_back(LayoutPlanner(strategy));
+    } else if (with_settings < kPromisingSettings &&
+               static_cast<double>(one.BestTime().count) <=
+                   kAboutAsFast * static_cast<double>(fastest)) {
+      ++with_settings;
+      planners.push_back(std::make_shared<StrategyPlanner>(strategy));
     }
   }
-  return names;
+  return planners;
 }
 
 std::vector<std::string> StrategySearchResult::Hopeless() const {

@@ -76,8 +76,9 @@ struct StrategySearchResult {
   // What a plan says of them: those that were simulated, and of each algorithm of which none was its best; where none
   // fits, the one that lacks the smallest amount is the first.
   std::vector<StrategyResult> Shown() const;
-  // The algorithms of those that fit and do not rewrite the step, the fastest first.
-  std::vector<std::string> Promising() const;
+  // Planners of those that fit and do not rewrite the step, the fastest first. Of those with settings of their own (sets
+  // of GPUs, degrees), which `auto` has beside its own planners, the few that are about as fast as the first.
+  std::vector<std::shared_ptr<const Planner>> Promising() const;
   // The algorithms of those that do not rewrite the step and are far behind the best of these, exceed memory by far, or are
   // none for this step; nothing where none fits.
   std::vector<std::string> Hopeless() const;

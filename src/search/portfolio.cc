@@ -27,6 +27,7 @@ constexpr double kLeastPlaced = 0.2, kMostPlaced = 0.8;
 // get before the next moves of layouts.
 constexpr double kJoiningShare = 0.9, kJoiningRounds = 3;
 constexpr double kFarBehind = 1.5;  // times the best plan
+constexpr double kLost = 3;         // the same, before the first move
 constexpr double kCatchesUp = 10;   // rounds
 constexpr size_t kLayoutStarts = 3;
 // Of 27 steps and clusters (docs/algorithms/auto.md) one has a better candidate after more than two that are not.
@@ -114,6 +115,17 @@ class Portfolio {
       return false;
     }
     return true;
+  }
+
+  // Whether moves of whole ops are worth their time: constructive placements are not lost beside a plan that splits ops.
+  bool PlacedMayCatchUp() const {
+    const Score placed = BestPlaced();
+    return std::none_of(found_.split.begin(), found_.split.end(), [&](const auto& plan) {
+      const Score& score = plan.first;
+      return score.over == 0 &&
+             (placed.over > 0 ||
+              static_cast<double>(placed.step_time) > kLost * static_cast<double>(score.step_time));
+    });
   }
 
   // A third of what is left goes to plans that split or copy ops whole steps at a time, the rest to the search.
@@ -231,12 +243,10 @@ class Portfolio {
     if (Limited()) ShareOut();
   }
 
-  // `place`, and beside it, where there is more than one thread, on another one what RunReplicated will add: with a
-  // third of the time. That is up to twice as many threads as the options say for as long as both take.
+  // `place`, and beside it, on another thread, what RunReplicated will add: with a third of the time. That is up to twice as many threads as the options say for as long as both take.
   void RunBesideReplicated(const std::function<void()>& place,
                            const std::vector<const Planner*>& planners) {
     made_ahead_.resize(planners.size());
-    if (options_.threads == 1) return place();
     PlannerOptions options = options_;
     options.progress = nullptr;  // the planning thread's
     if (options.budget.deadline) *options.budget.deadline = Clock::now() + TimeLeft() / 3;
@@ -588,27 +598,35 @@ class AutoPlanner : public Planner {
           return std::find(none.begin(), none.end(), planner->name()) != none.end();
         });
       }
-      if (many && !replicated.empty()) {
+      if ((many || !options.promising.empty()) && !replicated.empty()) {
         portfolio.RunReplicated({replicated.front()});
         replicated.erase(replicated.begin());
-        if (!portfolio.PlacementsMayWin()) {
-          portfolio.LeaveTimeForLayoutSearch();
-          portfolio.RunReplicated(replicated);
-          portfolio.RestoreTime();
-          portfolio.SearchLayoutsAndPlacements(layout_searches_);
-          portfolio.AddSearches();
-          return std::move(portfolio).Take();
-        }
       }
-      const auto place = [&] {
-        begin();
-        portfolio.AdvancePlaced(FirstPlacedMoves(problem));
+      const auto run_replicated = [&] {
+        portfolio.LeaveTimeForLayoutSearch();
+        portfolio.RunReplicated(replicated);
       };
-      portfolio.RunBesideReplicated(place, replicated);
-      portfolio.LeaveTimeForLayoutSearch();
-      portfolio.RunReplicated(replicated);
-      if (!last.empty()) portfolio.LeaveTimeBehindLast();
-      portfolio.RunConstructive(last);
+      if (many && !portfolio.PlacementsMayWin()) {
+        run_replicated();
+      } else if (options.threads == 1) {
+        begin();
+        // Judged before the others are run, as on several threads.
+        const bool may_catch_up = portfolio.PlacedMayCatchUp();
+        run_replicated();
+        portfolio.RestoreTime();
+        if (may_catch_up) portfolio.AdvancePlaced(FirstPlacedMoves(problem));
+        if (!last.empty()) portfolio.LeaveTimeBehindLast();
+        portfolio.RunConstructive(last);
+      } else {
+        const auto place = [&] {
+          begin();
+          if (portfolio.PlacedMayCatchUp()) portfolio.AdvancePlaced(FirstPlacedMoves(problem));
+        };
+        portfolio.RunBesideReplicated(place, replicated);
+        run_replicated();
+        if (!last.empty()) portfolio.LeaveTimeBehindLast();
+        portfolio.RunConstructive(last);
+      }
       portfolio.RestoreTime();
       portfolio.SearchLayoutsAndPlacements(layout_searches_);
       portfolio.AddSearches();
@@ -624,14 +642,18 @@ class AutoPlanner : public Planner {
   }
 
  private:
-  // Those of `promising` in its order, then the others in that of the table.
-  std::vector<const Planner*> BestFirst(const std::vector<std::string>& promising) const {
-    std::vector<const Planner*> ordered = replicated_;
-    const auto rank = [&](const Planner* planner) {
-      return std::find(promising.begin(), promising.end(), planner->name()) - promising.begin();
-    };
-    std::stable_sort(ordered.begin(), ordered.end(),
-                     [&](const Planner* a, const Planner* b) { return rank(a) < rank(b); });
+  // Those of `promising` in its order, then the others of the table in its own.
+  std::vector<const Planner*> BestFirst(
+      const std::vector<std::shared_ptr<const Planner>>& promising) const {
+    std::vector<const Planner*> ordered, others = replicated_;
+    for (const auto& planner : promising) {
+      const auto same = std::find_if(others.begin(), others.end(), [&](const Planner* one) {
+        return one->name() == planner->name();
+      });
+      ordered.push_back(same != others.end() ? *same : planner.get());
+      if (same != others.end()) others.erase(same);
+    }
+    ordered.insert(ordered.end(), others.begin(), others.end());
     return ordered;
   }
 

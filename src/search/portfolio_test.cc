@@ -423,10 +423,15 @@ TEST_F(Portfolio, BeginsWithWhatIsPromising) {
   PlannerOptions options;
   options.budget.iterations = 1;
   options.started = Clock::now();
-  options.promising = {"c", "none", "b"};
+  // In the place of one of the same name stands that of the table.
+  Log unused;
+  options.promising = {std::make_shared<OfSplits>("c", &unused),
+                       std::make_shared<OfSplits>("d", &log_),
+                       std::make_shared<OfSplits>("b", &unused)};
   MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
   std::erase_if(log_.slices, [](const std::string& name) { return name.size() > 1; });
-  EXPECT_THAT(log_.slices, ElementsAre("c", "b", "a"));
+  EXPECT_THAT(log_.slices, ElementsAre("c", "d", "b", "a"));
+  EXPECT_TRUE(unused.slices.empty());
 }
 
 // A plan that splits ops, which takes as long as it is to.
@@ -465,12 +470,13 @@ TEST_F(Portfolio, PlacesNothingOfManyOpsWhereTheBoundSaysThatItLoses) {
     table_.clear();
     log_ = {};
     table_.push_back(std::make_unique<OfSplits>("hopeless", &log_));
-    table_.push_back(std::make_unique<Splits>(step_time));
+    const auto splits = std::make_shared<Splits>(step_time);
+    table_.push_back(splits);
     Add("placed", 10, 1);
     AddOfLayouts("layouts", {100'000});
     PlannerOptions options;
     options.budget.iterations = 20;
-    options.promising = {"splits"};
+    options.promising = {splits};
     options.hopeless = {"hopeless"};
     options.started = Clock::now();
     const PlannerResult result =
@@ -479,6 +485,29 @@ TEST_F(Portfolio, PlacesNothingOfManyOpsWhereTheBoundSaysThatItLoses) {
     EXPECT_GT(SlicesOf("layouts"), 0);
     EXPECT_EQ(SlicesOf("hopeless"), 0);
     EXPECT_EQ(result.baselines.front().algorithm, "splits");
+  }
+}
+
+// By estimate a plan that splits ops comes first: placements that take more than three times as long get no moves, whatever
+// the threads.
+TEST_F(Portfolio, MovesNothingWhereSplittingIsFarAhead) {
+  Add("placed", 10, 1);
+  const int64_t placed = Plan(1).step_time.count;
+  for (const int64_t step_time : {placed / 3 - 1, placed / 3 + 1}) {
+    for (const int threads : {1, 2}) {
+      table_.clear();
+      log_ = {};
+      Add("placed", 10, 4);
+      AddOfLayouts("layouts", {1});
+      const auto splits = std::make_shared<Splits>(step_time);
+      PlannerOptions options;
+      options.budget.iterations = 100;
+      options.threads = threads;
+      options.promising = {splits};
+      options.started = Clock::now();
+      MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
+      EXPECT_EQ(SlicesOf("placed") > 0, 3 * step_time > placed) << step_time << " " << threads;
+    }
   }
 }
 

@@ -401,14 +401,14 @@ std::vector<StudyModel> Pairs() {
   return models;
 }
 
-// Whether a search over strategies pays beside the search over layouts.
-StudyTable Gate() {
-  StudyTable table = TableOf("tag-2s", "TAG's search beside layout-search, 2 s each", Pairs(), "");
-  constexpr double kSeconds = 2;
-  table.methods = {For(kSeconds, Strategies("layout-search", "layout-search")),
-                   For(kSeconds, Strategies("mcts, floor prior", "mcts")),
-                   For(kSeconds, Tag("TAG", 0, "tag", {})),
-                   For(kSeconds, Strategies("auto", "auto"))};
+// Whether a search over strategies pays beside the search over layouts, each with the same time, what is prepared counted.
+StudyTable Gate(const std::string& name, const std::string& time, double seconds) {
+  StudyTable table =
+      TableOf(name, "TAG's search beside layout-search, " + time + " each", Pairs(), "");
+  table.methods = {For(seconds, Strategies("layout-search", "layout-search")),
+                   For(seconds, Strategies("mcts, floor prior", "mcts")),
+                   For(seconds, Tag("TAG", 0, "tag", {})),
+                   For(seconds, Strategies("auto", "auto"))};
   enum Method : size_t { kLayouts, kMcts, kTag };
   const std::vector<size_t> all = Numbers(table.models.size());
   const auto claim = [&](const char* text, size_t less, size_t more, double margin) {
@@ -441,8 +441,20 @@ StudyTable EqualMoves() {
 }  // namespace
 
 std::vector<StudyTable> TagTables() {
-  return {Table4(),  Table5(),  Table6(),  Table7(), Table8(),    Figure5(),
-          Figure6(), Figure7(), Figure8(), Gate(),   EqualMoves()};
+  return {Table4(),
+          Table5(),
+          Table6(),
+          Table7(),
+          Table8(),
+          Figure5(),
+          Figure6(),
+          Figure7(),
+          Figure8(),
+          Gate("tag-500ms", "0.5 s", 0.5),
+          Gate("tag-2s", "2 s", 2),
+          Gate("tag-10s", "10 s", 10),
+          Gate("tag-60s", "60 s", 60),
+          EqualMoves()};
 }
 
 }  // namespace placewright

@@ -1,5 +1,6 @@
 // The tables and figures of TAG (Zhang et al.), and what its search is judged by: tag4, tag5, tag6, tag7, tag8, tagfig5,
-// tagfig6, tagfig7, tagfig8, tag-2s, tag-moves. Primary claims stand first; the others are exploratory, and say so.
+// tagfig6, tagfig7, tagfig8, tag-500ms, tag-2s, tag-10s, tag-60s, tag-moves. Primary claims stand first; the others are
+// exploratory, and say so.
 #ifndef PLACEWRIGHT_BENCH_HARNESS_TABLES_TAG_TABLES_H_
 #define PLACEWRIGHT_BENCH_HARNESS_TABLES_TAG_TABLES_H_
 
