@@ -608,6 +608,10 @@ class PlanCommand : public Command {
     console.PrintJson(object);
   }
 
+  static std::string Strategies(const Plan& plan, const Analysis& analysis, const Style& style) {
+    return RenderStrategies(plan.strategies, plan.step_time, analysis.tie_within, style);
+  }
+
   void PrintTextReport(const StepInputs& of, const Plan& plan, const Analysis& analysis,
                        Console& console) const {
     const Inputs& inputs = *of.inputs;
@@ -615,7 +619,7 @@ class PlanCommand : public Command {
     const Cluster& cluster = inputs.cluster.cluster;
     if (const StrategyResult* nearest = NearestStrategy(plan)) {
       console.Print(RenderNearest(plan, *nearest, style));
-      console.Print("\n" + RenderStrategies(plan, analysis.tie_within, style));
+      console.Print("\n" + Strategies(plan, analysis, style));
       return;
     }
     console.Print(RenderHeadline(plan, style));
@@ -636,7 +640,7 @@ class PlanCommand : public Command {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
     console.Print(RenderCommunication(analysis, plan, inputs.graph.graph, style));
-    const std::string strategies = RenderStrategies(plan, analysis.tie_within, style);
+    const std::string strategies = Strategies(plan, analysis, style);
     if (!strategies.empty()) {
       console.Print("\n" + strategies);
     } else if (!plan.baselines.empty()) {
