@@ -241,7 +241,6 @@ TEST_F(Portfolio, PlacesNoMoreWhereThatIsFarBehind) {
 // Planners that the step does not suit are named in one note, and notes on plans that are not taken left out.
 TEST_F(Portfolio, NotesOnTheBestPlanAndOneOnAllThatDoNotSuit) {
   AddOfLayouts("l", {450, 440});
-  table_.clear();
   for (const auto& [name, step_time] :
        {std::pair("slow", 400), {"none", 0}, {"fast", 300}, {"neither", 0}, {"late", 350}}) {
     table_.push_back(std::make_unique<NotingPlanner>(name, step_time));
@@ -250,7 +249,8 @@ TEST_F(Portfolio, NotesOnTheBestPlanAndOneOnAllThatDoNotSuit) {
   EXPECT_EQ(result.algorithm, "fast");
   EXPECT_THAT(result.notes,
               ElementsAre("fast has a note",
-                          "not for this step and cluster: none, neither (--algo NAME says why)"));
+                          "not for this step and cluster: none, neither (--algo NAME says why)",
+                          "not run, as no time or moves were left: l"));
 }
 
 // Both find better plans: a placed one is offered to the search over layouts, which goes on from there.
