@@ -183,17 +183,11 @@ struct Subject {
   bool as_found = false;  // the plan is that of the best strategy, which nothing searches on from
 };
 
-// `trials`: that chose the batch; or nullptr.
-Result<PlannerResult> Search(const Request& request, const Subject& subject, PlanSession& session,
-                             PlannerOptions options, const MaxBatch* trials) {
+// What the request's planner makes of the step as it is. `trials`: that chose the batch; or nullptr.
+Result<PlannerResult> SearchAsked(const Request& request, PlanSession& session,
+                                  PlannerOptions options, const MaxBatch* trials) {
   const PlanRequest& in = request.in;
   const Problem& problem = session.problem();
-  if (subject.as_found) return subject.strategies->ForAuto();
-  if (subject.strategies != nullptr &&
-      (subject.strategies->rewrites() ||
-       (in.stop.StopRequested() && subject.strategies->has_plan()))) {
-    return GoOnFrom(*subject.strategies, problem, session.evaluator(), options);
-  }
   if (in.layouts) return session.TakeLayouts(*in.layouts);
   if (in.initial) {
     PW_RETURN_IF_ERROR(
@@ -203,14 +197,17 @@ Result<PlannerResult> Search(const Request& request, const Subject& subject, Pla
   if (trials != nullptr) options.initial = StartOf(*trials);
   if (in.stop.StopRequested()) return Cancelled();
   options.bound = session.prepared().search_bound();
-  if (subject.strategies != nullptr) {
-    options.promising = subject.strategies->Promising();
-    options.hopeless = subject.strategies->Hopeless();
-  }
   PW_ASSIGN(PlannerResult result, request.planner().Plan(problem, session.evaluator(), options));
   if (trials != nullptr) TakeTrialsPlan(*trials, problem, result);
-  if (subject.strategies != nullptr) subject.strategies->KeepBest(result);
   return result;
+}
+
+Result<PlannerResult> Search(const Request& request, const Subject& subject, PlanSession& session,
+                             const PlannerOptions& options, const MaxBatch* trials) {
+  if (subject.as_found) return subject.strategies->ForAuto();
+  return SearchBehind(
+      subject.strategies, session.problem(), session.evaluator(), options,
+      [&](const PlannerOptions& behind) { return SearchAsked(request, session, behind, trials); });
 }
 
 Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,

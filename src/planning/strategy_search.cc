@@ -504,6 +504,22 @@ Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem&
   return result;
 }
 
+Result<PlannerResult> SearchBehind(
+    const StrategySearchResult* strategies, const Problem& problem, Evaluator& evaluator,
+    PlannerOptions options,
+    const std::function<Result<PlannerResult>(const PlannerOptions&)>& search) {
+  if (strategies == nullptr) return search(options);
+  const bool stopped = options.budget.stop.StopRequested();
+  if (strategies->rewrites() || (stopped && strategies->has_plan())) {
+    return GoOnFrom(*strategies, problem, evaluator, std::move(options));
+  }
+  options.promising = strategies->Promising();
+  options.hopeless = strategies->Hopeless();
+  PW_ASSIGN(PlannerResult result, search(options));
+  strategies->KeepBest(result);
+  return result;
+}
+
 void RankStrategyResults(std::vector<StrategyResult>& strategies) {
   const auto rank = [](const StrategyResult& one) {
     const int kind = one.fits ? (one.evaluated ? 0 : 1) : one.capacity.count > 0 ? 2 : 3;

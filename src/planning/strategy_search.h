@@ -94,6 +94,15 @@ struct StrategySearchResult {
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
                                Evaluator& evaluator, PlannerOptions options);
 
+// What `auto` makes of a step behind its strategies: goes on from the best of these where that rewrites the step, or where
+// one fits and the budget's stop is requested; else what `search` makes of the step as it is, with what the strategies say of
+// planners in its options, or the best of these if that is faster. Without strategies (nullptr) `search` alone. Errors: those of
+// GoOnFrom and of `search`.
+Result<PlannerResult> SearchBehind(
+    const StrategySearchResult* strategies, const Problem& problem, Evaluator& evaluator,
+    PlannerOptions options,
+    const std::function<Result<PlannerResult>(const PlannerOptions&)>& search);
+
 // Those that were simulated and fit first, the fastest ahead; then those that are estimated to fit; then those that do not,
 // by what they lack; then those that are none.
 void RankStrategyResults(std::vector<StrategyResult>& strategies);

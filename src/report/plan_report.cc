@@ -276,11 +276,11 @@ std::string DescribeDevices(std::span<const std::string> names,
   return FoldNames(names) + (gpus && !used && !names.empty() ? ", no GPU" : "");
 }
 
-std::string DescribeAgainst(const Plan& plan, Nanos time, bool fits, Nanos tie_within) {
+std::string DescribeAgainst(Nanos beside, Nanos time, bool fits, Nanos tie_within) {
   if (!fits) return "does not fit";
-  if (time == plan.step_time) return "equal";
-  const bool tie = std::abs(time.count - plan.step_time.count) <= tie_within.count;
-  return fmt::format("{:.2f} times{}", ShareOf(time.count, plan.step_time.count),
+  if (time == beside) return "equal";
+  const bool tie = std::abs(time.count - beside.count) <= tie_within.count;
+  return fmt::format("{:.2f} times{}", ShareOf(time.count, beside.count),
                      tie ? ", a tie" : " as long");
 }
 
@@ -303,40 +303,43 @@ std::string RenderBaselines(const Plan& plan, Nanos tie_within, const Style& sty
   Table table({{"baseline"}, {"step time", kRight}, {"against this plan"}, {"runs on"}});
   for (const BaselineRow& row : FoldBaselines(plan.baselines)) {
     const Baseline& baseline = *row.first;
-    table.AddRow({FirstNames(row.algorithms, kMaxNames),
-                  FormatNanosLike(baseline.step_time, plan.step_time),
-                  {DescribeAgainst(plan, baseline.step_time, baseline.feasible, tie_within),
-                   baseline.feasible ? Tone::kPlain : Tone::kFaint},
-                  DescribeDevices(baseline.devices, plan.devices)});
+    table.AddRow(
+        {FirstNames(row.algorithms, kMaxNames),
+         FormatNanosLike(baseline.step_time, plan.step_time),
+         {DescribeAgainst(plan.step_time, baseline.step_time, baseline.feasible, tie_within),
+          baseline.feasible ? Tone::kPlain : Tone::kFaint},
+         DescribeDevices(baseline.devices, plan.devices)});
   }
   return ExplainTies(table.Render(style), tie_within, style);
 }
 
-std::vector<std::array<std::string, 5>> StrategyRows(const Plan& plan, Nanos tie_within) {
-  const bool simulated = std::any_of(plan.strategies.begin(), plan.strategies.end(),
+std::vector<std::array<std::string, 5>> StrategyRows(std::span<const StrategyResult> strategies,
+                                                     Nanos beside, Nanos tie_within) {
+  const bool simulated = std::any_of(strategies.begin(), strategies.end(),
                                      [](const StrategyResult& one) { return one.evaluated; });
   if (!simulated) return {};  // estimates decided that the step stays as it is
   std::vector<std::array<std::string, 5>> rows;
-  for (const StrategyResult& one : plan.strategies) {
+  for (const StrategyResult& one : strategies) {
     const bool possible = one.capacity.count > 0;
     std::string verdict = possible && !one.fits ? "does not fit" : one.why_not;
     if (possible && !one.evaluated) verdict += verdict.empty() ? "estimated" : ", estimated";
-    if (verdict.empty() && one.step_time == plan.step_time) verdict = "this plan";
-    if (verdict.empty()) verdict = DescribeAgainst(plan, one.step_time, one.fits, tie_within);
+    if (verdict.empty() && one.step_time == beside) verdict = "this plan";
+    if (verdict.empty()) verdict = DescribeAgainst(beside, one.step_time, one.fits, tie_within);
     rows.push_back({Describe(one.strategy),
-                    possible ? FormatNanosLike(one.BestTime(), plan.step_time) : std::string(),
+                    possible ? FormatNanosLike(one.BestTime(), beside) : std::string(),
                     possible ? FormatBytesLike(one.memory, one.capacity) : std::string(),
                     possible ? FormatBytes(one.capacity) : std::string(), std::move(verdict)});
   }
   return rows;
 }
 
-std::string RenderStrategies(const Plan& plan, Nanos tie_within, const Style& style) {
-  const std::vector<std::array<std::string, 5>> rows = StrategyRows(plan, tie_within);
+std::string RenderStrategies(std::span<const StrategyResult> strategies, Nanos beside,
+                             Nanos tie_within, const Style& style) {
+  const std::vector<std::array<std::string, 5>> rows = StrategyRows(strategies, beside, tie_within);
   if (rows.empty()) return "";
   Table table({{"strategy"}, {"step time", kRight}, {"memory", kRight}, {"of", kRight}, {""}});
   for (size_t i = 0; i < rows.size(); ++i) {
-    const StrategyResult& one = plan.strategies[i];
+    const StrategyResult& one = strategies[i];
     const auto& [name, time, memory, capacity, verdict] = rows[i];
     table.AddRow({name,
                   time,

@@ -71,14 +71,16 @@ std::vector<BaselineRow> FoldBaselines(std::span<const Baseline> baselines);
 std::string DescribeDevices(std::span<const std::string> names,
                             std::span<const DeviceUse> all_devices);
 
-// "equal", "1.07 times, a tie", "does not fit": a plan of that time beside `plan`. A tie differs by no
+// "equal", "1.07 times, a tie", "does not fit": a plan of that time beside one of `beside`. A tie differs by no
 // more than `tie_within`, which is what the model of times may be wrong by (TieWithin).
-std::string DescribeAgainst(const Plan& plan, Nanos time, bool fits, Nanos tie_within);
+std::string DescribeAgainst(Nanos beside, Nanos time, bool fits, Nanos tie_within);
 
-// The strategies that the plan was chosen among, with time, memory, and why others are none: name, step time, memory,
-// capacity, verdict; none where none was simulated.
-std::vector<std::array<std::string, 5>> StrategyRows(const Plan& plan, Nanos tie_within);
-std::string RenderStrategies(const Plan& plan, Nanos tie_within, const Style& style);
+// Strategies that a plan of the step time `beside` was chosen among, with time, memory, and why others are none: name,
+// step time, memory, capacity, verdict; none where none was simulated.
+std::vector<std::array<std::string, 5>> StrategyRows(std::span<const StrategyResult> strategies,
+                                                     Nanos beside, Nanos tie_within);
+std::string RenderStrategies(std::span<const StrategyResult> strategies, Nanos beside,
+                             Nanos tie_within, const Style& style);
 
 // The plan's baselines against its step time, equal ones in one line, each with the devices that it
 // runs on; an empty list gives an empty text.

@@ -113,6 +113,15 @@ int DisplayWidth(std::string_view text) {
   return width;
 }
 
+std::string FirstColumns(std::string_view text, int width) {
+  size_t end = 0;
+  for (int column = 0; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
+    if (begins && column++ >= width) break;
+  }
+  return std::string(text.substr(0, end));
+}
+
 std::string Wrap(std::string_view text, const Style& style, int indent) {
   if (style.width <= 0) return std::string(text);
   std::string out;
@@ -211,6 +220,54 @@ void Table::AddRow(std::vector<Cell> cells) {
   rows_.push_back(std::move(cells));
 }
 
+namespace {
+
+int LongestWord(std::string_view text) {
+  int longest = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    longest = std::max(longest, DisplayWidth(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return longest;
+}
+
+// The lines of a cell in a column of `width`, those after the first indented by a space.
+std::vector<std::string> LinesOf(const std::string& text, int width) {
+  const std::string wrapped = DisplayWidth(text) <= width ? text : Wrap(text, {.width = width}, 1);
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin <= wrapped.size();) {
+    const size_t end = std::min(wrapped.find('\n', begin), wrapped.size());
+    lines.push_back(wrapped.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+// Columns of text that are wider than all others lose a column each, until the row fits or none has more than its
+// longest word.
+void Table::Narrow(const std::vector<size_t>& shown, int excess, std::vector<int>& widths) const {
+  std::vector<int> min = widths;
+  for (const size_t c : shown) {
+    if (columns_[c].align == Align::kRight) continue;
+    min[c] = LongestWord(columns_[c].title);
+    // The space by which what is wrapped is indented.
+    for (const auto& row : rows_) min[c] = std::max(min[c], 1 + LongestWord(row[c].text));
+    min[c] = std::min(min[c], widths[c]);
+  }
+  for (; excess > 0; --excess) {
+    size_t widest = columns_.size();
+    for (const size_t c : shown) {
+      const bool may = widths[c] > min[c];
+      if (may && (widest == columns_.size() || widths[c] > widths[widest])) widest = c;
+    }
+    if (widest == columns_.size()) return;
+    --widths[widest];
+  }
+}
+
 std::string Table::Render(const Style& style, int indent) const {
   std::vector<int> widths;
   int total = indent;
@@ -226,21 +283,39 @@ std::string Table::Render(const Style& style, int indent) const {
     if (leave_out) total -= widths[c] + 2;
     if (!leave_out) shown.insert(shown.begin(), c);
   }
-  const auto line_of = [&](const auto& cell_of) {
-    std::string line;
-    for (size_t c : shown) {
-      if (c != shown.front()) line += "  ";
-      AppendPadded(line, cell_of(c), widths[c], columns_[c].align);
+  if (style.width > 0) Narrow(shown, total - style.width, widths);
+  // The lines of a row: as many as its highest cell has.
+  const auto lines_of = [&](const auto& cell_of) {
+    std::vector<std::vector<std::string>> cells;
+    size_t height = 0;
+    for (const size_t c : shown) {
+      cells.push_back(LinesOf(cell_of(c).text, widths[c]));
+      height = std::max(height, cells.back().size());
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    return line;
+    std::vector<std::string> lines;
+    for (size_t y = 0; y < height; ++y) {
+      std::string line;
+      for (size_t i = 0; i < shown.size(); ++i) {
+        const size_t c = shown[i];
+        if (i > 0) line += "  ";
+        const std::string part = y < cells[i].size() ? cells[i][y] : std::string();
+        AppendPadded(line, part.empty() ? part : Paint(part, cell_of(c).tone, style), widths[c],
+                     columns_[c].align);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      lines.push_back(std::move(line));
+    }
+    return lines;
   };
   const std::string margin(static_cast<size_t>(indent), ' ');
-  const std::string titles = line_of([&](size_t c) { return columns_[c].title; });
-  std::string text = margin + Paint(titles, Tone::kStrong, style) + "\n";
+  std::string text;
+  for (const std::string& line : lines_of([&](size_t c) { return Cell(columns_[c].title); })) {
+    text += margin + Paint(line, Tone::kStrong, style) + "\n";
+  }
   for (const auto& row : rows_) {
-    const auto painted = [&](size_t c) { return Paint(row[c].text, row[c].tone, style); };
-    text += margin + line_of(painted) + "\n";
+    for (const std::string& line : lines_of([&](size_t c) { return row[c]; })) {
+      text += margin + line + "\n";
+    }
   }
   return text;
 }

@@ -47,6 +47,9 @@ std::string CountOf(int64_t n, std::string_view noun);
 // Columns of text on a terminal; escape sequences count nothing.
 int DisplayWidth(std::string_view text);
 
+// As much of `text`, which has no escape sequences, as `width` columns show.
+std::string FirstColumns(std::string_view text, int width);
+
 // Lines of at most style.width columns, broken at spaces, those after the first indented by
 // `indent` spaces; a longer word stands alone. Without a width the text as it is.
 std::string Wrap(std::string_view text, const Style& style, int indent = 2);
@@ -82,10 +85,13 @@ class Table {
   // Cells missing at the end are empty; precondition: no more cells than columns.
   void AddRow(std::vector<Cell> cells);
   size_t rows() const { return rows_.size(); }
-  // Every line ends in a newline and starts with `indent` spaces.
+  // Every line ends in a newline and starts with `indent` spaces. Where a row would be wider than style.width its
+  // texts are broken at spaces.
   std::string Render(const Style& style, int indent = 0) const;
 
  private:
+  void Narrow(const std::vector<size_t>& shown, int excess, std::vector<int>& widths) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };

@@ -67,6 +67,43 @@ TEST(Table, LeavesOptionalColumnsOutWhereItIsTooWide) {
   EXPECT_EQ(widest(5), 10u);  // nothing more to leave out
 }
 
+TEST(Table, BreaksTextsWhereItIsTooWide) {
+  Table table({{"name"}, {"size", Table::Align::kRight}, {"why it is not"}});
+  table.AddRow({"one two", "12", {"it needs more memory", Tone::kBad}});
+  table.AddRow({"three", "7"});
+  // name, size and why take 7 + 4 + 20 columns and 4 between them: 35.
+  EXPECT_EQ(table.Render({false, false, 35}),
+            "name     size  why it is not\n"
+            "one two    12  it needs more memory\n"
+            "three       7\n");
+  // The widest gives what is too much.
+  EXPECT_EQ(table.Render({false, false, 28}),
+            "name     size  why it is not\n"
+            "one two    12  it needs more\n"
+            "                memory\n"
+            "three       7\n");
+  // "memory" is 7 wide with the space before it, "three" 6; numbers stay whole: 6 + 4 + 7 and 4.
+  const std::string narrow =
+      "name    size  why it\n"
+      "               is not\n"
+      "one       12  it\n"
+      " two           needs\n"
+      "               more\n"
+      "               memory\n"
+      "three      7\n";
+  EXPECT_EQ(table.Render({false, false, 21}), narrow);
+  EXPECT_EQ(table.Render({false, false, 5}), narrow);
+  // Every line has its colour.
+  EXPECT_NE(table.Render({true, false, 28}).find("\x1b[31m memory\x1b[0m\n"), std::string::npos);
+}
+
+TEST(FirstColumns, KeepsCharactersWhole) {
+  EXPECT_EQ(FirstColumns("abc", 3), "abc");
+  EXPECT_EQ(FirstColumns("abc", 2), "ab");
+  EXPECT_EQ(FirstColumns("a█▏b", 2), "a█");
+  EXPECT_EQ(FirstColumns("abc", 0), "");
+}
+
 TEST(Wrap, BreaksAtSpaces) {
   EXPECT_EQ(Wrap("one two three\nfour", {}), "one two three\nfour");
   EXPECT_EQ(Wrap("one two three\nfour", {false, false, 7}), "one two\n  three\nfour");

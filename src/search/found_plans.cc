@@ -12,9 +12,11 @@ void FoundPlans::Add(Scored& among, PlannerResult result, const Score& score, bo
   among.emplace_back(score, result.plan);
   baselines_.push_back(BaselineOf(problem_, result, search));
   if (search) AddMoves(result.iterations);  // what others tried is no move that a budget counts
-  for (const std::string& note : result.notes) notes_.push_back(note);
+  // What is said of plans that are not taken is of no use to who reads of another.
+  if (search) notes_.insert(notes_.end(), result.notes.begin(), result.notes.end());
   if (!search) history.Note(result, false);
   if (best_ && !(score < best_score_)) return;
+  best_notes_ = search ? std::vector<std::string>() : result.notes;
   best_ = std::move(result);
   best_score_ = score;
   best_is_searched_ = search;
@@ -37,10 +39,9 @@ void FoundPlans::AddFailure(std::string_view planner, Error error) {
 }
 
 void FoundPlans::AddRefusal(const Planner& planner, Error error) {
-  if (error.code != ErrorCode::kUsage || problem_.constraints.Empty()) {
-    return AddFailure(planner.name(), std::move(error));
-  }
-  constrained_ += (constrained_.empty() ? "" : ", ") + std::string(planner.name());
+  if (error.code != ErrorCode::kUsage) return AddFailure(planner.name(), std::move(error));
+  std::string& names = problem_.constraints.Empty() ? unsuited_ : constrained_;
+  names += (names.empty() ? "" : ", ") + std::string(planner.name());
   Keep(std::move(error));
 }
 
@@ -60,7 +61,12 @@ Result<PlannerResult> FoundPlans::Take(double seconds) && {
   if (!best_ && error_) return *std::move(error_);
   if (!best_) return MakeError(ErrorCode::kUsage, "the table of planners is empty");
   best_->baselines = std::move(baselines_);
-  best_->notes = std::move(notes_);
+  best_->notes = std::move(best_notes_);
+  best_->notes.insert(best_->notes.end(), notes_.begin(), notes_.end());
+  if (!unsuited_.empty()) {
+    best_->notes.push_back(
+        fmt::format("not for this step and cluster: {} (--algo NAME says why)", unsuited_));
+  }
   if (!constrained_.empty()) {
     best_->notes.push_back(
         "not run, as they choose the devices of every op themselves, against --pin, --forbid and "

@@ -30,7 +30,8 @@ class FoundPlans {
   void AddNote(std::string note) { notes_.push_back(std::move(note)); }
   void AddNotRun(const Planner& planner);  // no time or moves were left
   void AddFailure(std::string_view planner, Error error);
-  // The same of one that chooses the devices of every op itself: constraints may exclude it.
+  // The same of one that chooses the devices of every op itself: the step or constraints may exclude it, which is no
+  // fault and said in one note for all of these.
   void AddRefusal(const Planner& planner, Error error);
   // The error where there is no plan is the first one.
   void Keep(Error error);
@@ -52,8 +53,9 @@ class FoundPlans {
   bool best_is_searched_ = false;
   std::optional<Error> error_;  // of the first planner that failed
   std::vector<Baseline> baselines_;
-  std::vector<std::string> notes_;
-  std::string not_run_, constrained_;  // planners
+  std::vector<std::string> notes_;                // of all searches
+  std::vector<std::string> best_notes_;           // of the best plan, where no search made it
+  std::string not_run_, constrained_, unsuited_;  // planners
   int64_t iterations_ = 0;
 };
 

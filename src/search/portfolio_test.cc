@@ -106,6 +106,32 @@ class CountingPlanner : public IterativePlanner {
   std::vector<int64_t> steps_;
 };
 
+// Makes one plan of layouts, of a step time and with a note, or without a step time refuses the step.
+class NotingPlanner : public Planner {
+ public:
+  NotingPlanner(std::string name, int64_t step_time)
+      : name_(std::move(name)), step_time_(step_time) {}
+  std::string_view name() const override { return name_; }
+  std::string_view description() const override { return "notes"; }
+  PlanSpace space() const override { return PlanSpace::kReplicated; }
+  bool iterative() const override { return false; }
+  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) const override {
+    if (step_time_ == 0) return MakeError(ErrorCode::kUsage, "no op of this step suits");
+    const GroupPlacement devices = AllOn(0, problem.groups.size());
+    PW_ASSIGN(const Score score, EvaluateGroups(problem, devices, evaluator));
+    PlannerResult result = MakeResult(problem, name_, devices, score, options);
+    result.space = PlanSpace::kReplicated;
+    result.step_time = Nanos(step_time_);
+    result.notes = {name_ + " has a note"};
+    return result;
+  }
+
+ private:
+  std::string name_;
+  int64_t step_time_;
+};
+
 class Portfolio : public testing::Test {
  protected:
   Portfolio() {
@@ -210,6 +236,21 @@ TEST_F(Portfolio, PlacesNoMoreWhereThatIsFarBehind) {
   EXPECT_EQ(result.algorithm, "l");
   EXPECT_EQ(result.step_time, Nanos(390));
   EXPECT_EQ(result.iterations, 6'000'000);
+}
+
+// Planners that the step does not suit are named in one note, and notes on plans that are not taken left out.
+TEST_F(Portfolio, NotesOnTheBestPlanAndOneOnAllThatDoNotSuit) {
+  AddOfLayouts("l", {450, 440});
+  for (const auto& [name, step_time] :
+       {std::pair("slow", 400), {"none", 0}, {"fast", 300}, {"neither", 0}, {"late", 350}}) {
+    table_.push_back(std::make_unique<NotingPlanner>(name, step_time));
+  }
+  const PlannerResult result = Plan(0);
+  EXPECT_EQ(result.algorithm, "fast");
+  EXPECT_THAT(result.notes,
+              ElementsAre("fast has a note",
+                          "not for this step and cluster: none, neither (--algo NAME says why)",
+                          "not run, as no time or moves were left: l"));
 }
 
 // Both find better plans: a placed one is offered to the search over layouts, which goes on from there.

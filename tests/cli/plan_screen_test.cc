@@ -142,6 +142,19 @@ TEST_F(PlanScreen, LinesKeepToTheWidthOfTheTerminal) {
   }
 }
 
+// Texts of the tables of modules and of strategies are broken where they would be wider, and so is why a strategy is
+// none.
+TEST_F(PlanScreen, TablesOfSplitPlansKeepToTheWidthOfTheTerminal) {
+  const Outcome run =
+      Run({"plan", kTransformer, "-c", "8xH100", "--iterations", "20", "-o", "p.json"},
+          {.environment = {"COLUMNS=80"}});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("\nmodule "));
+  EXPECT_THAT(run.out, HasSubstr("\nstrategy "));
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
 TEST_F(PlanScreen, TimesWithoutTf32AreNamedWhereTheGpuHasIt) {
   const std::string note = "float32 matrix products are timed in FP32 on A100-40GB";
   EXPECT_THAT(Plan("dgx-a100").out, HasSubstr(note));

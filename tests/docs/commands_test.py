@@ -57,6 +57,9 @@ NOT_RUN = [
     ("placewright man --help", "*/usr/local/share/man/*", "writes into the system's folders"),
 ]
 
+# Examples of help texts that plan a dozen clusters each, half a minute to a minute: of ./test --long.
+LONG_EXAMPLES = ["placewright size *", "placewright what-if *"]
+
 # Pages that hold commands, and at least how many: so that none is lost unseen.
 AT_LEAST = {
     "README.md": 8, "docs/start/pytorch.md": 4, "docs/start/onnx.md": 4, "docs/start/machines.md": 2,
@@ -398,7 +401,10 @@ def read_helps(reader, helps):
             if not examples:
                 reader.fail(0, reader.place, "has no examples")
             for command in examples:
-                reader.type(0, command)
+                if not LONG and any(fnmatch.fnmatchcase(command, one) for one in LONG_EXAMPLES):
+                    reader.say("left to ./test --long", 0, command)
+                else:
+                    reader.type(0, command)
     in_a_folder(reader, "placewright --help", type_all)
 
 

@@ -77,6 +77,15 @@ class Links(unittest.TestCase):
             with self.subTest(row=row):
                 self.assertRegex(row.split("|")[2], _LINK)
 
+    def test_the_index_leads_to_every_page_by_two_links(self):
+        near = {ROOT / "docs/README.md"}
+        for _ in range(2):
+            near |= {(page.parent / link.partition("#")[0]).resolve()
+                     for page in near if page.suffix == ".md" and page.is_file()
+                     for link in _LINK.findall(prose(page)) if not re.match(r"[a-z]+:|#", link)}
+        far = {str(page) for page in (ROOT / "docs").rglob("*.md") if page not in near}
+        self.assertEqual(far, set())
+
     def test_navigation_has_every_page_once(self):
         names = navigation()
         self.assertEqual(sorted(names), sorted(set(names)))

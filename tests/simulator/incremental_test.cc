@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "random_step.h"
+#include "seeds.h"
 #include "sim/synthetic_step.h"
 
 namespace placewright {
@@ -68,7 +69,7 @@ void Walk(RandomStep& random, const TinyProblem& problem, SchedulingPolicy polic
 }
 
 TEST(IncrementalSimulator, EqualsFullSimulationInFifoOrder) {
-  for (uint64_t seed = 0; seed < 1500; ++seed) {
+  for (uint64_t seed = 0; seed < SeedsOf(1500); ++seed) {
     SCOPED_TRACE(seed);
     RandomStep random(seed);
     Walk(random, random.Make(), SchedulingPolicy::kFifo);
@@ -77,7 +78,7 @@ TEST(IncrementalSimulator, EqualsFullSimulationInFifoOrder) {
 }
 
 TEST(IncrementalSimulator, EqualsFullSimulationInCriticalPathOrder) {
-  for (uint64_t seed = 0; seed < 1500; ++seed) {
+  for (uint64_t seed = 0; seed < SeedsOf(1500); ++seed) {
     SCOPED_TRACE(seed);
     RandomStep random(seed);
     Walk(random, random.Make(), SchedulingPolicy::kCriticalPath);
@@ -86,7 +87,7 @@ TEST(IncrementalSimulator, EqualsFullSimulationInCriticalPathOrder) {
 }
 
 TEST(IncrementalSimulator, EqualsFullSimulationInTheProgramsOrder) {
-  for (uint64_t seed = 0; seed < 1500; ++seed) {
+  for (uint64_t seed = 0; seed < SeedsOf(1500); ++seed) {
     SCOPED_TRACE(seed);
     RandomStep random(seed);
     Walk(random, random.Make(), SchedulingPolicy::kProgram);

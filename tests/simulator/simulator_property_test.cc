@@ -3,6 +3,7 @@
 
 #include "random_step.h"
 #include "reference_simulator.h"
+#include "seeds.h"
 #include "sim/batch.h"
 #include "sim/bottlenecks.h"
 #include "sim/peak_items.h"
@@ -11,7 +12,7 @@
 namespace placewright {
 namespace {
 
-constexpr uint64_t kCases = 1500;
+const uint64_t kCases = SeedsOf(1500);
 
 void ExpectEqualRuns(const TinyProblem& problem, SchedulingPolicy policy,
                      const Sequences& sequences = {}) {

@@ -414,13 +414,10 @@ class CompareCommand : public Command {
   // Beside the best of the table; where none fits, beside the best of their own.
   static void PrintStrategies(const Comparison& comparison, Console& console) {
     if (comparison.strategies.empty()) return;
-    Plan best = comparison.Best().value_or(Plan());
-    if (best.algorithm.empty()) {
-      best.feasible = comparison.strategies.front().fits;
-      best.step_time = comparison.strategies.front().BestTime();
-    }
-    best.strategies = comparison.strategies;
-    const std::string table = RenderStrategies(best, Nanos(), console.style());
+    const std::optional<Plan> best = comparison.Best();
+    const Nanos beside = best ? best->step_time : comparison.strategies.front().BestTime();
+    const std::string table =
+        RenderStrategies(comparison.strategies, beside, Nanos(), console.style());
     if (!table.empty()) console.Print("\n" + table);
   }
 

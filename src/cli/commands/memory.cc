@@ -45,6 +45,8 @@ struct Measured {
   }
 };
 
+// Makes a plan, or takes one, replays it, and measures in that order of ops what every device holds: the peaks need the
+// schedule, not only the placement.
 class MemoryCommand : public Command {
  public:
   CommandLine Register(CommandLine program) override {
@@ -87,7 +89,9 @@ class MemoryCommand : public Command {
     input_.algorithm = algorithm_;
     input_.settings = settings_.agent;
     input_.say = [&context](std::string_view text) { context.console.Note(text); };
+    // Strategies are not tried: what is asked is the memory of one plan, of the step as the options state it.
     Result<std::unique_ptr<Planning>> prepared = Prepare(input_, search_, space_);
+    // The plan's transforms name modules and layers that this graph does not have.
     if (!prepared.ok() && input_.transforms && prepared.error().code == ErrorCode::kTransform) {
       prepared.error().code = ErrorCode::kPlanMismatch;
       prepared.error().message =
@@ -98,6 +102,7 @@ class MemoryCommand : public Command {
     PW_ASSIGN(PlannerResult result, FindPlan(*planning, context, interrupted));
     PW_ASSIGN(const StepInputs of, StepOf(*planning, result, input_.graph));
     PW_ASSIGN(const SimResult replay, Replay(*planning, of, result));
+    // Whatever the planner counts, these are the peaks of the compiled step, collectives' buffers among them.
     const Measured measured{of, result, replay,
                             planning->session->MeasurePeaks(of.step, result, replay)};
     for (const std::string& note : result.notes) context.console.Note(note);
@@ -155,6 +160,7 @@ class MemoryCommand : public Command {
       return planning.session->TakeLayouts(std::move(spec)).InFile(space_.layouts);
     }
     if (!plan_.empty()) return TakePlan(planning, context.console);
+    // --time is of the search, not of reading.
     PW_ASSIGN(Budget budget, MakeBudget(search_, planning.loaded));
     budget.stop = StopToken(&interrupted);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
@@ -173,7 +179,7 @@ class MemoryCommand : public Command {
       console.Note(fmt::format("what {} was made for differs in: {}; all names are the same",
                                Printable(plan_, 4096), fmt::join(initial.differs, ", ")));
     }
-    // A placement has no algorithm and no order of its own; a plan has both.
+    // A map of ops to devices has no algorithm and no order of its own; a plan has both.
     PlannerResult result;
     result.plan = std::move(initial.plan);
     result.algorithm = "plan";
@@ -187,6 +193,7 @@ class MemoryCommand : public Command {
       result.space = PlanSpace::kReplicated;
       return result;
     }
+    // A plan that splits ops is evaluated where it is compiled, behind this; whole ops are simulated as they are.
     result.SetEvaluation(planning.prepared().evaluator().EvaluateOne(
         PlacementOf(planning.problem(), result.plan), {.order = result.plan.switches.order}));
     return result;

@@ -128,7 +128,31 @@ class PlanCommand : public Command {
 
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
-    // What options say of one another is settled before anything is read, so that a mistake costs no waiting.
+    const StopToken stop(&interrupted);
+    PW_ASSIGN(const Planner* asked, SettleOptions(context.console));
+    PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
+    input_.interrupted = &interrupted;
+    input_.say = [&context](std::string_view text) { context.console.Note(text); };
+    PW_RETURN_IF_ERROR(NameFiles());
+    if (wants_max_batch_) PW_RETURN_IF_ERROR(TakeMaxBatch(*asked, stop, context.console));
+    PW_ASSIGN(const std::unique_ptr<Planning> planning, PrepareStep(*asked, stop, context));
+    // --time is of the search, not of reading; some of it is left to compile and to write.
+    PW_ASSIGN(Budget budget, MakeBudget(search_, planning->loaded));
+    budget.stop = stop;
+    LeaveTimeToWrite(planning->loaded, Clock::now() - planning->chosen_in, &budget);
+    Result<PlannerResult> planned =
+        space_.layouts.empty() ? Search(*planning, budget, context) : TakeLayouts(*planning);
+    if (!planned.ok() && planned.error().code == ErrorCode::kCancelled && interrupted) {
+      return Interrupted(false);
+    }
+    PW_ASSIGN(PlannerResult result, std::move(planned));
+    return Finish(*planning, std::move(result), *asked, budget, context);
+  }
+
+ private:
+  // What options say of one another, before anything is read, so that a mistake costs no waiting. The planner that is
+  // asked for.
+  Result<const Planner*> SettleOptions(Console& console) {
     PW_RETURN_IF_ERROR(TakeEngine());
     PW_RETURN_IF_ERROR(TakeConfiguration());
     AlignPipeline(!space_.layouts.empty(), algorithm_, input_.rewriting);
@@ -139,78 +163,87 @@ class PlanCommand : public Command {
     PW_RETURN_IF_ERROR(SettleSpace({app_, *asked, initial_, measured_}, space_));
     PW_RETURN_IF_ERROR(CheckMaxBatch());
     PW_ASSIGN(const std::string batch_note, ResolveBatch(&input_));
-    if (!batch_note.empty()) context.console.Note(batch_note);
+    if (!batch_note.empty()) console.Note(batch_note);
     if (!initial_.empty()) PW_RETURN_IF_ERROR(algorithms_.CheckTakesInit(*asked));
     PW_RETURN_IF_ERROR(CheckAgentSettings(*asked, settings_));
     PW_ASSIGN(loaded_policy_, LoadAgentPolicy(asked->name(), policy_, &settings_));
     if (policy_.empty() && !loaded_policy_.empty()) {
-      context.console.Note(fmt::format("{} starts from {} (--policy none: from nothing)",
-                                       asked->name(), Printable(loaded_policy_, 4096)));
+      console.Note(fmt::format("{} starts from {} (--policy none: from nothing)", asked->name(),
+                               Printable(loaded_policy_, 4096)));
     }
-    PW_RETURN_IF_ERROR(MakeBudget(search_, context.started));  // a bad --time before a long read
-    input_.interrupted = &interrupted;
-    input_.say = [&context](std::string_view text) { context.console.Note(text); };
+    return asked;
+  }
+
+  // Where the plan and what is kept beside it will lie.
+  Status NameFiles() {
     if (output_.empty()) {
       const bool configuration = IsConfiguration(input_.graph);
       output_ = DefaultPlanPath(configuration ? ConfigurationName(input_.graph) : input_.graph);
     }
     input_.store = StoredPath(input_.graph, input_.batch, output_);
     input_.cluster_store = StoredClusterPath(input_.cluster, output_);
-    PW_RETURN_IF_ERROR(CheckOutput());
-    // From here on the step is recorded at the largest batch; its plan's files are those of this batch.
-    if (wants_max_batch_) {
-      PW_ASSIGN(max_batch_, FindMaxBatch({input_, search_, space_, *asked, StopToken(&interrupted),
-                                          ChoosesStrategies()},
-                                         context.console));
-      input_.batch = max_batch_->found.batch;
-      input_.store = StoredPath(input_.graph, input_.batch, output_);
-      PW_RETURN_IF_ERROR(CheckOutput());
-    }
+    return CheckOutput();
+  }
 
-    // Strategies are tried while the problem is prepared: the one that is chosen says how the step is rewritten, and so
-    // which problem it is.
-    PW_ASSIGN(Budget strategies_budget, MakeBudget(search_, context.started));
-    strategies_budget.stop = StopToken(&interrupted);
-    const PlannerOptions choose = MakePlannerOptions(search_, strategies_budget, context);
+  // From then on the step is recorded at the largest batch; its plan's files are those of this batch.
+  Status TakeMaxBatch(const Planner& asked, const StopToken& stop, Console& console) {
+    PW_ASSIGN(max_batch_,
+              FindMaxBatch({input_, search_, space_, asked, stop, ChoosesStrategies()}, console));
+    input_.batch = max_batch_->found.batch;
+    return NameFiles();
+  }
+
+  // Strategies are tried while the problem is prepared: the one that is chosen says how the step is rewritten, and so
+  // which problem it is.
+  Result<std::unique_ptr<Planning>> PrepareStep(const Planner& asked, const StopToken& stop,
+                                                Context& context) {
+    PW_ASSIGN(Budget budget, MakeBudget(search_, context.started));
+    budget.stop = stop;
+    const PlannerOptions choose = MakePlannerOptions(search_, budget, context);
     Result<std::unique_ptr<Planning>> prepared =
         Prepare(input_, search_, space_, ChoosesStrategies() ? &choose : nullptr);
     if (!prepared.ok() && prepared.error().code == ErrorCode::kInfeasible) {
-      prepared.error().remedy += FitAdvice(
-          {input_, search_, space_, *asked, nullptr, StopToken(&interrupted)}, context.console);
+      prepared.error().remedy +=
+          FitAdvice({input_, search_, space_, asked, nullptr, stop}, context.console);
     }
-    PW_ASSIGN(const std::unique_ptr<Planning> planning, std::move(prepared));
+    PW_ASSIGN(std::unique_ptr<Planning> planning, std::move(prepared));
     if (space_.splitting == SpaceOptions::Splitting::kWhereProven &&
         planning->layouts() != nullptr) {
       context.console.Note(kMayBeSplit);
     }
     PW_RETURN_IF_ERROR(
         CheckPathsUtf8(planning->inputs.graph.path, planning->inputs.cluster.path, output_));
-    // --time is of the search, not of reading; some of it is left to compile and to write.
-    PW_ASSIGN(Budget budget, MakeBudget(search_, planning->loaded));
-    budget.stop = StopToken(&interrupted);
-    LeaveTimeToWrite(planning->loaded, Clock::now() - planning->chosen_in, &budget);
-    PlannerOptions options = MakePlannerOptions(search_, budget, context);
-    options.bound = planning->prepared().search_bound();
-    if (!space_.layouts.empty()) {
-      PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
-      PW_ASSIGN(PlannerResult given,
-                planning->session->TakeLayouts(std::move(spec)).InFile(space_.layouts));
-      return Finish(*planning, std::move(given), *asked, budget, context);
-    }
+    return planning;
+  }
+
+  Result<PlannerResult> TakeLayouts(const Planning& planning) const {
+    PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
+    return planning.session->TakeLayouts(std::move(spec)).InFile(space_.layouts);
+  }
+
+  // Where the search starts, by the options.
+  Status TakeStarts(const Planning& planning, PlannerOptions& options, Console& console) {
     if (!initial_.empty()) {
-      PW_ASSIGN(Initial initial, LoadInitial(initial_, input_, *planning));
+      PW_ASSIGN(Initial initial, LoadInitial(initial_, input_, planning));
       options.initial = std::move(initial.plan);
       init_differs_ = std::move(initial.differs);
-      NoteDifferences("--init", initial_, init_differs_, context.console);
+      NoteDifferences("--init", initial_, init_differs_, console);
     } else {
-      options.given = GivenPlacement(planning->inputs, planning->problem().sim_graph);
+      options.given = GivenPlacement(planning.inputs, planning.problem().sim_graph);
     }
     if (max_batch_) options.initial = StartOf(*max_batch_);
     if (!expert_.empty()) {
-      PW_ASSIGN(const Initial expert, LoadExpert(expert_, input_, *planning));
-      settings_.expert = PlacementOf(planning->problem(), expert.plan);
-      NoteDifferences("--expert", expert_, expert.differs, context.console);
+      PW_ASSIGN(const Initial expert, LoadExpert(expert_, input_, planning));
+      settings_.expert = PlacementOf(planning.problem(), expert.plan);
+      NoteDifferences("--expert", expert_, expert.differs, console);
     }
+    return Ok();
+  }
+
+  Result<PlannerResult> Search(const Planning& planning, const Budget& budget, Context& context) {
+    PlannerOptions options = MakePlannerOptions(search_, budget, context);
+    options.bound = planning.prepared().search_bound();
+    PW_RETURN_IF_ERROR(TakeStarts(planning, options, context.console));
     const Algorithms algorithms(settings_, LearnedPlanners(settings_));
     PW_ASSIGN(const Planner* planner, algorithms.Find(algorithm_));
     // Only the search looks at the evaluator: proofs, bound and replay stay predictions, so that a plan's
@@ -224,31 +257,22 @@ class PlanCommand : public Command {
         return MakeError(ErrorCode::kMissingRuntime, library->path() + " measures nothing");
       }
       PW_ASSIGN(measuring,
-                service->MakeMeasuringEvaluator(planning->problem()).InFile(input_.graph));
+                service->MakeMeasuringEvaluator(planning.problem()).InFile(input_.graph));
     }
-    Evaluator& simulating = planning->prepared().evaluator();
-    // A rewritten step has a search of its own, which begins with its strategy; one as it was recorded has all planners.
-    const bool goes_on =
-        planning->strategies &&
-        (planning->strategies->rewrites() || (interrupted && planning->strategies->has_plan()));
-    if (planning->strategies) {
-      options.promising = planning->strategies->Promising();
-      options.hopeless = planning->strategies->Hopeless();
-    }
-    Result<PlannerResult> planned =
-        goes_on ? GoOnFrom(*planning->strategies, planning->problem(), simulating, options)
-                : planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
-    if (!planned.ok() && planned.error().code == ErrorCode::kCancelled && interrupted) {
-      return Interrupted(false);
-    }
-    PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
-    if (planning->strategies && !goes_on) planning->strategies->KeepBest(result);
+    Evaluator& evaluator = measured_ ? *measuring : planning.prepared().evaluator();
+    const StrategySearchResult* const strategies =
+        planning.strategies ? &*planning.strategies : nullptr;
+    const auto search = [&](const PlannerOptions& of) {
+      return planner->Plan(planning.problem(), evaluator, of);
+    };
+    PW_ASSIGN(PlannerResult result,
+              SearchBehind(strategies, planning.problem(), evaluator, options, search)
+                  .InFile(input_.graph));
     const bool has_plan = max_batch_ && !max_batch_->plan.algorithm.empty();
-    if (has_plan) TakeTrialsPlan(*max_batch_, planning->problem(), result);
-    return Finish(*planning, std::move(result), *asked, budget, context);
+    if (has_plan) TakeTrialsPlan(*max_batch_, planning.problem(), result);
+    return result;
   }
 
- private:
   // The best strategy that fits with all that is taken beside tensors, where the best plan did not.
   Result<std::unique_ptr<Planning>> PrepareInAllPeaks(const Error& crowded, const Budget& budget,
                                                       Context& context) {
@@ -584,6 +608,10 @@ class PlanCommand : public Command {
     console.PrintJson(object);
   }
 
+  static std::string Strategies(const Plan& plan, const Analysis& analysis, const Style& style) {
+    return RenderStrategies(plan.strategies, plan.step_time, analysis.tie_within, style);
+  }
+
   void PrintTextReport(const StepInputs& of, const Plan& plan, const Analysis& analysis,
                        Console& console) const {
     const Inputs& inputs = *of.inputs;
@@ -591,7 +619,7 @@ class PlanCommand : public Command {
     const Cluster& cluster = inputs.cluster.cluster;
     if (const StrategyResult* nearest = NearestStrategy(plan)) {
       console.Print(RenderNearest(plan, *nearest, style));
-      console.Print("\n" + RenderStrategies(plan, analysis.tie_within, style));
+      console.Print("\n" + Strategies(plan, analysis, style));
       return;
     }
     console.Print(RenderHeadline(plan, style));
@@ -612,7 +640,7 @@ class PlanCommand : public Command {
       console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
     }
     console.Print(RenderCommunication(analysis, plan, inputs.graph.graph, style));
-    const std::string strategies = RenderStrategies(plan, analysis.tie_within, style);
+    const std::string strategies = Strategies(plan, analysis, style);
     if (!strategies.empty()) {
       console.Print("\n" + strategies);
     } else if (!plan.baselines.empty()) {
@@ -625,8 +653,9 @@ class PlanCommand : public Command {
       console.Print(Wrap(fmt::format("\n{}\n", line), style));
     }
     if (plan.feasible) {
-      console.Print(fmt::format("\nplan written to {}, its {}costs and schedule beside it\n",
-                                Printable(output_, 4096), of.file.empty() ? "" : "step, "));
+      console.Print(Wrap(fmt::format("\nplan written to {}, its {}costs and schedule beside it\n",
+                                     Printable(output_, 4096), of.file.empty() ? "" : "step, "),
+                         style));
     }
   }
 

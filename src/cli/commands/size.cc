@@ -35,6 +35,7 @@ constexpr const char* kSizeExamples =
 
 constexpr int64_t kLargestCount = 1024;
 
+// An empty part stays one: what reads it says that it is missing.
 std::vector<std::string> PartsOfList(const std::string& text) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
@@ -108,6 +109,7 @@ class SizeCommand : public Command {
     input_.interrupted = &interrupted;
     input_.say = [&context](std::string_view text) { context.console.Note(text); };
     SizeRequest request;
+    // All that the options alone can say wrong is said before a step is recorded, which takes seconds.
     PW_ASSIGN(request.target, ParseSizeTarget(target_text_));
     PW_ASSIGN(request.kinds, Kinds());
     PW_ASSIGN(request.counts, Counts());
@@ -119,6 +121,7 @@ class SizeCommand : public Command {
     input_.no_store = true;  // machines that are not here have no measured times
     PW_ASSIGN(request.trials.costs, CostOptionsOf(input_, Cluster()));
     request.trials.stop = StopToken(&interrupted);
+    // The step on the smallest cluster, which others share unless the batch is one for every GPU.
     PW_ASSIGN(StrategyTrier* const first, StepOn(request.counts.front()));
     PW_RETURN_IF_ERROR(CheckStep(*first, request));
     graph_ = first->step().name();
@@ -193,6 +196,7 @@ class SizeCommand : public Command {
     const StepWork work = WorkOfStep(step);
     request.tokens_of_sample = work.sequence;
     if (request.counts.back() > 1) PW_RETURN_IF_ERROR(CheckMayBeSplit(step, input_.graph));
+    // Rates count samples, and tokens where a sample is a sequence: what a step must state for that.
     const bool tokens = request.target.kind == SizeTarget::Kind::kTokenRate;
     const bool rate = tokens || request.target.kind == SizeTarget::Kind::kSampleRate;
     if ((tokens && work.sequence == 0) || (rate && step.samples() == 0)) {
@@ -212,9 +216,8 @@ class SizeCommand : public Command {
     const auto done = std::make_shared<size_t>(0);
     const auto last = std::make_shared<std::string>();
     const auto show = [&context, all, done, last](const std::string& now) {
-      const double seconds = std::chrono::duration<double>(Clock::now() - context.started).count();
-      context.console.Progress(
-          fmt::format("{:5.1f} s  {} of {} clusters  {}{}", seconds, *done, all, *last, now));
+      context.console.Progress(context.started,
+                               fmt::format("{} of {} clusters  {}{}", *done, all, *last, now));
     };
     request.planned = [done, last, show](const SizeRow& row) {
       ++*done;
@@ -274,6 +277,8 @@ class SizeCommand : public Command {
       text += ", the fewest that meet the target";
     }
     text += fmt::format(" ({})\n", DescribeTarget(request.target));
+    // The next smaller and larger clusters were planned, too: that the answer is the fewest or the cheapest is seen, not
+    // inferred.
     for (const size_t i : table.neighbours) {
       const SizeRow& beside = table.rows[i];
       text += fmt::format("verified: {} {} {}{}\n", beside.count, beside.kind,

@@ -77,9 +77,7 @@ class WhatIfCommand : public Command {
     };
     if (context.console.ShowsProgress()) {
       request.asking = [&context](const std::string& change) {
-        const double seconds =
-            std::chrono::duration<double>(Clock::now() - context.started).count();
-        context.console.Progress(fmt::format("{:5.1f} s  {}", seconds, change));
+        context.console.Progress(context.started, change);
       };
     }
     work_ = WorkOfStep(first->step());

@@ -94,7 +94,7 @@ std::string Explain(const Analysis& analysis, const Cluster& cluster, const Styl
   std::string text =
       analysis.split ? RenderSplit(*analysis.split, analysis.result.step_time, kMaxReasons, style)
                      : RenderReasons(analysis.bottlenecks, cluster, kMaxReasons, style);
-  text += RenderTransferWaits(analysis.result, cluster, kMaxReasons);
+  text += Wrap(RenderTransferWaits(analysis.result, cluster, kMaxReasons), style);
   for (const auto& [device, items] : analysis.peaks) {
     text += "\n" + RenderPeak(cluster.device(device).name, items,
                               analysis.result.devices[device.index()], style);
@@ -107,7 +107,7 @@ std::string RenderModuleTable(const Analysis& analysis, const Plan& plan, const 
   if (plan.space == PlanSpace::kPlaced) return RenderLayers(analysis.layers, cluster, style);
   const std::string table =
       RenderStrategy(analysis.strategy.rows, cluster, plan.distribution.switches.fusion, style);
-  const std::string copies = DescribeCopies(analysis.strategy.copied, cluster);
+  const std::string copies = Wrap(DescribeCopies(analysis.strategy.copied, cluster), style, 4);
   if (table.empty()) return copies;
   return table + Wrap(DescribeAverages(analysis.strategy.averages) + "\n", style) + copies;
 }

@@ -84,6 +84,7 @@ Status PriceCollectives(const InputOptions& options, Inputs& inputs) {
 Result<bool> IsPlan(const std::string& path) {
   if (MayBeModel(path) || IsConfiguration(path)) return false;
   PW_ASSIGN(const std::string bytes, ReadFile(path));
+  // A graph may hold any words, those of a plan's schema among them.
   if (SniffGraph(bytes).ok()) return false;
   return bytes.find("\"placewright.plan/") != std::string::npos;
 }
@@ -97,6 +98,7 @@ Result<std::string> ResolveBatch(InputOptions* options) {
     return MakeError(ErrorCode::kUsage, fmt::format("--batch {}: {}", options->batch_text, message),
                      "", "Give --batch N, the batch of the whole step over all devices.");
   };
+  // GPUs are counted before the graph is read: its recording needs the batch.
   if (options->cluster.empty()) return fail("-c CLUSTER is missing, whose GPUs it counts");
   PW_ASSIGN(const LoadedCluster loaded, LoadCluster(options->cluster, {}));
   int64_t gpus = 0;
@@ -121,6 +123,7 @@ Result<CostOptions> CostOptionsOf(const InputOptions& options, const Cluster& cl
                          DidYouMean(options.cost_profile, {"default", "tf1"}),
                      "", "The profiles are default and tf1.");
   }
+  // Times of a --costs file are taken before those of the store, and these before the model (docs/costs.md).
   if (const std::string store = CostStorePath(options); !store.empty()) {
     PW_RETURN_IF_ERROR(UseMeasuredTimes(store, cluster, cost_options));
   }
@@ -137,6 +140,7 @@ Result<CostTable> LoadCosts(const InputOptions& options, const Graph& graph, con
   return ModelCosts(graph, cluster, cost_options, report).InFile(options.costs);
 }
 
+// A plan's step is the one that it was made of: other sizes or transforms would be those of no plan.
 Status RejectOptionsOfPlan(const InputOptions& options) {
   const auto refuse = [](const std::string& option, const std::string& has) {
     return MakeError(ErrorCode::kUsage,
@@ -180,6 +184,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   PW_ASSIGN(const auto reserve, ReadMemoryReserve(options.memory_reserve));
   if (!options.cluster.empty()) {
     PW_ASSIGN(cluster, LoadCluster(options.cluster, {.reserve = reserve}));
+    // A description that no file holds any more when the plan is read (a preset's words, a pipe) is kept beside it.
     if (!options.cluster_store.empty()) {
       PW_ASSIGN(const std::string bytes, ReadFileRaw(options.cluster));
       PW_RETURN_IF_ERROR(WriteFileAtomically(options.cluster_store, bytes));
@@ -195,6 +200,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
             TransformsOf(options, graph.graph, cluster ? &cluster->cluster : nullptr));
   PW_RETURN_IF_ERROR(TransformLoaded(transforms, graph).InFile(options.graph));
   const SchedulingPolicy policy = stated.value_or(DefaultPolicy(graph.graph.format()));
+  // Formats that carry machines and times say all themselves, and refuse the options that would say it again.
   if (graph.cluster && graph.costs) return TakeOwnDevices(options, std::move(graph), policy);
   if (!cluster) {
     return MakeError(
@@ -220,6 +226,7 @@ Result<Inputs> LoadInputs(const InputOptions& options) {
   PW_ASSIGN(inputs.costs,
             LoadCosts(options, inputs.graph.graph, inputs.cluster.cluster, &inputs.cost_report));
   PW_RETURN_IF_ERROR(PriceCollectives(options, inputs));
+  // A plan names the store only where something of it was used.
   if (!inputs.cost_report.measured.environments.empty() || !inputs.links.empty()) {
     inputs.cost_store = store;
   }

@@ -40,6 +40,7 @@ Result<FirstTrial> StartOf(const MaxBatchRequest& request) {
   PW_ASSIGN(const Constraints constraints, ParseConstraints(request.search));
   const Graph& graph = inputs.graph.graph;
   const BatchScaling* const laws = graph.batch_scaling();
+  // Names of models and configurations are recorded anew at each batch; of a file only what is proven can be scaled.
   const bool file = inputs.graph.format == &kAtenFormat && !MayBeModel(request.input.graph) &&
                     !IsConfiguration(request.input.graph);
   if (file && (laws == nullptr || !laws->reason.empty())) {
@@ -61,6 +62,7 @@ Result<FirstTrial> StartOf(const MaxBatchRequest& request) {
 
 class LoadedAtBatch : public ProblemAtBatch {
  public:
+  // Everything is read anew: another batch may be another graph, with other costs and other ops that may be split.
   static Result<std::unique_ptr<ProblemAtBatch>> Load(const MaxBatchRequest& request,
                                                       int64_t batch) {
     const InputOptions at = At(request, batch);
@@ -156,6 +158,7 @@ class StrategiesAtBatch {
       PW_ASSIGN(options.policy, ParseSchedulingPolicy(request.input.order));
     }
     options.stop = request.stop;
+    // In one micro-batch: with more of them every batch fits, and the largest would say nothing.
     options.micro_batches = 1;
     return StrategiesAtBatch(request.input, std::move(loaded.cluster), std::move(options));
   }
@@ -164,6 +167,7 @@ class StrategiesAtBatch {
     const Clock::time_point started = Clock::now();
     StepsByBatch steps(input_);
     const Result<StrategyTrier*> step = steps.At(batch);
+    // At the first batch it is the graph that cannot be read; later there is only no step of that size.
     if (!step.ok() && rates_.empty() && trials_ == 0) return step.error();
     ++trials_;
     BatchTrial trial{batch, BatchVerdict::kNotFound, "", 0};

@@ -38,6 +38,7 @@ Result<StrategySearchResult> SearchStrategies(const Planning& planning, const Co
                                               const PlannerOptions& planner_options, bool for_auto,
                                               bool in_all_peaks = false) {
   StrategySearchOptions options;
+  // The same order and batch norms as the search behind them, so that their times compare.
   options.policy = planning.inputs.policy;
   options.wishes = wishes;
   options.planning = planner_options;
@@ -82,6 +83,7 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
                                           bool in_all_peaks) {
   PW_ASSIGN(const Constraints constraints, ParseConstraints(search));
   auto planning = std::make_unique<Planning>();
+  // How sizes follow the batch is proven only where ops may be split: that takes three more recordings.
   InputOptions proven = input;
   proven.prove_batch = space.MaySplit();
   PW_ASSIGN(planning->inputs, LoadInputs(proven));
@@ -104,6 +106,7 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
       PW_RETURN_IF_ERROR(TakeStrategy(input, *planning));
     }
   }
+  // What would fit is looked for within the time of the search, or shortly behind it.
   PW_ASSIGN(settings.advice, MakeBudget(search, planning->loaded));
   if (input.interrupted != nullptr) settings.advice.stop = StopToken(input.interrupted);
   settings.advice = ForAdvice(settings.advice, planning->loaded);
@@ -250,11 +253,11 @@ PlannerOptions MakePlannerOptions(const SearchOptions& search, const Budget& bud
   options.started = context.started;
   if (context.console.ShowsProgress()) {
     options.progress = [&context](const PlannerOptions::Progress& progress) {
-      const double seconds = std::chrono::duration<double>(Clock::now() - context.started).count();
-      context.console.Progress(fmt::format(
-          "{:5.1f} s  {}  {}  {}", seconds, progress.algorithm,
-          CountOf(progress.iterations, "move"),
-          progress.feasible ? "best " + FormatNanos(progress.best) : "nothing fits yet"));
+      context.console.Progress(
+          context.started,
+          fmt::format(
+              "{}  {}  {}", progress.algorithm, CountOf(progress.iterations, "move"),
+              progress.feasible ? "best " + FormatNanos(progress.best) : "nothing fits yet"));
     };
   }
   return options;

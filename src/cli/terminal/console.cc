@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -57,13 +58,13 @@ std::string Harmless(std::string_view text, bool color_wanted) {
   return out;
 }
 
-// Columns of standard output: COLUMNS where it is set, else those of the terminal; 0: no limit.
-int WidthOfOutput() {
+// Columns of an output: COLUMNS where it is set, else those of the terminal; 0: no limit.
+int WidthOf(int output) {
   const int64_t asked = std::strtoll(Environment("COLUMNS").c_str(), nullptr, 10);
   constexpr int64_t kMin = 20, kMax = 10000;
   if (asked >= kMin && asked <= kMax) return static_cast<int>(asked);
   struct winsize size {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < kMin) return 0;
+  if (ioctl(output, TIOCGWINSZ, &size) != 0 || size.ws_col < kMin) return 0;
   return size.ws_col;
 }
 
@@ -81,8 +82,10 @@ Console::Console() {
   style_.utf8 = error_style_.utf8 = LocaleIsUtf8();
   style_.color = wants_color && isatty(STDOUT_FILENO) != 0;
   error_style_.color = wants_color && isatty(STDERR_FILENO) != 0;
-  style_.width = WidthOfOutput();
+  style_.width = WidthOf(STDOUT_FILENO);
   error_is_terminal_ = isatty(STDERR_FILENO) != 0 && terminal != "dumb";
+  // Scripts that read notes and errors find each on its line, whatever the width.
+  if (error_is_terminal_) error_style_.width = WidthOf(STDERR_FILENO);
 }
 
 void Console::Print(std::string_view text) {
@@ -101,7 +104,7 @@ void Console::PrintJson(const Json& object) {
 void Console::Note(std::string_view text) {
   if (quiet) return;
   Progress("");
-  WriteError(fmt::format("placewright: {}\n", Printable(text, 2000)));
+  WriteError(Wrap(fmt::format("placewright: {}\n", Printable(text, 2000)), error_style_));
 }
 
 void Console::PrintError(const Error& error) {
@@ -110,14 +113,24 @@ void Console::PrintError(const Error& error) {
     PrintJson(ErrorToJson(error));
     return;
   }
-  WriteError(fmt::format("placewright: {} {}\n  {}\n", Paint("error:", Tone::kBad, error_style_),
-                         Printable(error.ToString(), 2000), Printable(error.Remedy(), 2000)));
+  WriteError(
+      Wrap(fmt::format("placewright: {} {}\n  {}\n", Paint("error:", Tone::kBad, error_style_),
+                       Printable(error.ToString(), 2000), Printable(error.Remedy(), 2000)),
+           error_style_));
 }
 
 void Console::Progress(std::string_view text) {
   if (!ShowsProgress() || (text.empty() && !progress_shown_)) return;
-  WriteError(fmt::format("\r\x1b[K{}", text));
+  // A second line of the terminal would stay when the next text replaces this one.
+  const std::string first =
+      error_style_.width > 0 ? FirstColumns(text, error_style_.width - 1) : std::string(text);
+  WriteError(fmt::format("\r\x1b[K{}", first));
   progress_shown_ = !text.empty();
+}
+
+void Console::Progress(Clock::time_point since, std::string_view text) {
+  const double seconds = std::chrono::duration<double>(Clock::now() - since).count();
+  Progress(fmt::format("{:5.1f} s  {}", seconds, text));
 }
 
 Status Console::Finish() {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/stop.h"
 #include "formats/text/json.h"
 #include "report/table.h"
 
@@ -26,11 +27,14 @@ class Console {
 
   void Print(std::string_view text);
   void PrintJson(const Json& object);
-  void Note(std::string_view text);  // one line on standard error, unless quiet
+  // On standard error, unless quiet: one line, which a terminal gets in lines of its width.
+  void Note(std::string_view text);
   // The error in the asked form: an object on standard output, or lines on standard error.
   void PrintError(const Error& error);
-  // A line that replaces the one before; an empty text takes the line away.
+  // A line that replaces the one before, cut to the terminal's width; an empty text takes the line away.
   void Progress(std::string_view text);
+  // The same behind the seconds since then: "  3.4 s  fsdp".
+  void Progress(Clock::time_point since, std::string_view text);
 
   // Flushes standard output. A reader that went away (a closed pipe) is no error; a full disk is.
   Status Finish();

@@ -396,7 +396,7 @@ class PageWriter {
 
   // False: there were none. What was tried of them are the baselines.
   bool AddStrategies() {
-    const auto rows = StrategyRows(plan_, page_.tie_within);
+    const auto rows = StrategyRows(plan_.strategies, plan_.step_time, page_.tie_within);
     if (rows.empty()) return false;
     HtmlTable table({"strategy", ">step time", ">memory", ">of", "against this plan"});
     for (const auto& [name, time, memory, capacity, verdict] : rows) {
@@ -411,10 +411,11 @@ class PageWriter {
     HtmlTable table({"algorithm", ">step time", "against this plan", "runs on"});
     for (const BaselineRow& row : FoldBaselines(plan_.baselines)) {
       const Baseline& first = *row.first;
-      table.AddRow({fmt::format("{}", fmt::join(row.algorithms, ", ")),
-                    FormatNanosLike(first.step_time, plan_.step_time),
-                    DescribeAgainst(plan_, first.step_time, first.feasible, page_.tie_within),
-                    DescribeDevices(first.devices, plan_.devices)});
+      table.AddRow(
+          {fmt::format("{}", fmt::join(row.algorithms, ", ")),
+           FormatNanosLike(first.step_time, plan_.step_time),
+           DescribeAgainst(plan_.step_time, first.step_time, first.feasible, page_.tie_within),
+           DescribeDevices(first.devices, plan_.devices)});
     }
     if (plan_.baselines.empty()) return;
     Heading("Baselines");
