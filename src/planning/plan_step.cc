@@ -189,11 +189,6 @@ Result<PlannerResult> Search(const Request& request, const Subject& subject, Pla
   const PlanRequest& in = request.in;
   const Problem& problem = session.problem();
   if (subject.as_found) return subject.strategies->ForAuto();
-  if (subject.strategies != nullptr &&
-      (subject.strategies->rewrites() ||
-       (in.stop.StopRequested() && subject.strategies->has_plan()))) {
-    return GoOnFrom(*subject.strategies, problem, session.evaluator(), options);
-  }
   if (in.layouts) return session.TakeLayouts(*in.layouts);
   if (in.initial) {
     PW_RETURN_IF_ERROR(
@@ -201,15 +196,14 @@ Result<PlannerResult> Search(const Request& request, const Subject& subject, Pla
     options.initial = PlanOf(*problem.graph, *in.initial);
   }
   if (trials != nullptr) options.initial = StartOf(*trials);
-  if (in.stop.StopRequested()) return Cancelled();
+  const bool has_plan = subject.strategies != nullptr && subject.strategies->has_plan();
+  if (in.stop.StopRequested() && !has_plan) return Cancelled();
   options.bound = session.prepared().search_bound();
   if (subject.strategies != nullptr) {
-    options.promising = subject.strategies->Promising();
-    options.hopeless = subject.strategies->Hopeless();
+    return PlanFrom(*subject.strategies, request.planner(), problem, session.evaluator(), options);
   }
   PW_ASSIGN(PlannerResult result, request.planner().Plan(problem, session.evaluator(), options));
   if (trials != nullptr) TakeTrialsPlan(*trials, problem, result);
-  if (subject.strategies != nullptr) subject.strategies->KeepBest(result);
   return result;
 }
 

@@ -107,7 +107,9 @@ class StrategySearcher {
                                                        options_.strategies.recompute}));
     }
     for (const StrategyEstimate& estimate : estimates_) Add(estimate);
-    if (!options_.for_auto || options_.in_all_peaks || RewritingPays()) Simulate();
+    done_.resize(estimates_.size(), false);
+    if (WhatToTry() == Tried::kAsRecorded) Simulate(/*rewritten=*/false);
+    if (WhatToTry() == Tried::kAll || (found_.best && !FoundSome())) Simulate(/*rewritten=*/true);
     RankStrategyResults(found_.strategies);
     if (found_.rewrites()) PW_RETURN_IF_ERROR(BoundAnyRewriting());
     return std::move(found_);
@@ -149,14 +151,25 @@ class StrategySearcher {
            static_cast<double>(one.memory.count) <= share * static_cast<double>(one.capacity.count);
   }
 
-  // The best of those that fit is one of a rewriting, or none without one has room to spare.
-  bool RewritingPays() const {
+  enum class Tried : uint8_t { kNothing, kAsRecorded, kAll };
+
+  // What `auto` may not come to by its own planners, which have no settings, on the step as it was recorded: everything,
+  // where the best by estimate rewrites the step or what does not has no room to spare; settings, where they are as good as
+  // the best, as far as estimates can say.
+  Tried WhatToTry() const {
+    if (!options_.for_auto || options_.in_all_peaks) return Tried::kAll;
+    const StrategyEstimate* best = nullptr;  // those that fit are in the order of their times
     for (size_t i = 0; i < estimates_.size(); ++i) {
-      if (!estimates_[i].Fits()) continue;
-      if (!Rewrites(i) && HasRoom(i, kRoomToSpare)) return false;
-      if (Rewrites(i)) return true;
+      const StrategyEstimate& one = estimates_[i];
+      if (!one.Fits()) continue;
+      if (best == nullptr && Rewrites(i)) return Tried::kAll;
+      if (Rewrites(i)) continue;
+      if (best == nullptr && HasRoom(i, kRoomToSpare)) best = &one;
+      if (best == nullptr || one.strategy.settings.empty()) continue;
+      const double close = kMisjudged * static_cast<double>(best->time.count);
+      return static_cast<double>(one.time.count) <= close ? Tried::kAsRecorded : Tried::kNothing;
     }
-    return true;
+    return best == nullptr ? Tried::kAll : Tried::kNothing;
   }
 
   // By estimate: those that about fit, the first of them with room to spare; then those that exceed memory by a little, the
@@ -204,11 +217,10 @@ class StrategySearcher {
     return Clock::now() - begun_ >= (*budget.deadline - begun_) * share;
   }
 
-  // How many instances of ops there are, about, in units of the step's.
+  // How many instances of ops there are, about, in units of the step's: a stage has its layers alone.
   double SizeOf(size_t i) const {
-    const Rewriting& rewriting = estimates_[i].strategy.rewriting;
-    return static_cast<double>(std::max<int64_t>(1, rewriting.micro_batches) *
-                               std::max<int64_t>(1, rewriting.stages));
+    return static_cast<double>(
+        std::max<int64_t>(1, estimates_[i].strategy.rewriting.micro_batches));
   }
 
   // By what the last one took.
@@ -231,10 +243,12 @@ class StrategySearcher {
            static_cast<double>(one.time.count) <= behind * static_cast<double>(best);
   }
 
-  void Simulate() {
+  // `rewritten`: those that rewrite the step, too.
+  void Simulate(bool rewritten) {
     const std::vector<size_t> order = Order();
-    std::vector<bool> done(estimates_.size(), false);
-    const auto may_be_next = [&](size_t i) { return !done[i] && MayWin(i); };
+    const auto may_be_next = [&](size_t i) {
+      return !done_[i] && (rewritten || !Rewrites(i)) && MayWin(i);
+    };
     for (const size_t first : order) {
       if (!may_be_next(first)) continue;
       int64_t best = kMaxQuantity;  // by estimate, of all that are left
@@ -248,7 +262,7 @@ class StrategySearcher {
         const bool is_close = static_cast<double>(estimates_[i].time.count) <= close;
         if (!alike || !(i == first || is_close) || !may_be_next(i)) continue;
         if (IsOver(best)) return;
-        done[i] = true;
+        done_[i] = true;
         if (TakesTooLong(i)) {
           found_.cut_short = true;
           continue;
@@ -358,6 +372,7 @@ class StrategySearcher {
   double last_size_ = 1;
   std::deque<std::pair<Transforms, Result<std::unique_ptr<RewrittenStep>>>> rewritten_;
   std::vector<StrategyEstimate> estimates_;
+  std::vector<bool> done_;      // simulated, refused or passed over
   StrategySearchResult found_;  // strategies in the order of the estimates until it is over
 };
 
@@ -427,27 +442,32 @@ PlannerResult StrategySearchResult::ForAuto() const {
   return result;
 }
 
-void StrategySearchResult::KeepBest(PlannerResult& result) const {
-  if (!has_plan() || rewrites()) return;
-  if (result.feasible && result.step_time <= plan.step_time) return;
-  std::vector<std::string> notes = std::move(result.notes);
-  result = ForAuto();
-  result.notes = std::move(notes);
+namespace {
+
+// What is left of the moves, of which every strategy that was simulated was one.
+void LeaveMoves(const StrategySearchResult& found, Budget& budget) {
+  if (!budget.iterations) return;
+  *budget.iterations = std::max<int64_t>(0, *budget.iterations - found.evaluations);
 }
 
+void NoteCutShort(const StrategySearchResult& found, PlannerResult& result) {
+  if (!found.cut_short) return;
+  result.notes.push_back(
+      fmt::format("time ended the strategies when {} had been simulated: another machine may try "
+                  "more or fewer, whatever --iterations says",
+                  found.evaluations));
+}
+
+// The best strategy's plan, and what a search over layouts makes of it with what is left of the budget, where that is more
+// than an evaluation takes.
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
                                Evaluator& evaluator, PlannerOptions options) {
   PlannerResult result = found.ForAuto();
-  if (options.budget.iterations) *options.budget.iterations -= found.evaluations;
+  LeaveMoves(found, options.budget);
   if (options.budget.iterations.value_or(1) <= 0 || options.budget.Stopped()) return result;
   const auto& deadline = options.budget.deadline;
   if (deadline && Clock::now() + 2 * found.best_took > *deadline) return result;
-  if (found.cut_short) {
-    result.notes.push_back(
-        fmt::format("time ended the strategies when {} had been simulated: another machine may try "
-                    "more or fewer, whatever --iterations says",
-                    found.evaluations));
-  }
+  NoteCutShort(found, result);
   options.starts = {found.plan.plan};
   const LayoutSearchPlanner search;
   PW_ASSIGN(const PlannerResult searched, search.Plan(problem, evaluator, options));
@@ -462,6 +482,29 @@ Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem&
     point.iterations += found.evaluations;
     result.history.push_back(std::move(point));
   }
+  return result;
+}
+
+}  // namespace
+
+Result<PlannerResult> PlanFrom(const StrategySearchResult& found, const Planner& planner,
+                               const Problem& problem, Evaluator& evaluator,
+                               PlannerOptions options) {
+  if (found.rewrites() || (options.budget.Stopped() && found.has_plan())) {
+    return GoOnFrom(found, problem, evaluator, std::move(options));
+  }
+  options.promising = found.Promising();
+  options.hopeless = found.Hopeless();
+  PlannerResult best;
+  if (found.has_plan()) {
+    best = found.ForAuto();
+    options.found = &best;
+    LeaveMoves(found, options.budget);
+  }
+  PW_ASSIGN(PlannerResult result, planner.Plan(problem, evaluator, options));
+  if (!found.has_plan()) return result;
+  result.iterations += found.evaluations;
+  NoteCutShort(found, result);
   return result;
 }
 

@@ -41,8 +41,9 @@ struct StrategySearchOptions {
   SchedulingPolicy policy = SchedulingPolicy::kProgram;
   SplitWishes wishes{};
   PlannerOptions planning{};  // budget: its deadline and stop token; threads, seed
-  // `auto` has it: nothing is simulated where some strategy without rewriting is estimated to fit with room to spare and
-  // none with one is estimated to be faster, as it tries those itself; and nothing that is behind by more than estimates err.
+  // `auto` has it: where the best by estimate leaves the step as it was recorded, and fits with room to spare, no rewriting
+  // is simulated, and without settings that are as fast, as far as estimates can say, nothing, as it tries planners without
+  // settings itself. Nor is what is behind by more than estimates err.
   bool for_auto = false;
   // What is simulated whatever `for_auto` says, and fits only if what the caching allocator and collectives take beside
   // tensors is there, too (sim/memory/device_memory.h). Checked of each that would be the best so far: that takes about as
@@ -83,15 +84,15 @@ struct StrategySearchResult {
   std::vector<std::string> Hopeless() const;
   // `plan` as `auto` has it: with the name of its strategy, baselines, history, and a note of `any_rewriting`.
   PlannerResult ForAuto() const;
-  // `result`, of a search over the step as it is, becomes `plan` where that fits and is faster.
-  void KeepBest(PlannerResult& result) const;
 };
 
-// The best strategy's plan, and what a search over layouts makes of it with what is left of the budget, where that is more
-// than an evaluation takes: a part of its iterations were evaluations of strategies. `problem`: of the step that the strategy rewrites. Precondition: has_plan().
-// Errors: those of LayoutSearchPlanner.
-Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
-                               Evaluator& evaluator, PlannerOptions options);
+// What `auto`, which is `planner`, makes of the step with what is left of the budget, of whose iterations every strategy
+// that was simulated was one. Where the best strategy rewrites the step, or the budget is stopped: its plan, and what a
+// search over layouts makes of it, if there is time for more than an evaluation. Else `planner` goes on from it.
+// `problem`: of the step that the best strategy rewrites, if it does. Errors: those of the planners.
+Result<PlannerResult> PlanFrom(const StrategySearchResult& found, const Planner& planner,
+                               const Problem& problem, Evaluator& evaluator,
+                               PlannerOptions options);
 
 // Those that were simulated and fit first, the fastest ahead; then those that are estimated to fit; then those that do not,
 // by what they lack; then those that are none.

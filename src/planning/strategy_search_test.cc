@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "cost/cost_model.h"
 #include "formats/plan/strategies_json.h"
 #include "planning/stage_layers.h"
 #include "planning/strategy_trials.h"
+#include "search/evaluation/simulated.h"
 #include "search/layouts/test_layer_writer.h"
 #include "search/planner_table.h"
 
@@ -192,32 +194,74 @@ TEST(StrategySearch, WhatIsCrowdedIsNotTheLastThatIsTried) {
       [](const StrategyResult& one) { return one.why_not.starts_with("tensors fit, but not"); }));
 }
 
-// A search over the step as it is may end before it comes to what the strategies did.
-TEST(StrategySearch, WhatFitsIsKeptWhereTheSearchFoundNothingFaster) {
+// A planner of `auto` that takes as long as it is to, and says what it was handed.
+class Searched : public Planner {
+ public:
+  explicit Searched(int64_t time) : time_(time) {}
+  std::string_view name() const override { return "searched"; }
+  std::string_view description() const override { return "searched"; }
+  bool iterative() const override { return true; }
+  Result<PlannerResult> Plan(const Problem&, Evaluator&,
+                             const PlannerOptions& options) const override {
+    moves = options.budget.iterations;
+    if (options.found != nullptr && options.found->step_time.count <= time_) return *options.found;
+    PlannerResult result;
+    result.algorithm = "searched";
+    result.feasible = true;
+    result.step_time = Nanos(time_);
+    result.iterations = moves.value_or(0);
+    return result;
+  }
+  mutable std::optional<int64_t> moves;
+
+ private:
+  const int64_t time_;
+};
+
+// A search over the step as it is goes on from what the strategies found, with the moves that they left.
+TEST(StrategySearch, TheSearchOfAStepAsItIsGoesOnFromWhatFits) {
+  const Graph graph = PerceptronWriter(kFew).Write();
+  const CostTable costs = ModelCosts(graph, FourGpus(), {}).Take();
+  const Problem problem =
+      BuildProblem(graph, FourGpus(), costs, {}, SchedulingPolicy::kProgram).Take();
+  const auto evaluator = MakeSimulatedEvaluator(problem, 1);
   StrategySearchResult found;
-  found.best = Strategy{.algorithm = "2d"};
-  found.plan.algorithm = "2d";
+  found.best = Strategy{.algorithm = "2d", .settings = {"tensor=2"}};
+  found.plan.algorithm = "2d tensor=2";
   found.plan.feasible = true;
   found.plan.step_time = Nanos(100);
-  found.history = {{1, 0.5, Nanos(100), "2d"}};
-  PlannerResult none;
-  none.algorithm = "single";
-  found.KeepBest(none);
-  EXPECT_TRUE(none.feasible);
-  EXPECT_EQ(none.algorithm, "2d");
-  EXPECT_EQ(none.first_feasible_seconds, 0.5);
+  found.history = {{1, 0.5, Nanos(100), "2d tensor=2"}};
+  found.evaluations = 3;
+  PlannerOptions options;
+  options.budget.iterations = 5;
   for (const int64_t time : {90, 110}) {
-    PlannerResult searched;
-    searched.algorithm = "layout-search";
-    searched.feasible = true;
-    searched.step_time = Nanos(time);
-    searched.history = {{3, 0.9, Nanos(time), "layout-search"}};
-    found.KeepBest(searched);
-    EXPECT_EQ(searched.algorithm, time < 100 ? "layout-search" : "2d");
-    EXPECT_EQ(searched.step_time, Nanos(std::min<int64_t>(time, 100)));
-    ASSERT_EQ(searched.history.size(), 1u);
-    EXPECT_EQ(searched.history.back().step_time, searched.step_time);
+    const Searched planner(time);
+    const PlannerResult result = PlanFrom(found, planner, problem, *evaluator, options).Take();
+    EXPECT_EQ(planner.moves, 2);
+    EXPECT_EQ(result.algorithm, time < 100 ? "searched" : "2d tensor=2");
+    EXPECT_EQ(result.step_time, Nanos(std::min<int64_t>(time, 100)));
   }
+  const Searched alone(110);
+  EXPECT_EQ(PlanFrom({}, alone, problem, *evaluator, options).Take().algorithm, "searched");
+  EXPECT_EQ(alone.moves, 5);
+}
+
+// On a V100, two GTX 1080 Ti and a T4 it is a setting of a planner that makes the best plan of a step that stays as it is.
+TEST(StrategySearch, AutoTriesSettingsOfAStepThatStaysAsItIs) {
+  const Graph graph = PerceptronWriter(kFew).Write();
+  const Cluster cluster = ReadCluster("mixed-lab").Take();
+  PlanRequest request;
+  request.iterations = 24;
+  const PlannedStep planned = PlanStep(graph, cluster, request).Take();
+  const std::vector<StrategyResult>& tried = planned.plan.strategies;
+  int settings = 0;
+  for (const StrategyResult& one : tried) {
+    const bool plain = one.strategy.settings.empty() || one.strategy.rewriting.micro_batches > 1;
+    if (!one.evaluated || !one.fits || plain) continue;
+    ++settings;
+    EXPECT_LE(planned.plan.step_time, one.step_time) << Describe(one.strategy);
+  }
+  EXPECT_GT(settings, 0);
 }
 
 // Whatever is asked for by name with its own settings, `auto` fits where that fits, and is as fast: equal and unequal GPUs,

@@ -24,6 +24,7 @@ class FoundPlans {
   void Add(Scored& among, PlannerResult result, const Score& score, bool search);
   // What was given to start from, before all others.
   void AddInitial(Scored& among, PlannerResult result, const Score& score);
+  void AddBaseline(Baseline baseline) { baselines_.push_back(std::move(baseline)); }
   // Moves that came to no plan.
   void AddMoves(int64_t moves) { iterations_ += moves; }
 

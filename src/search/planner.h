@@ -20,6 +20,8 @@
 
 namespace placewright {
 
+struct PlannerResult;
+
 struct PlannerOptions {
   Budget budget;  // iterations: moves of the search; `auto` shares them out
   uint64_t seed = 0;
@@ -29,6 +31,9 @@ struct PlannerOptions {
   std::optional<StepPlan> given;  // of the graph's file: a start, and `auto`'s baseline "given"
   // Further plans they may start from. Searches over placements take those that split nothing, the best first.
   std::vector<StepPlan> starts;
+  // A plan of the problem that splits ops and fits, as it was evaluated, with its baselines: `auto` goes on from it, and runs no
+  // planner that is among these. It outlives the planning.
+  const PlannerResult* found = nullptr;
   // Planners of plans that split ops, by estimates of what they come to, the best first: `auto` runs these first.
   std::vector<std::string> promising;
   // Those of which `auto` runs none on a step of many ops: far behind by estimate, or far above memory.

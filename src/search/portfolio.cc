@@ -68,6 +68,15 @@ class Portfolio {
                score.value(), false);
   }
 
+  // What was found before, beside what else was tried then.
+  void AddFound() {
+    const PlannerResult& found = *options_.found;
+    for (const Baseline& baseline : found.baselines) {
+      if (baseline.algorithm != found.algorithm) found_.AddBaseline(baseline);
+    }
+    found_.Add(found_.split, found, ScoreInParts(found), false);
+  }
+
   // On the threads of the options, those that need the calling thread there; what they make is
   // added in their order. A planner that finds no connected plan is left out: another may find one.
   void RunConstructive(const std::vector<const Planner*>& planners) {
@@ -570,6 +579,7 @@ class AutoPlanner : public Planner {
     Portfolio portfolio(problem, evaluator, options);
     if (options.initial) PW_RETURN_IF_ERROR(portfolio.AddInitial());
     if (options.given) portfolio.AddGiven();
+    if (options.found != nullptr) portfolio.AddFound();
     std::vector<const Planner*> first, last;
     for (const Planner* planner : constructive_) {
       (planner->RunsLast(problem) ? last : first).push_back(planner);
@@ -581,6 +591,14 @@ class AutoPlanner : public Planner {
     };
     if (problem.layouts != nullptr && !layout_searches_.empty()) {
       std::vector<const Planner*> replicated = BestFirst(options.promising);
+      if (options.found != nullptr) {
+        std::erase_if(replicated, [&](const Planner* planner) {
+          const auto& tried = options.found->baselines;
+          return std::any_of(tried.begin(), tried.end(), [&](const Baseline& baseline) {
+            return baseline.algorithm == planner->name();
+          });
+        });
+      }
       const bool many = problem.graph->op_count() >= kManyOps && !options.initial && !options.given;
       if (many) {
         std::erase_if(replicated, [&](const Planner* planner) {
@@ -588,9 +606,11 @@ class AutoPlanner : public Planner {
           return std::find(none.begin(), none.end(), planner->name()) != none.end();
         });
       }
-      if (many && !replicated.empty()) {
-        portfolio.RunReplicated({replicated.front()});
-        replicated.erase(replicated.begin());
+      if (many && (options.found != nullptr || !replicated.empty())) {
+        if (options.found == nullptr) {
+          portfolio.RunReplicated({replicated.front()});
+          replicated.erase(replicated.begin());
+        }
         if (!portfolio.PlacementsMayWin()) {
           portfolio.LeaveTimeForLayoutSearch();
           portfolio.RunReplicated(replicated);

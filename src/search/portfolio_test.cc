@@ -482,6 +482,34 @@ TEST_F(Portfolio, PlacesNothingOfManyOpsWhereTheBoundSaysThatItLoses) {
   }
 }
 
+// What was found before is a baseline and the best plan, if no other one is better; those that were tried then are not run.
+TEST_F(Portfolio, GoesOnFromWhatWasFound) {
+  for (const char* name : {"a", "b"}) table_.push_back(std::make_unique<OfSplits>(name, &log_));
+  Add("placed", 10, 1);
+  AddOfLayouts("layouts", {100});
+  PlannerOptions options;
+  options.budget.iterations = 1;
+  options.started = Clock::now();
+  Result<PlannerResult> found = Splits(5).Plan(test_->problem, *test_->evaluator, options);
+  ASSERT_TRUE(found.ok());
+  found.value().algorithm = "2d tensor=2";
+  for (const char* tried : {"b", "2d tensor=2"}) {
+    found.value().baselines.push_back(BaselineOf(test_->problem, found.value(), false));
+    found.value().baselines.back().algorithm = tried;
+  }
+  options.found = &found.value();
+  const PlannerResult result =
+      MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
+  EXPECT_EQ(result.algorithm, "2d tensor=2");
+  EXPECT_EQ(result.step_time, Nanos(5));
+  std::vector<std::string> baselines;
+  for (const Baseline& one : result.baselines) baselines.push_back(one.algorithm);
+  EXPECT_EQ(std::count(baselines.begin(), baselines.end(), "2d tensor=2"), 1);
+  EXPECT_EQ(std::count(baselines.begin(), baselines.end(), "b"), 1);
+  EXPECT_EQ(std::count(log_.slices.begin(), log_.slices.end(), "a"), 1);
+  EXPECT_EQ(std::count(log_.slices.begin(), log_.slices.end(), "b"), 0);
+}
+
 TEST_F(Portfolio, LeavesOutWhoIsNotForIt) {
   Add("x", 10, 2, false);
   Add("y", 10, 2);

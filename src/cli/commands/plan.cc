@@ -227,22 +227,15 @@ class PlanCommand : public Command {
                 service->MakeMeasuringEvaluator(planning->problem()).InFile(input_.graph));
     }
     Evaluator& simulating = planning->prepared().evaluator();
-    // A rewritten step has a search of its own, which begins with its strategy; one as it was recorded has all planners.
-    const bool goes_on =
-        planning->strategies &&
-        (planning->strategies->rewrites() || (interrupted && planning->strategies->has_plan()));
-    if (planning->strategies) {
-      options.promising = planning->strategies->Promising();
-      options.hopeless = planning->strategies->Hopeless();
-    }
+    Evaluator& evaluator = measured_ ? *measuring : simulating;
     Result<PlannerResult> planned =
-        goes_on ? GoOnFrom(*planning->strategies, planning->problem(), simulating, options)
-                : planner->Plan(planning->problem(), measured_ ? *measuring : simulating, options);
+        planning->strategies
+            ? PlanFrom(*planning->strategies, *planner, planning->problem(), evaluator, options)
+            : planner->Plan(planning->problem(), evaluator, options);
     if (!planned.ok() && planned.error().code == ErrorCode::kCancelled && interrupted) {
       return Interrupted(false);
     }
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
-    if (planning->strategies && !goes_on) planning->strategies->KeepBest(result);
     const bool has_plan = max_batch_ && !max_batch_->plan.algorithm.empty();
     if (has_plan) TakeTrialsPlan(*max_batch_, planning->problem(), result);
     return Finish(*planning, std::move(result), *asked, budget, context);
