@@ -30,6 +30,8 @@ namespace {
 
 constexpr double kAsFast = 1.03;  // times the best estimate that is left: a rewriting's turn
 constexpr size_t kKeptRewritings = 3;
+constexpr int64_t kSlackOfPeaks =
+    100;  // of the memory, a part more than the best plan takes beside tensors
 
 // Hands on, and keeps what the last plan came to.
 class LastEvaluation : public Evaluator {
@@ -89,6 +91,12 @@ class RewrittenStep {
   std::unique_ptr<Evaluator> evaluator_;
 };
 
+// What is left of the moves, of which every strategy that was simulated was one.
+void LeaveMoves(int64_t evaluations, Budget& budget) {
+  if (!budget.iterations) return;
+  *budget.iterations = std::max<int64_t>(0, *budget.iterations - evaluations);
+}
+
 std::string DoesNotFitIn(Bytes memory, Bytes capacity) {
   return fmt::format("does not fit: {} of {}", FormatBytes(memory), FormatBytes(capacity));
 }
@@ -110,6 +118,7 @@ class StrategySearcher {
     done_.resize(estimates_.size(), false);
     if (WhatToTry() == Tried::kAsRecorded) Simulate(/*rewritten=*/false);
     if (WhatToTry() == Tried::kAll || (found_.best && !FoundSome())) Simulate(/*rewritten=*/true);
+    if (options_.in_all_peaks && FoundSome()) PW_RETURN_IF_ERROR(SearchInAllPeaks());
     RankStrategyResults(found_.strategies);
     if (found_.rewrites()) PW_RETURN_IF_ERROR(BoundAnyRewriting());
     return std::move(found_);
@@ -342,8 +351,9 @@ class StrategySearcher {
     if (options_.tried) options_.tried(result, found_.evaluations, found_.strategies[best_]);
   }
 
-  // Errors: kNothingFound (where it does not fit), those of the compiler.
-  Status CheckAllPeaks(const RewrittenStep& step, const PlannerResult& plan) const {
+  // What the plan takes of every device, of which what it takes beside tensors is not searched by. Errors: those of the compiler.
+  Result<IdVector<DeviceId, DevicePeaks>> PeaksOf(const RewrittenStep& step,
+                                                  const PlannerResult& plan) const {
     PW_ASSIGN(const std::unique_ptr<CompiledStep> compiled, step.evaluator().Compile(plan.plan));
     const SchedulingPolicy policy = plan.plan.switches.order.value_or(step.problem().policy);
     const StepLanes* const lanes = compiled->lanes ? &*compiled->lanes : nullptr;
@@ -351,15 +361,55 @@ class StrategySearcher {
     SimResult replay = simulator.Run(compiled->step.placement,
                                      {.policy = policy, .schedule = true, .feedback = true});
     if (lanes != nullptr) ExpandLanes(*lanes, replay);
-    const auto peaks = JudgeMemory({compiled->sim_graph, compiled->step.graph, cluster_,
-                                    compiled->step.placement, *replay.schedule, false, lanes},
-                                   replay, CountsPeaks(step_, cluster_));
+    return JudgeMemory({compiled->sim_graph, compiled->step.graph, cluster_,
+                        compiled->step.placement, *replay.schedule, false, lanes},
+                       replay, CountsPeaks(step_, cluster_));
+  }
+
+  // Errors: kNothingFound (where it does not fit), those of the compiler.
+  Status CheckAllPeaks(const RewrittenStep& step, const PlannerResult& plan) const {
+    PW_ASSIGN(const auto peaks, PeaksOf(step, plan));
     const DeviceId crowded = FindCrowded(peaks);
     if (!crowded.valid()) return Ok();
     const DevicePeaks& memory = peaks[crowded];
     return MakeError(ErrorCode::kNothingFound,
                      fmt::format("tensors fit, but not what is taken beside them: {} of {}",
                                  FormatBytes(memory.Device()), FormatBytes(memory.offered)));
+  }
+
+  // A search over layouts goes on from the best with as much less memory as that takes beside tensors. What it finds is kept
+  // where it fits in all peaks.
+  Status SearchInAllPeaks() {
+    Budget budget = options_.planning.budget;
+    LeaveMoves(found_.evaluations, budget);
+    if (budget.iterations.value_or(1) <= 0 || budget.Stopped()) return Ok();
+    if (budget.deadline && Clock::now() + 4 * found_.best_took > *budget.deadline) return Ok();
+    const Rewriting& rewriting = found_.best->rewriting;
+    PW_ASSIGN(const auto step, RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_));
+    PW_ASSIGN(const auto peaks, PeaksOf(*step, found_.plan));
+    Cluster tight = cluster_;
+    for (const DeviceId id : cluster_.devices()) {
+      const DevicePeaks& memory = peaks[id];
+      const Bytes beside = memory.Device() - memory.context - memory.allocated;
+      const Bytes reserve(beside.count + memory.offered.count / kSlackOfPeaks);
+      if (reserve <= cluster_.device(id).reserve || !HasContext(cluster_, id)) continue;
+      PW_RETURN_IF_ERROR(tight.SetReserve(id, reserve));
+    }
+    PW_ASSIGN(const auto with_less, RewrittenStep::Make(step_, tight, costs_, rewriting, options_));
+    PlannerOptions options = options_.planning;
+    options.budget = budget;
+    options.starts = {found_.plan.plan};
+    const LayoutSearchPlanner search;
+    PW_ASSIGN(PlannerResult searched,
+              search.Plan(with_less->problem(), with_less->evaluator(), options));
+    const bool faster = searched.feasible && searched.step_time < found_.plan.step_time;
+    if (!faster || !CheckAllPeaks(*step, searched).ok()) return Ok();
+    found_.evaluations += searched.iterations;
+    found_.baselines.push_back(BaselineOf(step->problem(), searched, true));
+    found_.history.push_back({found_.evaluations, SecondsSince(options_.planning.started),
+                              searched.step_time, searched.algorithm});
+    found_.plan = std::move(searched);
+    return Ok();
   }
 
   const Graph& step_;
@@ -444,12 +494,6 @@ PlannerResult StrategySearchResult::ForAuto() const {
 
 namespace {
 
-// What is left of the moves, of which every strategy that was simulated was one.
-void LeaveMoves(const StrategySearchResult& found, Budget& budget) {
-  if (!budget.iterations) return;
-  *budget.iterations = std::max<int64_t>(0, *budget.iterations - found.evaluations);
-}
-
 void NoteCutShort(const StrategySearchResult& found, PlannerResult& result) {
   if (!found.cut_short) return;
   result.notes.push_back(
@@ -463,7 +507,7 @@ void NoteCutShort(const StrategySearchResult& found, PlannerResult& result) {
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
                                Evaluator& evaluator, PlannerOptions options) {
   PlannerResult result = found.ForAuto();
-  LeaveMoves(found, options.budget);
+  LeaveMoves(found.evaluations, options.budget);
   if (options.budget.iterations.value_or(1) <= 0 || options.budget.Stopped()) return result;
   const auto& deadline = options.budget.deadline;
   if (deadline && Clock::now() + 2 * found.best_took > *deadline) return result;
@@ -499,7 +543,7 @@ Result<PlannerResult> PlanFrom(const StrategySearchResult& found, const Planner&
   if (found.has_plan()) {
     best = found.ForAuto();
     options.found = &best;
-    LeaveMoves(found, options.budget);
+    LeaveMoves(found.evaluations, options.budget);
   }
   PW_ASSIGN(PlannerResult result, planner.Plan(problem, evaluator, options));
   if (!found.has_plan()) return result;

@@ -47,7 +47,7 @@ struct StrategySearchOptions {
   bool for_auto = false;
   // What is simulated whatever `for_auto` says, and fits only if what the caching allocator and collectives take beside
   // tensors is there, too (sim/memory/device_memory.h). Checked of each that would be the best so far: that takes about as
-  // long as to simulate it.
+  // long as to simulate it. A search over layouts goes on from the best, with as much less memory as that takes beside tensors.
   bool in_all_peaks = false;
   // Behind every one that was simulated, with how many these are, and the best so far.
   std::function<void(const StrategyResult& one, int64_t evaluations, const StrategyResult& best)>

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cost/cost_model.h"
+#include "formats/cluster/cluster_reader.h"
 #include "formats/plan/strategies_json.h"
 #include "planning/stage_layers.h"
 #include "planning/strategy_trials.h"
@@ -192,6 +193,52 @@ TEST(StrategySearch, WhatIsCrowdedIsNotTheLastThatIsTried) {
   EXPECT_TRUE(std::any_of(
       planned.plan.strategies.begin(), planned.plan.strategies.end(),
       [](const StrategyResult& one) { return one.why_not.starts_with("tensors fit, but not"); }));
+}
+
+// A search over layouts goes on from what fits in all peaks, within what these leave.
+TEST(StrategySearch, WhatFitsInAllPeaksIsSearchedOnFrom) {
+  const Graph graph = PerceptronWriter(92'000).Write();
+  StrategySearchOptions options;
+  options.for_auto = options.in_all_peaks = true;
+  options.planning.budget.iterations = 40;
+  options.strategies.evaluations = 6;
+  const StrategySearchResult found = SearchStrategies(graph, FourGpus(), {}, options).Take();
+  ASSERT_TRUE(found.has_plan());
+  int64_t best = kMaxQuantity;
+  for (const StrategyResult& one : found.strategies) {
+    if (one.evaluated && one.fits) best = std::min(best, one.step_time.count);
+  }
+  EXPECT_LE(found.plan.step_time.count, best);
+  EXPECT_LE(found.evaluations, 40);
+  EXPECT_EQ(found.history.back().step_time, found.plan.step_time);
+  const bool searched = found.plan.algorithm == "layout-search";
+  EXPECT_EQ(searched, found.plan.step_time.count < best);
+  EXPECT_EQ(searched, found.evaluations > 6);
+}
+
+// What crosses to and from the host on links that GPUs share, and what its CPU computes, decide: within 15% of what is
+// simulated.
+TEST(StrategySearch, EstimatesOffload) {
+  const Graph graph = PerceptronWriter(kFew).Write();
+  for (const int count : {1, 2}) {
+    const Cluster cluster =
+        ParseCluster("name: desk\ngpus: [{kind: RTX-4090, count: " + std::to_string(count) +
+                     ", reserve: 19 GiB}]\ncpus: 1 x EPYC-7763\nmemory: 64 GiB\ninterconnect: "
+                     "pcie4\npcie_switches: 1\n")
+            .Take();
+    PlanRequest request;
+    request.strategies.micro_batches = 1;
+    request.strategies.recompute = std::vector<std::string>();
+    const std::vector<StrategyResult> ranked = RankStrategies(graph, cluster, request).Take();
+    const auto offload = std::find_if(ranked.begin(), ranked.end(), [](const StrategyResult& one) {
+      return one.strategy.algorithm == "offload";
+    });
+    ASSERT_NE(offload, ranked.end()) << count;
+    StrategyTrier trier(graph);
+    const Nanos time = trier.Try(cluster, offload->strategy, {}).Take().step_time;
+    EXPECT_LT(offload->estimated_time.count, time.count * 23 / 20) << count;
+    EXPECT_GT(offload->estimated_time.count, time.count * 17 / 20) << count;
+  }
 }
 
 // A planner of `auto` that takes as long as it is to, and says what it was handed.
