@@ -30,6 +30,8 @@ namespace {
 
 constexpr double kAsFast = 1.03;  // times the best estimate that is left: a rewriting's turn
 constexpr size_t kKeptRewritings = 3;
+constexpr double kShareAsRecorded =
+    0.4;  // of the strategies' time, where planners of `auto` follow
 constexpr int64_t kSlackOfPeaks =
     100;  // of the memory, a part more than the best plan takes beside tensors
 
@@ -74,8 +76,9 @@ class RewrittenStep {
     PW_ASSIGN(made->graph_, ApplyTransforms(step, TransformsFor(rewriting)));
     const Graph& graph = made->graph_ ? *made->graph_ : step;
     PW_ASSIGN(made->layouts_, MakeLayouts(graph, cluster, costs, options.policy, options.wishes));
-    PW_ASSIGN(made->problem_,
-              BuildProblem(graph, cluster, made->layouts_->costs, {}, options.policy));
+    // Its graph may count draws, where this one does not.
+    PW_ASSIGN(made->problem_, BuildProblem(made->layouts_->graph, cluster, made->layouts_->costs,
+                                           {}, options.policy));
     made->problem_.layouts = made->layouts_.get();
     made->evaluator_ = MakeSimulatedEvaluator(made->problem_, options.planning.threads);
     return made;
@@ -222,7 +225,7 @@ class StrategySearcher {
     if (!budget.deadline || !FoundSome() || !options_.for_auto) return budget.Expired();
     const auto found = static_cast<double>(found_.plan.step_time.count);
     const double gain = kMisjudged - static_cast<double>(best) / found;
-    const double share = std::clamp(kShareOfGain * gain, 0.0, 1.0);
+    const double share = std::clamp(kShareOfGain * gain, 0.0, share_);
     return Clock::now() - begun_ >= (*budget.deadline - begun_) * share;
   }
 
@@ -254,6 +257,7 @@ class StrategySearcher {
 
   // `rewritten`: those that rewrite the step, too.
   void Simulate(bool rewritten) {
+    share_ = rewritten ? 1 : kShareAsRecorded;
     const std::vector<size_t> order = Order();
     const auto may_be_next = [&](size_t i) {
       return !done_[i] && (rewritten || !Rewrites(i)) && MayWin(i);
@@ -420,6 +424,7 @@ class StrategySearcher {
   const Clock::time_point begun_ = Clock::now();
   std::chrono::duration<double, Clock::period> took_{};  // the last that was simulated
   double last_size_ = 1;
+  double share_ = 1;  // of the time, at most, once something fits
   std::deque<std::pair<Transforms, Result<std::unique_ptr<RewrittenStep>>>> rewritten_;
   std::vector<StrategyEstimate> estimates_;
   std::vector<bool> done_;      // simulated, refused or passed over

@@ -31,10 +31,15 @@ constexpr int64_t kPerceptronWidth = 8192;
 
 class PerceptronWriter : private LayerWriter {
  public:
-  explicit PerceptronWriter(int64_t samples) : samples_(samples) { builder_.set_batch(samples); }
+  // `draws`: the input is multiplied with zeros and ones that are drawn.
+  explicit PerceptronWriter(int64_t samples, bool draws = false)
+      : samples_(samples), draws_(draws) {
+    builder_.set_batch(samples);
+  }
 
   Graph Write() {
     TensorId x = Input("input:x", TensorKind::kInput, rows_);
+    if (draws_) x = Add("aten.mul.Tensor", {x, Add("aten.bernoulli.default", {x}, rows_)}, rows_);
     std::vector<TensorId> weights, read, made;
     for (int i = 0; i < 7; ++i) {
       module_ = i < 6 ? "layers." + std::to_string(i) + ".up" : "head";
@@ -71,6 +76,7 @@ class PerceptronWriter : private LayerWriter {
 
  private:
   const int64_t samples_;
+  const bool draws_;
   const std::vector<int64_t> rows_ = {samples_, kPerceptronWidth};
   const std::vector<int64_t> square_ = {kPerceptronWidth, kPerceptronWidth};
 };
@@ -214,6 +220,18 @@ TEST(StrategySearch, WhatFitsInAllPeaksIsSearchedOnFrom) {
   const bool searched = found.plan.algorithm == "layout-search";
   EXPECT_EQ(searched, found.plan.step_time.count < best);
   EXPECT_EQ(searched, found.evaluations > 6);
+}
+
+// Draws are made to count, which adds an input to the step.
+TEST(StrategySearch, TriesAStepThatDrawsAsItWasRecorded) {
+  const Graph graph = PerceptronWriter(kFew, /*draws=*/true).Write();
+  StrategySearchOptions options;
+  options.strategies.micro_batches = 1;
+  options.strategies.recompute = std::vector<std::string>();
+  options.strategies.evaluations = 4;
+  const StrategySearchResult found = SearchStrategies(graph, FourGpus(), {}, options).Take();
+  EXPECT_GT(found.evaluations, 1);
+  EXPECT_TRUE(found.has_plan());
 }
 
 // What crosses to and from the host on links that GPUs share, and what its CPU computes, decide: within 15% of what is

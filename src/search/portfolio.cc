@@ -68,13 +68,11 @@ class Portfolio {
                score.value(), false);
   }
 
-  // What was found before, beside what else was tried then.
+  // What was found before, which is among what was tried then.
   void AddFound() {
     const PlannerResult& found = *options_.found;
-    for (const Baseline& baseline : found.baselines) {
-      if (baseline.algorithm != found.algorithm) found_.AddBaseline(baseline);
-    }
-    found_.Add(found_.split, found, ScoreInParts(found), false);
+    for (const Baseline& baseline : found.baselines) found_.AddBaseline(baseline);
+    found_.AddInitial(found_.split, found, ScoreInParts(found));
   }
 
   // On the threads of the options, those that need the calling thread there; what they make is
