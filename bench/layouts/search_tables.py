@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""What `auto` finds where ops may be split or copied: bench/layouts/search_tables.py PLACEWRIGHT STORE [run|print]
+"""What `auto` finds where ops may be split or copied: bench/layouts/search_tables.py PLACEWRIGHT STORE [run|print|ratios OLD]
 
 PLACEWRIGHT is the program (./run). Cells: TAG's six models on its testbed and cloud, four models on four more
-clusters, each within 10 s and 60 s from when the graph is read. `run` makes the cells that STORE (a file of one
-JSON object a line) does not have, each written as soon as it is there; `print` prints the table of those that it has.
-Times are modelled. Plans within a time depend on the machine: the store says how many moves each had.
+clusters, each within 2 s, 10 s and 60 s from when the graph is read, in `fifo` order. `run` makes the cells that STORE
+(a file of one JSON object a line) does not have, each written as soon as it is there, of the seconds that the variable
+SECONDS lists, or of all; `print` prints the table of those that it has; `ratios` prints each step of STORE as a share of
+that of OLD, another store, within the same seconds and within 10 s. Times are modelled. Plans within a time depend on
+the machine: the store says how many moves each had.
 """
 
 import json
+import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,7 +22,7 @@ TAG += ["bert-small@tag-table3-guess", "bert-large@tag-table3-guess"]
 OTHERS = ["bert-base", "gnmt-4", "gpt-2", "resnet-50"]
 CELLS = [(m, c) for m in TAG for c in ("tag-testbed", "tag-cloud")]
 CELLS += [(m, c) for m in OTHERS for c in ("4xP100", "8xP100", "dgx-a100", "mixed-lab")]
-SECONDS = (10, 60)
+SECONDS = (2, 10, 60)
 
 
 def read(store):
@@ -31,7 +35,8 @@ def read(store):
 def make(program, model, cluster, seconds):
     with tempfile.TemporaryDirectory() as folder:
         out = str(pathlib.Path(folder) / "step.plan.json")
-        command = [program, "plan", model, "-c", cluster, "--space", "replicated", "--time", f"{seconds}s"]
+        command = [program, "plan", model, "-c", cluster, "--space", "replicated", "--order", "fifo"]
+        command += ["--time", f"{seconds}s"]
         done = subprocess.run(command + ["-o", out, "--json", "--quiet"], capture_output=True, text=True, check=False)
         if done.returncode not in (0, 4):
             sys.exit(f"{' '.join(command)}: {done.stderr}{done.stdout[-2000:]}")
@@ -80,10 +85,10 @@ def milliseconds(ns):
 
 def print_table(store):
     cells = read(store)
-    print("| model | cluster | data parallelism | best baseline | 10 s | 60 s | 10 s above 60 s | bound | gap | speed-up | strategy |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|")
+    print("| model | cluster | data parallelism | best baseline | 2 s | 10 s | 60 s | 10 s above 60 s | bound | gap | speed-up | strategy |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|")
     for model, cluster in CELLS:
-        ten, sixty = (cells.get((model, cluster, s)) for s in SECONDS)
+        two, ten, sixty = (cells.get((model, cluster, s)) for s in SECONDS)
         if ten is None:
             continue
         last = sixty or ten
@@ -94,23 +99,43 @@ def print_table(store):
         gain = f"{parallel / last['step_time_ns']:.2f}" if parallel else "-"
         name = f"{milliseconds(base['step_time_ns'])} ({base['algorithm']})" if base else "-"
         print(
-            f"| {model} | {cluster} | {milliseconds(parallel)} | {name} | {milliseconds(ten['step_time_ns'])} | "
+            f"| {model} | {cluster} | {milliseconds(parallel)} | {name} | {milliseconds(two and two['step_time_ns'])} | "
+            f"{milliseconds(ten['step_time_ns'])} | "
             f"{milliseconds(sixty and sixty['step_time_ns'])} | {above} | {milliseconds(bound)} | {gap} | {gain} | {last['words']} |"
         )
     worse = [
         k for k, c in cells.items() if c["best_baseline"] and c["step_time_ns"] > c["best_baseline"]["step_time_ns"]
     ]
-    print(f"\n{len(cells)} plans of {2 * len(CELLS)}; worse than a baseline: {worse}; not accepted by `check`:", end=" ")
+    print(f"\n{len(cells)} plans of {len(SECONDS) * len(CELLS)}; worse than a baseline: {worse}; not accepted by `check`:", end=" ")
     print([k for k, c in cells.items() if not c["checked"]])
 
 
+def print_ratios(store, old):
+    cells, before = read(store), read(old)
+    print("| model | cluster | " + " | ".join(f"{s} s" for s in SECONDS) + " | 2 s to 10 s |")
+    print("|---|---|" + "---:|" * (len(SECONDS) + 1))
+    columns = [[] for _ in range(len(SECONDS) + 1)]
+    for model, cluster in CELLS:
+        row = []
+        for column, (of, to) in zip(columns, [*((s, s) for s in SECONDS), (2, 10)], strict=True):
+            one, other = cells.get((model, cluster, of)), before.get((model, cluster, to))
+            if one and other:
+                column.append(one["step_time_ns"] / other["step_time_ns"])
+            row.append(f"{column[-1]:.3f}" if one and other else "-")
+        print(f"| {model} | {cluster} | " + " | ".join(row) + " |")
+    means = [f"{math.exp(sum(map(math.log, c)) / len(c)):.3f}" if c else "-" for c in columns]
+    print("| geometric mean | | " + " | ".join(means) + " |")
+
+
 def main():
-    if len(sys.argv) < 3 or (len(sys.argv) > 3 and sys.argv[3] not in ("run", "print")):
+    if len(sys.argv) < 3 or (len(sys.argv) > 3 and sys.argv[3] not in ("run", "print", "ratios")):
         sys.exit(__doc__)
     program, store = sys.argv[1], pathlib.Path(sys.argv[2])
     if len(sys.argv) > 3 and sys.argv[3] == "print":
         return print_table(store)
-    for seconds in SECONDS:
+    if len(sys.argv) > 4:
+        return print_ratios(store, pathlib.Path(sys.argv[4]))
+    for seconds in map(int, os.environ.get("SECONDS", "2 10 60").split()):
         for model, cluster in CELLS:
             if (model, cluster, seconds) in read(store):
                 continue

@@ -30,39 +30,10 @@ namespace {
 
 constexpr double kAsFast = 1.03;  // times the best estimate that is left: a rewriting's turn
 constexpr size_t kKeptRewritings = 3;
-
-// Of strategies with settings, those that `auto` runs beside its own planners: so many, within so much of the first.
-constexpr size_t kPromisingSettings = 3;
-constexpr double kAboutAsFast = 1.2;
-
-std::shared_ptr<const Planner> LayoutPlanner(const Strategy& strategy) {
-  const PlannerTable planners = MakeLayoutPlanners({.agent = strategy.settings});
-  const auto planner = std::find_if(planners.begin(), planners.end(), [&](const auto& one) {
-    return one->name() == strategy.algorithm;
-  });
-  return *planner;
-}
-
-// A strategy of the step as it is, by its full name.
-class StrategyPlanner : public Planner {
- public:
-  explicit StrategyPlanner(const Strategy& strategy)
-      : name_(Describe(strategy)), planner_(LayoutPlanner(strategy)) {}
-  std::string_view name() const override { return name_; }
-  std::string_view description() const override { return planner_->description(); }
-  bool iterative() const override { return false; }
-  PlanSpace space() const override { return planner_->space(); }
-  Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
-                             const PlannerOptions& options) const override {
-    PW_ASSIGN(PlannerResult result, planner_->Plan(problem, evaluator, options));
-    result.algorithm = name_;
-    return result;
-  }
-
- private:
-  std::string name_;
-  std::shared_ptr<const Planner> planner_;
-};
+constexpr double kShareAsRecorded =
+    0.4;  // of the strategies' time, where planners of `auto` follow
+constexpr int64_t kSlackOfPeaks =
+    100;  // of the memory, a part more than the best plan takes beside tensors
 
 // Hands on, and keeps what the last plan came to.
 class LastEvaluation : public Evaluator {
@@ -105,8 +76,9 @@ class RewrittenStep {
     PW_ASSIGN(made->graph_, ApplyTransforms(step, TransformsFor(rewriting)));
     const Graph& graph = made->graph_ ? *made->graph_ : step;
     PW_ASSIGN(made->layouts_, MakeLayouts(graph, cluster, costs, options.policy, options.wishes));
-    PW_ASSIGN(made->problem_,
-              BuildProblem(graph, cluster, made->layouts_->costs, {}, options.policy));
+    // Its graph may count draws, where this one does not.
+    PW_ASSIGN(made->problem_, BuildProblem(made->layouts_->graph, cluster, made->layouts_->costs,
+                                           {}, options.policy));
     made->problem_.layouts = made->layouts_.get();
     made->evaluator_ = MakeSimulatedEvaluator(made->problem_, options.planning.threads);
     return made;
@@ -121,6 +93,12 @@ class RewrittenStep {
   Problem problem_;
   std::unique_ptr<Evaluator> evaluator_;
 };
+
+// What is left of the moves, of which every strategy that was simulated was one.
+void LeaveMoves(int64_t evaluations, Budget& budget) {
+  if (!budget.iterations) return;
+  *budget.iterations = std::max<int64_t>(0, *budget.iterations - evaluations);
+}
 
 std::string DoesNotFitIn(Bytes memory, Bytes capacity) {
   return fmt::format("does not fit: {} of {}", FormatBytes(memory), FormatBytes(capacity));
@@ -140,7 +118,10 @@ class StrategySearcher {
                                                        options_.strategies.recompute}));
     }
     for (const StrategyEstimate& estimate : estimates_) Add(estimate);
-    if (!options_.for_auto || options_.in_all_peaks || RewritingPays()) Simulate();
+    done_.resize(estimates_.size(), false);
+    if (WhatToTry() == Tried::kAsRecorded) Simulate(/*rewritten=*/false);
+    if (WhatToTry() == Tried::kAll || (found_.best && !FoundSome())) Simulate(/*rewritten=*/true);
+    if (options_.in_all_peaks && FoundSome()) PW_RETURN_IF_ERROR(SearchInAllPeaks());
     RankStrategyResults(found_.strategies);
     if (found_.rewrites()) PW_RETURN_IF_ERROR(BoundAnyRewriting());
     return std::move(found_);
@@ -182,14 +163,25 @@ class StrategySearcher {
            static_cast<double>(one.memory.count) <= share * static_cast<double>(one.capacity.count);
   }
 
-  // The best of those that fit is one of a rewriting, or none without one has room to spare.
-  bool RewritingPays() const {
+  enum class Tried : uint8_t { kNothing, kAsRecorded, kAll };
+
+  // What `auto` may not come to by its own planners, which have no settings, on the step as it was recorded: everything,
+  // where the best by estimate rewrites the step or what does not has no room to spare; settings, where they are as good as
+  // the best, as far as estimates can say.
+  Tried WhatToTry() const {
+    if (!options_.for_auto || options_.in_all_peaks) return Tried::kAll;
+    const StrategyEstimate* best = nullptr;  // those that fit are in the order of their times
     for (size_t i = 0; i < estimates_.size(); ++i) {
-      if (!estimates_[i].Fits()) continue;
-      if (!Rewrites(i) && HasRoom(i, kRoomToSpare)) return false;
-      if (Rewrites(i)) return true;
+      const StrategyEstimate& one = estimates_[i];
+      if (!one.Fits()) continue;
+      if (best == nullptr && Rewrites(i)) return Tried::kAll;
+      if (Rewrites(i)) continue;
+      if (best == nullptr && HasRoom(i, kRoomToSpare)) best = &one;
+      if (best == nullptr || one.strategy.settings.empty()) continue;
+      const double close = kMisjudged * static_cast<double>(best->time.count);
+      return static_cast<double>(one.time.count) <= close ? Tried::kAsRecorded : Tried::kNothing;
     }
-    return true;
+    return best == nullptr ? Tried::kAll : Tried::kNothing;
   }
 
   // By estimate: those that about fit, the first of them with room to spare; then those that exceed memory by a little, the
@@ -233,15 +225,14 @@ class StrategySearcher {
     if (!budget.deadline || !FoundSome() || !options_.for_auto) return budget.Expired();
     const auto found = static_cast<double>(found_.plan.step_time.count);
     const double gain = kMisjudged - static_cast<double>(best) / found;
-    const double share = std::clamp(kShareOfGain * gain, 0.0, 1.0);
+    const double share = std::clamp(kShareOfGain * gain, 0.0, share_);
     return Clock::now() - begun_ >= (*budget.deadline - begun_) * share;
   }
 
-  // How many instances of ops there are, about, in units of the step's.
+  // How many instances of ops there are, about, in units of the step's: a stage has its layers alone.
   double SizeOf(size_t i) const {
-    const Rewriting& rewriting = estimates_[i].strategy.rewriting;
-    return static_cast<double>(std::max<int64_t>(1, rewriting.micro_batches) *
-                               std::max<int64_t>(1, rewriting.stages));
+    return static_cast<double>(
+        std::max<int64_t>(1, estimates_[i].strategy.rewriting.micro_batches));
   }
 
   // By what the last one took.
@@ -264,10 +255,13 @@ class StrategySearcher {
            static_cast<double>(one.time.count) <= behind * static_cast<double>(best);
   }
 
-  void Simulate() {
+  // `rewritten`: those that rewrite the step, too.
+  void Simulate(bool rewritten) {
+    share_ = rewritten ? 1 : kShareAsRecorded;
     const std::vector<size_t> order = Order();
-    std::vector<bool> done(estimates_.size(), false);
-    const auto may_be_next = [&](size_t i) { return !done[i] && MayWin(i); };
+    const auto may_be_next = [&](size_t i) {
+      return !done_[i] && (rewritten || !Rewrites(i)) && MayWin(i);
+    };
     for (const size_t first : order) {
       if (!may_be_next(first)) continue;
       int64_t best = kMaxQuantity;  // by estimate, of all that are left
@@ -281,7 +275,7 @@ class StrategySearcher {
         const bool is_close = static_cast<double>(estimates_[i].time.count) <= close;
         if (!alike || !(i == first || is_close) || !may_be_next(i)) continue;
         if (IsOver(best)) return;
-        done[i] = true;
+        done_[i] = true;
         if (TakesTooLong(i)) {
           found_.cut_short = true;
           continue;
@@ -322,9 +316,12 @@ class StrategySearcher {
 
   void Try(const RewrittenStep& step, size_t i) {
     StrategyResult& result = found_.strategies[i];
+    const PlannerTable planners = MakeLayoutPlanners({.agent = result.strategy.settings});
+    const auto planner = std::find_if(planners.begin(), planners.end(), [&](const auto& one) {
+      return one->name() == result.strategy.algorithm;
+    });
     LastEvaluation evaluator(step.evaluator());
-    Result<PlannerResult> planned =
-        LayoutPlanner(result.strategy)->Plan(step.problem(), evaluator, options_.planning);
+    Result<PlannerResult> planned = (*planner)->Plan(step.problem(), evaluator, options_.planning);
     if (!planned.ok()) return Refuse(i, planned.error().message);
     ++found_.evaluations;
     PlannerResult& plan = planned.value();
@@ -358,8 +355,9 @@ class StrategySearcher {
     if (options_.tried) options_.tried(result, found_.evaluations, found_.strategies[best_]);
   }
 
-  // Errors: kNothingFound (where it does not fit), those of the compiler.
-  Status CheckAllPeaks(const RewrittenStep& step, const PlannerResult& plan) const {
+  // What the plan takes of every device, of which what it takes beside tensors is not searched by. Errors: those of the compiler.
+  Result<IdVector<DeviceId, DevicePeaks>> PeaksOf(const RewrittenStep& step,
+                                                  const PlannerResult& plan) const {
     PW_ASSIGN(const std::unique_ptr<CompiledStep> compiled, step.evaluator().Compile(plan.plan));
     const SchedulingPolicy policy = plan.plan.switches.order.value_or(step.problem().policy);
     const StepLanes* const lanes = compiled->lanes ? &*compiled->lanes : nullptr;
@@ -367,15 +365,55 @@ class StrategySearcher {
     SimResult replay = simulator.Run(compiled->step.placement,
                                      {.policy = policy, .schedule = true, .feedback = true});
     if (lanes != nullptr) ExpandLanes(*lanes, replay);
-    const auto peaks = JudgeMemory({compiled->sim_graph, compiled->step.graph, cluster_,
-                                    compiled->step.placement, *replay.schedule, false, lanes},
-                                   replay, CountsPeaks(step_, cluster_));
+    return JudgeMemory({compiled->sim_graph, compiled->step.graph, cluster_,
+                        compiled->step.placement, *replay.schedule, false, lanes},
+                       replay, CountsPeaks(step_, cluster_));
+  }
+
+  // Errors: kNothingFound (where it does not fit), those of the compiler.
+  Status CheckAllPeaks(const RewrittenStep& step, const PlannerResult& plan) const {
+    PW_ASSIGN(const auto peaks, PeaksOf(step, plan));
     const DeviceId crowded = FindCrowded(peaks);
     if (!crowded.valid()) return Ok();
     const DevicePeaks& memory = peaks[crowded];
     return MakeError(ErrorCode::kNothingFound,
                      fmt::format("tensors fit, but not what is taken beside them: {} of {}",
                                  FormatBytes(memory.Device()), FormatBytes(memory.offered)));
+  }
+
+  // A search over layouts goes on from the best with as much less memory as that takes beside tensors. What it finds is kept
+  // where it fits in all peaks.
+  Status SearchInAllPeaks() {
+    Budget budget = options_.planning.budget;
+    LeaveMoves(found_.evaluations, budget);
+    if (budget.iterations.value_or(1) <= 0 || budget.Stopped()) return Ok();
+    if (budget.deadline && Clock::now() + 4 * found_.best_took > *budget.deadline) return Ok();
+    const Rewriting& rewriting = found_.best->rewriting;
+    PW_ASSIGN(const auto step, RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_));
+    PW_ASSIGN(const auto peaks, PeaksOf(*step, found_.plan));
+    Cluster tight = cluster_;
+    for (const DeviceId id : cluster_.devices()) {
+      const DevicePeaks& memory = peaks[id];
+      const Bytes beside = memory.Device() - memory.context - memory.allocated;
+      const Bytes reserve(beside.count + memory.offered.count / kSlackOfPeaks);
+      if (reserve <= cluster_.device(id).reserve || !HasContext(cluster_, id)) continue;
+      PW_RETURN_IF_ERROR(tight.SetReserve(id, reserve));
+    }
+    PW_ASSIGN(const auto with_less, RewrittenStep::Make(step_, tight, costs_, rewriting, options_));
+    PlannerOptions options = options_.planning;
+    options.budget = budget;
+    options.starts = {found_.plan.plan};
+    const LayoutSearchPlanner search;
+    PW_ASSIGN(PlannerResult searched,
+              search.Plan(with_less->problem(), with_less->evaluator(), options));
+    const bool faster = searched.feasible && searched.step_time < found_.plan.step_time;
+    if (!faster || !CheckAllPeaks(*step, searched).ok()) return Ok();
+    found_.evaluations += searched.iterations;
+    found_.baselines.push_back(BaselineOf(step->problem(), searched, true));
+    found_.history.push_back({found_.evaluations, SecondsSince(options_.planning.started),
+                              searched.step_time, searched.algorithm});
+    found_.plan = std::move(searched);
+    return Ok();
   }
 
   const Graph& step_;
@@ -386,8 +424,10 @@ class StrategySearcher {
   const Clock::time_point begun_ = Clock::now();
   std::chrono::duration<double, Clock::period> took_{};  // the last that was simulated
   double last_size_ = 1;
+  double share_ = 1;  // of the time, at most, once something fits
   std::deque<std::pair<Transforms, Result<std::unique_ptr<RewrittenStep>>>> rewritten_;
   std::vector<StrategyEstimate> estimates_;
+  std::vector<bool> done_;      // simulated, refused or passed over
   StrategySearchResult found_;  // strategies in the order of the estimates until it is over
 };
 
@@ -408,24 +448,15 @@ std::vector<StrategyResult> StrategySearchResult::Shown() const {
   return shown;
 }
 
-std::vector<std::shared_ptr<const Planner>> StrategySearchResult::Promising() const {
-  std::vector<std::shared_ptr<const Planner>> planners;
-  int64_t fastest = kMaxQuantity;
-  size_t with_settings = 0;
+std::vector<std::string> StrategySearchResult::Promising() const {
+  std::vector<std::string> names;
   for (const StrategyResult& one : strategies) {
-    const Strategy& strategy = one.strategy;
-    if (!one.fits || !TransformsFor(strategy.rewriting).empty()) continue;
-    fastest = std::min(fastest, one.BestTime().count);
-    if (strategy.settings.empty()) {
-      planners.push_back(LayoutPlanner(strategy));
-    } else if (with_settings < kPromisingSettings &&
-               static_cast<double>(one.BestTime().count) <=
-                   kAboutAsFast * static_cast<double>(fastest)) {
-      ++with_settings;
-      planners.push_back(std::make_shared<StrategyPlanner>(strategy));
+    const Strategy& strategy = one.strategy;  // auto runs planners with the settings that they have
+    if (one.fits && strategy.settings.empty() && TransformsFor(strategy.rewriting).empty()) {
+      names.push_back(strategy.algorithm);
     }
   }
-  return planners;
+  return names;
 }
 
 std::vector<std::string> StrategySearchResult::Hopeless() const {
@@ -466,27 +497,26 @@ PlannerResult StrategySearchResult::ForAuto() const {
   return result;
 }
 
-void StrategySearchResult::KeepBest(PlannerResult& result) const {
-  if (!has_plan() || rewrites()) return;
-  if (result.feasible && result.step_time <= plan.step_time) return;
-  std::vector<std::string> notes = std::move(result.notes);
-  result = ForAuto();
-  result.notes = std::move(notes);
+namespace {
+
+void NoteCutShort(const StrategySearchResult& found, PlannerResult& result) {
+  if (!found.cut_short) return;
+  result.notes.push_back(
+      fmt::format("time ended the strategies when {} had been simulated: another machine may try "
+                  "more or fewer, whatever --iterations says",
+                  found.evaluations));
 }
 
+// The best strategy's plan, and what a search over layouts makes of it with what is left of the budget, where that is more
+// than an evaluation takes.
 Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
                                Evaluator& evaluator, PlannerOptions options) {
   PlannerResult result = found.ForAuto();
-  if (options.budget.iterations) *options.budget.iterations -= found.evaluations;
+  LeaveMoves(found.evaluations, options.budget);
   if (options.budget.iterations.value_or(1) <= 0 || options.budget.Stopped()) return result;
   const auto& deadline = options.budget.deadline;
   if (deadline && Clock::now() + 2 * found.best_took > *deadline) return result;
-  if (found.cut_short) {
-    result.notes.push_back(
-        fmt::format("time ended the strategies when {} had been simulated: another machine may try "
-                    "more or fewer, whatever --iterations says",
-                    found.evaluations));
-  }
+  NoteCutShort(found, result);
   options.starts = {found.plan.plan};
   const LayoutSearchPlanner search;
   PW_ASSIGN(const PlannerResult searched, search.Plan(problem, evaluator, options));
@@ -504,19 +534,29 @@ Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem&
   return result;
 }
 
+}  // namespace
+
 Result<PlannerResult> SearchBehind(
     const StrategySearchResult* strategies, const Problem& problem, Evaluator& evaluator,
     PlannerOptions options,
     const std::function<Result<PlannerResult>(const PlannerOptions&)>& search) {
   if (strategies == nullptr) return search(options);
-  const bool stopped = options.budget.stop.StopRequested();
-  if (strategies->rewrites() || (stopped && strategies->has_plan())) {
+  const bool has_plan = strategies->has_plan();
+  if (strategies->rewrites() || (options.budget.Stopped() && has_plan)) {
     return GoOnFrom(*strategies, problem, evaluator, std::move(options));
   }
   options.promising = strategies->Promising();
   options.hopeless = strategies->Hopeless();
+  PlannerResult best;
+  if (has_plan) {
+    best = strategies->ForAuto();
+    options.found = &best;
+    LeaveMoves(strategies->evaluations, options.budget);
+  }
   PW_ASSIGN(PlannerResult result, search(options));
-  strategies->KeepBest(result);
+  if (!has_plan) return result;
+  result.iterations += strategies->evaluations;
+  NoteCutShort(*strategies, result);
   return result;
 }
 

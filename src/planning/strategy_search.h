@@ -41,12 +41,13 @@ struct StrategySearchOptions {
   SchedulingPolicy policy = SchedulingPolicy::kProgram;
   SplitWishes wishes{};
   PlannerOptions planning{};  // budget: its deadline and stop token; threads, seed
-  // `auto` has it: nothing is simulated where some strategy without rewriting is estimated to fit with room to spare and
-  // none with one is estimated to be faster, as it tries those itself; and nothing that is behind by more than estimates err.
+  // `auto` has it: where the best by estimate leaves the step as it was recorded, and fits with room to spare, no rewriting
+  // is simulated, and without settings that are as fast, as far as estimates can say, nothing, as it tries planners without
+  // settings itself. Nor is what is behind by more than estimates err.
   bool for_auto = false;
   // What is simulated whatever `for_auto` says, and fits only if what the caching allocator and collectives take beside
   // tensors is there, too (sim/memory/device_memory.h). Checked of each that would be the best so far: that takes about as
-  // long as to simulate it.
+  // long as to simulate it. A search over layouts goes on from the best, with as much less memory as that takes beside tensors.
   bool in_all_peaks = false;
   // Behind every one that was simulated, with how many these are, and the best so far.
   std::function<void(const StrategyResult& one, int64_t evaluations, const StrategyResult& best)>
@@ -76,28 +77,20 @@ struct StrategySearchResult {
   // What a plan says of them: those that were simulated, and of each algorithm of which none was its best; where none
   // fits, the one that lacks the smallest amount is the first.
   std::vector<StrategyResult> Shown() const;
-  // Planners of those that fit and do not rewrite the step, the fastest first. Of those with settings of their own (sets
-  // of GPUs, degrees), which `auto` has beside its own planners, the few that are about as fast as the first.
-  std::vector<std::shared_ptr<const Planner>> Promising() const;
+  // The algorithms of those that fit and do not rewrite the step, the fastest first.
+  std::vector<std::string> Promising() const;
   // The algorithms of those that do not rewrite the step and are far behind the best of these, exceed memory by far, or are
   // none for this step; nothing where none fits.
   std::vector<std::string> Hopeless() const;
   // `plan` as `auto` has it: with the name of its strategy, baselines, history, and a note of `any_rewriting`.
   PlannerResult ForAuto() const;
-  // `result`, of a search over the step as it is, becomes `plan` where that fits and is faster.
-  void KeepBest(PlannerResult& result) const;
 };
 
-// The best strategy's plan, and what a search over layouts makes of it with what is left of the budget, where that is more
-// than an evaluation takes: a part of its iterations were evaluations of strategies. `problem`: of the step that the strategy rewrites. Precondition: has_plan().
-// Errors: those of LayoutSearchPlanner.
-Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem& problem,
-                               Evaluator& evaluator, PlannerOptions options);
-
-// What `auto` makes of a step behind its strategies: goes on from the best of these where that rewrites the step, or where
-// one fits and the budget's stop is requested; else what `search` makes of the step as it is, with what the strategies say of
-// planners in its options, or the best of these if that is faster. Without strategies (nullptr) `search` alone. Errors: those of
-// GoOnFrom and of `search`.
+// What `auto` makes of a step behind its strategies with what is left of the budget, of whose iterations every strategy that
+// was simulated was one. Where the best strategy rewrites the step, or the budget is stopped: its plan, and what a search over
+// layouts makes of it, if there is time for more than an evaluation. Else `search` goes on from it, with what the strategies
+// say of planners in its options. Without strategies (nullptr) `search` alone. `problem`: of the step that the best strategy
+// rewrites, if it does. Errors: those of the search over layouts and of `search`.
 Result<PlannerResult> SearchBehind(
     const StrategySearchResult* strategies, const Problem& problem, Evaluator& evaluator,
     PlannerOptions options,

@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "cost/cost_model.h"
+#include "formats/cluster/cluster_reader.h"
 #include "formats/plan/strategies_json.h"
 #include "planning/stage_layers.h"
 #include "planning/strategy_trials.h"
+#include "search/evaluation/simulated.h"
 #include "search/layouts/test_layer_writer.h"
 #include "search/planner_table.h"
 
@@ -28,10 +31,15 @@ constexpr int64_t kPerceptronWidth = 8192;
 
 class PerceptronWriter : private LayerWriter {
  public:
-  explicit PerceptronWriter(int64_t samples) : samples_(samples) { builder_.set_batch(samples); }
+  // `draws`: the input is multiplied with zeros and ones that are drawn.
+  explicit PerceptronWriter(int64_t samples, bool draws = false)
+      : samples_(samples), draws_(draws) {
+    builder_.set_batch(samples);
+  }
 
   Graph Write() {
     TensorId x = Input("input:x", TensorKind::kInput, rows_);
+    if (draws_) x = Add("aten.mul.Tensor", {x, Add("aten.bernoulli.default", {x}, rows_)}, rows_);
     std::vector<TensorId> weights, read, made;
     for (int i = 0; i < 7; ++i) {
       module_ = i < 6 ? "layers." + std::to_string(i) + ".up" : "head";
@@ -68,6 +76,7 @@ class PerceptronWriter : private LayerWriter {
 
  private:
   const int64_t samples_;
+  const bool draws_;
   const std::vector<int64_t> rows_ = {samples_, kPerceptronWidth};
   const std::vector<int64_t> square_ = {kPerceptronWidth, kPerceptronWidth};
 };
@@ -192,32 +201,141 @@ TEST(StrategySearch, WhatIsCrowdedIsNotTheLastThatIsTried) {
       [](const StrategyResult& one) { return one.why_not.starts_with("tensors fit, but not"); }));
 }
 
-// A search over the step as it is may end before it comes to what the strategies did.
-TEST(StrategySearch, WhatFitsIsKeptWhereTheSearchFoundNothingFaster) {
+// A search over layouts goes on from what fits in all peaks, within what these leave.
+TEST(StrategySearch, WhatFitsInAllPeaksIsSearchedOnFrom) {
+  const Graph graph = PerceptronWriter(92'000).Write();
+  StrategySearchOptions options;
+  options.for_auto = options.in_all_peaks = true;
+  options.planning.budget.iterations = 40;
+  options.strategies.evaluations = 6;
+  const StrategySearchResult found = SearchStrategies(graph, FourGpus(), {}, options).Take();
+  ASSERT_TRUE(found.has_plan());
+  int64_t best = kMaxQuantity;
+  for (const StrategyResult& one : found.strategies) {
+    if (one.evaluated && one.fits) best = std::min(best, one.step_time.count);
+  }
+  EXPECT_LE(found.plan.step_time.count, best);
+  EXPECT_LE(found.evaluations, 40);
+  EXPECT_EQ(found.history.back().step_time, found.plan.step_time);
+  const bool searched = found.plan.algorithm == "layout-search";
+  EXPECT_EQ(searched, found.plan.step_time.count < best);
+  EXPECT_EQ(searched, found.evaluations > 6);
+}
+
+// Draws are made to count, which adds an input to the step.
+TEST(StrategySearch, TriesAStepThatDrawsAsItWasRecorded) {
+  const Graph graph = PerceptronWriter(kFew, /*draws=*/true).Write();
+  StrategySearchOptions options;
+  options.strategies.micro_batches = 1;
+  options.strategies.recompute = std::vector<std::string>();
+  options.strategies.evaluations = 4;
+  const StrategySearchResult found = SearchStrategies(graph, FourGpus(), {}, options).Take();
+  EXPECT_GT(found.evaluations, 1);
+  EXPECT_TRUE(found.has_plan());
+}
+
+// What crosses to and from the host on links that GPUs share, and what its CPU computes, decide: within 15% of what is
+// simulated.
+TEST(StrategySearch, EstimatesOffload) {
+  const Graph graph = PerceptronWriter(kFew).Write();
+  for (const int count : {1, 2}) {
+    const Cluster cluster =
+        ParseCluster("name: desk\ngpus: [{kind: RTX-4090, count: " + std::to_string(count) +
+                     ", reserve: 19 GiB}]\ncpus: 1 x EPYC-7763\nmemory: 64 GiB\ninterconnect: "
+                     "pcie4\npcie_switches: 1\n")
+            .Take();
+    PlanRequest request;
+    request.strategies.micro_batches = 1;
+    request.strategies.recompute = std::vector<std::string>();
+    const std::vector<StrategyResult> ranked = RankStrategies(graph, cluster, request).Take();
+    const auto offload = std::find_if(ranked.begin(), ranked.end(), [](const StrategyResult& one) {
+      return one.strategy.algorithm == "offload";
+    });
+    ASSERT_NE(offload, ranked.end()) << count;
+    StrategyTrier trier(graph);
+    const Nanos time = trier.Try(cluster, offload->strategy, {}).Take().step_time;
+    EXPECT_LT(offload->estimated_time.count, time.count * 23 / 20) << count;
+    EXPECT_GT(offload->estimated_time.count, time.count * 17 / 20) << count;
+  }
+}
+
+// A planner of `auto` that takes as long as it is to, and says what it was handed.
+class Searched : public Planner {
+ public:
+  explicit Searched(int64_t time) : time_(time) {}
+  std::string_view name() const override { return "searched"; }
+  std::string_view description() const override { return "searched"; }
+  bool iterative() const override { return true; }
+  Result<PlannerResult> Plan(const Problem&, Evaluator&,
+                             const PlannerOptions& options) const override {
+    moves = options.budget.iterations;
+    if (options.found != nullptr && options.found->step_time.count <= time_) return *options.found;
+    PlannerResult result;
+    result.algorithm = "searched";
+    result.feasible = true;
+    result.step_time = Nanos(time_);
+    result.iterations = moves.value_or(0);
+    return result;
+  }
+  mutable std::optional<int64_t> moves;
+
+ private:
+  const int64_t time_;
+};
+
+PlannerResult SearchedBehind(const StrategySearchResult* strategies, const Searched& planner,
+                             const Problem& problem, Evaluator& evaluator,
+                             const PlannerOptions& options) {
+  return SearchBehind(
+             strategies, problem, evaluator, options,
+             [&](const PlannerOptions& of) { return planner.Plan(problem, evaluator, of); })
+      .Take();
+}
+
+// A search over the step as it is goes on from what the strategies found, with the moves that they left.
+TEST(StrategySearch, TheSearchOfAStepAsItIsGoesOnFromWhatFits) {
+  const Graph graph = PerceptronWriter(kFew).Write();
+  const CostTable costs = ModelCosts(graph, FourGpus(), {}).Take();
+  const Problem problem =
+      BuildProblem(graph, FourGpus(), costs, {}, SchedulingPolicy::kProgram).Take();
+  const auto evaluator = MakeSimulatedEvaluator(problem, 1);
   StrategySearchResult found;
-  found.best = Strategy{.algorithm = "2d"};
-  found.plan.algorithm = "2d";
+  found.best = Strategy{.algorithm = "2d", .settings = {"tensor=2"}};
+  found.plan.algorithm = "2d tensor=2";
   found.plan.feasible = true;
   found.plan.step_time = Nanos(100);
-  found.history = {{1, 0.5, Nanos(100), "2d"}};
-  PlannerResult none;
-  none.algorithm = "single";
-  found.KeepBest(none);
-  EXPECT_TRUE(none.feasible);
-  EXPECT_EQ(none.algorithm, "2d");
-  EXPECT_EQ(none.first_feasible_seconds, 0.5);
+  found.history = {{1, 0.5, Nanos(100), "2d tensor=2"}};
+  found.evaluations = 3;
+  PlannerOptions options;
+  options.budget.iterations = 5;
   for (const int64_t time : {90, 110}) {
-    PlannerResult searched;
-    searched.algorithm = "layout-search";
-    searched.feasible = true;
-    searched.step_time = Nanos(time);
-    searched.history = {{3, 0.9, Nanos(time), "layout-search"}};
-    found.KeepBest(searched);
-    EXPECT_EQ(searched.algorithm, time < 100 ? "layout-search" : "2d");
-    EXPECT_EQ(searched.step_time, Nanos(std::min<int64_t>(time, 100)));
-    ASSERT_EQ(searched.history.size(), 1u);
-    EXPECT_EQ(searched.history.back().step_time, searched.step_time);
+    const Searched planner(time);
+    const PlannerResult result = SearchedBehind(&found, planner, problem, *evaluator, options);
+    EXPECT_EQ(planner.moves, 2);
+    EXPECT_EQ(result.algorithm, time < 100 ? "searched" : "2d tensor=2");
+    EXPECT_EQ(result.step_time, Nanos(std::min<int64_t>(time, 100)));
   }
+  const Searched alone(110);
+  EXPECT_EQ(SearchedBehind(nullptr, alone, problem, *evaluator, options).algorithm, "searched");
+  EXPECT_EQ(alone.moves, 5);
+}
+
+// On a V100, two GTX 1080 Ti and a T4 it is a setting of a planner that makes the best plan of a step that stays as it is.
+TEST(StrategySearch, AutoTriesSettingsOfAStepThatStaysAsItIs) {
+  const Graph graph = PerceptronWriter(kFew).Write();
+  const Cluster cluster = ReadCluster("mixed-lab").Take();
+  PlanRequest request;
+  request.iterations = 24;
+  const PlannedStep planned = PlanStep(graph, cluster, request).Take();
+  const std::vector<StrategyResult>& tried = planned.plan.strategies;
+  int settings = 0;
+  for (const StrategyResult& one : tried) {
+    const bool plain = one.strategy.settings.empty() || one.strategy.rewriting.micro_batches > 1;
+    if (!one.evaluated || !one.fits || plain) continue;
+    ++settings;
+    EXPECT_LE(planned.plan.step_time, one.step_time) << Describe(one.strategy);
+  }
+  EXPECT_GT(settings, 0);
 }
 
 // Whatever is asked for by name with its own settings, `auto` fits where that fits, and is as fast: equal and unequal GPUs,

@@ -25,6 +25,7 @@ void FoundPlans::Add(Scored& among, PlannerResult result, const Score& score, bo
 void FoundPlans::AddInitial(Scored& among, PlannerResult result, const Score& score) {
   among.emplace_back(score, result.plan);
   history.Note(result, false);
+  if (best_ && !(score < best_score_)) return;
   best_ = std::move(result);
   best_score_ = score;
 }

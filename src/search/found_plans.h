@@ -22,8 +22,9 @@ class FoundPlans {
 
   // What a planner made, one more baseline; moves count where it is a search. `among`: `placed` or `split`.
   void Add(Scored& among, PlannerResult result, const Score& score, bool search);
-  // What was given to start from, before all others.
+  // What was given to start from, before all planners; none of its baselines.
   void AddInitial(Scored& among, PlannerResult result, const Score& score);
+  void AddBaseline(Baseline baseline) { baselines_.push_back(std::move(baseline)); }
   // Moves that came to no plan.
   void AddMoves(int64_t moves) { iterations_ += moves; }
 

@@ -20,7 +20,7 @@
 
 namespace placewright {
 
-class Planner;
+struct PlannerResult;
 
 struct PlannerOptions {
   Budget budget;  // iterations: moves of the search; `auto` shares them out
@@ -31,9 +31,11 @@ struct PlannerOptions {
   std::optional<StepPlan> given;  // of the graph's file: a start, and `auto`'s baseline "given"
   // Further plans they may start from. Searches over placements take those that split nothing, the best first.
   std::vector<StepPlan> starts;
-  // Planners of plans that split ops, by estimates of what they come to, the best first. `auto` begins with the first of
-  // them and runs the others ahead of those of its table, whose own planner stands for one of the same name.
-  std::vector<std::shared_ptr<const Planner>> promising;
+  // A plan of the problem that splits ops and fits, as it was evaluated, with its baselines: `auto` goes on from it, and runs no
+  // planner that is among these. It outlives the planning.
+  const PlannerResult* found = nullptr;
+  // Planners of plans that split ops, by estimates of what they come to, the best first: `auto` runs these first.
+  std::vector<std::string> promising;
   // Those of which `auto` runs none on a step of many ops: far behind by estimate, or far above memory.
   std::vector<std::string> hopeless;
   // LowerBound of the problem's placements (proof/bound.h), where it is known: searches end at it.

@@ -69,6 +69,13 @@ class Portfolio {
                score.value(), false);
   }
 
+  // What was found before, which is among what was tried then.
+  void AddFound() {
+    const PlannerResult& found = *options_.found;
+    for (const Baseline& baseline : found.baselines) found_.AddBaseline(baseline);
+    found_.AddInitial(found_.split, found, ScoreInParts(found));
+  }
+
   // On the threads of the options, those that need the calling thread there; what they make is
   // added in their order. A planner that finds no connected plan is left out: another may find one.
   void RunConstructive(const std::vector<const Planner*>& planners) {
@@ -580,6 +587,7 @@ class AutoPlanner : public Planner {
     Portfolio portfolio(problem, evaluator, options);
     if (options.initial) PW_RETURN_IF_ERROR(portfolio.AddInitial());
     if (options.given) portfolio.AddGiven();
+    if (options.found != nullptr) portfolio.AddFound();
     std::vector<const Planner*> first, last;
     for (const Planner* planner : constructive_) {
       (planner->RunsLast(problem) ? last : first).push_back(planner);
@@ -591,6 +599,14 @@ class AutoPlanner : public Planner {
     };
     if (problem.layouts != nullptr && !layout_searches_.empty()) {
       std::vector<const Planner*> replicated = BestFirst(options.promising);
+      if (options.found != nullptr) {
+        std::erase_if(replicated, [&](const Planner* planner) {
+          const auto& tried = options.found->baselines;
+          return std::any_of(tried.begin(), tried.end(), [&](const Baseline& baseline) {
+            return baseline.algorithm == planner->name();
+          });
+        });
+      }
       const bool many = problem.graph->op_count() >= kManyOps && !options.initial && !options.given;
       if (many) {
         std::erase_if(replicated, [&](const Planner* planner) {
@@ -598,7 +614,7 @@ class AutoPlanner : public Planner {
           return std::find(none.begin(), none.end(), planner->name()) != none.end();
         });
       }
-      if ((many || !options.promising.empty()) && !replicated.empty()) {
+      if (options.found == nullptr && (many || !options.promising.empty()) && !replicated.empty()) {
         portfolio.RunReplicated({replicated.front()});
         replicated.erase(replicated.begin());
       }
@@ -642,18 +658,14 @@ class AutoPlanner : public Planner {
   }
 
  private:
-  // Those of `promising` in its order, then the others of the table in its own.
-  std::vector<const Planner*> BestFirst(
-      const std::vector<std::shared_ptr<const Planner>>& promising) const {
-    std::vector<const Planner*> ordered, others = replicated_;
-    for (const auto& planner : promising) {
-      const auto same = std::find_if(others.begin(), others.end(), [&](const Planner* one) {
-        return one->name() == planner->name();
-      });
-      ordered.push_back(same != others.end() ? *same : planner.get());
-      if (same != others.end()) others.erase(same);
-    }
-    ordered.insert(ordered.end(), others.begin(), others.end());
+  // Those of `promising` in its order, then the others in that of the table.
+  std::vector<const Planner*> BestFirst(const std::vector<std::string>& promising) const {
+    std::vector<const Planner*> ordered = replicated_;
+    const auto rank = [&](const Planner* planner) {
+      return std::find(promising.begin(), promising.end(), planner->name()) - promising.begin();
+    };
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [&](const Planner* a, const Planner* b) { return rank(a) < rank(b); });
     return ordered;
   }
 

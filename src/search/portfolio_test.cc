@@ -464,15 +464,10 @@ TEST_F(Portfolio, BeginsWithWhatIsPromising) {
   PlannerOptions options;
   options.budget.iterations = 1;
   options.started = Clock::now();
-  // In the place of one of the same name stands that of the table.
-  Log unused;
-  options.promising = {std::make_shared<OfSplits>("c", &unused),
-                       std::make_shared<OfSplits>("d", &log_),
-                       std::make_shared<OfSplits>("b", &unused)};
+  options.promising = {"c", "none", "b"};
   MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
   std::erase_if(log_.slices, [](const std::string& name) { return name.size() > 1; });
-  EXPECT_THAT(log_.slices, ElementsAre("c", "d", "b", "a"));
-  EXPECT_TRUE(unused.slices.empty());
+  EXPECT_THAT(log_.slices, ElementsAre("c", "b", "a"));
 }
 
 // A plan that splits ops, which takes as long as it is to.
@@ -511,13 +506,12 @@ TEST_F(Portfolio, PlacesNothingOfManyOpsWhereTheBoundSaysThatItLoses) {
     table_.clear();
     log_ = {};
     table_.push_back(std::make_unique<OfSplits>("hopeless", &log_));
-    const auto splits = std::make_shared<Splits>(step_time);
-    table_.push_back(splits);
+    table_.push_back(std::make_unique<Splits>(step_time));
     Add("placed", 10, 1);
     AddOfLayouts("layouts", {100'000});
     PlannerOptions options;
     options.budget.iterations = 20;
-    options.promising = {splits};
+    options.promising = {"splits"};
     options.hopeless = {"hopeless"};
     options.started = Clock::now();
     const PlannerResult result =
@@ -540,16 +534,44 @@ TEST_F(Portfolio, MovesNothingWhereSplittingIsFarAhead) {
       log_ = {};
       Add("placed", 10, 4);
       AddOfLayouts("layouts", {1});
-      const auto splits = std::make_shared<Splits>(step_time);
+      table_.push_back(std::make_unique<Splits>(step_time));
       PlannerOptions options;
       options.budget.iterations = 100;
       options.threads = threads;
-      options.promising = {splits};
+      options.promising = {"splits"};
       options.started = Clock::now();
       MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
       EXPECT_EQ(SlicesOf("placed") > 0, 3 * step_time > placed) << step_time << " " << threads;
     }
   }
+}
+
+// What was found before is a baseline and the best plan, if no other one is better; those that were tried then are not run.
+TEST_F(Portfolio, GoesOnFromWhatWasFound) {
+  for (const char* name : {"a", "b"}) table_.push_back(std::make_unique<OfSplits>(name, &log_));
+  Add("placed", 10, 1);
+  AddOfLayouts("layouts", {100});
+  PlannerOptions options;
+  options.budget.iterations = 1;
+  options.started = Clock::now();
+  Result<PlannerResult> found = Splits(5).Plan(test_->problem, *test_->evaluator, options);
+  ASSERT_TRUE(found.ok());
+  found.value().algorithm = "2d tensor=2";
+  for (const char* tried : {"b", "2d tensor=2"}) {
+    found.value().baselines.push_back(BaselineOf(test_->problem, found.value(), false));
+    found.value().baselines.back().algorithm = tried;
+  }
+  options.found = &found.value();
+  const PlannerResult result =
+      MakeAuto(table_)->Plan(test_->problem, *test_->evaluator, options).Take();
+  EXPECT_EQ(result.algorithm, "2d tensor=2");
+  EXPECT_EQ(result.step_time, Nanos(5));
+  std::vector<std::string> baselines;
+  for (const Baseline& one : result.baselines) baselines.push_back(one.algorithm);
+  EXPECT_EQ(std::count(baselines.begin(), baselines.end(), "2d tensor=2"), 1);
+  EXPECT_EQ(std::count(baselines.begin(), baselines.end(), "b"), 1);
+  EXPECT_EQ(std::count(log_.slices.begin(), log_.slices.end(), "a"), 1);
+  EXPECT_EQ(std::count(log_.slices.begin(), log_.slices.end(), "b"), 0);
 }
 
 TEST_F(Portfolio, LeavesOutWhoIsNotForIt) {

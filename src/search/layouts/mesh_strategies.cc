@@ -19,6 +19,7 @@
 #include "search/layouts/routed_experts.h"
 #include "search/layouts/tensor_parallel.h"
 #include "sharding/axis_places.h"
+#include "sharding/op_rule.h"
 #include "transforms/accumulate.h"
 
 namespace placewright {
@@ -52,6 +53,8 @@ std::string_view DegreeSettingOf(MeshStrategy strategy) {
   }
 }
 
+bool Attends(const Op& op) { return op.type.find("attention") != std::string_view::npos; }
+
 bool IsTensorParallel(MeshStrategy strategy) {
   return strategy == MeshStrategy::kTensor || strategy == MeshStrategy::kTwoD;
 }
@@ -78,6 +81,7 @@ class MeshLayouts {
     plan_.switches.local_batch_norm = problem_.local_batch_norm;
     plan_.layouts.of_group = IdVector<GroupId, LayoutId>(graph_.group_count(), LayoutId(0));
     PW_RETURN_IF_ERROR(MakeLayouts());
+    if (!IsTensorParallel(strategy_)) KeepInputsWhole();
     const bool reshards = strategy_ == MeshStrategy::kFsdp || strategy_ == MeshStrategy::kHsdp;
     // Under tensor parallelism what layers gathered of tokens, too.
     const bool gathers_tokens = IsTensorParallel(strategy_) && options_.sequence;
@@ -161,7 +165,8 @@ class MeshLayouts {
     const int64_t data = count() / tensor;
     PW_RETURN_IF_ERROR(CheckSamples(data));
     auto cuts = TensorCuts(graph_, axes_, found, tensor, options_.sequence);
-    if (shards_state && data > 1) ShardState(data, cuts);
+    const int64_t shards = options_.shards_in_hosts ? *of_host / tensor : data;
+    if (shards_state && shards > 1) ShardState(shards, cuts);
     // Complete sums, which an axis that gradients lack leaves as they are.
     ForGradients(
         [&](GroupId of) {
@@ -176,13 +181,13 @@ class MeshLayouts {
       const TensorCut& cut = cuts[group];
       auto at = layouts.find(cut);
       if (at == layouts.end())
-        at = layouts.emplace(cut, Add(LayoutOfCut(axes_, cut, devices_, tensor))).first;
+        at = layouts.emplace(cut, Add(LayoutOfCut(axes_, cut, devices_, tensor, shards))).first;
       plan_.layouts.of_group[group] = at->second;
     }
     return Ok();
   }
 
-  void ShardState(int64_t data, IdVector<GroupId, TensorCut>& cuts) const {
+  void ShardState(int64_t shards, IdVector<GroupId, TensorCut>& cuts) const {
     IdVector<GroupId, bool> sharded(graph_.group_count(), false);
     for (const StorageId id : graph_.storages()) {
       const TensorId parameter = graph_.storage(id).first;
@@ -192,7 +197,7 @@ class MeshLayouts {
       if (!kept || !home.valid()) continue;
       TensorCut& cut = cuts[graph_.group(home)];
       if (!cut.over_group.valid()) continue;
-      const AxisId axis = AxisToShard(parameter, data, cut.over_group);
+      const AxisId axis = AxisToShard(parameter, shards, cut.over_group);
       if (!axis.valid()) continue;
       cut.over_groups = axis;
       sharded[graph_.group(home)] = true;
@@ -337,7 +342,8 @@ class MeshLayouts {
                        fmt::format("{} shares {} tokens out to {} GPUs", name_, length, degree), "",
                        "Take longer sequences, or zero-2.");
     }
-    PW_RETURN_IF_ERROR(CheckAttention(by_heads ? found.heads : std::vector<AxisId>{tokens}));
+    PW_RETURN_IF_ERROR(CheckAttentionSplits(
+        graph_, axes_, by_heads ? found.heads : std::vector<AxisId>{tokens}, name_));
     const int64_t data = count() / degree;
     PW_RETURN_IF_ERROR(CheckSamples(data));
     const AxisId batch = axes_.batch();
@@ -349,11 +355,12 @@ class MeshLayouts {
       }));
     };
     over_groups(tokens);
-    ShardParameters(count());
+    ShardParameters(options_.shards_in_hosts ? *of_host : count());
     if (!by_heads) return Ok();
     for (const AxisId axis : found.heads) {
       const LayoutId heads = over_groups(axis);
-      SetWhere(heads, [&](OpId op) { return Attends(op) && axes_.SplitBy(op, axis).valid(); });
+      SetWhere(heads,
+               [&](OpId op) { return Attends(graph_.op(op)) && axes_.SplitBy(op, axis).valid(); });
     }
     return Ok();
   }
@@ -439,29 +446,46 @@ class MeshLayouts {
     return modules;
   }
 
-  bool Attends(OpId op) const {
-    return graph_.op(op).type.find("attention") != std::string_view::npos;
+  // What follows from inputs of the step alone, and what parts of the batch read whole (a mask of padding, by indices), is
+  // on every device: gathered, it would come behind all parameters that are.
+  void KeepInputsWhole() {
+    IdVector<OpId, bool> early(graph_.op_count(), false), whole(graph_.op_count(), false);
+    IdVector<GroupId, bool> early_group(graph_.group_count(), true);
+    for (const OpId id : graph_.ops()) {
+      const auto& inputs = graph_.op(id).inputs;
+      early[id] = std::all_of(inputs.begin(), inputs.end(), [&](TensorId input) {
+        const OpId maker = graph_.tensor(input).producer;
+        return maker.valid() ? early[maker] : graph_.tensor(input).kind == TensorKind::kInput;
+      });
+      if (!early[id]) early_group[graph_.group(id)] = false;
+      MarkReadWhole(id, whole);
+    }
+    LayoutId everywhere;
+    for (size_t i = graph_.op_count(); i-- > 0;) {
+      const OpId id(i);
+      const GroupId group = graph_.group(id);
+      if (!whole[id] || !early_group[group]) continue;
+      for (const TensorId input : graph_.op(id).inputs) {
+        if (const OpId maker = graph_.tensor(input).producer; maker.valid()) whole[maker] = true;
+      }
+      if (!everywhere.valid()) everywhere = Add(CopiesOn(devices_));
+      plan_.layouts.of_group[group] = everywhere;
+    }
   }
 
-  // There are such operators, and each is split by one of these axes.
-  Status CheckAttention(const std::vector<AxisId>& axes) const {
-    int64_t attentions = 0;
-    for (const OpId op : graph_.ops()) {
-      if (!Attends(op)) continue;
-      ++attentions;
-      const bool split = std::any_of(axes.begin(), axes.end(),
-                                     [&](AxisId axis) { return axes_.SplitBy(op, axis).valid(); });
-      if (split) continue;
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("{} cannot split this attention: it masks what comes later "
-                                   "without a mask, or has other heads",
-                                   name_),
-                       "op " + std::string(graph_.op(op).name),
-                       "Take ulysses, or record the model with a mask (padded samples).");
+  // The makers of what has the batch, and of which a part of the batch of this op reads all.
+  void MarkReadWhole(OpId id, IdVector<OpId, bool>& whole) const {
+    const RuleAxisId split = axes_.SplitBy(id, axes_.batch());
+    if (!split.valid()) return;
+    const Op& op = graph_.op(id);
+    const OpRule& rule = *axes_.rule(id);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const OpId maker = graph_.tensor(op.inputs[i]).producer;
+      const bool is_whole = !Holds(rule.inputs[i], split) && !IsUnread(rule, i);
+      if (maker.valid() && is_whole && axes_.Holds(op.inputs[i], axes_.batch())) {
+        whole[maker] = true;
+      }
     }
-    if (attentions > 0) return Ok();
-    return MakeError(ErrorCode::kUsage, fmt::format("{} needs attention as one operator", name_),
-                     "", "Record the model with --attention fused, or take 2d.");
   }
 
   // One that has parts for all, in equal ones if any has, of several the longest.
@@ -503,6 +527,11 @@ AgentSetting DegreeSetting(std::string_view name) {
       "GPUs of a group, of one host; 0: as many as divide what they share out, 8 at most");
 }
 
+AgentSetting ShardsSetting() {
+  return WordSetting("shards", {"all", "hosts"},
+                     "of parameters: over all GPUs, or over those of each host");
+}
+
 std::vector<AgentSetting> SettingsOf(MeshStrategy strategy) {
   if (strategy == MeshStrategy::kTensor) {
     std::vector<AgentSetting> settings = TensorSettings();
@@ -512,9 +541,14 @@ std::vector<AgentSetting> SettingsOf(MeshStrategy strategy) {
                     "(Megatron-LM's distributed optimizer)"));
     return settings;
   }
-  if (IsTensorParallel(strategy)) return TensorSettings();
+  if (strategy == MeshStrategy::kTwoD) {
+    std::vector<AgentSetting> settings = TensorSettings();
+    settings.push_back(ShardsSetting());
+    return settings;
+  }
   const std::string_view degree = DegreeSettingOf(strategy);
-  if (!degree.empty()) return {DegreeSetting(degree), GpusSetting()};
+  if (strategy == MeshStrategy::kExperts) return {DegreeSetting(degree), GpusSetting()};
+  if (!degree.empty()) return {DegreeSetting(degree), GpusSetting(), ShardsSetting()};
   return {GpusSetting(),
           WordSetting("shares", {"equal", "speed"},
                       "samples of each GPU: equal numbers, or in proportion to its speed")};
@@ -527,6 +561,28 @@ std::vector<AgentSetting> TensorSettings() {
           WordSetting("sequence", {"on", "off"},
                       "whether norms, residuals and dropout are split by tokens within a group"),
           GpusSetting()};
+}
+
+Status CheckAttentionSplits(const Graph& graph, const NamedAxes& axes,
+                            const std::vector<AxisId>& by, std::string_view algorithm) {
+  int64_t attentions = 0;
+  for (const OpId op : graph.ops()) {
+    if (!Attends(graph.op(op))) continue;
+    ++attentions;
+    const bool split = std::any_of(by.begin(), by.end(), [&](AxisId axis) {
+      return axis.valid() && axes.SplitBy(op, axis).valid();
+    });
+    if (split) continue;
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{} cannot split this attention: it masks what comes later "
+                                 "without a mask, or has other heads",
+                                 algorithm),
+                     "op " + std::string(graph.op(op).name),
+                     "Take ulysses, or record the model with a mask (padded samples).");
+  }
+  if (attentions > 0) return Ok();
+  return MakeError(ErrorCode::kUsage, fmt::format("{} needs attention as one operator", algorithm),
+                   "", "Record the model with --attention fused, or take 2d.");
 }
 
 Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy,
@@ -593,6 +649,7 @@ Result<PlannerResult> MeshStrategyPlanner::Plan(const Problem& problem, Evaluato
   if (settings.Has("sequence")) mesh.sequence = settings.Is("sequence", "on");
   if (settings.Has("shares")) mesh.by_speed = settings.Is("shares", "speed");
   mesh.gpus = settings.Word("gpus");
+  if (settings.Has("shards")) mesh.shards_in_hosts = settings.Is("shards", "hosts");
   if (settings.Has("optimizer")) mesh.shards_update = settings.Is("optimizer", "shards");
   PW_ASSIGN(StepPlan plan, LayOutOnMesh(*problem.layouts, strategy_, mesh));
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));

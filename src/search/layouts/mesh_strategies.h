@@ -67,6 +67,8 @@ struct MeshOptions {
   bool by_speed = false;
   std::string gpus{kEveryGpu};  // DevicesToSplitOver
   bool shards_update = false;   // `tensor`: over the groups, too (ZeRO-1)
+  // `2d`, `ulysses`, `context`: shards of parameters over the GPUs of each host, the same on every host; else over all.
+  bool shards_in_hosts = false;
 };
 
 // Errors: kUsage (a degree that does not divide; no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its
@@ -74,6 +76,11 @@ struct MeshOptions {
 // numbers of GPUs; fewer samples than have to be shared out), kInfeasible (no device supports every op), kBatchScaling.
 Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy,
                               const MeshOptions& options = {});
+
+// Whether there is attention as one operator, and each such op is split by one of these axes: `algorithm` needs that where
+// it splits tokens. Errors: kUsage.
+Status CheckAttentionSplits(const Graph& graph, const NamedAxes& axes,
+                            const std::vector<AxisId>& by, std::string_view algorithm);
 
 // What --set changes of what is tensor-parallel: GPUs of a group, tokens, which GPUs.
 std::vector<AgentSetting> TensorSettings();

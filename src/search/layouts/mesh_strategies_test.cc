@@ -205,6 +205,39 @@ TEST(Fsdp, NeedsLessMemory) {
   EXPECT_LE(anew.count, kept.count - (kLayers - 5) * kWeight);
 }
 
+// A mask that is turned and looked up by the numbers of samples, before a product.
+class Padded : private LayerWriter {
+ public:
+  Graph Build() {
+    builder_.set_batch(kSamples);
+    const TensorId mask = Input("input:mask", TensorKind::kInput, {kSamples, kWidth});
+    const TensorId rows =
+        builder_.AddInput("input:rows", TensorKind::kInput, DType::kI64, {kSamples}).Take();
+    const TensorId weight = Input("param:w", TensorKind::kParameter, {kWidth, kWidth});
+    const TensorId turned = Add("aten.neg.default", {mask}, {kSamples, kWidth});
+    OpSpec found{.name = "found", .type = "aten.index.Tensor"};
+    found.inputs = {turned, rows};
+    found.args = {Value(InputRef{0}), Value(Value::List{Value(InputRef{1})})};
+    found.outputs = {{.name = "found", .shape = {kSamples, kWidth}}};
+    const TensorId x = builder_.AddOp(std::move(found)).Take()[0];
+    builder_.SetOutputs({Add("aten.mm.default", {x, weight}, {kSamples, kWidth})});
+    return Scaled(std::move(builder_).Build().Take(), kSamples);
+  }
+};
+
+// The mask is on every GPU, and the parameter alone is gathered.
+TEST(MeshStrategies, InputsThatAreReadWholeAreNotGathered) {
+  const OnCluster step("8xH100", Padded().Build());
+  const StepPlan plan = step.Plan(MeshStrategy::kZero2);
+  const auto layout_of = [&](const char* op) {
+    return plan.layouts.Of(step.graph.group(step.graph.FindOp(op)));
+  };
+  EXPECT_FALSE(layout_of("op0").IsSplit());
+  EXPECT_EQ(layout_of("op0").shares.size(), 8u);
+  EXPECT_TRUE(layout_of("found").IsSplit());
+  EXPECT_EQ(GathersOf(step.Compile(MeshStrategy::kZero2)), 1u);
+}
+
 // By the names of kinds and of hosts: of a V100, two GTX 1080 Ti and a T4, each on a host of its own.
 TEST(MeshStrategies, TakeGpusByKindAndHost) {
   const OnCluster step("mixed-lab");

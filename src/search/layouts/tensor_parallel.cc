@@ -196,7 +196,7 @@ Interval EqualPart(int64_t part, int64_t parts, Interval of) {
 }
 
 Layout LayoutOfCut(const NamedAxes& axes, const TensorCut& cut,
-                   const std::vector<DeviceId>& devices, int64_t degree) {
+                   const std::vector<DeviceId>& devices, int64_t degree, int64_t shards) {
   const auto groups = static_cast<int64_t>(devices.size()) / degree;
   Layout layout;
   for (int64_t i = 0; i < static_cast<int64_t>(devices.size()); ++i) {
@@ -206,7 +206,8 @@ Layout LayoutOfCut(const NamedAxes& axes, const TensorCut& cut,
       box.push_back({axis, EqualPart(part, parts, {0, axes.axis(axis).size})});
     };
     cut_by(cut.over_group, i % degree, degree);
-    cut_by(cut.over_groups, i / degree, groups);
+    const int64_t parts = shards == 0 || cut.over_groups == axes.batch() ? groups : shards;
+    cut_by(cut.over_groups, i / degree % parts, parts);
     std::sort(box.begin(), box.end());
     layout.shares.push_back({devices[static_cast<size_t>(i)], {box.begin(), box.end()}});
   }

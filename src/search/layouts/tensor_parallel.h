@@ -47,9 +47,10 @@ IdVector<GroupId, TensorCut> TensorCuts(const Graph& graph, const NamedAxes& axe
                                         const ModelStructure& structure, int64_t degree,
                                         bool sequence);
 
-// Of these devices, of which `degree` that follow one another are a tensor group.
+// Of these devices, of which `degree` that follow one another are a tensor group. What is no batch is in parts over as many
+// groups that follow one another as `shards` says, and the same on the next ones; 0: over all groups.
 Layout LayoutOfCut(const NamedAxes& axes, const TensorCut& cut,
-                   const std::vector<DeviceId>& devices, int64_t degree);
+                   const std::vector<DeviceId>& devices, int64_t degree, int64_t shards = 0);
 
 Interval EqualPart(int64_t part, int64_t parts, Interval of);
 // The greatest common divisor of their sizes; 0 where there are none.

@@ -173,6 +173,27 @@ TEST(LayoutOfCut, GroupsDevicesThatFollowOneAnother) {
   EXPECT_EQ(layout.shares[2].Along(axes.batch()), (Interval{2, 5}));
 }
 
+// Of 4 groups of 2 on two hosts: shards over the two groups of a host, the same on the other one; samples over all four.
+TEST(LayoutOfCut, ShardsOfHostsRepeatOnTheNextOne) {
+  const Graph graph = PerceptronStep().Build();
+  const NamedAxes axes(graph);
+  const AxisId width = axes.Find("param:up[1]");
+  AxisId inputs;
+  for (const TensorId id : graph.tensors()) {
+    if (graph.tensor(id).name == "param:up") inputs = axes.factors(id, 0).front();
+  }
+  std::vector<DeviceId> devices;
+  for (size_t i = 0; i < 8; ++i) devices.emplace_back(i);
+  const Layout shards = LayoutOfCut(axes, {width, inputs}, devices, 2, /*shards=*/2);
+  for (const size_t i : {2, 3, 6, 7}) {
+    EXPECT_EQ(shards.shares[i].Along(inputs), (Interval{4, 8})) << i;
+    EXPECT_EQ(shards.shares[i - 2].Along(inputs), (Interval{0, 4})) << i - 2;
+    EXPECT_EQ(shards.shares[i].Along(width), (i % 2 == 0 ? Interval{0, 8} : Interval{8, 16})) << i;
+  }
+  const Layout samples = LayoutOfCut(axes, {width, axes.batch()}, devices, 2, /*shards=*/2);
+  EXPECT_EQ(samples.shares[7].Along(axes.batch()), EqualPart(3, 4, {0, kBatch}));
+}
+
 // From the sort to the return by experts, where a group has no more GPUs than there are; else by the width of their
 // products, which most ops in between do not have.
 TEST(TensorCuts, RowsOfExpertsAreCutAlike) {

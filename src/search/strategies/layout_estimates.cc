@@ -33,9 +33,7 @@ class LayoutReckoner {
                                                                    : 1),
         cut_(widths_ ? static_cast<double>(degree) : 1),
         data_(gpus.count() / parts_),
-        shards_over_(family.in_hosts ? gpus.hosts().front()
-                     : widths_       ? gpus.FirstOf(degree)
-                                     : gpus.devices()),
+        shards_over_(ShardsOver()),
         shards_(family.shards ? static_cast<double>(shards_over_.size()) : 1),
         own_(1 / (shards_ * cut_)) {
     for (const auto& [bytes, number] : table.sizes) parameters_ += number;
@@ -70,6 +68,14 @@ class LayoutReckoner {
       devices_.emplace_back(device, static_cast<double>(shares[i]) / static_cast<double>(samples_));
       largest_ = std::max(largest_, devices_.back().second);
     }
+  }
+
+  // GPUs that have a part of a parameter each, of one part beside these.
+  SomeGpus::Devices ShardsOver() const {
+    if (family_.in_hosts && !widths_) return gpus_.hosts().front();
+    SomeGpus::Devices devices = widths_ ? gpus_.FirstOf(degree_) : gpus_.devices();
+    if (family_.in_hosts) devices.resize(static_cast<size_t>(gpus_.of_host() / degree_));
+    return devices;
   }
 
   // What computing takes; the slowest device decides.
@@ -162,9 +168,9 @@ class LayoutReckoner {
       scatters += times * gpus_.Collective(CollectiveKind::kReduceScatter, own, over);
     }
     const double out = CopiesOf(experts_.parameters / degree, tensors);
-    forward_ = std::max(forward_ + out, gathers);
-    backward_ = std::max(backward_ + out + CopiesOf(experts_.gradients / degree, tensors),
-                         gathers + scatters);
+    forward_ = gpus_.Beside(forward_ + out, gathers);
+    backward_ = gpus_.Beside(backward_ + out + CopiesOf(experts_.gradients / degree, tensors),
+                             gathers + scatters);
   }
 
   double CopiesOf(double bytes, int64_t tensors) const {
@@ -193,7 +199,9 @@ class LayoutReckoner {
   }
 
   // Collectives over the groups, one for each part of parameters, that share a host's way to the others.
-  double AtOnce() const { return widths_ ? std::min(cut_, gpus_.sharing()) : 1; }
+  double AtOnce() const {
+    return widths_ && !family_.in_hosts ? std::min(cut_, gpus_.sharing()) : 1;
+  }
 
   double OfParameters(CollectiveKind kind) const {
     return AtOnce() * gpus_.OfParameters(kind, table_, shards_over_, 1 / cut_);
@@ -217,10 +225,10 @@ class LayoutReckoner {
     double last = OfFirst(CollectiveKind::kReduceScatter);
     if (family_.in_hosts) {
       const auto across = gpus_.Across();
-      scatters += gpus_.sharing() *
-                  gpus_.OfParameters(CollectiveKind::kAllReduce, table_, across, 1 / shards_);
+      scatters +=
+          gpus_.sharing() * gpus_.OfParameters(CollectiveKind::kAllReduce, table_, across, own_);
       last += gpus_.sharing() *
-              gpus_.Collective(CollectiveKind::kAllReduce, table_.first_read / shards_, across);
+              gpus_.Collective(CollectiveKind::kAllReduce, table_.first_read * own_, across);
     }
     const double in_layers = table_.parameters > 0 ? table_.in_layers / table_.parameters : 0;
     const double anew = family_.gathers_anew ? gathers * in_layers : 0;

@@ -18,7 +18,7 @@ struct LayoutFamily {
   enum Split : uint8_t { kSamples, kWidths, kHeadsOfTokens, kTokens, kExperts } split = kSamples;
   bool by_speed = false;  // --set shares=speed, or a name of its own
 };
-inline constexpr std::array<LayoutFamily, 15> kLayoutFamilies = {{
+inline constexpr std::array<LayoutFamily, 18> kLayoutFamilies = {{
     {.algorithm = "data-parallel"},
     {.algorithm = "data-parallel-p", .by_speed = true},
     {.algorithm = "zero-2", .shards = true},
@@ -31,8 +31,18 @@ inline constexpr std::array<LayoutFamily, 15> kLayoutFamilies = {{
     {.algorithm = "hsdp", .shards = true, .in_hosts = true, .gathers_anew = true, .by_speed = true},
     {.algorithm = "tensor", .split = LayoutFamily::kWidths},
     {.algorithm = "2d", .shards = true, .gathers_anew = true, .split = LayoutFamily::kWidths},
+    {.algorithm = "2d",
+     .shards = true,
+     .in_hosts = true,
+     .gathers_anew = true,
+     .split = LayoutFamily::kWidths},
     {.algorithm = "ulysses", .shards = true, .split = LayoutFamily::kHeadsOfTokens},
+    {.algorithm = "ulysses",
+     .shards = true,
+     .in_hosts = true,
+     .split = LayoutFamily::kHeadsOfTokens},
     {.algorithm = "context", .shards = true, .split = LayoutFamily::kTokens},
+    {.algorithm = "context", .shards = true, .in_hosts = true, .split = LayoutFamily::kTokens},
     {.algorithm = "experts", .shards = true, .split = LayoutFamily::kExperts},
 }};
 

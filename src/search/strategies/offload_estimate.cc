@@ -31,6 +31,7 @@ std::optional<StrategyEstimate> EstimateOffload(const SomeGpus& gpus, const Step
   const int64_t samples = problem.graph.batch() / micro_batches;
   if (samples < gpus.count()) return std::nullopt;
   const std::vector<int64_t> shares = gpus.Shares(samples, true);
+  const SomeGpus::Devices on_host(gpus.devices().size(), cpu);
   const double in_layers = table.in_layers / std::max(1.0, table.parameters);
   int64_t parameters = 0;
   for (const auto& [bytes, number] : table.sizes) parameters += number;
@@ -51,11 +52,8 @@ std::optional<StrategyEstimate> EstimateOffload(const SomeGpus& gpus, const Step
                        gpus.Whole(table.gradient_casts, device, 1);
       floor = std::max(floor, m * (gpus.Divided(table.forward, device, of_all, of_all) +
                                    gpus.Divided(table.backward, device, of_all, of_all)));
-      // In for each pass, gradients out, beside what is computed.
-      const double in = gpus.Transfer(table.parameters * part, cpu, device);
-      const double out = gpus.Transfer(table.gradients * part, device, cpu);
-      forward = std::max(forward, std::max(f, in));
-      backward = std::max(backward, std::max({b, in, out}));
+      forward = std::max(forward, f);
+      backward = std::max(backward, b);
       rest = std::max(
           rest, gpus.Whole(table.once, device, 1) + gpus.Whole(table.update, device, 1 - part) +
                     gpus.Additions(table.gradients * (1 - part), parameters, m, device));
@@ -64,11 +62,17 @@ std::optional<StrategyEstimate> EstimateOffload(const SomeGpus& gpus, const Step
       memory += table.Peak({of_all, of_all, micro_batches > 1 ? 0 : 1 - part, 1, 1 - part});
       TakeMemory(gpus, device, memory, estimate);
     }
-    // The CPU adds gradients up, and reads and writes parameters and state.
-    const double updated = 3 * m * table.gradients + 2 * (table.parameters + table.state);
+    // Beside what is computed: in for each pass, gradients out, on links that GPUs share; the CPU adds the GPUs' gradients
+    // up, and those of micro-batches. The update, op by op, is behind.
+    const double in = gpus.Transfers(table.parameters * part, on_host, gpus.devices());
+    const double out = gpus.Transfers(table.gradients * part, gpus.devices(), on_host);
+    forward = std::max(forward, in);
+    const double copies = gpus.count() > 1 ? static_cast<double>(gpus.count()) + 1 : 0;
+    const double added = (copies + (micro_batches > 1 ? 3 : 0)) * table.gradients * part;
+    backward = std::max({backward, in, out, 1e9 * added / bandwidth});
     const double sums = gpus.OfParameters(CollectiveKind::kAllReduce, table, gpus.devices());
     estimate.time = RoundedNanos(m * (forward + backward) + rest + std::max(0.0, sums - backward) +
-                                 1e9 * part * updated / bandwidth);
+                                 gpus.Whole(table.update, cpu, part));
     estimate.floor = RoundedNanos(floor);
     return estimate;
   };

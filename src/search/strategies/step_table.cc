@@ -95,9 +95,14 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
     }
     tensor_.push_back(facts);
   }
-  std::map<size_t, DeviceId> of_kind;
+  std::map<size_t, DeviceId> of_kind, of_hosts;
   for (const DeviceId device : devices) {
     of_kind.try_emplace(static_cast<size_t>(problem.cluster.device(device).kind), device);
+  }
+  for (const DeviceId device : problem.cluster.devices()) {
+    const auto kind = static_cast<size_t>(problem.cluster.device(device).kind);
+    const bool cpu = problem.cluster.kind(device).device_class == DeviceClass::kCpu;
+    if (cpu && !of_kind.contains(kind)) of_hosts.try_emplace(kind, device);
   }
   const auto touches = [&](const std::vector<TensorId>& tensors) {
     return std::any_of(tensors.begin(), tensors.end(),
@@ -115,14 +120,17 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
       if (sums) facts |= kSums;
     }
     op_.push_back(facts);
-    for (const auto& [kind, device] : of_kind) {
-      if (one.is_view || !problem.costs.Supports(op, device)) continue;
+    const auto time_on = [&](size_t kind, DeviceId device) {
+      if (one.is_view || !problem.costs.Supports(op, device)) return;
       const size_t at = op.index() * kinds_ + kind;
       const double time = static_cast<double>(problem.costs.time(op, device).count) - launch_[kind];
       fill_[at] = std::clamp(FillOf(graph, op, problem.cluster.kind(device), problem.cost_options),
                              0.0, std::max(0.0, time));
       nanos_[at] = std::max(0.0, time - fill_[at]);
-    }
+    };
+    for (const auto& [kind, device] : of_kind) time_on(kind, device);
+    if (one.phase != Phase::kOptimizer) continue;
+    for (const auto& [kind, device] : of_hosts) time_on(kind, device);
   }
 }
 

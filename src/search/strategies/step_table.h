@@ -109,7 +109,8 @@ struct ChunkTable {
 std::array<ByKind*, 8> NanosOfChunk(ChunkTable::Chunk& chunk);
 void AddNanos(ChunkTable::Chunk more, ChunkTable::Chunk& sums);
 
-// Of the problem's step: what tables of all that is made of it read. It must outlive them; devices of a kind are alike.
+// Of the problem's step: what tables of all that is made of it read. It must outlive them; devices of a kind are alike. Of
+// the update there are the times of hosts, too, which may compute it.
 class StepFacts {
  public:
   StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& devices);

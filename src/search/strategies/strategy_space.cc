@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "search/layouts/layout_devices.h"
+#include "search/layouts/mesh_strategies.h"
 #include "search/layouts/model_structure.h"
 #include "search/layouts/offload.h"
 #include "search/layouts/tensor_parallel.h"
@@ -176,12 +177,25 @@ class StrategyEstimator {
     return {};
   }
 
+  // Where tokens are split, whether attention can be.
+  const Status& AttentionSplits(const LayoutFamily& family) {
+    const auto [it, is_new] = attention_splits_.try_emplace(family.split, Ok());
+    const bool by_heads = family.split == LayoutFamily::kHeadsOfTokens;
+    if (is_new && (by_heads || family.split == LayoutFamily::kTokens)) {
+      const std::vector<AxisId> tokens = {TokensOf(graph_, problem_.axes)};
+      it->second = CheckAttentionSplits(graph_, problem_.axes, by_heads ? structure_.heads : tokens,
+                                        family.algorithm);
+    }
+    return it->second;
+  }
+
   void AddFamily(const LayoutFamily& family, const SomeGpus& gpus, const Rewriting& rewriting) {
     if (family.in_hosts && gpus.hosts().size() < 2) return;  // the same as over all GPUs
     if (family.by_speed && gpus.of_one_kind()) return;       // the same as in equal shares
     if (gpus.count() == 1 && family.algorithm != "data-parallel") return;
     Strategy strategy = Named(family.algorithm, gpus, rewriting);
     const bool splits = family.split != LayoutFamily::kSamples;
+    if (splits && family.in_hosts) strategy.settings.emplace_back("shards=hosts");
     if (family.by_speed && family.algorithm != "data-parallel-p") {
       strategy.settings.push_back("shares=speed");
     }
@@ -193,7 +207,13 @@ class StrategyEstimator {
     const Result<int64_t> usual = ChooseDegree(
         {family.algorithm, degrees.setting, degrees.what, degrees.size, gpus.of_host(), 0});
     if (!usual.ok()) return AddNot(std::move(strategy), usual.error().message);
+    const Status& attention = AttentionSplits(family);
+    if (!attention.ok()) return AddNot(std::move(strategy), attention.error().message);
     for (const int64_t degree : PossibleDegrees(degrees.size, gpus.of_host())) {
+      // Else there is no shard: that is `tensor`.
+      const bool has_shards =
+          !family.in_hosts || family.split != LayoutFamily::kWidths || degree < gpus.of_host();
+      if (!has_shards) continue;
       Strategy one = strategy;
       if (degree != usual.value()) {
         one.settings.push_back(fmt::format("{}={}", degrees.setting, degree));
@@ -389,6 +409,7 @@ class StrategyEstimator {
   bool stated_recompute_ = false;
   std::optional<RecomputedLayers> chosen_layers_;
   std::map<std::string, Rewritten> rewritten_;
+  std::map<LayoutFamily::Split, Status> attention_splits_;
   PipelineOrders orders_;
   std::vector<StrategyEstimate> all_;
   std::vector<EqualStages> equal_stages_;  // of which nothing is computed again, or what is stated
