@@ -307,7 +307,7 @@ def _assumptions(pairs):
     return given
 
 
-def _build(function, settings, real_weights):
+def build(function, settings, real_weights=False):
     """What FUNCTION returns, as arguments of export(), without `path`."""
     from placewright_torch import building, loss_scaling, remedies
     try:
@@ -345,7 +345,7 @@ def _batch_of(function, options, settings):
 def _build_at(function, options, settings, batch):
     """The arguments of export() at a batch size, which FUNCTION takes by its own argument."""
     settings = {**settings, options.batch_argument: batch}
-    arguments = _build(function, settings, options.real_weights)
+    arguments = build(function, settings, options.real_weights)
     stated = arguments.pop("batch", None)
     if stated not in (None, batch):
         raise ExportError(f"{function.__name__} states batch {stated} when it is called with "
@@ -379,7 +379,7 @@ def _export_arguments(options):
             key: value for key, value in _build_at(function, options, settings, size).items()
             if key in PARTS}
     else:
-        arguments = _build(function, settings, options.real_weights)
+        arguments = build(function, settings, options.real_weights)
         arguments = _without_training(arguments) if options.inference else arguments
         if options.batch is not None:
             arguments["batch"] = options.batch

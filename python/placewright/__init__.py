@@ -14,12 +14,13 @@ and `torch` is imported by `record` and `apply` alone.
 from typing import TYPE_CHECKING, Any
 
 from . import errors
+from ._advice import Change, Configured, from_configuration, largest_batch, size, what_if
 from ._cluster import Cluster, Device, detect
-from ._commands import Compared, Comparison, check, compare, explain, simulate, size, what_if
+from ._commands import Compared, Comparison, check, compare, explain, memory, simulate
 from ._plan import Baseline, DeviceUse, Plan
 from ._planning import plan
 from ._progress import Progress
-from ._step import Step, read, record
+from ._step import Step, read, record, record_configuration
 from ._strategies import Strategy
 from .applied.errors import ApplyError
 from .errors import PlacewrightError
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 __version__ = "0.12.0"  # the only place: CMakeLists.txt and pyproject.toml read it
 
 __all__ = [
-    "ApplyError", "Baseline", "Cluster", "Compared", "Comparison", "Device", "DeviceUse",
-    "PlacewrightError", "Plan", "Progress", "Step", "Strategy", "TrainStep", "apply", "check",
-    "compare", "detect", "errors", "explain", "plan", "read", "record", "simulate", "size",
+    "ApplyError", "Baseline", "Change", "Cluster", "Compared", "Comparison", "Configured",
+    "Device", "DeviceUse", "PlacewrightError", "Plan", "Progress", "Step", "Strategy", "TrainStep",
+    "apply", "check", "compare", "detect", "errors", "explain", "from_configuration",
+    "largest_batch", "memory", "plan", "read", "record", "record_configuration", "simulate", "size",
     "what_if",
 ]
 

@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 import datetime
 import os
-from collections.abc import Iterator, Sequence
+import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 from . import _arguments as arguments
@@ -19,7 +20,7 @@ from ._show import html_table, text_table
 from ._step import Step, step_of
 from ._strategies import strategies_of, strategy_table
 from ._units import bytes_text, time_text
-from .errors import UsageError
+from .errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,80 +142,6 @@ def compare(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.Pat
                            *chosen]))
 
 
-def size(step: Step | str | os.PathLike[str], kinds: Sequence[str], *, target: str = "fits",
-         counts: Sequence[int] = (1, 2, 4, 8, 16, 32),
-         prices: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """How many GPUs, and of which kind, a step needs.
-
-    Parameters
-    ----------
-    step
-        As `plan` takes it, as it was recorded.
-    kinds : sequence of str
-        Kinds of the catalogue: ``["H100", "RTX4090"]``.
-    target : str
-        ``"fits"``, ``"tokens/s=200000"``, ``"samples/s=500"`` or ``"step=250ms"``.
-    counts : sequence of int
-        Numbers of GPUs: up to 8 on one host, more on hosts of 8.
-    prices : path, optional
-        What a GPU of each kind costs an hour (docs/formats/prices.md); the answer is then the
-        cheapest, else that of the fewest GPUs.
-
-    Returns
-    -------
-    dict
-        What ``placewright size --json`` prints (docs/json.md): times in nanoseconds, sizes in
-        bytes.
-
-    Raises
-    ------
-    NothingFoundError
-        Nothing meets the target.
-    InputError, UsageError
-        An unknown kind, a target without a unit, a kind without a price.
-    """
-    planned = step_of(step)
-    chosen = ["--kinds", ",".join(kinds), "--target", target,
-              "--counts", ",".join(str(count) for count in counts)]
-    if prices is not None:
-        chosen += ["--prices", os.fspath(prices)]
-    return run(["size", str(planned._source), *chosen, *_sizes_of(planned)])
-
-
-def what_if(step: Step | str | os.PathLike[str],
-            cluster: Cluster | str | os.PathLike[str]) -> dict[str, Any]:
-    """What other machines, another batch or recomputation would gain, and what binds.
-
-    Parameters
-    ----------
-    step, cluster
-        As `plan` takes them; the step as it was recorded.
-
-    Returns
-    -------
-    dict
-        What ``placewright what-if --json`` prints (docs/json.md): times in nanoseconds, sizes in
-        bytes.
-
-    Raises
-    ------
-    InputError, UsageError
-        As `plan` raises them.
-    """
-    planned, machines = step_of(step), cluster_of(cluster)
-    described = machines.preset or str(machines._source)
-    return run(["what-if", str(planned._source), "-c", described, *_sizes_of(planned)])
-
-
-def _sizes_of(step: Step) -> list[str]:
-    """Batch and dimensions as the program takes them."""
-    if rewriting.rewrites(step._options):
-        raise UsageError("usage", "the step is rewritten already",
-                         remedy="Read it without micro-batches, recomputation, offload, "
-                                "a pipeline and types.")
-    return rewriting.words(step._options)
-
-
 def simulate(plan: Plan | str | os.PathLike[str], *, memory: bool = False,
              schedule: bool = False) -> dict[str, Any]:
     """Simulates a plan anew: where its time goes and what fills its devices.
@@ -243,6 +170,32 @@ def simulate(plan: Plan | str | os.PathLike[str], *, memory: bool = False,
     chosen += ["--schedule"] if arguments.flag("schedule", schedule) else []
     with _file_of(plan) as path:
         return run(["simulate", path, *chosen])
+
+
+def memory(plan: Plan | str | os.PathLike[str]) -> dict[str, Any]:
+    """What a plan takes of every device, and what of it is what.
+
+    Parameters
+    ----------
+    plan : Plan or path
+        A plan, or its file.
+
+    Returns
+    -------
+    dict
+        What ``placewright memory --json`` prints (docs/json.md): of each device three peaks in
+        bytes, "allocated_bytes" (tensors), "reserved_bytes" (with what PyTorch's caching allocator
+        holds besides) and "device_bytes" (with context and NCCL's buffers), and by "allocated" how
+        much of the first are parameters, gradients, activations and so on.
+
+    Raises
+    ------
+    InputError
+        Where the plan's files cannot be read, or are not those that it was made with.
+    """
+    with _file_of(plan) as path:
+        step, cluster = _inputs_of(pathlib.Path(path))
+        return run(["memory", step, "-c", cluster, "--plan", path])
 
 
 def check(plan: Plan | str | os.PathLike[str]) -> dict[str, Any]:
@@ -289,6 +242,19 @@ def explain(name: str | int) -> str:
     if not isinstance(name, str):
         name = str(arguments.integer("name", name, 0, 255))
     return text_of(["explain", arguments.text("name", name, wanted)])
+
+
+def _inputs_of(plan: pathlib.Path) -> tuple[str, str]:
+    """The graph's file and the cluster that a plan's file names, as the program takes them."""
+    document = files.json_of(plan)
+    try:
+        graph, machines = document["graph"]["path"], document["cluster"]
+        if "preset" in machines:
+            return str(plan.parent / graph), machines["preset"]
+        return str(plan.parent / graph), str(plan.parent / machines["path"])
+    except (KeyError, TypeError):
+        raise InputError("plan-format", "it names no graph and cluster that are files of their own",
+                         file=str(plan), remedy="Give a plan that `plan` has made.") from None
 
 
 @contextlib.contextmanager

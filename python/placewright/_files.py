@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
 import os
 import pathlib
 import secrets
 import shutil
 import tempfile
 import weakref
+from typing import Any
 
 from .errors import InputError
 
@@ -24,6 +27,16 @@ def sha256_of(path: pathlib.Path) -> str:
         raise InputError("file-unreadable", f"cannot be read: {error.strerror}", file=str(path),
                          remedy="Check the path and the permissions.") from error
     return digest.hexdigest()
+
+
+def json_of(path: pathlib.Path) -> Any:
+    """What a JSON file holds, plain or gzip. Raises InputError where it cannot be read."""
+    try:
+        data = path.read_bytes()
+        return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError("file-unreadable", f"cannot be read: {error}", file=str(path),
+                         remedy="Check the path; a plan's files are JSON.") from error
 
 
 def check_unchanged(path: pathlib.Path, sha256: str, what: str) -> None:

@@ -11,8 +11,10 @@ from ._find import program
 from .errors import InternalError, error_of
 
 
-def run(arguments: Sequence[str]) -> dict[str, Any]:
+def run(arguments: Sequence[str], wanted: str = "") -> dict[str, Any]:
     """Runs a command with ``--json`` and returns the object that it prints (docs/json.md).
+
+    `wanted`: the field that is asked for; where the object has it, an error beside it is none.
 
     Raises
     ------
@@ -27,6 +29,8 @@ def run(arguments: Sequence[str]) -> dict[str, Any]:
     except ValueError:
         printed = {}
     error = printed.get("error")
+    if wanted and printed.get(wanted) is not None:
+        return printed
     if error:
         raise error_of(done.returncode, error["code"], error["message"], error["file"],
                        error["place"], error["remedy"])

@@ -286,15 +286,98 @@ def record(model: Any, inputs: Any, *, optimizer: Any = None,
     title = arguments.optional_text("name", name) or type(model).__name__
     if progress is not None and not callable(progress):
         raise arguments.refuse("progress", progress, "a function that takes a sentence, or None")
+
+    def written(exporter: Any, path: pathlib.Path) -> dict[str, Any]:
+        said: dict[str, Any] = exporter.export(
+            model, inputs, loss, optimizer, path, targets=targets, name=title, batch=size,
+            rebatch=rebatch, attention=attention, assume=assume, progress=progress,
+            frozen_weights=frozen_weights)
+        return said
+    return _recorded(written)
+
+
+def record_configuration(path: str | os.PathLike[str], *, batch: int = 8,
+                         sequence: int | None = None, optimizer: str | None = "adamw",
+                         dtype: str | None = None, task: str | None = None,
+                         lora: int | None = None, frozen_weights: str | None = None,
+                         settings: Mapping[str, Any] | None = None, name: str | None = None,
+                         attention: str = "fused",
+                         progress: Callable[[str], object] | None = None) -> Step:
+    """Records one step of a model of transformers from its configuration, without weights.
+
+    Parameters
+    ----------
+    path : path
+        A folder with a ``config.json``, or such a file. Nothing is fetched.
+    batch : int
+        Samples of the step, over all devices.
+    sequence : int, optional
+        Words of a text, or samples of a sound. None: 1,024 or what the model takes at most, and
+        160,000 (10 s).
+    optimizer : {"adamw", "sgd"}, optional
+        None: the step ends with the gradients.
+    dtype : {"f32", "bf16", "f16"}, optional
+        Of the weights. None: the configuration's, else "f32".
+    task : str, optional
+        As "causal-lm" (docs/formats/pytorch.md). None: the class that the configuration names.
+    lora : int, optional
+        The model is frozen, and adapters of this rank on its linear layers are trained (peft).
+    frozen_weights : str, optional
+        As of `record`. None: as the configuration stores them.
+    settings : dict, optional
+        Values of the configuration in the place of its own: ``{"num_hidden_layers": 4}``.
+    name, attention, progress
+        As of `record`.
+
+    Returns
+    -------
+    Step
+
+    Raises
+    ------
+    InputError
+        Where there is no such configuration, or its model cannot be recorded.
+    MissingRuntimeError
+        Without PyTorch, transformers or, for `lora`, peft.
+    UsageError
+        Where an argument cannot be used.
+    """
+    source = arguments.path("path", path)
+    size = arguments.integer("batch", batch, 1, arguments.MAX_COUNT)
+    words = arguments.optional_integer("sequence", sequence, 1, arguments.MAX_COUNT)
+    rank = arguments.optional_integer("lora", lora, 1, arguments.MAX_COUNT)
+    if settings is not None and not isinstance(settings, Mapping):
+        raise arguments.refuse("settings", settings, "a dict of names and values")
+    _check_word("optimizer", optimizer, ("adamw", "sgd"))
+    _check_word("dtype", dtype, ("f32", "bf16", "f16"))
+
+    def written(exporter: Any, file: pathlib.Path) -> dict[str, Any]:
+        models = importlib.import_module("placewright_torch.hf")
+        _check_word("task", task, models.TASKS)
+        builder = models.Builder(source, task, size, words, optimizer or "none", dtype, rank)
+        parts = {"attention": attention, **exporter.build(builder, dict(settings or {}))}
+        for key, value in (("name", arguments.optional_text("name", name)),
+                           ("frozen_weights", frozen_weights)):
+            if value is not None:
+                parts[key] = value
+        said: dict[str, Any] = exporter.export(**parts, path=file, progress=progress)
+        return said
+    return _recorded(written)
+
+
+def _check_word(name: str, value: Any, known: Iterable[str]) -> None:
+    if value is not None and value not in known:
+        raise arguments.refuse(name, value, f"one of {', '.join(known)}, or None")
+
+
+def _recorded(write: Callable[[Any, pathlib.Path], dict[str, Any]]) -> Step:
+    """The step that `write` records into a file by the exporter."""
     reader = core().Step  # missing ones are noticed before a long recording
     folder = files.Folder()
     path = folder.path / "step.json.gz"
     exporter = importlib.import_module("placewright_export")
     try:
-        said = exporter.export(
-            model, inputs, loss, optimizer, path, targets=targets, name=title, batch=size,
-            rebatch=rebatch, attention=attention, assume=assume, progress=progress,
-            frozen_weights=frozen_weights)
+        said = write(exporter, path)
     except exporter.ExportError as error:
         raise _of_export(error) from error
     options: dict[str, Any] = {"batch": None, "dimensions": {}, "prove_batch": False,

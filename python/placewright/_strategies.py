@@ -85,17 +85,19 @@ class Strategy:
 
 def strategies_of(said: Iterable[dict[str, Any]]) -> list[Strategy]:
     """What the program's JSON says of strategies (docs/json.md)."""
-    return [_strategy(one) for one in said]
+    return [strategy_of(one) for one in said]
 
 
-def _strategy(said: dict[str, Any]) -> Strategy:
+def strategy_of(said: dict[str, Any]) -> Strategy:
+    """One of them. Of the fields some are left out where they say nothing."""
     simulated = said["step_time_ns"] is not None
-    time = said["step_time_ns"] if simulated else said["estimated_time_ns"]
+    time = said["step_time_ns"] if simulated else said.get("estimated_time_ns")
+    capacity = said["capacity_bytes"] or 0
     return Strategy(said["algorithm"], list(said.get("settings", ())), said["micro_batches"],
                     list(said["recompute"]), said.get("pipeline", ""), said.get("stages", 1),
                     said.get("chunks", 1), list(said.get("layers", ())), simulated,
-                    time / 1e9 if said["capacity_bytes"] else None, said["fits"],
-                    said["memory_bytes"], said["capacity_bytes"], said["why_not"])
+                    time / 1e9 if capacity and time is not None else None, said["fits"],
+                    said["memory_bytes"] or 0, capacity, said["why_not"])
 
 
 def strategy_table(strategies: Iterable[Strategy]) -> tuple[list[str], list[list[str]]]:

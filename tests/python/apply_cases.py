@@ -20,7 +20,7 @@ import torch
 import torch._dynamo
 from torch import nn
 
-from apply_models import KINDS, SAMPLES, Draws
+from apply_models import KINDS, SAMPLES, Clipped, Draws
 
 PYTHON = pathlib.Path(__file__).resolve().parent.parent.parent / "python"
 STEPS = 5
@@ -33,6 +33,7 @@ OTHER_OPTIMIZERS = {
     "adadelta": lambda p: torch.optim.Adadelta(p, lr=0.5),
     "amsgrad": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True),
     "nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
+    "clipped": lambda p: Clipped(p, lr=0.05, momentum=0.9),
     "groups": lambda p: torch.optim.Adam([{"params": one, "lr": 0.01 * (i + 1)}
                                           for i, one in enumerate(p)]),
 }
@@ -143,6 +144,12 @@ def resumed_grid():
         rows.append(({**both, "strategy": first, "ranks": ranks, "until": 3},
                      {**both, "strategy": second, "ranks": others, "begun": 3}))
     return rows
+
+
+def all_rows():
+    """What tools/record_apply runs: lists of a row, or of two of which the second goes on from the
+    first."""
+    return [*([row] for row in [*grid(), *compiled_grid()]), *map(list, resumed_grid())]
 
 
 def apart(found, wanted):

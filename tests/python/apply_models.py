@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from compiled_steps import counted
+from support import VERSION
 
 SAMPLES, WORDS, LENGTH, CLASSES = 8, 64, 6, 5
 
@@ -175,6 +176,30 @@ class Mixture(nn.Module):
         return self.head(x + torch.einsum("gecs,gec,gecm->gsm", picked, weights, made))
 
 
+class Normed(nn.Module):
+    """Norms over features, by layer norms and an RMS norm, and the largest feature."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(12)
+        self.plain = nn.LayerNorm(12, bias=False) if VERSION >= (2, 1) else nn.LayerNorm(12)
+        self.scale = nn.Parameter(torch.ones(12))
+
+    def forward(self, x):
+        y = self.plain(self.norm(x).tanh() * self.scale)
+        y = y * (y.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+        return y - y.amax(-1, keepdim=True)
+
+
+class Clipped(torch.optim.SGD):
+    """Clips all gradients by their norm."""
+
+    def step(self, closure=None):
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        torch.nn.utils.clip_grad_norm_(parameters, 0.01)
+        return super().step(closure)
+
+
 @dataclasses.dataclass
 class Kind:
     build: Callable       # the model
@@ -193,6 +218,7 @@ KINDS = {
     "perceptron": Kind(Perceptron, lambda d: [d.numbers(12), d.numbers(4)], F.mse_loss),
     "dropout": Kind(Dropout, lambda d: [d.numbers(12), d.numbers(4)], F.mse_loss),
     "images": Kind(Images, lambda d: [d.numbers(3, 8, 8), d.integers(CLASSES)], F.cross_entropy),
+    "normed": Kind(Normed, lambda d: [d.numbers(5, 12), d.numbers(5, 12)], F.mse_loss),
     "experts": Kind(Mixture, lambda d: [d.numbers(5, 6), d.numbers(5, 3)], F.mse_loss),
     "llama": Kind(llama, text, names=("input_ids", "labels"), needs="transformers", exact=False),
     "mixtral": Kind(mixtral, text, names=("input_ids", "labels"), needs="transformers",

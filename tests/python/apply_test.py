@@ -1,7 +1,7 @@
 """Planned steps under apply, on 2 and 4 Gloo ranks of this machine: five steps with fresh batches
 leave what the user's own loop leaves. PLACEWRIGHT_LONG: all models under all strategies."""
 
-from support import PROGRAM, SKIPPED, VERSION  # first
+from support import PROGRAM, SKIPPED, SOURCE, VERSION  # first
 
 import importlib.util
 import json
@@ -24,15 +24,34 @@ from placewright.applied import plan_files
 from placewright.applied.exchanges import COMPILES_TRANSFERS
 from placewright_export import export
 
+RECORD = SOURCE / "bench" / "records" / "apply.jsonl"
 CLUSTER = "hosts:\n  - {gpus: %d x H100}\nname: several\n"
 EXACT, SINGLE = 1e-9, 1e-5
+COMPARED = ("losses", "weights", "optimizer", "groups")
 USAGE, BAD_FILE = 2, 3  # exit statuses of the program
+
+
+def installed(library):
+    return importlib.util.find_spec(library) is not None
 
 
 def there(model):
     """Whether the library that it is of is installed."""
     needs = KINDS[model].needs
-    return not needs or importlib.util.find_spec(needs) is not None
+    return not needs or installed(needs)
+
+
+def differs(case, result):
+    """What of a result is not as in the user's own loop; "" if it is equal."""
+    # Losses that are computed in float32, whatever the weights are.
+    exact = case["dtype"] == "float64" and KINDS[case["model"]].exact
+    apart = {what: result[what] for what in COMPARED
+             if not result[what] <= (EXACT if exact else SINGLE)}
+    if result["untouched"] != 0:
+        apart["the user's model"] = result["untouched"]
+    if not result["moved"] > 1e-3:  # equal to what was not trained
+        apart["moved"] = result["moved"]
+    return ", ".join(f"{what}: {distance:.3g}" for what, distance in apart.items())
 
 
 class ApplyTest(unittest.TestCase):
@@ -126,12 +145,7 @@ class ApplyTest(unittest.TestCase):
         with self.subTest(rank=rank, **said):
             if os.environ.get("APPLY_VERBOSE"):
                 print(rank, said, result, flush=True)
-            # Losses that are computed in float32, whatever the weights are.
-            exact = case["dtype"] == "float64" and KINDS[case["model"]].exact
-            for what in ("losses", "weights", "optimizer", "groups"):
-                self.assertLessEqual(result[what], EXACT if exact else SINGLE, what)
-            self.assertEqual(result["untouched"], 0)
-            self.assertGreater(result["moved"], 1e-3)
+            self.assertEqual(differs(case, result), "")
 
     def test_data_parallel(self):
         """All optimizers; float32; from step 2; with a scheduler of rates."""
@@ -294,6 +308,17 @@ class ApplyTest(unittest.TestCase):
                 met = {(row[what], row[other]) for row in rows}
                 self.assertEqual(len(met), len({row[what] for row in rows})
                                  * len({row[other] for row in rows}), (what, other))
+
+    def test_the_record_is_of_the_grid(self):
+        """What tools/record_apply has found are rows of today, each equal to the loop."""
+        rows, seen = apply_cases.all_rows(), []
+        for line in map(json.loads, RECORD.read_text().splitlines()):
+            with self.subTest(rows=line["rows"], torch=line["versions"]["torch"]):
+                self.assertIn(line["rows"], rows)
+                self.assertEqual(line["failed"], "")
+                self.assertEqual(differs(line["rows"][-1], line["apart"]), "")
+                seen.append((line["versions"]["torch"], line["rows"]))
+                self.assertEqual(seen.count(seen[-1]), 1)
 
     def test_other_optimizers(self):
         """On one device, from step 0."""

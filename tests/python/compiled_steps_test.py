@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from apply_models import Clipped, Normed
 from in_parts import CLUSTER, InParts
 
 SAMPLES = 8
@@ -126,30 +127,6 @@ class Mixed(nn.Module):
     def forward(self, x):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             return self.layers(x).float()
-
-
-class Normed(nn.Module):
-    """Norms over features, by layer norms and an RMS norm, and the largest feature."""
-
-    def __init__(self):
-        super().__init__()
-        self.norm = nn.LayerNorm(12)
-        self.plain = nn.LayerNorm(12, bias=False) if VERSION >= (2, 1) else nn.LayerNorm(12)
-        self.scale = nn.Parameter(torch.ones(12))
-
-    def forward(self, x):
-        y = self.plain(self.norm(x).tanh() * self.scale)
-        y = y * (y.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
-        return y - y.amax(-1, keepdim=True)
-
-
-class Clipped(torch.optim.SGD):
-    """Clips all gradients by their norm."""
-
-    def step(self, closure=None):
-        parameters = [p for group in self.param_groups for p in group["params"]]
-        torch.nn.utils.clip_grad_norm_(parameters, 0.01)
-        return super().step(closure)
 
 
 # name -> (model, input, loss, target)

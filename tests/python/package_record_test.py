@@ -1,6 +1,7 @@
 """placewright.record: steps of PyTorch models, planned."""
 
 import gzip
+import importlib.util
 import json
 import os
 import subprocess
@@ -118,6 +119,31 @@ class Recording(PackageTest):
                              check=True, env=environment)
         self.assertEqual(run.stdout, "missing-runtime\n")
         self.assertEqual(MissingRuntimeError.exit_status, 6)
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "needs transformers")
+    def test_a_configuration_is_a_step(self):
+        folder = self.folder / "small"
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps({
+            "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 32,
+            "intermediate_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
+            "num_key_value_heads": 2, "vocab_size": 128, "max_position_embeddings": 64}))
+        step = pw.record_configuration(folder, batch=4, sequence=16, dtype="bf16",
+                                       settings={"num_hidden_layers": 1})
+        self.assertEqual((step.name, step.batch), ("small", 4))
+        # Two of 128 x 32, 32 x (32 + 16 + 16 + 32), 3 of 32 x 64, 3 norms of 32; 2 bytes each.
+        self.assertEqual(step.persistent_bytes["parameter"], 2 * (8192 + 3072 + 6144 + 96))
+        self.assertGreater(step.ops["optimizer"], 0)
+        self.assertTrue(pw.plan(step, "2xV100", algorithm="fsdp").feasible)
+        frozen = pw.record_configuration(folder, batch=4, sequence=16, optimizer=None)
+        self.assertEqual(frozen.ops["optimizer"], 0)
+        self.refused(InputError, "not-recordable", ["config.json"], pw.record_configuration,
+                     self.folder / "missing")
+        for name, value in {"optimizer": "lion", "dtype": "f8", "task": "chess", "lora": 0,
+                            "sequence": 1.5, "settings": [1], "batch": 0}.items():
+            with self.subTest(name=name):
+                self.refused(UsageError, "usage", [f"argument {name}"], pw.record_configuration,
+                             folder, **{name: value})
 
 
 if __name__ == "__main__":

@@ -480,6 +480,63 @@ class Commands(PackageTest):
         self.assertIn("one GPU fewer", names)
         self.assertEqual(said["base"]["batch"], pw.read(EXAMPLE).batch)
 
+    def test_memory_says_what_fills_devices(self):
+        plans = [pw.plan(EXAMPLE, "2xV100", algorithm="single"),
+                 pw.plan(pw.read(EXAMPLE, batch=16), self.two_gpus(8000), algorithm="fsdp")]
+        for plan in plans:
+            said = pw.memory(plan)
+            self.assertEqual(said["step_time_ns"], plan.to_dict()["step_time_ns"])
+            for device in said["devices"]:
+                self.assertEqual(sum(device["allocated"].values()), device["allocated_bytes"])
+                self.assertLessEqual(device["allocated_bytes"], device["reserved_bytes"])
+            path = plan.save(self.folder / "a.plan.json.gz")
+            self.assertEqual(pw.memory(path)["devices"], said["devices"])
+        broken = self.written("broken.plan.json", json.dumps({"graph": {"path": "x"}}))
+        self.refused(InputError, "plan-format", [str(broken)], pw.memory, broken)
+        self.refused(InputError, "file-unreadable", [], pw.memory, self.folder / "missing")
+
+    def test_a_configuration_is_planned_beside_the_best(self):
+        file = self.written("ds_config.json", json.dumps({
+            "zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 4}))
+        found = pw.from_configuration(EXAMPLE, "4xP100", file)
+        self.assertEqual((found.program, found.batch), ("DeepSpeed", 16))
+        self.assertEqual((found.configured.algorithm, found.configured.micro_batches), ("fsdp", 1))
+        self.assertLessEqual(found.best.step_time, found.configured.step_time)
+        lines = [change.line for change in found.changes]
+        self.assertIn("train_micro_batch_size_per_gpu", " ".join(lines))
+        for change in found.changes:
+            self.assertAlmostEqual(
+                change.gain, found.configured.step_time / change.strategy.step_time - 1)
+        for text in (str(found), found._repr_html_()):
+            for word in ("as configured", "the best", lines[0].split(" ")[0]):
+                self.assertIn(word, text)
+        step = pw.read(EXAMPLE).at_batch(found.batch)
+        for one in (found.configured, found.best):
+            plan = pw.plan(step, "4xP100", **one.arguments())
+            self.assertEqual(plan.step_time, one.step_time, str(one))
+
+    def test_a_configuration_that_does_not_fit(self):
+        file = self.written("ds_config.json", json.dumps({"zero_optimization": {"stage": 0}}))
+        found = pw.from_configuration(EXAMPLE, self.two_gpus(900), file)
+        self.assertFalse(found.configured.fits)
+        self.assertIn("does not fit", str(found))
+        self.refused(pw.errors.InfeasibleError, "infeasible", [], pw.from_configuration, EXAMPLE,
+                     self.two_gpus(1), file)
+        self.refused(InputError, "not-expressible", [], pw.from_configuration, EXAMPLE,
+                     "4xP100", self.written("job.toml", "[parallelism]\n"
+                                            "tensor_parallel_degree = 2\n"
+                                            "context_parallel_degree = 2\n"))
+
+    def test_the_largest_batch_fits(self):
+        cluster = self.two_gpus(4000)
+        found = pw.largest_batch(EXAMPLE, cluster, algorithm="data-parallel")
+        step, verdicts = pw.read(EXAMPLE), {one["batch"]: one["verdict"] for one in found["trials"]}
+        self.assertTrue(pw.plan(step.at_batch(found["batch"]), cluster,
+                                algorithm="data-parallel").feasible)
+        self.assertNotEqual(verdicts[found["batch"] + 1], "fits")
+        self.refused(pw.errors.NothingFoundError, "nothing-found", [], pw.plan,
+                     step.at_batch(found["batch"] + 1), cluster, algorithm="data-parallel")
+
     def test_explain_knows_codes_statuses_and_algorithms(self):
         self.assertIn("cycle", pw.explain("graph-cycle"))
         self.assertIn("graph-cycle", pw.explain(3))

@@ -162,6 +162,7 @@ std::string DescribeFrom(const FromConfiguration& from, const BesideConfiguratio
 Json FromToJson(const FromConfiguration& from, const BesideConfiguration& beside) {
   Json object = {{"file", from.file},
                  {"program", ToString(from.configuration.program)},
+                 {"batch", beside.batch},
                  {"read", from.configuration.read},
                  {"ignored", from.configuration.ignored},
                  {"notes", from.made.notes},

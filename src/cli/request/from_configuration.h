@@ -45,7 +45,8 @@ Result<BesideConfiguration> CompareWithBest(const FromConfiguration& from,
 
 std::string DescribeFrom(const FromConfiguration& from, const BesideConfiguration& beside,
                          const Style& style);
-// {file, program, read[], ignored[], notes[], configured, best, changes[{line, strategy, gain, memory_change_bytes}]}
+// {file, program, batch, read[], ignored[], notes[], configured, best, changes[{line, strategy, gain,
+// memory_change_bytes}]}
 Json FromToJson(const FromConfiguration& from, const BesideConfiguration& beside);
 
 }  // namespace placewright

@@ -7,8 +7,9 @@
 
 namespace placewright {
 
-// {name, algorithm, micro_batches, recompute[], stages, fits, step_time_ns, memory_bytes, capacity_bytes, why_not}; what
-// only a simulated one has is null of others.
+// {name, algorithm, settings, micro_batches, recompute[], pipeline, stages, chunks, layers, fits, step_time_ns,
+// memory_bytes, capacity_bytes, why_not}: settings and layers where they are stated; what only a simulated one has is
+// null of others.
 Json StrategyToJson(const StrategyResult& result);
 
 }  // namespace placewright
