@@ -28,6 +28,7 @@
 #include "runtime/executor/executor.h"
 #include "runtime/inputs/piece_values.h"
 #include "runtime/inputs/seeded_inputs.h"
+#include "transforms/counter_draws.h"
 
 namespace placewright {
 

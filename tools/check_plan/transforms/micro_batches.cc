@@ -22,7 +22,7 @@ namespace placewright::check {
 namespace {
 
 // What a tensor of the step is of one of the original.
-struct Held {
+struct Counterpart {
   enum Kind : uint8_t {
     kWhole,
     kPart,       // of these samples
@@ -64,7 +64,7 @@ class MicroBatchChecker {
         return Violation{ViolationKind::kMissingOp, "the original has no input " + Name(step_, id),
                          "transforms"};
       }
-      held_[id] = {Held::kWhole, same, {}};
+      held_[id] = {Counterpart::kWhole, same, {}};
     }
     for (const OpId op : step_.ops()) CHECK_PLAN_RETURN_IF_VIOLATED(Visit(op));
     return CheckEnd();
@@ -83,11 +83,11 @@ class MicroBatchChecker {
   static std::string Text(const Interval& samples) {
     return fmt::format("[{}, {})", samples.from, samples.to);
   }
-  std::string Text(const Held& held) const {
+  std::string Text(const Counterpart& held) const {
     const std::string name = Name(original_, held.of);
     switch (held.kind) {
-      case Held::kWhole: return name;
-      case Held::kPart: return fmt::format("samples {} of {}", Text(held.samples), name);
+      case Counterpart::kWhole: return name;
+      case Counterpart::kPart: return fmt::format("samples {} of {}", Text(held.samples), name);
       default: return fmt::format("what samples {} give of {}", Text(held.samples), name);
     }
   }
@@ -115,7 +115,8 @@ class MicroBatchChecker {
   MaybeViolation Visit(OpId id) {
     const Op& op = step_.op(id);
     // What joins parts of a result is named after it.
-    const bool joins = op.type == "aten.cat.default" && held_[op.inputs[0]].kind == Held::kPart;
+    const bool joins =
+        op.type == "aten.cat.default" && held_[op.inputs[0]].kind == Counterpart::kPart;
     if (const OpId same = original_.FindOp(op.name); same.valid() && !joins) {
       return CheckWhole(id, same);
     }
@@ -178,27 +179,27 @@ class MicroBatchChecker {
       CHECK_PLAN_RETURN_IF_VIOLATED(CheckContent(id, i, same, i));
     }
     for (size_t i = 0; i < op.outputs.size(); ++i) {
-      held_[op.outputs[i]] = {Held::kWhole, due.outputs[i], {}};
+      held_[op.outputs[i]] = {Counterpart::kWhole, due.outputs[i], {}};
     }
     return std::nullopt;
   }
 
   // All of `due` is read, or with `own` what these samples have.
-  MaybeViolation CheckRead(OpId id, size_t input, TensorId due, const Held* own) const {
-    const Held& held = held_[step_.op(id).inputs[input]];
+  MaybeViolation CheckRead(OpId id, size_t input, TensorId due, const Counterpart* own) const {
+    const Counterpart& held = held_[step_.op(id).inputs[input]];
     if (held.of != due) {
       return At(id, ViolationKind::kWrongInput,
                 fmt::format("{} reads {}, where {} is due", Name(step_, id),
                             held.of.valid() ? Text(held) : "something else", Name(original_, due)));
     }
     if (own != nullptr ? held.kind == own->kind && held.samples == own->samples
-                       : held.kind == Held::kWhole) {
+                       : held.kind == Counterpart::kWhole) {
       return std::nullopt;
     }
-    const bool sum = held.kind == Held::kShare;
-    const ViolationKind kind = sum                             ? ViolationKind::kLostSum
-                               : held.kind == Held::kUndivided ? ViolationKind::kLocalDivisor
-                                                               : ViolationKind::kWrongPart;
+    const bool sum = held.kind == Counterpart::kShare;
+    const ViolationKind kind = sum                                    ? ViolationKind::kLostSum
+                               : held.kind == Counterpart::kUndivided ? ViolationKind::kLocalDivisor
+                                                                      : ViolationKind::kWrongPart;
     return At(id, kind,
               fmt::format("{} reads {}, where {} is due", Name(step_, id), Text(held),
                           own == nullptr ? "all of it" : "samples " + Text(own->samples)));
@@ -235,14 +236,14 @@ class MicroBatchChecker {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       if (IsUnread(copy.of, i)) continue;
       const TensorId input = due.inputs[i];
-      const Held& held = held_[op.inputs[i]];
+      const Counterpart& held = held_[op.inputs[i]];
       if (Holds(rule.inputs[i], split)) {
-        const Held part{Held::kPart, input, samples};
+        const Counterpart part{Counterpart::kPart, input, samples};
         CHECK_PLAN_RETURN_IF_VIOLATED(CheckRead(id, i, input, &part));
-      } else if (held.kind == Held::kOwn) {
-        const Held own{Held::kOwn, input, samples};
+      } else if (held.kind == Counterpart::kOwn) {
+        const Counterpart own{Counterpart::kOwn, input, samples};
         CHECK_PLAN_RETURN_IF_VIOLATED(CheckRead(id, i, input, &own));
-      } else if (held.kind == Held::kInto) {
+      } else if (held.kind == Counterpart::kInto) {
         CHECK_PLAN_RETURN_IF_VIOLATED(CheckInto(id, i, input, copy, split));
       } else {
         CHECK_PLAN_RETURN_IF_VIOLATED(CheckRead(id, i, input, nullptr));
@@ -324,12 +325,13 @@ class MicroBatchChecker {
     const TensorId of = original_.op(copy.of).outputs[output];
     const Interval samples = SamplesOf(copy.number);
     const bool norm = rule.axes[split].parts == Parts::kSynchronised;
-    Held held{norm || axes_.in_own_order(of) ? Held::kOwn : Held::kWhole, of, samples};
+    Counterpart held{norm || axes_.in_own_order(of) ? Counterpart::kOwn : Counterpart::kWhole, of,
+                     samples};
     if (Holds(rule.outputs[output], split)) {
-      held.kind = Held::kPart;
+      held.kind = Counterpart::kPart;
     } else if ((norm && rule.form == PartForm::kBatchNormBackward) ||
                VerdictOf(rule, split, output) == PartVerdict::kSum) {
-      held.kind = Held::kShare;
+      held.kind = Counterpart::kShare;
     }
     if (norm && !BatchNormCallOf(original_.op(copy.of))) {
       return At(id, ViolationKind::kNotProven, Name(step_, id) + " has statistics of its part");
@@ -338,7 +340,7 @@ class MicroBatchChecker {
         rule.form == PartForm::kWeightedMean ||
         (rule.form == PartForm::kMean &&
          !(IsOwnMean(rule, split) && step_.op(id).type == original_.op(copy.of).type));
-    if (mean && original_.tensor(of).output_index == 0) held.kind = Held::kUndivided;
+    if (mean && original_.tensor(of).output_index == 0) held.kind = Counterpart::kUndivided;
     held_[step_.op(id).outputs[output]] = held;
     return std::nullopt;
   }
@@ -356,11 +358,11 @@ class MicroBatchChecker {
     const Interval samples = SamplesOf(copy.number);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       if (IsUnread(copy.of, i)) continue;
-      const Held& held = held_[op.inputs[i]];
-      const Held same{held.kind, due.inputs[i], samples};
-      own = own || held.kind == Held::kOwn;
-      if (held.kind == Held::kShare) shares.push_back(static_cast<int32_t>(i));
-      const bool whole = held.kind == Held::kWhole;
+      const Counterpart& held = held_[op.inputs[i]];
+      const Counterpart same{held.kind, due.inputs[i], samples};
+      own = own || held.kind == Counterpart::kOwn;
+      if (held.kind == Counterpart::kShare) shares.push_back(static_cast<int32_t>(i));
+      const bool whole = held.kind == Counterpart::kWhole;
       CHECK_PLAN_RETURN_IF_VIOLATED(CheckRead(id, i, due.inputs[i], whole ? nullptr : &same));
     }
     const bool counts = shares.empty() && !own && op.writes.size() == 1 && op.inputs.size() == 1;
@@ -378,9 +380,9 @@ class MicroBatchChecker {
           fmt::format("{} is not linear in the shares of sums that it reads", Name(step_, id)));
     }
     for (size_t i = 0; i < op.outputs.size(); ++i) {
-      held_[op.outputs[i]] = {counts ? Held::kWhole
-                              : own  ? Held::kOwn
-                                     : Held::kShare,
+      held_[op.outputs[i]] = {counts ? Counterpart::kWhole
+                              : own  ? Counterpart::kOwn
+                                     : Counterpart::kShare,
                               due.outputs[i], counts ? Interval{} : samples};
     }
     return std::nullopt;
@@ -396,13 +398,13 @@ class MicroBatchChecker {
 
   MaybeViolation Cut(OpId id) {
     const Op& op = step_.op(id);
-    const Held& whole = held_[op.inputs[0]];
+    const Counterpart& whole = held_[op.inputs[0]];
     const auto number = [&](size_t i) {
       const int64_t* const one = i < op.args.size() ? op.args[i].AsInt() : nullptr;
       return one == nullptr ? int64_t{-1} : *one;
     };
-    const bool apart = whole.kind == Held::kApart;
-    if (!whole.of.valid() || (whole.kind != Held::kWhole && !apart)) {
+    const bool apart = whole.kind == Counterpart::kApart;
+    if (!whole.of.valid() || (whole.kind != Counterpart::kWhole && !apart)) {
       return At(id, ViolationKind::kWrongInput, Name(step_, id) + " cuts what is no whole tensor");
     }
     const AxisPlace place = PlaceInTensor(original_, axes_, whole.of, axes_.batch());
@@ -418,27 +420,27 @@ class MicroBatchChecker {
           id, ViolationKind::kWrongPart,
           fmt::format("{} cuts [{}, {}), which is no micro-batch", Name(step_, id), from, to));
     }
-    held_[op.outputs[0]] = {Held::kPart, whole.of, samples};
+    held_[op.outputs[0]] = {Counterpart::kPart, whole.of, samples};
     return std::nullopt;
   }
 
   // The batch gets a dimension of its own, and what is in front and behind of it is joined again.
   MaybeViolation View(OpId id) {
     const Op& op = step_.op(id);
-    const Held& held = held_[op.inputs[0]];
+    const Counterpart& held = held_[op.inputs[0]];
     const std::vector<int64_t>& shape = step_.tensor(op.outputs[0]).shape;
-    if (held.of.valid() && held.kind == Held::kWhole) {
+    if (held.of.valid() && held.kind == Counterpart::kWhole) {
       const AxisPlace place = PlaceInTensor(original_, axes_, held.of, axes_.batch());
       std::vector<int64_t> due = original_.tensor(held.of).shape;
       if (place.dimension >= 0) {
         due[static_cast<size_t>(place.dimension)] = place.size * place.inner;
         due.insert(due.begin() + place.dimension, place.outer);
         if (shape == due) {
-          held_[op.outputs[0]] = {Held::kApart, held.of, {}};
+          held_[op.outputs[0]] = {Counterpart::kApart, held.of, {}};
           return std::nullopt;
         }
       }
-    } else if (held.of.valid() && held.kind == Held::kPart) {
+    } else if (held.of.valid() && held.kind == Counterpart::kPart) {
       const AxisPlace place = PlaceInTensor(original_, axes_, held.of, axes_.batch());
       if (shape ==
           placewright::ShapeOf(original_.tensor(held.of).shape, TensorBox{{place, held.samples}})) {
@@ -451,13 +453,13 @@ class MicroBatchChecker {
 
   MaybeViolation Into(OpId id) {
     const Op& op = step_.op(id);
-    const Held& held = held_[op.inputs[0]];
-    if (held.kind == Held::kPart && op.type == "aten.clone.default") {
+    const Counterpart& held = held_[op.inputs[0]];
+    if (held.kind == Counterpart::kPart && op.type == "aten.clone.default") {
       held_[op.outputs[0]] = held;
       return std::nullopt;
     }
-    if (held.of.valid() && held.kind == Held::kWhole) {
-      held_[op.outputs[0]] = {Held::kInto, held.of, {}};
+    if (held.of.valid() && held.kind == Counterpart::kWhole) {
+      held_[op.outputs[0]] = {Counterpart::kInto, held.of, {}};
       return std::nullopt;
     }
     return At(id, ViolationKind::kNotProven, "the original has no op " + Name(step_, id));
@@ -468,13 +470,13 @@ class MicroBatchChecker {
     if (op.inputs.size() != 2 || op.args.size() != 2 || !op.attributes.empty()) {
       return At(id, ViolationKind::kWrongArgument, Name(step_, id) + " does not add two shares");
     }
-    const Held &first = held_[op.inputs[0]], &second = held_[op.inputs[1]];
+    const Counterpart &first = held_[op.inputs[0]], &second = held_[op.inputs[1]];
     if (!first.of.valid() || first.of != second.of) {
       return At(id, ViolationKind::kWrongInput,
                 fmt::format("{} adds shares of two sums", Name(step_, id)));
     }
-    if (first.kind != Held::kShare || second.kind != Held::kShare) {
-      const bool whole = first.kind == Held::kWhole || second.kind == Held::kWhole;
+    if (first.kind != Counterpart::kShare || second.kind != Counterpart::kShare) {
+      const bool whole = first.kind == Counterpart::kWhole || second.kind == Counterpart::kWhole;
       return At(id, whole ? ViolationKind::kDoubledSum : ViolationKind::kWrongInput,
                 fmt::format("{} adds {} and {}", Name(step_, id), Text(first), Text(second)));
     }
@@ -488,14 +490,15 @@ class MicroBatchChecker {
                             second.samples.from));
     }
     const Interval samples{first.samples.from, second.samples.to};
-    held_[op.outputs[0]] = {IsAll(samples) ? Held::kWhole : Held::kShare, first.of, samples};
+    held_[op.outputs[0]] = {IsAll(samples) ? Counterpart::kWhole : Counterpart::kShare, first.of,
+                            samples};
     return std::nullopt;
   }
 
   MaybeViolation Divide(OpId id) {
     const Op& op = step_.op(id);
-    const Held held = held_[op.inputs[0]];
-    if (held.kind != Held::kUndivided) {
+    const Counterpart held = held_[op.inputs[0]];
+    if (held.kind != Counterpart::kUndivided) {
       return At(id, ViolationKind::kNotProven, "the original has no op " + Name(step_, id));
     }
     const OpId of = original_.tensor(held.of).producer;
@@ -503,8 +506,8 @@ class MicroBatchChecker {
     const RuleAxisId split = axes_.SplitBy(of, axes_.batch());
     bool right = false;
     if (rule.form == PartForm::kWeightedMean && op.inputs.size() == 2) {
-      const Held& weight = held_[op.inputs[1]];
-      right = weight.kind == Held::kWhole && weight.of.valid() &&
+      const Counterpart& weight = held_[op.inputs[1]];
+      right = weight.kind == Counterpart::kWhole && weight.of.valid() &&
               original_.tensor(weight.of).producer == of &&
               original_.tensor(weight.of).output_index == 1;
     } else if (rule.form == PartForm::kMean && op.args.size() == 2) {
@@ -518,7 +521,7 @@ class MicroBatchChecker {
     size_t output = 0;
     while (original_.op(of).outputs[output] != held.of) ++output;
     const bool part = Holds(rule.outputs[output], split);
-    held_[op.outputs[0]] = {part ? Held::kPart : Held::kShare, held.of, held.samples};
+    held_[op.outputs[0]] = {part ? Counterpart::kPart : Counterpart::kShare, held.of, held.samples};
     return std::nullopt;
   }
 
@@ -526,15 +529,15 @@ class MicroBatchChecker {
   MaybeViolation Weigh(OpId id) {
     const Op& op = step_.op(id);
     const auto stage = [&](size_t input) {
-      const Held& held = held_[op.inputs[input]];
-      return held.kind == Held::kCounted ? held.stage : std::string_view("");
+      const Counterpart& held = held_[op.inputs[input]];
+      return held.kind == Counterpart::kCounted ? held.stage : std::string_view("");
     };
     const auto whole = [&](size_t input) {
-      const Held& held = held_[op.inputs[input]];
-      return held.kind == Held::kWhole ? held.of : TensorId();
+      const Counterpart& held = held_[op.inputs[input]];
+      return held.kind == Counterpart::kWhole ? held.of : TensorId();
     };
     const auto make = [&](TensorId targets, std::string_view what) {
-      held_[op.outputs[0]] = {Held::kCounted, targets, {}, what};
+      held_[op.outputs[0]] = {Counterpart::kCounted, targets, {}, what};
       return std::nullopt;
     };
     const bool two = op.inputs.size() == 2;
@@ -584,7 +587,7 @@ class MicroBatchChecker {
     }
     for (const TensorId output : original_.op(loss).outputs) {
       if (original_.tensor(output).output_index == 1) {
-        held_[op.outputs[0]] = {Held::kWhole, output, {}};
+        held_[op.outputs[0]] = {Counterpart::kWhole, output, {}};
       }
     }
     return std::nullopt;
@@ -596,8 +599,8 @@ class MicroBatchChecker {
     const TensorId of = held_[op.inputs[0]].of;
     int64_t next = 0;
     for (const TensorId input : op.inputs) {
-      const Held& part = held_[input];
-      if (part.kind != Held::kPart || part.of != of || part.samples.from != next) {
+      const Counterpart& part = held_[input];
+      if (part.kind != Counterpart::kPart || part.of != of || part.samples.from != next) {
         const bool twice = part.of == of && part.samples.from < next;
         return At(id, twice ? ViolationKind::kDoubledSample : ViolationKind::kMissingSample,
                   fmt::format("{} joins {}, where samples from {} on are due", Name(step_, id),
@@ -609,7 +612,7 @@ class MicroBatchChecker {
     if (next != batch_ || op.args.size() != 2 || op.args[1] != Value(int64_t{place.dimension})) {
       return At(id, ViolationKind::kMissingSample, Name(step_, id) + " does not join all samples");
     }
-    held_[op.outputs[0]] = {Held::kWhole, of, {}};
+    held_[op.outputs[0]] = {Counterpart::kWhole, of, {}};
     return std::nullopt;
   }
 
@@ -628,7 +631,8 @@ class MicroBatchChecker {
     const auto outputs = step_.outputs(), due = original_.outputs();
     for (size_t i = 0; i < due.size(); ++i) {
       if (i < outputs.size() && held_[outputs[i]].of == due[i] &&
-          (held_[outputs[i]].kind == Held::kWhole || held_[outputs[i]].kind == Held::kOwn)) {
+          (held_[outputs[i]].kind == Counterpart::kWhole ||
+           held_[outputs[i]].kind == Counterpart::kOwn)) {
         continue;
       }
       return Violation{ViolationKind::kWrongInput,
@@ -641,7 +645,7 @@ class MicroBatchChecker {
   const Graph& step_;
   const NamedAxes axes_;
   const int64_t batch_, of_one_, micro_batches_;
-  IdVector<TensorId, Held> held_;
+  IdVector<TensorId, Counterpart> held_;
   IdVector<OpId, int64_t>
       copies_;  // of each op of the original: of how many micro-batches there is one
   std::map<TensorId, Value> ignored_;     // of what counts targets
