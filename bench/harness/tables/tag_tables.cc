@@ -407,8 +407,7 @@ StudyTable Gate(const std::string& name, const std::string& time, double seconds
       TableOf(name, "TAG's search beside layout-search, " + time + " each", Pairs(), "");
   table.methods = {For(seconds, Strategies("layout-search", "layout-search")),
                    For(seconds, Strategies("mcts, floor prior", "mcts")),
-                   For(seconds, Tag("TAG", 0, "tag", {})),
-                   For(seconds, Strategies("auto", "auto"))};
+                   For(seconds, Tag("TAG", 0, "tag", {}))};
   enum Method : size_t { kLayouts, kMcts, kTag };
   const std::vector<size_t> all = Numbers(table.models.size());
   const auto claim = [&](const char* text, size_t less, size_t more, double margin) {
