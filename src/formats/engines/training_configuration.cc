@@ -397,7 +397,7 @@ Result<std::string> AlgorithmOf(const TrainingConfiguration& of, int64_t replica
         remedy);
   }
   if (of.zero_stage == 3) return std::string(hybrid ? "hsdp" : "fsdp");
-  if (of.zero_stage == 1) notes.emplace_back("gradients are sharded, too, as of ZeRO stage 2");
+  if (of.zero_stage == 1 && !hybrid) return std::string("zero-1");
   return std::string(hybrid ? "hybrid-zero-2" : "zero-2");
 }
 
@@ -538,7 +538,11 @@ int64_t GroupOf(const Strategy& strategy, int64_t gpus, int64_t hosts) {
 
 std::string MegatronSharding(const Strategy& strategy, int64_t gpus, int64_t hosts) {
   const std::string& algorithm = strategy.algorithm;
-  if (algorithm == "zero-2") return "--use-distributed-optimizer";
+  // Gradients are whole until the last micro-batch; of one, that is ZeRO stage 2.
+  const bool sharded_late = algorithm == "zero-1" || strategy.rewriting.micro_batches <= 1;
+  if (sharded_late && (algorithm == "zero-1" || algorithm == "zero-2")) {
+    return "--use-distributed-optimizer";
+  }
   if (algorithm == "fsdp") return "--use-torch-fsdp2";
   if (algorithm != "2d" && algorithm != "tensor") return "";
   return fmt::format("--tensor-model-parallel-size {} --sequence-parallel{}",
@@ -568,6 +572,7 @@ std::string MegatronPipeline(const Rewriting& of) {
 
 std::string DeepSpeedSharding(const std::string& algorithm) {
   if (algorithm == "data-parallel" || algorithm == "horovod") return "zero_optimization.stage = 0";
+  if (algorithm == "zero-1") return "zero_optimization.stage = 1";
   if (algorithm == "zero-2") return "zero_optimization.stage = 2";
   if (algorithm == "fsdp") return "zero_optimization.stage = 3";
   return "";

@@ -164,7 +164,7 @@ TEST(TrainingConfiguration, DeepSpeedsStagesAreAlgorithms) {
   EXPECT_EQ(Describe(at_stage(2).strategy), "zero-2, 2 micro-batches");
   EXPECT_EQ(Describe(at_stage(3).strategy), "fsdp, 2 micro-batches");
   EXPECT_EQ(at_stage(3).batch, 64);
-  EXPECT_THAT(at_stage(1).notes, ElementsAre(HasSubstr("stage 2")));
+  EXPECT_EQ(Describe(at_stage(1).strategy), "zero-1, 2 micro-batches");
 }
 
 TEST(TrainingConfiguration, OffloadIsSaidToBeIgnored) {
@@ -193,6 +193,24 @@ TEST(TrainingConfiguration, RefusesWhatCannotBe) {
             ErrorCode::kNotExpressible);
   EXPECT_EQ(Refused("--expert-model-parallel-size 4 --micro-batch-size 1", 8, 1).code,
             ErrorCode::kNotExpressible);
+}
+
+// Megatron's distributed optimizer shards gradients behind the last micro-batch: of several it is no ZeRO stage 2.
+TEST(TrainingConfiguration, TheDistributedOptimizerIsZeroOne) {
+  using Program = TrainingConfiguration::Program;
+  EXPECT_EQ(
+      Describe(On("--use-distributed-optimizer --micro-batch-size 1 --global-batch-size 16", 8, 1)
+                   .strategy),
+      "zero-1, 2 micro-batches");
+  const auto flag_of = [](const char* algorithm, int64_t micro_batches) {
+    const Strategy strategy{.algorithm = algorithm, .rewriting = {.micro_batches = micro_batches}};
+    return LinesOf(Program::kMegatron, strategy, 8, 1, 16).sharding;
+  };
+  EXPECT_EQ(flag_of("zero-1", 4), "--use-distributed-optimizer");
+  EXPECT_EQ(flag_of("zero-2", 1), "--use-distributed-optimizer");
+  EXPECT_EQ(flag_of("zero-2", 4), "");
+  EXPECT_EQ(LinesOf(Program::kDeepSpeed, {.algorithm = "zero-1"}, 8, 1, 16).sharding,
+            "zero_optimization.stage = 1");
 }
 
 // What LinesOf writes for a strategy is read as that strategy.
