@@ -13,7 +13,7 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kMaxMachines = 256;
+constexpr int64_t kMaxRandomMachines = 256;
 constexpr int64_t kMaxGpus = 64;
 constexpr int64_t kMaxMbps = 100'000'000;
 constexpr int64_t kBytesPerMbps = 125'000;
@@ -57,7 +57,7 @@ Result<std::vector<DeviceKind>> FindKinds(const std::vector<std::string>& names)
 }
 
 Status CheckOptions(const RandomTopologyOptions& options) {
-  PW_RETURN_IF_ERROR(CheckRange("machines", options.machines, kMaxMachines));
+  PW_RETURN_IF_ERROR(CheckRange("machines", options.machines, kMaxRandomMachines));
   PW_RETURN_IF_ERROR(CheckRange("GPUs of a machine", options.gpus, kMaxGpus));
   PW_RETURN_IF_ERROR(CheckRange("Mb/s inside a machine", options.inside_mbps, kMaxMbps));
   PW_RETURN_IF_ERROR(CheckRange("Mb/s between machines", options.between_mbps, kMaxMbps));

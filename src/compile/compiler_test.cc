@@ -335,6 +335,52 @@ TEST(Compiler, APlacementIsTheSimplestLayout) {
   }
 }
 
+// p *= 0.9; r = 1 - p, by which all of four parameters are updated. Where b updates one of them alone, its copy of r
+// serves this one, but p, which both copies read, lies with a.
+TEST(Compiler, WhatAllUpdatesShareIsApartFromTheOneThatADeviceHas) {
+  GraphBuilder builder("shared", "aten");
+  const auto add = [&](const std::string& name, std::string type, std::vector<TensorId> inputs,
+                       AliasKind alias) {
+    OpSpec op{.name = name, .type = std::move(type), .phase = Phase::kOptimizer};
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      op.args.push_back(Value(InputRef{static_cast<int32_t>(i)}));
+    }
+    if (inputs.size() == 1) op.args.push_back(Value(0.9));
+    op.inputs = std::move(inputs);
+    op.outputs = {{.name = name, .shape = {}, .alias = alias}};
+    if (alias != AliasKind::kFresh) op.outputs[0].alias_of = 0;
+    return builder.AddOp(std::move(op)).Take()[0];
+  };
+  const TensorId power =
+      builder.AddInput("opt_state:power", TensorKind::kOptimizerState, DType::kF32, {}).Take();
+  const TensorId p = add("p", "aten.mul_.Scalar", {power}, AliasKind::kInPlace);
+  const TensorId r = add("r", "aten.rsub.Scalar", {p}, AliasKind::kFresh);
+  std::vector<TensorId> outputs;
+  for (const char* const name : {"w0", "w1", "w2", "w3"}) {
+    const TensorId weight =
+        builder.AddInput(std::string("param:") + name, TensorKind::kParameter, DType::kF32, {})
+            .Take();
+    outputs.push_back(add(name, "aten.sub_.Tensor", {weight, r}, AliasKind::kInPlace));
+  }
+  builder.SetOutputs(std::move(outputs));
+  const Graph graph = std::move(builder).Build().Take();
+  const NamedAxes axes(graph);
+  const Step other;
+  Layouts layouts;
+  layouts.layouts = {PlacedOn(DeviceId(0)), CopiesOn({DeviceId(0), DeviceId(1)}),
+                     PlacedOn(DeviceId(1))};
+  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+  layouts.of_group[graph.group(graph.FindOp("r"))] = LayoutId(1);
+  layouts.of_group[graph.group(graph.FindOp("w0"))] = LayoutId(2);
+  const DistributedStep made = Compile(graph, axes, layouts, *other.cluster).Take();
+  IdVector<GroupId, DeviceId> of_group(made.graph.group_count());
+  for (const OpId op : made.graph.ops()) {
+    DeviceId& device = of_group[made.graph.group(op)];
+    if (!device.valid()) device = made.placement[op];
+    EXPECT_EQ(device, made.placement[op]) << made.graph.op(op).name;
+  }
+}
+
 // The product of the rows of w needs all of it; what is written are the pieces, not what was gathered.
 TEST(Compiler, PiecesAreWrittenThoughAllWasGathered) {
   GraphBuilder builder("gathered", "aten");

@@ -254,6 +254,7 @@ OpSpec GraphPrinter::SpecOf(OpId id) {
   spec.name = std::move(names_[id]);
   spec.type = std::string(part.op.type);
   spec.phase = op.phase;
+  spec.device = op.device;
   if (modules_[id].valid()) spec.module = original_.module_path(modules_[id]);
   spec.in_root = spec.module.empty();
   for (const ArrayRead& read : arrays_.ReadsOf(op)) spec.inputs.push_back(printed_[read.tensor]);

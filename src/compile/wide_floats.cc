@@ -31,6 +31,7 @@ Result<Graph> WithWideFloats(const Graph& graph) {
   }
   for (const OpId id : graph.ops()) {
     OpSpec spec = CopyOfOp(graph, id, made);
+    spec.device = DeviceId(graph.group(id).index());  // groups of a compiled step stay as they are
     for (OutputSpec& output : spec.outputs) output.dtype = Widened(output.dtype);
     for (Value& value : spec.args) Widen(value);
     for (NamedValue& named : spec.attributes) Widen(named.value);

@@ -37,7 +37,7 @@ struct TensorShare {
 constexpr std::array kTensorShares = {TensorShare{2, 0.90, 0.87}, TensorShare{4, 0.80, 0.70},
                                       TensorShare{8, 0.72, 0.57}, TensorShare{16, 0.65, 0.43}};
 
-constexpr std::array kRows = {
+constexpr std::array kArchitectures = {
     ArchitectureRow{"kepler", DeviceClass::kGpu, 0.80, 0.82, 0.50, 0.49, 0.49, 0.50, 0.50, 0.5},
     ArchitectureRow{"maxwell", DeviceClass::kGpu, 0.80, 1.10, 0.80, 1.00, 1.00, 0.50, 0.50, 0.5},
     ArchitectureRow{"pascal", DeviceClass::kGpu, 0.70, 1.48, 0.80, 1.00, 1.00, 0.50, 0.50, 0.5},
@@ -83,11 +83,11 @@ constexpr std::array kRows = {
 };
 
 const ArchitectureRow& RowOf(DeviceClass device_class, std::string_view architecture) {
-  for (const ArchitectureRow& row : kRows) {
+  for (const ArchitectureRow& row : kArchitectures) {
     if (row.name == architecture) return row;
   }
   const std::string_view fallback = device_class == DeviceClass::kCpu ? "other-cpu" : "other-gpu";
-  return *std::find_if(kRows.begin(), kRows.end(),
+  return *std::find_if(kArchitectures.begin(), kArchitectures.end(),
                        [&](const ArchitectureRow& row) { return row.name == fallback; });
 }
 
@@ -144,7 +144,7 @@ double NarrowShare(const ArchitectureRow& row, OpClass op_class, double ratio) {
 
 std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class) {
   std::vector<std::string> names;
-  for (const ArchitectureRow& row : kRows) {
+  for (const ArchitectureRow& row : kArchitectures) {
     if (row.device_class == device_class) names.emplace_back(row.name);
   }
   return names;

@@ -10,11 +10,11 @@ namespace {
 constexpr size_t kSizesOfLine = 3;
 
 // time = a + b * bytes, weighted by 1 / time^2.
-struct Line {
+struct LatencyLine {
   double a = 0, b = 0, error = 0;
 };
 
-Line Fit(std::span<const SizeAndTime> sizes) {
+LatencyLine Fit(std::span<const SizeAndTime> sizes) {
   double w = 0, x = 0, y = 0, xx = 0, xy = 0;
   for (const auto& [bytes, time] : sizes) {
     const double t = std::max(1.0, static_cast<double>(time.count));
@@ -25,7 +25,7 @@ Line Fit(std::span<const SizeAndTime> sizes) {
     xx += weight * size * size;
     xy += weight * size * t;
   }
-  Line line;
+  LatencyLine line;
   const double across = w * xx - x * x;
   line.b = across > 0 ? (w * xy - x * y) / across : 0;
   line.a = (y - line.b * x) / w;
@@ -45,7 +45,7 @@ Line Fit(std::span<const SizeAndTime> sizes) {
   return line;
 }
 
-TransferSegment SegmentOf(Bytes from, const Line& line) {
+TransferSegment SegmentOf(Bytes from, const LatencyLine& line) {
   constexpr double kFastest = 1e15;  // bytes a second, where size shows no effect
   const double bandwidth = line.b > 0 ? std::clamp(1e9 / line.b, 1.0, kFastest) : kFastest;
   return {from, Nanos(static_cast<int64_t>(std::llround(line.a))),

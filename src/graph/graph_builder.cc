@@ -217,6 +217,7 @@ Result<OpId> GraphBuilder::StartOp(OpSpec& spec) {
   op.attributes = std::move(spec.attributes);
   data_.ops.push_back(std::move(op));
   after_.push_back(std::move(spec.after));
+  devices_.push_back(spec.device);
   module_names_.emplace_back();
   if (spec.in_root || !spec.module.empty()) module_names_.back() = std::move(spec.module);
   return id;
@@ -445,7 +446,7 @@ Result<Graph> GraphBuilder::Build() && {
   DeriveHomes(data_);
   const IdVector<OpId, StorageId> served = ServedParameters(data_, ties_);
   PW_ASSIGN(const auto colocated, ResolveColocated());
-  DeriveGroups(data_, ties_, colocated, served);
+  DeriveGroups(data_, ties_, colocated, served, devices_);
   AttributeModules(data_, module_names_, served);
   if (has_given_homes_) {
     for (const Storage& storage : data_.storages) {

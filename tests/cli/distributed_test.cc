@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "recorded_mlp.h"
@@ -29,6 +30,28 @@ class Distributed : public RecordedMlp {
     return run.err;
   }
 };
+
+// Adam's powers of beta lie with one device, what all updates make of them is on both, and the other device updates one
+// parameter alone: the plan's files are read as they were written, and hold.
+TEST_F(Distributed, OneUpdateMayLieApartFromAllOthers) {
+  std::map<std::string, int> group_of;
+  for (const Json& op : RunJson({"inspect", "mlp.json.gz", "--axes"}).json()["ops"]) {
+    group_of[op["name"]] = op["group"];
+  }
+  Json layouts = Json::parse(R"([{"groups": "*", "option": "place", "devices": ["cpu0"]}])");
+  layouts.push_back(
+      {{"groups", group_of.at("addcdiv_")}, {"option", "place"}, {"devices", {"cpu1"}}});
+  for (const char* const shared : {"rsub", "rsub_1", "sqrt", "div_1", "mul_2"}) {
+    layouts.push_back(
+        {{"groups", group_of.at(shared)}, {"option", "duplicate"}, {"devices", {"cpu0", "cpu1"}}});
+  }
+  Write("apart.json", Json{{"layouts", layouts}}.dump());
+  const Outcome planned = Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--layouts", "apart.json",
+                               "-o", "apart.plan.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  const Outcome checked = Run({"check", "apart.plan.json", "--run"});
+  EXPECT_EQ(checked.status, 0) << checked.err;
+}
 
 // The same step, whether it comes from a planner, from layouts by hand, or from the plan's files.
 TEST_F(Distributed, PlanSimulateAndCompareAgree) {

@@ -45,6 +45,8 @@ struct OpSpec {
   std::vector<std::string> after;   // names of ops
   std::vector<Value> args;
   std::vector<NamedValue> attributes;
+  DeviceId
+      device;  // of a compiled step's op, where it lies: what lies apart is not joined by what it serves
 };
 
 class GraphBuilder {
@@ -130,6 +132,7 @@ class GraphBuilder {
   IdVector<TensorId, bool> declared_;
   std::vector<std::vector<std::string>> after_;           // by op
   std::vector<std::optional<std::string>> module_names_;  // by op
+  IdVector<OpId, DeviceId> devices_;
   std::vector<std::pair<TensorId, TensorId>> ties_;
   std::vector<std::pair<std::string, std::string>> colocated_;
   IdVector<TensorId, DeviceId> given_homes_;

@@ -13,8 +13,8 @@
 namespace placewright {
 namespace {
 
-std::atomic<void*> reserve{nullptr};
-size_t reserve_bytes = 0;  // written before the handler is set
+std::atomic<void*> g_reserve{nullptr};
+size_t g_reserve_bytes = 0;  // written before the handler is set
 
 // In bytes; libraries alone can take most of a limit. 0 where /proc is missing.
 size_t AddressSpace() {
@@ -27,8 +27,8 @@ size_t AddressSpace() {
 }
 
 void GiveBack() {
-  void* taken = reserve.exchange(nullptr);
-  if (taken != nullptr) munmap(taken, reserve_bytes);
+  void* taken = g_reserve.exchange(nullptr);
+  if (taken != nullptr) munmap(taken, g_reserve_bytes);
   throw std::bad_alloc();
 }
 
@@ -44,8 +44,8 @@ void KeepMemoryReserve() {
   }
   void* taken = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (taken == MAP_FAILED) return;
-  reserve_bytes = bytes;
-  reserve = taken;
+  g_reserve_bytes = bytes;
+  g_reserve = taken;
   std::set_new_handler(GiveBack);
 }
 

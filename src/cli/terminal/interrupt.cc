@@ -8,7 +8,7 @@
 namespace placewright {
 namespace {
 
-std::atomic<bool> interrupted{false};
+std::atomic<bool> g_interrupted{false};
 std::atomic<int64_t> first_at{0};  // ns of the monotonic clock, 0: none yet
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
               "the handler must not take locks");
@@ -21,7 +21,7 @@ extern "C" void OnInterrupt(int number) {
   const int64_t now = int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
   int64_t first = 0;
   if (first_at.compare_exchange_strong(first, now)) {
-    interrupted.store(true, std::memory_order_relaxed);
+    g_interrupted.store(true, std::memory_order_relaxed);
   } else if (now - first > kRepeatNanos) {
     signal(number, SIG_DFL);
     raise(number);  // delivered when this handler returns
@@ -42,7 +42,7 @@ const std::atomic<bool>& CatchInterrupts() {
   if (sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN) {
     sigaction(SIGHUP, &action, nullptr);
   }
-  return interrupted;
+  return g_interrupted;
 }
 
 }  // namespace placewright

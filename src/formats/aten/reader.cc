@@ -98,6 +98,7 @@ class AtenGraphReader {
     spec.name = op.name;
     spec.type = op.target;
     spec.phase = op.phase;
+    if (is_compiled_) spec.device = DeviceNumber(op.device);
     spec.in_root = op.scope && op.scope->empty();
     spec.module = std::move(op.scope).value_or("");
     spec.after = op.after;
@@ -268,7 +269,15 @@ class AtenGraphReader {
     return Ok();
   }
 
+  // Files have no cluster: devices are numbered as they are met.
+  DeviceId DeviceNumber(const std::string& name) {
+    return DeviceId(device_numbers_.emplace(name, device_numbers_.size()).first->second);
+  }
+
   AtenFile file_;
+  const bool is_compiled_ = std::any_of(file_.ops.begin(), file_.ops.end(),
+                                        [](const AtenOp& op) { return !op.of.empty(); });
+  std::unordered_map<std::string, size_t> device_numbers_;
   GraphBuilder builder_;
   IdVector<OpId, bool> module_stated_;
   NamedPlacement devices_;

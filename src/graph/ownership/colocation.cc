@@ -117,7 +117,8 @@ void DeriveHomes(GraphData& graph) {
 }
 
 void DeriveGroups(GraphData& graph, Ties ties, Colocated colocated,
-                  const IdVector<OpId, StorageId>& served) {
+                  const IdVector<OpId, StorageId>& served,
+                  const IdVector<OpId, DeviceId>& devices) {
   UnionFind<OpId> sets(graph.ops.size());
   const auto join = [&](OpId op, StorageId storage) {
     if (graph.home_op[storage].valid()) sets.Join(op, graph.home_op[storage]);
@@ -126,7 +127,8 @@ void DeriveGroups(GraphData& graph, Ties ties, Colocated colocated,
     const Op& op = graph.ops[id];
     for (TensorId output : op.outputs) join(id, graph.tensors[output].storage);
     for (TensorId written : op.writes) join(id, graph.tensors[written].storage);
-    if (served[id].valid()) join(id, served[id]);
+    const OpId home = served[id].valid() ? graph.home_op[served[id]] : OpId();
+    if (home.valid() && devices[home] == devices[id]) sets.Join(id, home);
   }
   for (const auto& [a, b] : colocated) sets.Join(a, b);
   for (const auto& [a, b] : ties) {
