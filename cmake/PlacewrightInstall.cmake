@@ -1,20 +1,21 @@
 # Installs the program, libplacewright.so with its public headers, and exports it for
-# find_package(Placewright). The libraries that include LibTorch are opened by the program, beside
-# its bin.
+# find_package(Placewright). The checker and the libraries that include LibTorch are opened by the program, in
+# lib/placewright beside its bin.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(torch_folder lib/placewright)
+set(opened_folder lib/placewright)
 install(TARGETS placewright_library EXPORT PlacewrightTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS placewright check_plan RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 set_target_properties(placewright check_plan PROPERTIES
   INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS placewright_check LIBRARY DESTINATION ${opened_folder})
+file(RELATIVE_PATH library_folder ${CMAKE_INSTALL_PREFIX}/${opened_folder} ${CMAKE_INSTALL_FULL_LIBDIR})
+set_target_properties(placewright_check PROPERTIES INSTALL_RPATH "$ORIGIN/${library_folder}")
 if(PLACEWRIGHT_WITH_TORCH)
   install(TARGETS placewright_torch placewright_torch_files placewright_torch_learn
-    placewright_torch_run LIBRARY DESTINATION ${torch_folder})
-  file(RELATIVE_PATH library_folder ${CMAKE_INSTALL_PREFIX}/${torch_folder}
-    ${CMAKE_INSTALL_FULL_LIBDIR})
+    placewright_torch_run LIBRARY DESTINATION ${opened_folder})
   set_target_properties(placewright_torch placewright_torch_files placewright_torch_learn
     placewright_torch_run PROPERTIES
     INSTALL_RPATH "$ORIGIN;$ORIGIN/${library_folder}")

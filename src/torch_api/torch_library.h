@@ -5,11 +5,11 @@
 #ifndef PLACEWRIGHT_TORCH_API_TORCH_LIBRARY_H_
 #define PLACEWRIGHT_TORCH_API_TORCH_LIBRARY_H_
 
-#include <memory>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/on_demand_library.h"
 #include "base/result.h"
 #include "torch_api/torch_api.h"
 
@@ -24,27 +24,20 @@ class TorchLibrary {
     kLearn,  // libplacewright_torch_learn.so: learned planners
     kRun,    // libplacewright_torch_run.so: plans executed
   };
-  // Opens what PLACEWRIGHT_TORCH_LIBRARY names (the environment), or without that the first that
-  // exists of the program's folder, ../lib/placewright beside it, and what lies beside
-  // libplacewright.so. Where none does, BuildOnDemand is asked for the library's target, and the
-  // places are looked at once more. Errors: kMissingRuntime, saying where it was looked for and what
-  // the loader said.
+  // Opens what PLACEWRIGHT_TORCH_LIBRARY names (the environment), or without that as OnDemandLibrary does. Errors:
+  // kMissingRuntime.
   static Result<TorchLibrary> Open(Part part = Part::kMain);
   // The places that Open tries, in order.
   static std::vector<std::string> SearchPlaces(Part part = Part::kMain);
 
   const TorchApi& api() const { return *api_; }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return library_.path(); }
 
  private:
-  struct Closer {
-    void operator()(void* handle) const;
-  };
-  TorchLibrary() = default;
+  explicit TorchLibrary(OnDemandLibrary library) : library_(std::move(library)) {}
 
-  std::unique_ptr<void, Closer> handle_;
+  OnDemandLibrary library_;
   const TorchApi* api_ = nullptr;
-  std::string path_;
 };
 
 }  // namespace placewright

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/build_on_demand.h"
+#include "base/on_demand_library.h"
 #include "cli/commands/command.h"
 
 namespace placewright {

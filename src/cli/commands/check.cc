@@ -2,8 +2,9 @@
 
 #include <optional>
 
+#include "base/on_demand_library.h"
 #include "base/text.h"
-#include "check_plan/checker.h"
+#include "check_plan/check_library.h"
 #include "cli/commands/command.h"
 #include "cli/request/cost_store.h"
 #include "cli/request/executed_check.h"
@@ -36,11 +37,14 @@ class CheckCommand : public Command {
 
   Result<int> Run(Context& context) override {
     PW_ASSIGN(const WholePlan whole, WholePlan::Open(plan_, options_));
+    PW_ASSIGN(const OnDemandLibrary library, OpenChecker());
+    const check::CheckApi& checker =
+        *reinterpret_cast<decltype(&placewright_check_api)>(library.Find(check::kCheckEntry))();
     PW_ASSIGN(const check::CheckedPlan checked,
-              check::LoadAndCheckPlan(whole.path(), options_).InFile(plan_));
+              checker.load_and_check(whole.path(), options_).InFile(plan_));
     const PlanInputs& inputs = checked.inputs;
     if (checked.violation) {
-      Error error = check::ToError(*checked.violation);
+      Error error = checker.to_error(*checked.violation);
       if (error.file.empty()) error.file = plan_;
       return error;
     }
@@ -89,6 +93,18 @@ class CheckCommand : public Command {
   }
 
  private:
+  static Result<OnDemandLibrary> OpenChecker() {
+    PW_ASSIGN(OnDemandLibrary library,
+              OnDemandLibrary::Open(check::kCheckLibrary,
+                                    OnDemandLibrary::SearchPlaces(check::kCheckLibrary),
+                                    "Build or install it with the program; without it the program "
+                                    "check_plan verifies a plan, too."));
+    if (library.Find(check::kCheckEntry) == nullptr) {
+      return library.Missing(fmt::format("has no {}", check::kCheckEntry));
+    }
+    return library;
+  }
+
   static std::string Describe(const ExecutedCheck& executed) {
     std::string text = fmt::format(
         "executed: {} of parameters, state and buffers as on one device (float64), the largest "
