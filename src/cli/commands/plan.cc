@@ -6,8 +6,8 @@
 #include "base/out_of_memory.h"
 #include "base/text.h"
 #include "cli/commands/command.h"
+#include "cli/commands/plan_output.h"
 #include "cli/request/analysis.h"
-#include "cli/request/assumptions.h"
 #include "cli/request/configurations.h"
 #include "cli/request/fit_advice.h"
 #include "cli/request/from_configuration.h"
@@ -18,7 +18,6 @@
 #include "cli/request/picture.h"
 #include "cli/request/planning.h"
 #include "cli/request/policies.h"
-#include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "cli/terminal/output_path.h"
 #include "formats/plan/layouts_json.h"
@@ -340,7 +339,10 @@ class PlanCommand : public Command {
       PW_ASSIGN(beside_, CompareWithBest(*from_, input_, budget.stop));
       context.console.Progress("");
     }
-    return Report(of, plan, analysis, result.notes, error, context.console);
+    PrintPlan({of, plan, analysis, output_, result.notes, error, max_batch_, permitted_.changes,
+               from_, beside_, init_differs_},
+              context.console);
+    return error ? InfoOf(error->code).exit_status : 0;
   }
 
   // What is not looked at is a note of the result.
@@ -557,106 +559,6 @@ class PlanCommand : public Command {
             ? fmt::format("Continue with --batch {} instead of --max-batch, and --init {}.",
                           max_batch_->found.batch, Printable(output_, 4096))
             : "Continue with the same command and --init " + Printable(output_, 4096) + ".");
-  }
-
-  int Report(const StepInputs& of, const Plan& plan, const Analysis& analysis,
-             const std::vector<std::string>& notes, const std::optional<Error>& error,
-             Console& console) const {
-    if (console.json) {
-      PrintJsonReport(of, plan, analysis, notes, error, console);
-    } else {
-      PrintTextReport(of, plan, analysis, console);
-      if (error) console.PrintError(*error);
-    }
-    return error ? InfoOf(error->code).exit_status : 0;
-  }
-
-  void PrintJsonReport(const StepInputs& of, const Plan& plan, const Analysis& analysis,
-                       const std::vector<std::string>& notes, const std::optional<Error>& error,
-                       Console& console) const {
-    const Inputs& inputs = *of.inputs;
-    Json object = PlanSummaryToJson(plan, "placewright.plan-result/1");
-    object["bound_argument"] = of.step.bound != nullptr ? of.step.bound->argument : "";
-    object["max_batch"] = nullptr;
-    if (max_batch_) object["max_batch"] = MaxBatchToJson(*max_batch_);
-    object["permitted_changes"] = Json::array();
-    for (const PermittedChange& change : permitted_.changes) {
-      object["permitted_changes"].push_back({{"option", change.option},
-                                             {"meaning", change.meaning},
-                                             {"plan", change.plan},
-                                             {"step_time_ns", change.step_time.count},
-                                             {"gain", change.gain}});
-    }
-    object["from"] = nullptr;
-    if (beside_) object["from"] = FromToJson(*from_, *beside_);
-    object["peak_rss_bytes"] = PeakResidentBytes();
-    object["plan_file"] = nullptr;
-    if (plan.feasible) object["plan_file"] = output_;
-    const Cluster& cluster = inputs.cluster.cluster;
-    AddAnalysis(analysis, cluster, &object);
-    AddCommunicationTime(plan, TimeOfCommunication(inputs.graph.graph, *analysis.result.schedule),
-                         &object);
-    object["fullest"] = nullptr;
-    if (!analysis.peaks.empty()) object["fullest"] = PeaksToJson(analysis, cluster)[0];
-    object["init_differs"] = init_differs_;
-    object["unknown_types"] = inputs.cost_report.unknown_types;
-    AddAssumedShapes(inputs.graph, &object);
-    AddNotes(inputs, &object);
-    for (const std::string& note : notes) object["notes"].push_back(note);
-    object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
-    if (error) object["error"] = ErrorToJson(*error)["error"];
-    console.PrintJson(object);
-  }
-
-  static std::string Strategies(const Plan& plan, const Analysis& analysis, const Style& style) {
-    return RenderStrategies(plan.strategies, plan.step_time, analysis.tie_within, style);
-  }
-
-  void PrintTextReport(const StepInputs& of, const Plan& plan, const Analysis& analysis,
-                       Console& console) const {
-    const Inputs& inputs = *of.inputs;
-    const Style& style = console.style();
-    const Cluster& cluster = inputs.cluster.cluster;
-    if (const StrategyResult* nearest = NearestStrategy(plan)) {
-      console.Print(RenderNearest(plan, *nearest, style));
-      console.Print("\n" + Strategies(plan, analysis, style));
-      return;
-    }
-    console.Print(RenderHeadline(plan, style));
-    console.Print(RenderRates(analysis, plan, style));
-    if (beside_) console.Print("\n" + DescribeFrom(*from_, *beside_, style));
-    if (max_batch_) {
-      console.Print(fmt::format("  max batch  {}\n  best rate  {}\n",
-                                DescribeMaxBatch(max_batch_->found),
-                                DescribeBestRate(*max_batch_)));
-    }
-    for (const PermittedChange& change : permitted_.changes) {
-      console.Print(Wrap("  would gain " + DescribePermittedChange(change) + "\n", style, 13));
-    }
-    const std::string modules = RenderModuleTable(analysis, plan, cluster, style);
-    if (!modules.empty()) console.Print("\n" + modules);
-    console.Print("\n" + RenderDevices(plan.devices, style));
-    if (analysis.gpu_use) {
-      console.Print(Wrap(DescribeGpuUse(*analysis.gpu_use) + "\n", style));
-    }
-    console.Print(RenderCommunication(analysis, plan, inputs.graph.graph, style));
-    const std::string strategies = Strategies(plan, analysis, style);
-    if (!strategies.empty()) {
-      console.Print("\n" + strategies);
-    } else if (!plan.baselines.empty()) {
-      console.Print("\n" + RenderBaselines(plan, analysis.tie_within, style));
-    }
-    console.Print("\n" + Explain(analysis, cluster, style));
-    const std::vector<std::string>& unknown = inputs.cost_report.unknown_types;
-    if (!unknown.empty()) console.Print("\n" + RenderUnknownTypes(unknown));
-    for (const std::string& line : DescribeAssumptions(inputs)) {
-      console.Print(Wrap(fmt::format("\n{}\n", line), style));
-    }
-    if (plan.feasible) {
-      console.Print(Wrap(fmt::format("\nplan written to {}, its {}costs and schedule beside it\n",
-                                     Printable(output_, 4096), of.file.empty() ? "" : "step, "),
-                         style));
-    }
   }
 
   Algorithms algorithms_{{}, LearnedPlanners()};
