@@ -368,9 +368,9 @@ Result<std::string> AlgorithmOf(const TrainingConfiguration& of, int64_t replica
                       of.tensor, of_host),
           remedy);
     }
-    const bool shards = of.zero_stage > 0;
-    const std::string algorithm = shards ? "2d" : "tensor";
-    if (shards && of.zero_stage < 3) {
+    // A distributed optimizer is a setting of `tensor` (StrategyOfConfiguration).
+    const std::string algorithm = of.zero_stage > 1 ? "2d" : "tensor";
+    if (of.zero_stage == 2) {
       notes.emplace_back("2d shards parameters, too, and gathers them for each pass");
     }
     if (of.program == TrainingConfiguration::Program::kMegatron && !of.sequence) {
@@ -469,6 +469,9 @@ Result<ConfiguredStrategy> StrategyOfConfiguration(const TrainingConfiguration& 
             AlgorithmOf(configuration, replicate, shard, gpus, hosts, made.notes));
   if (configuration.tensor > 1) {
     made.strategy.settings.push_back(fmt::format("tensor={}", configuration.tensor));
+    if (made.strategy.algorithm == "tensor" && configuration.zero_stage == 1) {
+      made.strategy.settings.emplace_back("optimizer=shards");
+    }
   }
   if (configuration.context > 1) {
     made.strategy.settings.push_back(fmt::format("context={}", configuration.context));
@@ -547,7 +550,9 @@ std::string MegatronSharding(const Strategy& strategy, int64_t gpus, int64_t hos
   if (algorithm != "2d" && algorithm != "tensor") return "";
   return fmt::format("--tensor-model-parallel-size {} --sequence-parallel{}",
                      GroupOf(strategy, gpus, hosts),
-                     algorithm == "2d" ? " --use-distributed-optimizer" : "");
+                     algorithm == "2d" || SettingOf(strategy, "optimizer") == "shards"
+                         ? " --use-distributed-optimizer"
+                         : "");
 }
 
 // The order of a pipeline; "": it cannot be said, as stages of stated layers.

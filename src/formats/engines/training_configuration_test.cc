@@ -87,7 +87,8 @@ TEST(TrainingConfiguration, MegatronsArgumentsAreAStrategy) {
       "  --micro-batch-size 1 --global-batch-size 16  # a comment --context-parallel-size 7\n"
       "  --recompute-granularity selective --use-distributed-optimizer\n";
   const ConfiguredStrategy made = On(script, 32, 4);
-  EXPECT_EQ(Describe(made.strategy), "2d tensor=8, 4 micro-batches, recompute megatron");
+  EXPECT_EQ(Describe(made.strategy),
+            "tensor tensor=8 optimizer=shards, 4 micro-batches, recompute megatron");
   EXPECT_EQ(made.batch, 16);
   const TrainingConfiguration read = ReadTrainingConfiguration(script).Take();
   EXPECT_TRUE(read.sequence);
@@ -99,6 +100,16 @@ TEST(TrainingConfiguration, MegatronsArgumentsAreAStrategy) {
   const ConfiguredStrategy whole = On(yaml, 32, 4);  // no optimizer that is distributed
   EXPECT_EQ(Describe(whole.strategy), "tensor tensor=8, 4 micro-batches, recompute megatron");
   EXPECT_THAT(whole.notes, Contains(HasSubstr("--sequence-parallel")));
+}
+
+TEST(TrainingConfiguration, ADistributedOptimizerBesideTensorsIsASetting) {
+  const std::string_view script =
+      "--tensor-model-parallel-size 8 --sequence-parallel --use-distributed-optimizer "
+      "--micro-batch-size 1 --global-batch-size 16";
+  const ConfiguredStrategy made = On(script, 32, 4);
+  EXPECT_TRUE(made.notes.empty());
+  EXPECT_EQ(LinesOf(TrainingConfiguration::Program::kMegatron, made.strategy, 32, 4, 16).sharding,
+            "--tensor-model-parallel-size 8 --sequence-parallel --use-distributed-optimizer");
 }
 
 // Groups of four of a host's eight GPUs are stated, and written again.
