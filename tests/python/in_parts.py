@@ -71,15 +71,15 @@ class InParts(ExportTest):
         path.write_text(json.dumps({"layouts": layouts, "fusion_bytes": draws.choice([0, 1 << 20])}))
         return path
 
-    def compare(self, algorithm, batch=None, original=None, given=None, layouts=None):
+    def compare(self, algorithm, batch=None, original=None, given=None, layouts=None, options=()):
         """The compiled step of the recording in `folder`, at a batch, which has left behind what the file `original`
         leaves behind, by default the recording; `given`: values of inputs by name, others are made up; `layouts`: a
-        file of layouts, in place of the algorithm's."""
+        file of layouts, in place of the algorithm's; `options`: further ones of `plan`."""
         graph = self.folder / "step.json.gz"
         cluster, plan, step = (self.folder / name for name in ("c.yaml", "p.plan.json", "s.json"))
         cluster.write_text(CLUSTER)
         chosen = ["--layouts", str(layouts)] if layouts else ["--algo", algorithm]
-        self.place("plan", str(graph), "-c", str(cluster), *chosen, "-o", str(plan),
+        self.place("plan", str(graph), "-c", str(cluster), *chosen, *options, "-o", str(plan),
                    *(["--batch", str(batch)] if batch else []))
         self.place("check", str(plan))
         self.place("compile", str(plan), "-o", str(step))
