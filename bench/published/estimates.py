@@ -4,8 +4,9 @@
 
 Llama-3-8B is transformers' in bf16, weights, states and all, with AdamW and 2,048 tokens a sample; Llama-2-7B has
 adapters (LoRA). Records both from configurations (needs PyTorch, transformers and peft), plans them by each strategy
-and prints in Markdown: step time, bytes of the fullest GPU's tensors and the share of the step in which communication
-is exposed, each beside the range that was estimated before. Recordings are kept in FOLDER.
+and prints in Markdown: step time and what the fullest GPU holds (`placewright memory`: the allocator's blocks, context
+and NCCL's buffers), each beside the range that was estimated before; the bytes of its tensors, and the share of the
+step in which communication is exposed. Recordings are kept in FOLDER.
 """
 
 from __future__ import annotations
@@ -94,10 +95,10 @@ def cluster_of(row: Row, work: pathlib.Path) -> str:
     return str(path)
 
 
-def plan(row: Row, program: str, work: pathlib.Path) -> dict[str, object]:
-    command = [program, "plan", str(record(row.model, work)), "-c", cluster_of(row, work), "--batch", str(row.batch)]
-    command += [*row.plan, "--json", "--quiet", "-o", str(work / "estimate.plan.json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def run(row: Row, program: str, work: pathlib.Path, command: str, *options: str) -> dict[str, object]:
+    arguments = [program, command, str(record(row.model, work)), "-c", cluster_of(row, work)]
+    arguments += ["--batch", str(row.batch), *options, "--json", "--quiet"]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     result = json.loads(done.stdout) if done.stdout else {}
     if "step_time_ns" not in result and not (result.get("feasible") is False):
         raise SystemExit(f"{row.name}: {done.stdout}{done.stderr}")
@@ -117,20 +118,23 @@ def main() -> None:
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("published"))
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    print("| strategy | machines | samples | step, s | estimated | tensors of a GPU, GiB | estimated | exposed |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|", flush=True)
+    print("| strategy | machines | samples | step, s | estimated | a GPU holds, GiB | estimated | of it tensors | exposed |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+    path = str(options.work / "estimate.plan.json")
     for row in ROWS:
-        result = plan(row, options.program, options.work)
+        result = run(row, options.program, options.work, "plan", *row.plan, "-o", path)
         machines = row.cluster if "\n" not in row.cluster else row.cluster.split("\n", maxsplit=1)[0][6:]
         cells = [row.name, machines, str(row.batch)]
         if not result.get("feasible"):
-            cells += ["does not fit", " | | | |" if row.fits else "does not fit | | | "]
+            cells += ["does not fit", " | | | | |" if row.fits else "does not fit | | | | "]
         else:
+            memory = run(row, options.program, options.work, "memory", "--plan", path)
+            fullest = max(memory["devices"], key=lambda device: device["device_bytes"])
             seconds = float(result["step_time_ns"]) / 1e9
-            gib = max(device["peak_memory_bytes"] for device in result["devices"]) / GIB
+            held, tensors = (fullest[f"{what}_bytes"] / GIB for what in ("device", "allocated"))
             exposed = float(result.get("exposed_communication_ns", 0)) / float(result["step_time_ns"])
-            cells += [beside(seconds, row.seconds, f"{seconds:.3f}"), beside(gib, row.gib, f"{gib:.1f}")]
-            cells.append(f"{exposed:.1%}")
+            cells += [beside(seconds, row.seconds, f"{seconds:.3f}"), beside(held, row.gib, f"{held:.1f}")]
+            cells += [f"{tensors:.1f}", f"{exposed:.1%}"]
         print(f"| {' | '.join(cells)} |", flush=True)
 
 
