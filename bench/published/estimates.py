@@ -69,8 +69,14 @@ ROWS = [
     Row("fsdp, 4 micro-batches", HOST, 64, ["--algo", "fsdp", "--micro-batches", "4"], (1.75, 1.95)),
     Row("fsdp, full recomputation", HOST, 64, ["--algo", "fsdp", "--recompute", "full"], (2.0, 2.2)),
     Row("fsdp", HOSTS32, 512, ["--algo", "fsdp"], (0.47, 0.57)),
-    Row("offload", DESK.format(1), 2, ["--algo", "offload"], model="llama-2-7b-lora"),
-    Row("1f1b, 2 stages", DESK.format(2), 4, ["--algo", "1f1b", "--stages", "2"], model="llama-2-7b-lora"),
+    Row("7B with adapters, offload", DESK.format(1), 1, ["--algo", "offload"], model="llama-2-7b-lora"),
+    Row(
+        "7B with adapters, 1f1b, 2 stages, full recomputation",
+        DESK.format(2),
+        4,
+        ["--algo", "1f1b", "--stages", "2", "--recompute", "full"],
+        model="llama-2-7b-lora",
+    ),
 ]
 
 
@@ -128,8 +134,9 @@ def main() -> None:
         if not result.get("feasible"):
             cells += ["does not fit", " | | | | |" if row.fits else "does not fit | | | | "]
         else:
-            memory = run(row, options.program, options.work, "memory", "--plan", path)
-            fullest = max(memory["devices"], key=lambda device: device["device_bytes"])
+            memory = run(row, options.program, options.work, "memory", *row.plan)
+            gpus = [device for device in memory["devices"] if device["class"] == "gpu"]
+            fullest = max(gpus, key=lambda device: device["device_bytes"])
             seconds = float(result["step_time_ns"]) / 1e9
             held, tensors = (fullest[f"{what}_bytes"] / GIB for what in ("device", "allocated"))
             exposed = float(result.get("exposed_communication_ns", 0)) / float(result["step_time_ns"])

@@ -118,7 +118,6 @@ ROWS = [
         {**GPT_1536, "tied": 0},
         ["-c", str(HERE / "dlperf.yaml"), "--batch", "512", "--algo", "1f1b"]
         + ["--pipeline", "1f1b", "--stage-layers", "4,4,4,4", "--micro-batches", "32"],
-        "the run's stages compute nothing while activations cross",
         hosts=4,
     ),
     Row(
@@ -128,7 +127,6 @@ ROWS = [
         GPT_7B,
         ["-c", "8xH100", "--batch", "8", "--micro-batches", "2", *TENSOR, "tensor=4"]
         + ["--set", "optimizer=shards", *KEPT],
-        "deterministic kernels, and norms and zeros of all parameters and gradients, which are logged",
     ),
     Row(
         "GPT 12 x 512, data 8, distributed optimizer",
