@@ -111,6 +111,7 @@ class Gpt(torch.nn.Module):
             Block(width, heads, groups, dropout, flash) for _ in range(layers)
         )
         self.norm = Weights(width)
+        self.register_buffer("places", torch.arange(vocabulary))
         # The first and the last stage of a pipeline each have a table.
         self.head = None if tied else torch.nn.Parameter(torch.empty(vocabulary, width))
 
@@ -122,8 +123,9 @@ class Gpt(torch.nn.Module):
         x = dropped(x, self.dropout)
         for block in self.blocks:
             weights = [parameter.to(self.half) for parameter in block.parameters()]
+            # Megatron's checkpoint computes a layer again to its end, as PyTorch's reentrant one.
             x = (
-                checkpoint(block, x, *weights, use_reentrant=False)
+                checkpoint(block, x, *weights, use_reentrant=True)
                 if self.recompute
                 else block(x, *weights)
             )
@@ -157,55 +159,72 @@ class CrossEntropy(torch.autograd.Function):
 
 
 class CrossEntropyInParts(torch.autograd.Function):
-    """The same over parts of the words, in operators that can be in parts."""
+    """The same over parts of the words, in operators that can be in parts: what is subtracted at the labels is where
+    `places`, the numbers of the words, are these."""
 
     @staticmethod
-    def forward(context, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        scores = torch.log_softmax(logits.float(), -1)
-        context.save_for_backward(scores, labels)
+    def forward(context, logits: torch.Tensor, labels: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        scores = logits.float()
+        scores.sub_(scores.amax(-1, keepdim=True))
+        chosen = functional.nll_loss(scores.flatten(0, 1), labels.flatten())
+        total = scores.exp_().sum(-1, keepdim=True)
+        scores.div_(total)
+        context.save_for_backward(scores, labels, places)
         context.half = logits.dtype
-        return functional.nll_loss(scores.flatten(0, 1), labels.flatten())
+        return total.log().mean() + chosen
 
     @staticmethod
-    def backward(context, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        scores, labels = context.saved_tensors
-        share = (gradient / labels.numel()).expand(labels.numel())
-        each, ignored, unweighted = 0, -100, torch.ones_like(gradient)
-        chosen = torch.ops.aten.nll_loss_backward(
-            share, scores.flatten(0, 1), labels.flatten(), None, each, ignored, unweighted
-        )
-        scores.exp_().mul_(gradient / labels.numel()).add_(chosen.view_as(scores))
-        return scores.to(context.half), None
+    def backward(context, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        scores, labels, places = context.saved_tensors
+        scores.add_(labels.unsqueeze(-1) == places, alpha=-1)
+        scores.mul_(gradient / labels.numel())
+        return scores.to(context.half), None, None
 
 
 class Adam(torch.optim.AdamW):
-    """Unscales the gradients of all parameters and clips them by their norm, then updates.
+    """Unscales the gradients of all parameters and clips them by their norm, then updates each in one kernel.
 
-    `in_parts`: where GPUs have parts of gradients, as under tensor parallelism. There each adds up the squares of its
-    own, and the norm is the root of their sum over all.
+    Where GPUs have parts of gradients each adds up the squares of its own, and the norm is the root of their sum over
+    all.
     """
 
-    def __init__(self, parameters, scale: float, in_parts: bool) -> None:
+    def __init__(self, parameters, scale: float) -> None:
         super().__init__(parameters, foreach=False)
-        self.scale, self.in_parts = scale, in_parts
+        self.scale = scale
 
     def step(self, closure=None):
         parameters = [p for group in self.param_groups for p in group["params"]]
-        if self.in_parts:
-            self._clip_in_parts(parameters)
-        else:
-            if self.scale != 1:
-                for parameter in parameters:
-                    parameter.grad.mul_(1 / self.scale)
-            torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=False)
-        return super().step(closure)
-
-    def _clip_in_parts(self, parameters) -> None:
         squares = [(p.grad * p.grad).sum() for p in parameters]
         norm = torch.stack(squares).sum().sqrt() / self.scale
         share = (1.0 / (norm + 1e-6)).clamp(max=1.0) / self.scale
         for parameter in parameters:
-            parameter.grad = parameter.grad * share
+            parameter.grad.mul_(share)
+        for group in self.param_groups:
+            numbers = {name: group[name] for name in ("lr", "weight_decay", "eps")}
+            numbers["beta1"], numbers["beta2"] = group["betas"]
+            for parameter in group["params"]:
+                self._update(parameter, self.state[parameter], numbers)
+
+    @staticmethod
+    def _update(parameter, state, numbers) -> None:
+        if not state:
+            state["step"] = torch.zeros(())
+            state["exp_avg"] = torch.zeros_like(parameter)
+            state["exp_avg_sq"] = torch.zeros_like(parameter)
+        state["step"] += 1
+        torch._fused_adamw_(
+            [parameter],
+            [parameter.grad],
+            [state["exp_avg"]],
+            [state["exp_avg_sq"]],
+            [],
+            [state["step"]],
+            amsgrad=False,
+            maximize=False,
+            grad_scale=None,
+            found_inf=None,
+            **numbers,
+        )
 
 
 def build(
@@ -228,14 +247,15 @@ def build(
     scale = 2.0**16 if half == "f16" else 1.0
 
     def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        made = CrossEntropyInParts if in_parts else CrossEntropy
-        return made.apply(logits, labels) * scale
+        if in_parts:
+            return CrossEntropyInParts.apply(logits, labels, model.places) * scale
+        return CrossEntropy.apply(logits, labels) * scale
 
     return {
         "model": model,
         "example_inputs": torch.zeros(batch, length, dtype=torch.int64),
         "loss": loss,
-        "optimizer": Adam(model.parameters(), scale, bool(in_parts)),
+        "optimizer": Adam(model.parameters(), scale),
         "targets": torch.zeros(batch, length, dtype=torch.int64),
         "batch": batch,
     }

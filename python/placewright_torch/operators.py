@@ -71,6 +71,10 @@ def _which_way(name, place):
             f"of 8 experts) or --assume {place}=64 (a number), or ")
 
 
+# Updates of lists of parameters that one call updates alike.
+FUSED_UPDATES = ("_fused_adam_", "_fused_adamw_")
+
+
 def refuse(name, kwargs, phase, where):
     """Raises ExportError for calls that no step of the format can hold, before they are tried."""
     plain = name.replace("aten::", "")
@@ -79,7 +83,8 @@ def refuse(name, kwargs, phase, where):
         raise ExportError(
             f"{name.replace('::', '.')} makes a sparse tensor{where}; sparse gradients and tensors "
             "cannot be exported: build nn.Embedding and nn.EmbeddingBag with sparse=False")
-    if plain.startswith("_fused_") and plain.endswith("_") and phase == "opt":
+    if plain.startswith("_fused_") and plain.endswith("_") and phase == "opt" \
+            and plain not in FUSED_UPDATES:
         raise ExportError(f"the optimizer calls {name.replace('::', '.')} itself; build it with "
                           "fused=False")
 

@@ -19,8 +19,8 @@ from .checks import where_asked
 from .errors import ExportError
 from .lifetimes import Lifetimes, computes
 from .memory import Memory, Value, extent_of
-from .operators import (COPIES, NO_OPS, READS_VALUES, SAME_TENSOR, UNMARKED_WRITES, alias_mark,
-                        describe, for_one_tensor, is_sized_by_values, refuse, value_error)
+from .operators import (COPIES, FUSED_UPDATES, NO_OPS, READS_VALUES, SAME_TENSOR,
+                        UNMARKED_WRITES, alias_mark, describe, for_one_tensor, is_sized_by_values, refuse, value_error)
 from .scopes import Scopes
 from .shapes import COUNTED, SHAPE_RULES, as_computed, masks_of
 
@@ -166,6 +166,11 @@ class Recorder(compat.Mode):
             kwargs["pin_memory"] = False
         if name.startswith("aten::_foreach_"):
             return self._split(func, args, kwargs)
+        if name.replace("aten::", "") in FUSED_UPDATES and len(args[0]) != 1:
+            with self:
+                for i in range(len(args[0])):
+                    func(*[of[i:i + 1] for of in args], **kwargs)
+            return None
         if sparse.takes_apart(name, args):
             with self:
                 return sparse.apart(func, args, kwargs, self._made_by)

@@ -22,8 +22,9 @@ from .stored import StoredWeights
 from .update import Update
 
 
-# What users can do about errors of PyTorch whose texts do not say it.
 UNBIND = "aten.unbind.int"
+SCALING = ("mul_", "div_", "clamp_", "clamp_min_", "clamp_max_")  # in place
+# What users can do about errors of PyTorch whose texts do not say it.
 HINTS = (
     (".numpy()", ": the step leaves PyTorch; a graph is recorded without data, so it must be "
                  "written with operators of PyTorch"),
@@ -136,11 +137,35 @@ def _without_idle(recorder, outputs, notes):
     inputs = [i for i in recorder.inputs if i["kind"] != "constant" or i["name"] in read]
     ops = [op for op in recorder.ops if op["name"] in read or
            op["inputs"] and op["target"] != UNBIND]
+    _scale_gradients_apart(inputs, ops)
     held = recorder.lifetimes.holds(ops)
     for op in ops:
         if op["name"] in held:
             op["holds"] = held[op["name"]]
     return Step(inputs, ops, outputs, notes)
+
+
+def _scale_gradients_apart(inputs, ops):
+    """What scales a gradient in place before the update, as clipping and unscaling do, makes a tensor of its own: in
+    place, the ops that made the gradient would have to lie where its parameter does, since they share its memory."""
+    read_again = {name for op in ops for name in op.get("after", ())}
+    made = {record["name"]: record for record in inputs}
+    gradients = set()
+    for op in ops:
+        made.update({op["name"] if k == 0 else f"{op['name']}:{k}": output
+                     for k, output in enumerate(op["outputs"])})
+        if op["phase"] == "bwd":
+            gradients.update((op["name"], *(f"{op['name']}:{k}" for k in range(len(op["outputs"])))))
+        operator, _, overload = op["target"].removeprefix("aten.").partition(".")
+        if op["phase"] != "opt" or op.get("alias") != "inplace" or operator not in SCALING:
+            continue
+        gradient, *others = op["inputs"]
+        alike = all(made[other]["shape"] == [] or made[other]["dtype"] == made[gradient]["dtype"]
+                    for other in others)
+        if op["args"][0] == "%0" and gradient in gradients and alike and op["name"] not in read_again:
+            op["target"] = f"aten.{operator.rstrip('_')}.{overload}"
+            del op["alias"]
+            gradients.add(op["name"])
 
 
 def _keep_written_constants(recorder):

@@ -94,7 +94,8 @@ void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>&
   if (!collectives_ || state.IsWhole() || devices.size() < 2 || IsInput(id)) return;
   if (state.IsPartial() && HasNoneOn(state, devices)) return CompleteWhereItIs(id, version);
   if (state.pieces.size() != devices.size()) return;
-  if (gathers_views_ && PrepareAsView(id, version, devices, boxes)) return;
+  const bool cast = CastParameter(graph_, graph_.tensor(id).storage).valid();
+  if ((gathers_views_ || cast) && PrepareAsView(id, version, devices, boxes)) return;
   const std::optional<Needs> needed = NeedsOf(state, devices, boxes);
   if (!needed) return;
   const Needs& needs = *needed;
@@ -160,7 +161,7 @@ bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<Devi
   Layout layout;  // in which the view would be made of what is gathered
   for (size_t i = 0; i < devices.size(); ++i) {
     const auto box = AxesOfBox(graph_, axes_, id, boxes[i]);
-    if (!box || (parameter && !box->empty())) return false;
+    if (!box || (gathers_views_ && parameter && !box->empty())) return false;
     layout.shares.push_back({devices[i], {box->begin(), box->end()}});
   }
   OpSplit split(axes_, tensor.producer, op, layout);

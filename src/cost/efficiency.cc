@@ -140,6 +140,23 @@ double NarrowShare(const ArchitectureRow& row, OpClass op_class, double ratio) {
   return std::min(SinglePrecisionShare(row, op_class), limit);
 }
 
+bool IsNarrow(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kI8 ||
+         dtype == DType::kU8;
+}
+
+// What FlashAttention-2 reaches of an H100's tensor cores (Shah et al. 2024, arXiv:2407.08608, abstract).
+constexpr double kFlashAttention2 = 0.35;
+
+// Not those that compute the scores as a matrix, nor cuDNN's.
+bool IsFlashAttention(std::string_view type) {
+  constexpr std::array<std::string_view, 4> kPrefixes = {
+      "aten._flash_attention_", "aten._efficient_attention_",
+      "aten._scaled_dot_product_flash_attention", "aten._scaled_dot_product_efficient_attention"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return type.starts_with(prefix); });
+}
+
 }  // namespace
 
 std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class) {
@@ -152,17 +169,21 @@ std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class) {
 
 Efficiency EfficiencyOf(OpClass op_class, DType dtype, const DeviceKind& kind) {
   const ArchitectureRow& row = RowOf(kind.device_class, kind.architecture);
-  const bool narrow =
-      dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kI8 || dtype == DType::kU8;
   // Winograd's method is for f32 alone.
   const bool direct = dtype == DType::kF64 && op_class == OpClass::kConvWinograd;
-  const bool tensor = narrow && row.device_class != DeviceClass::kCpu;
+  const bool tensor = IsNarrow(dtype) && row.device_class != DeviceClass::kCpu;
   const double rate = std::max(kind.peak.f16, kind.peak.bf16);
   const double ratio = kind.peak.f32 > 0 ? rate / kind.peak.f32 : 0;
   const double compute =
       tensor ? NarrowShare(row, op_class, ratio)
              : SinglePrecisionShare(row, direct ? OpClass::kConvPointwise : op_class);
   return {compute, row.bandwidth, row.clock};
+}
+
+double TimesOfProducts(std::string_view op_type, DType dtype, const DeviceKind& kind) {
+  const bool asynchronous = kind.architecture == "hopper" || kind.architecture == "blackwell";
+  if (!asynchronous || !IsNarrow(dtype) || !IsFlashAttention(op_type)) return 1;
+  return EfficiencyOf(OpClass::kGemm, dtype, kind).compute / kFlashAttention2;
 }
 
 double Tf32Rate(OpClass op_class, const DeviceKind& kind) {

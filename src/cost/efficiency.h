@@ -29,6 +29,10 @@ Efficiency EfficiencyOf(OpClass op_class, DType dtype, const DeviceKind& kind);
 // it states none.
 double Tf32Rate(OpClass op_class, const DeviceKind& kind);
 
+// How many times as long as products of as many flops an op takes: PyTorch's attention in one kernel, FlashAttention-2,
+// in 16 bits on GPUs whose tensor cores are to be fed asynchronously, which it does not do. 1 of all else.
+double TimesOfProducts(std::string_view op_type, DType dtype, const DeviceKind& kind);
+
 // The architectures with rows of their own.
 std::vector<std::string> EfficiencyArchitectures(DeviceClass device_class);
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "cost/efficiency.h"
 #include "cost/instance_costs.h"
 
 namespace placewright {
@@ -39,7 +40,9 @@ void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOpti
   const auto time_on = [&](const DeviceKind& kind) {
     if (op.is_view) return Nanos(0);
     if (!SupportsOp(graph, op, kind, options.profile)) return CostTable::kUnsupported;
-    const Nanos time = RooflineTime(work, dtype, kind, options.precision);
+    Work asked = work;
+    asked.flops *= TimesOfProducts(op.type, dtype, kind);
+    const Nanos time = RooflineTime(asked, dtype, kind, options.precision);
     const bool scaled = instances != nullptr && !instances->slower.empty();
     return scaled ? ScaledTime(time, instances->slower[id]) : time;
   };

@@ -92,6 +92,21 @@ TEST(Roofline, TensorCoresReachLessTheFasterTheyAre) {
   EXPECT_EQ(before, 0.65);
 }
 
+// FlashAttention-2 reaches 35% of an H100's tensor cores, 0.35 * 989 = 346 TFLOP/s, and on an A100 what products do.
+TEST(Roofline, AttentionInOneKernelIsSlowerThanProductsOnHopper) {
+  const DeviceKind &h100 = *FindKind("H100"), &a100 = *FindKind("A100-40GB");
+  const char* const flash = "aten._scaled_dot_product_flash_attention_for_cpu_backward.default";
+  Work work = MakeWork(OpClass::kGemm, 346.15e12, 8, 8);
+  work.flops *= TimesOfProducts(flash, DType::kBF16, h100);
+  EXPECT_NEAR(Seconds(RooflineTime(work, DType::kBF16, h100)), 1, 2e-3);
+  EXPECT_EQ(TimesOfProducts(flash, DType::kF32, h100), 1);
+  EXPECT_EQ(TimesOfProducts(flash, DType::kBF16, a100), 1);
+  for (const char* type : {"aten._scaled_dot_product_cudnn_attention.default", "aten.mm.default",
+                           "aten._scaled_dot_product_attention_math.default"}) {
+    EXPECT_EQ(TimesOfProducts(type, DType::kBF16, h100), 1) << type;
+  }
+}
+
 // Half the 16-bit rate, at TF32's share: 156 * 0.5 = 78 TFLOP/s beside 19.5 * 0.8 = 15.6 in FP32.
 TEST(Roofline, Float32IsMultipliedInTheAskedPrecision) {
   const DeviceKind& a100 = *FindKind("A100-40GB");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <utility>
 
 #include "sharding/separable_results.h"
@@ -173,8 +174,14 @@ TEST(OpRule, NormsAreSynchronisedOverTheirDimensions) {
   const OneOp gradient("aten.linalg_vector_norm.default", {{4, 6}}, {{}}, {Input(0), Value(2.0)});
   ASSERT_TRUE(gradient.rule);
   EXPECT_EQ(gradient.rule->axes[RuleAxisId(0)].parts, Parts::kSynchronised);
-  const OneOp sums("aten.linalg_vector_norm.default", {{4, 6}}, {{}}, {Input(0), Value(1.0)});
-  EXPECT_EQ(sums.rule->axes[RuleAxisId(0)].parts, Parts::kWhole);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Value orders[] = {Value(1.0), Value(int64_t{0}), Value(kInfinity), Value(-kInfinity)};
+  for (const Value& order : orders) {
+    const OneOp sums("aten.linalg_vector_norm.default", {{4, 6}}, {{}}, {Input(0), order});
+    EXPECT_EQ(sums.rule->axes[RuleAxisId(0)].parts, Parts::kSynchronised);
+  }
+  const OneOp cubes("aten.linalg_vector_norm.default", {{4, 6}}, {{}}, {Input(0), Value(3.0)});
+  EXPECT_EQ(cubes.rule->axes[RuleAxisId(0)].parts, Parts::kWhole);
   const OneOp largest("aten.amax.default", {{4, 6}}, {{4}},
                       {Input(0), Integers({-1}), Value(false)});
   EXPECT_EQ(largest.rule->axes[RuleAxisId(0)].parts, Parts::kSplit);
@@ -186,7 +193,8 @@ TEST(OpRule, NormsAreSynchronisedOverTheirDimensions) {
   const OneOp image("aten.native_layer_norm.default", {{4, 6, 5}},
                     {{4, 6, 5}, {4, 1, 1}, {4, 1, 1}},
                     {Input(0), Integers({6, 5}), Value(), Value(), Value(1e-5)});
-  EXPECT_EQ(image.rule->axes[RuleAxisId(1)].parts, Parts::kWhole);
+  EXPECT_EQ(image.rule->axes[RuleAxisId(0)].parts, Parts::kSplit);
+  EXPECT_EQ(image.rule->axes[RuleAxisId(1)].parts, Parts::kSynchronised);
 }
 
 // The gradients of a convolution are two convolutions; a norm's come of the same sums.

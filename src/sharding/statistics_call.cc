@@ -1,6 +1,8 @@
 #include "sharding/statistics_call.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <string_view>
 
 namespace placewright {
@@ -48,13 +50,27 @@ std::optional<std::vector<int64_t>> DimensionsAt(const Op& op, size_t position, 
   return once ? std::optional(dimensions) : std::nullopt;
 }
 
-// linalg_vector_norm(x, 2, dims?, keepdim), amax(x, dims, keepdim)
+// Of a vector norm: 2 where none is stated.
+std::optional<double> OrderOf(const Op& op) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr std::array kInParts = {2.0, 1.0, 0.0, kInfinity, -kInfinity};
+  if (op.args.size() < 2 || op.args[1] == Value()) return 2;
+  const std::optional<double> order = NumberAt(op, 1);
+  const bool in_parts =
+      order && std::find(kInParts.begin(), kInParts.end(), *order) != kInParts.end();
+  return in_parts ? order : std::nullopt;
+}
+
+// linalg_vector_norm(x, order, dims?, keepdim), norm(x, order?, dims, keepdim), amax(x, dims, keepdim)
 std::optional<StatisticsCall> ReductionOf(const Op& op, size_t rank, StatisticsCall call) {
   const size_t dims_at = call.kind == StatisticsCall::kNorm ? 2 : 1;
   const bool plain = op.inputs.size() == 1 && op.outputs.size() == 1 && op.attributes.empty() &&
                      InputAt(op, 0) == 0 && op.args.size() <= dims_at + 2;
-  if (!plain || (dims_at == 2 && op.args.size() > 1 && NumberAt(op, 1) != 2.0)) {
-    return std::nullopt;
+  if (!plain) return std::nullopt;
+  if (call.kind == StatisticsCall::kNorm) {
+    const std::optional<double> order = OrderOf(op);
+    if (!order) return std::nullopt;
+    call.order = *order;
   }
   const auto dimensions = DimensionsAt(op, dims_at, rank);
   if (!dimensions) return std::nullopt;
@@ -85,7 +101,7 @@ std::optional<StatisticsCall> LayerNormOf(const Op& op, const std::vector<size_t
   }
   take(call.x, true);
   const Value::List* const shape = at < op.args.size() ? op.args[at++].AsList() : nullptr;
-  right = right && shape != nullptr && shape->size() == 1;
+  right = right && shape != nullptr && !shape->empty();
   if (call.kind == StatisticsCall::kLayerNormBackward) take(call.mean, true);
   if (call.backward()) take(call.rstd, true);
   take(call.weight, false);
@@ -99,8 +115,10 @@ std::optional<StatisticsCall> LayerNormOf(const Op& op, const std::vector<size_t
   }
   if (!right || op.args.size() != at) return std::nullopt;
   const size_t rank = ranks[static_cast<size_t>(call.x)];
-  if (rank < 2) return std::nullopt;
-  call.dimensions = {static_cast<int64_t>(rank) - 1};
+  if (rank <= shape->size()) return std::nullopt;
+  for (size_t i = rank - shape->size(); i < rank; ++i) {
+    call.dimensions.push_back(static_cast<int64_t>(i));
+  }
   call.keeps = true;
   return call;
 }
@@ -114,6 +132,8 @@ std::optional<StatisticsCall> StatisticsCallOf(const Op& op, const std::vector<s
   };
   constexpr Named kKinds[] = {
       {"aten.linalg_vector_norm.default", StatisticsCall::kNorm},
+      {"aten.norm.Scalar", StatisticsCall::kNorm},
+      {"aten.norm.ScalarOpt_dim", StatisticsCall::kNorm},
       {"aten.amax.default", StatisticsCall::kMax},
       {"aten.amin.default", StatisticsCall::kMin},
       {"aten.native_layer_norm.default", StatisticsCall::kLayerNorm},

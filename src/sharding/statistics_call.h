@@ -13,7 +13,7 @@ namespace placewright {
 
 struct StatisticsCall {
   enum Kind : uint8_t {
-    kNorm,  // linalg_vector_norm of order 2
+    kNorm,  // of vectors, of order 2, 1, 0 (how many are not 0), inf or -inf
     kMax,
     kMin,
     kLayerNorm,
@@ -25,6 +25,7 @@ struct StatisticsCall {
   std::vector<int64_t> dimensions;  // of x, ascending: what it is over
   bool keeps = false;               // these are there in results of rows, with size 1
   double eps = 0;
+  double order = 2;  // of kNorm
   // Inputs, or -1.
   int32_t x = 0, grad = -1, mean = -1, rstd = -1, weight = -1, bias = -1;
 
@@ -33,8 +34,8 @@ struct StatisticsCall {
   bool centers() const { return kind == kLayerNorm || kind == kLayerNormBackward; }
 };
 
-// Nothing where the op is none of these, or has other arguments than its operator. Of layer norms those over the last
-// dimension alone; of the inputs' shapes `ranks` the numbers of dimensions.
+// Nothing where the op is none of these, or has other arguments than its operator. Of the inputs' shapes `ranks` the numbers
+// of dimensions.
 std::optional<StatisticsCall> StatisticsCallOf(const Op& op, const std::vector<size_t>& ranks);
 std::optional<StatisticsCall> StatisticsCallOf(const Graph& graph, OpId op);
 

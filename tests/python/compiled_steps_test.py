@@ -129,6 +129,40 @@ class Mixed(nn.Module):
             return self.layers(x).float()
 
 
+class OfAllOrders(Normed):
+    """Norms over tokens and features, too, RMS norms in one kernel where PyTorch has it, and norms of other orders."""
+
+    def __init__(self):
+        super().__init__()
+        self.both = nn.LayerNorm((5, 12))
+
+    def forward(self, x):
+        y = self.both(super().forward(x))
+        if hasattr(F, "rms_norm"):
+            y = y + F.rms_norm(y, (12,), self.scale, 1e-6)
+        for order in (0, 1, float("inf"), float("-inf")):
+            y = y / (1 + torch.linalg.vector_norm(y.detach(), order, -1, keepdim=True))
+        return y
+
+
+class OneKernel(torch.optim.Optimizer):
+    """AdamW that updates all parameters by one call."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {"lr": 0.1})
+
+    def step(self, closure=None):
+        parameters = self.param_groups[0]["params"]
+        for parameter in parameters:
+            state = self.state[parameter]
+            if not state:
+                state.update(step=torch.zeros(1), m=torch.zeros_like(parameter), v=torch.zeros_like(parameter))
+            state["step"] += 1
+        m, v, steps = ([self.state[p][slot] for p in parameters] for slot in ("m", "v", "step"))
+        torch._fused_adamw_(list(parameters), [p.grad for p in parameters], m, v, [], steps, lr=0.1, beta1=0.9,
+                            beta2=0.99, weight_decay=0.01, eps=1e-8, amsgrad=False, maximize=False)
+
+
 # name -> (model, input, loss, target)
 def steps():
     image, plain = torch.zeros(SAMPLES, 3, 6, 6), torch.zeros(SAMPLES, 12)
@@ -230,7 +264,7 @@ class CompiledSteps(InParts):
 
     def test_norms_over_features_that_are_split(self):
         """No device has all features of a sample, and none is brought them."""
-        model = Normed()
+        model = OfAllOrders()
         self.exported(model, torch.zeros(SAMPLES, 5, 12), nn.MSELoss(), Clipped(model.parameters(), 0.1, momentum=0.9),
                       targets=torch.zeros(SAMPLES, 5, 12), batch=SAMPLES)
         features = "param:scale[0]"
@@ -243,12 +277,23 @@ class CompiledSteps(InParts):
             compiled = self.compare(None, layouts=path)
             made = {op["target"].split(".")[1] for op in compiled["ops"]}
             self.assertTrue({"rsqrt", "amax"} <= made, made)
-            self.assertTrue({"linalg_vector_norm", "norm"} & made, made)
-            self.assertFalse({"native_layer_norm", "native_layer_norm_backward"} & made, made)
+            self.assertIn("linalg_vector_norm", made)
+            self.assertFalse({"native_layer_norm", "native_layer_norm_backward", "_fused_rms_norm",
+                              "_fused_rms_norm_backward"} & made, made)
             wide = [op["name"] for op in compiled["ops"]
                     for output in op["outputs"] if 12 in output.get("shape", ())]
-            if "norm" not in made:  # as PyTorch 1.13 computes it: not in parts
-                self.assertEqual(wide, [])
+            self.assertEqual(wide, [])
+
+    @unittest.skipUnless(VERSION >= (2, 4), "PyTorch's update in one kernel needs a GPU")
+    def test_updates_in_one_kernel(self):
+        """One for each parameter, of shards, too."""
+        model = nn.Sequential(nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 4))
+        self.exported(model, torch.zeros(SAMPLES, 12), nn.MSELoss(), OneKernel(model.parameters()),
+                      targets=torch.zeros(SAMPLES, 4), batch=SAMPLES)
+        for algorithm, updated in (("single", 4), ("zero-2", 16)):
+            compiled = self.compare(algorithm)
+            updates = [op for op in compiled["ops"] if op["target"] == "aten._fused_adamw_.default"]
+            self.assertEqual(len(updates), updated)
 
     def test_random_layouts_are_the_step_on_one_device(self):
         widened = ("widened", Widened(), torch.zeros(SAMPLES, 12), nn.MSELoss(), torch.zeros(SAMPLES, 4))

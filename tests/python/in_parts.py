@@ -24,6 +24,15 @@ def grouped_mm(a, b, ends=None, *_, **__):
     return torch.cat([a[i] @ b[:, rows] for i, rows in enumerate(groups)], 1)
 
 
+def fused_adamw(parameters, gradients, moments, squares, _, counters, *, lr, beta1, beta2, weight_decay, eps, **__):
+    """With a counter in float64, which the kernel does not take."""
+    for p, g, m, v, step in zip(parameters, gradients, moments, squares, counters):
+        p.mul_(1 - lr * weight_decay)
+        m.lerp_(g, 1 - beta1)
+        v.lerp_(g * g, 1 - beta2)
+        p.sub_(lr / (1 - beta1**step) * m / ((v / (1 - beta2**step)).sqrt() + eps))
+
+
 class InParts(ExportTest):
     def place(self, *arguments):
         run = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
@@ -62,15 +71,15 @@ class InParts(ExportTest):
         path.write_text(json.dumps({"layouts": layouts, "fusion_bytes": draws.choice([0, 1 << 20])}))
         return path
 
-    def compare(self, algorithm, batch=None, original=None, given=None, layouts=None):
+    def compare(self, algorithm, batch=None, original=None, given=None, layouts=None, options=()):
         """The compiled step of the recording in `folder`, at a batch, which has left behind what the file `original`
         leaves behind, by default the recording; `given`: values of inputs by name, others are made up; `layouts`: a
-        file of layouts, in place of the algorithm's."""
+        file of layouts, in place of the algorithm's; `options`: further ones of `plan`."""
         graph = self.folder / "step.json.gz"
         cluster, plan, step = (self.folder / name for name in ("c.yaml", "p.plan.json", "s.json"))
         cluster.write_text(CLUSTER)
         chosen = ["--layouts", str(layouts)] if layouts else ["--algo", algorithm]
-        self.place("plan", str(graph), "-c", str(cluster), *chosen, "-o", str(plan),
+        self.place("plan", str(graph), "-c", str(cluster), *chosen, *options, "-o", str(plan),
                    *(["--batch", str(batch)] if batch else []))
         self.place("check", str(plan))
         self.place("compile", str(plan), "-o", str(step))
@@ -78,7 +87,8 @@ class InParts(ExportTest):
         compiled = compiled_steps.in_double(compiled_steps.read(step))
         values = {**compiled_steps.made_up(original["inputs"]), **(given or {})}
         # Parts that were joined lie in the order of their dimensions, whatever the whole does.
-        overrides = {"aten._grouped_mm.default": grouped_mm, "aten.view.default": torch.Tensor.reshape}
+        overrides = {"aten._grouped_mm.default": grouped_mm, "aten.view.default": torch.Tensor.reshape,
+                     "aten._fused_adamw_.default": fused_adamw}
         with torch.no_grad():
             expected = compiled_steps.Step(original, overrides).run(values)
             found = compiled_steps.Step(compiled, overrides).run(values)

@@ -88,7 +88,7 @@ class Own(ExportTest):
         model = nn.Linear(4, 4)
         graph = self.exported(model, X, loss, Lists(model.parameters()))
         self.assertEqual(names_of(graph, "opt"), [
-            "mul_", "mul_", "sqrt", "sqrt", "addcdiv_", "addcdiv_", "add_", "add_"])
+            "mul", "mul", "sqrt", "sqrt", "addcdiv_", "addcdiv_", "add_", "add_"])
         ops = ops_of(graph, "opt")
         self.assertEqual([op["args"][1] for op in ops[:2]], [0.5, 0.25])
         self.assertEqual(ops[4]["inputs"], ["param:weight", "mul_", "sqrt"])

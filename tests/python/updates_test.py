@@ -72,7 +72,7 @@ class Added(ExportTest):
         self.assertIn("clamp", names)
         ops = {op["name"]: op for op in graph["ops"]}
         gradients = [op["inputs"][1] for op in ops_of(graph, "opt")[-2:]]
-        self.assertEqual([ops[name]["target"] for name in gradients], 2 * ["aten.mul_.Tensor"])
+        self.assertEqual([ops[name]["target"] for name in gradients], 2 * ["aten.mul.Tensor"])
         self.assertEqual({ops[ops[name]["inputs"][0]]["phase"] for name in gradients}, {"bwd"})
         self.assertEqual(len([i for i in graph["inputs"] if i["kind"] == "constant"]), 0)
 

@@ -1,5 +1,6 @@
 #include "compile/rewrites/statistics.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,13 +129,19 @@ class StatisticsInParts {
   }
 
   void Norm() {
+    const bool extremum = std::isinf(call_.order);
     const OfParts own = Reduce("aten.linalg_vector_norm.default", Read(call_.x), call_.dimensions,
-                               call_.keeps, {Value(2.0)});
+                               call_.keeps || extremum, {Value(call_.order)});
+    if (extremum)
+      return ExtremumOf(own, call_.order > 0 ? "aten.amax.default" : "aten.amin.default");
+    if (call_.order != 2) return Set(0, OverAll(own));
     Set(0, Each("aten.sqrt.default", {OverAll(Times(own, own))}));
   }
 
   void Extremum(const std::string& type) {
-    const OfParts own = Reduce(type, Read(call_.x), call_.dimensions, /*keeps=*/true);
+    ExtremumOf(Reduce(type, Read(call_.x), call_.dimensions, /*keeps=*/true), type);
+  }
+  void ExtremumOf(const OfParts& own, const std::string& type) {
     const AxisPlace place = {static_cast<int32_t>(call_.dimensions.front()), 1,
                              static_cast<int64_t>(own.size()), 1};
     const OfParts all = JoinOnAll(emitter_, Pieces(own), place, collectives_);

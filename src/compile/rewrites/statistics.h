@@ -3,6 +3,7 @@
 // all parts takes an AllReduce of a number for each row, S, an extremum a gather of them.
 //
 //   norm of order 2     sqrt(S(|x_d|^2)), |x_d| by the operator itself
+//   of order 1 and 0    S(|x_d|), of order inf and -inf the largest, and smallest, of the gathered |x_d|
 //   largest, smallest   of the gathered ones of the parts
 //   layer norm          m = S(sum x) / n, then v = S(sum (x - m)^2) / n, r = 1 / sqrt(v + eps): y = (x - m) r w + b
 //   RMS norm            v = S(sum x^2) / n, r likewise: y = x r w

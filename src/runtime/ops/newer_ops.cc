@@ -50,6 +50,19 @@ at::Tensor Scores(const at::Tensor& query, const at::Tensor& key, bool is_causal
   return scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
 }
 
+// Keys and values that several heads of queries share (grouped queries), for each of these.
+at::Tensor ForHeads(const at::Tensor& of, const at::Tensor& query, at::ScalarType type) {
+  const int64_t heads = query.size(1), own = of.size(1);
+  TORCH_CHECK(own > 0 && heads % own == 0,
+              "heads of keys and values do not divide those of queries");
+  return heads == own ? of.to(type) : of.to(type).repeat_interleave(heads / own, 1);
+}
+// The gradient of one of these, of what was made for each head.
+at::Tensor SumForHeads(const at::Tensor& grad, const at::Tensor& of) {
+  if (grad.size(1) == of.size(1)) return grad;
+  return grad.unflatten(1, at::IntArrayRef({of.size(1), -1})).sum(2);
+}
+
 // As the kernels lay out gradients of [batch heads places width]: heads behind places. Their output lies as the query
 // does.
 at::Tensor HeadsInside(const at::Tensor& value, at::ScalarType type) {
@@ -68,10 +81,10 @@ std::tuple<at::Tensor, at::Tensor> Attention(const at::Tensor& query, const at::
                                              TorchOptional<double> scale) {
   TORCH_CHECK(dropout_p == 0, "fused attention of the CPU does not drop out");
   const at::ScalarType type = SumType(query);
-  const at::Tensor scores =
-      Scores(query.to(type), key.to(type), is_causal, attn_mask, ScaleOf(query, scale));
+  const at::Tensor scores = Scores(query.to(type), ForHeads(key, query, type), is_causal, attn_mask,
+                                   ScaleOf(query, scale));
   const at::Tensor sums = at::logsumexp(scores, {-1});
-  const at::Tensor output = at::matmul(SharesOf(scores, sums), value.to(type));
+  const at::Tensor output = at::matmul(SharesOf(scores, sums), ForHeads(value, query, type));
   at::Tensor laid_out = output.sizes() == query.sizes() ? at::empty_like(query).copy_(output)
                                                         : HeadsInside(output, query.scalar_type());
   return {std::move(laid_out), HeadsInside(sums, type)};
@@ -85,15 +98,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttentionBackward(
   const at::ScalarType type = SumType(query);
   const double factor = ScaleOf(query, scale);
   const at::Tensor grad = grad_out.to(type);
-  const at::Tensor shares = SharesOf(
-      Scores(query.to(type), key.to(type), is_causal, attn_mask, factor), logsumexp.to(type));
-  const at::Tensor of_shares = at::matmul(grad, value.to(type).transpose(-2, -1));
+  const at::Tensor keys = ForHeads(key, query, type), values = ForHeads(value, query, type);
+  const at::Tensor shares =
+      SharesOf(Scores(query.to(type), keys, is_causal, attn_mask, factor), logsumexp.to(type));
+  const at::Tensor of_shares = at::matmul(grad, values.transpose(-2, -1));
   // sum_k shares_k of_shares_k of a row is what its output and the gradient of that give.
   const at::Tensor mean = (grad * out.to(type)).sum(-1, /*keepdim=*/true);
   const at::Tensor of_scores = shares * (of_shares - mean) * factor;
-  return {HeadsInside(at::matmul(of_scores, key.to(type)), query.scalar_type()),
-          HeadsInside(at::matmul(of_scores.transpose(-2, -1), query.to(type)), key.scalar_type()),
-          HeadsInside(at::matmul(shares.transpose(-2, -1), grad), value.scalar_type())};
+  const at::Tensor of_keys = at::matmul(of_scores.transpose(-2, -1), query.to(type)),
+                   of_values = at::matmul(shares.transpose(-2, -1), grad);
+  return {HeadsInside(at::matmul(of_scores, keys), query.scalar_type()),
+          HeadsInside(SumForHeads(of_keys, key), key.scalar_type()),
+          HeadsInside(SumForHeads(of_values, value), value.scalar_type())};
 }
 
 // The groups of `offs`, which says where each ends.

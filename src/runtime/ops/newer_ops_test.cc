@@ -67,5 +67,32 @@ TEST(NewerOps, AttentionOfTheCpuIsItsDefinition) {
   }
 }
 
+// Six heads of queries, two of keys and values: head h of queries reads head h / 3, and its gradient is the sum of three.
+TEST(NewerOps, AttentionRepeatsHeadsOfKeys) {
+  at::manual_seed(4);
+  const auto input = [](int64_t heads) {
+    return at::randn({2, heads, 5, 4}, at::kDouble).set_requires_grad(true);
+  };
+  const at::Tensor q = input(6), k = input(2), v = input(2);
+  const at::Tensor keys = k.repeat_interleave(3, 1), values = v.repeat_interleave(3, 1);
+  const at::Tensor expected =
+      at::matmul(at::softmax(at::matmul(q, keys.transpose(2, 3)) / 2, -1), values);
+  const at::Tensor grad = at::randn(expected.sizes(), at::kDouble);
+  const auto gradients = torch::autograd::grad({expected}, {q, k, v}, {grad});
+  const at::NoGradGuard no_grad;
+  const auto made =
+      Call("aten::_scaled_dot_product_flash_attention_for_cpu",
+           {q.detach(), k.detach(), v.detach(), 0.0, false, c10::IValue(), c10::IValue()});
+  const at::Tensor out = made[0].toTensor();
+  EXPECT_TRUE(at::allclose(out, expected, 1e-12, 1e-12));
+  const auto back = Call("aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+                         {grad, q.detach(), k.detach(), v.detach(), out, made[1].toTensor(), 0.0,
+                          false, c10::IValue(), c10::IValue()});
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_EQ(back[i].toTensor().sizes(), gradients[i].sizes()) << i;
+    EXPECT_TRUE(at::allclose(back[i].toTensor(), gradients[i], 1e-10, 1e-10)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace placewright

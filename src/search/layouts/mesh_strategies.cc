@@ -204,21 +204,22 @@ class MeshLayouts {
     }
     // Megatron-LM's distributed optimizer casts before it gathers and scatters sums; others scatter each micro-batch's
     // gradients.
-    if (strategy_ == MeshStrategy::kTensor) return CastShards(cuts);
+    if (strategy_ == MeshStrategy::kTensor) {
+      return ForCastsOfParameters([&](GroupId cast, GroupId of) { cuts[cast] = cuts[of]; });
+    }
     ForMicroBatchSums(sharded, [&](GroupId sums, GroupId of) { cuts[sums] = cuts[of]; });
   }
 
   // A parameter in another type is made of its shard, so that what is gathered is of that type.
-  void CastShards(IdVector<GroupId, TensorCut>& cuts) const {
+  template <class Set>
+  void ForCastsOfParameters(const Set& set) const {
     for (const OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
       if (op.type != "aten._to_copy.default" || op.inputs.size() != 1) continue;
       const StorageId storage = graph_.tensor(op.inputs[0]).storage;
       const OpId home = graph_.home_op(storage);
       if (graph_.storage(storage).kind != TensorKind::kParameter || !home.valid()) continue;
-      if (graph_.group(home) != graph_.group(id)) {
-        cuts[graph_.group(id)] = cuts[graph_.group(home)];
-      }
+      if (graph_.group(home) != graph_.group(id)) set(graph_.group(id), graph_.group(home));
     }
   }
 
@@ -294,7 +295,10 @@ class MeshLayouts {
       return axes;
     };
     ForGradients(axes_of, lie_with);
-    if (strategy_ == MeshStrategy::kZero1) return;  // sums lie as the gradients do
+    if (strategy_ == MeshStrategy::kZero1) {
+      ForCastsOfParameters(lie_with);
+      return;  // sums lie as the gradients do
+    }
     ForMicroBatchSums(sharded, lie_with);
   }
 

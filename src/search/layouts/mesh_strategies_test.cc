@@ -341,6 +341,13 @@ TEST(Fsdp, GathersWhatIsCast) {
   for (const OpId op : scattered) EXPECT_EQ(bytes_read(op), Bytes(kWidth * kWidth * 8));
 }
 
+// Under ZeRO-1 a weight that is cast is gathered once, though the backward pass reads a view of it.
+TEST(Zero1, GathersACastOnce) {
+  const OnCluster wider(
+      "8xH100", std::move(*WithPrecision(Layers().Build(), {"reduce=f64", "master=f64"}).Take()));
+  EXPECT_EQ(GathersOf(wider.Compile(MeshStrategy::kZero1)), kLayers + 1u);
+}
+
 // Two experts over the GPUs of each of two hosts: from the sort to the return a GPU has the rows of its expert, of all
 // tokens of its host.
 TEST(Experts, HaveTheirRowsOfAllTokensOfAHost) {

@@ -77,6 +77,21 @@ void QuantizePerChannel(RuleMaker& maker) {
   for (size_t i = 0; i < maker.output_count(); ++i) maker.output(i) = axes;
 }
 
+// _fused_adam_(parameters, gradients, moments, squares, largest squares, counters, ...) of one parameter.
+void UpdateInOneKernel(RuleMaker& maker) {
+  const Value* const updated = maker.Argument(0, "self");
+  const Value::List* const list = updated == nullptr ? nullptr : updated->AsList();
+  if (maker.input_count() < 4 || list == nullptr || list->size() != 1) return maker.Fail();
+  const std::vector<int64_t>& shape = maker.in(0);
+  const TensorAxes axes = maker.AxesOf(shape);
+  for (size_t i = 0; i < maker.input_count(); ++i) {
+    const std::vector<int64_t>& own = maker.in(i);
+    const bool counter = own != shape && (own.empty() || own == std::vector<int64_t>{1});
+    if (own != shape && !counter) return maker.Fail();
+    maker.input(i) = counter ? TensorAxes(own.size()) : axes;
+  }
+}
+
 // counter_bernoulli_(x, step, seed, draw, p, place), and other draws that count: the place comes last.
 void CountingDraw(RuleMaker& maker) {
   if (maker.input_count() != 2 || maker.op().args.size() < 5) return maker.Fail();
@@ -130,6 +145,7 @@ std::vector<RuleRow> ElementwiseRules() {
            "exponential geometric log_normal random poisson binomial rrelu_with_noise "
            "_fill_mem_eff_dropout_mask _fused_dropout _standard_gamma",
            Random},
+          {"_fused_adam _fused_adamw", UpdateInOneKernel},
           {"prelu prelu_backward", Prelu},
           {"isin bucketize", Among},
           {"log_sigmoid_forward log_sigmoid_backward", WithBuffer},

@@ -25,17 +25,19 @@ int64_t SegmentFor(int64_t size) {
 
 }  // namespace
 
-std::optional<CachingAllocator::Block> CachingAllocator::Allocate(Bytes bytes) {
+std::optional<CachingAllocator::Block> CachingAllocator::Allocate(Bytes bytes, size_t stream) {
   PW_CHECK(bytes.count > 0);
   const int64_t size = RoundUp(bytes.count, kGranule);
   const bool small = size <= kSmall;
-  Pool& pool = pools_[small ? 0 : 1];
+  const size_t number = 2 * stream + (small ? 0 : 1);
+  if (pools_.size() <= number) pools_.resize(number + 1);
+  Pool& pool = pools_[number];
   std::optional<Block> block;
   if (const auto best = pool.lower_bound({size, -1, -1}); best != pool.end()) {
     block = std::get<Block>(*best);
     Remove(*block);
   } else {
-    block = MakeSegment(SegmentFor(size), small);
+    block = MakeSegment(SegmentFor(size), number);
     if (!block) return std::nullopt;
   }
   const int64_t rest = extents_[*block].size - size;
@@ -73,16 +75,16 @@ CachingAllocator::Block CachingAllocator::Add(Extent extent) {
 void CachingAllocator::Insert(Block block) {
   Extent& extent = extents_[block];
   extent.free = true;
-  PoolOf(extent).insert({extent.size, extent.address, block});
+  pools_[extent.pool].insert({extent.size, extent.address, block});
 }
 
 void CachingAllocator::Remove(Block block) {
   Extent& extent = extents_[block];
   extent.free = false;
-  PoolOf(extent).erase({extent.size, extent.address, block});
+  pools_[extent.pool].erase({extent.size, extent.address, block});
 }
 
-std::optional<CachingAllocator::Block> CachingAllocator::MakeSegment(int64_t size, bool small) {
+std::optional<CachingAllocator::Block> CachingAllocator::MakeSegment(int64_t size, size_t pool) {
   if (reserved_ > limit_ - size) {
     ++retries_;
     Release();
@@ -90,7 +92,7 @@ std::optional<CachingAllocator::Block> CachingAllocator::MakeSegment(int64_t siz
   }
   reserved_ += size;
   max_reserved_ = std::max(max_reserved_, reserved_);
-  const Block block = Add({.size = size, .address = next_address_, .small = small});
+  const Block block = Add({.size = size, .address = next_address_, .pool = pool});
   next_address_ += size;
   return block;
 }

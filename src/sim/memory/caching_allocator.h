@@ -1,5 +1,5 @@
-// PyTorch's caching allocator (c10/cuda/CUDACachingAllocator.cpp, PyTorch 2.6) for one device and
-// one stream, as it is without PYTORCH_CUDA_ALLOC_CONF: what it takes from the driver ("reserved")
+// PyTorch's caching allocator (c10/cuda/CUDACachingAllocator.cpp, PyTorch 2.6) for one device, as it is
+// without PYTORCH_CUDA_ALLOC_CONF: what it takes from the driver ("reserved")
 // for a sequence of allocations and frees.
 //
 // Sizes are rounded up to 512 B. Up to 1 MiB they come from the small pool, whose segments are of
@@ -10,12 +10,13 @@
 // joins free neighbours of its segment. Where the limit leaves no room for a segment, every segment
 // that is wholly free goes back to the driver, and the request is tried once more.
 //
-// Ours: segments have ascending addresses, the newest the highest; the driver's need not. Other
-// streams, whose pools are apart, and events that delay frees are left out.
+// Each stream has pools of its own: what another one has freed is not taken.
+//
+// Ours: segments have ascending addresses, the newest the highest; the driver's need not. Events
+// that delay frees are left out.
 #ifndef PLACEWRIGHT_SIM_MEMORY_CACHING_ALLOCATOR_H_
 #define PLACEWRIGHT_SIM_MEMORY_CACHING_ALLOCATOR_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -33,8 +34,9 @@ class CachingAllocator {
   // `limit`: what the driver has for it.
   explicit CachingAllocator(Bytes limit = Bytes(kMaxQuantity)) : limit_(limit.count) {}
 
-  // `size` >= 1. None: there is no room, even with all cached segments given back. O(log blocks).
-  std::optional<Block> Allocate(Bytes size);
+  // `size` >= 1, `stream` >= 0. None: there is no room, even with all cached segments given back.
+  // O(log blocks).
+  std::optional<Block> Allocate(Bytes size, size_t stream = 0);
   // Of Allocate, once.
   void Free(Block block);
 
@@ -46,16 +48,16 @@ class CachingAllocator {
  private:
   struct Extent {
     int64_t size = 0, address = 0;
-    bool small = false, free = false;
+    size_t pool = 0;
+    bool free = false;
     Block before = -1, after = -1;  // in its segment
   };
   using Pool = std::set<std::tuple<int64_t, int64_t, Block>>;  // free: size, address
 
-  Pool& PoolOf(const Extent& extent) { return pools_[extent.small ? 0 : 1]; }
   Block Add(Extent extent);
   void Insert(Block block);  // among the free ones
   void Remove(Block block);
-  std::optional<Block> MakeSegment(int64_t size, bool small);
+  std::optional<Block> MakeSegment(int64_t size, size_t pool);
   void Release();
   void SplitOff(Block block, int64_t size);
   void Absorb(Block left, Block right);  // left becomes both
@@ -63,7 +65,7 @@ class CachingAllocator {
   int64_t limit_, reserved_ = 0, max_reserved_ = 0, next_address_ = 0, retries_ = 0;
   std::vector<Extent> extents_;
   std::vector<Block> unused_;  // places in `extents_`
-  std::array<Pool, 2> pools_;  // small, large
+  std::vector<Pool> pools_;    // of each stream the small, the large
 };
 
 }  // namespace placewright

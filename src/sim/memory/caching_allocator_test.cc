@@ -61,6 +61,22 @@ TEST(CachingAllocator, LargeBlocksKeepARestOfUpToOneMebibyte) {
   EXPECT_EQ(allocator.reserved().count, 40 * kMiB);
 }
 
+// What one stream has freed serves it, no other one, until segments go back to the driver.
+TEST(CachingAllocator, StreamsKeepTheirBlocks) {
+  CachingAllocator allocator(Bytes(50 * kMiB));
+  const auto on = [&](size_t stream) {
+    return allocator.Allocate(Bytes(20 * kMiB), stream).value();
+  };
+  allocator.Free(on(1));
+  allocator.Free(on(1));
+  EXPECT_EQ(allocator.reserved().count, 20 * kMiB);
+  allocator.Free(on(0));
+  EXPECT_EQ(allocator.reserved().count, 40 * kMiB);
+  (void)on(2);
+  EXPECT_EQ(allocator.retries(), 1);
+  EXPECT_EQ(allocator.reserved().count, 20 * kMiB);
+}
+
 // Free blocks of 30 and 20 MiB: 18 MiB take the smaller, so that 25 MiB still fit the larger.
 TEST(CachingAllocator, TheSmallestBlockThatFitsIsTaken) {
   CachingAllocator allocator;

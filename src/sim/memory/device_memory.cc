@@ -115,6 +115,52 @@ int64_t ChannelsOf(const Cluster& cluster, std::span<const DeviceId> devices) {
   return std::clamp((fastest + kBytesPerChannel - 1) / kBytesPerChannel, kMin, kMax);
 }
 
+// Streams whose blocks the allocator keeps apart.
+constexpr size_t kComputing = 0, kGathering = 1, kScattering = 2;
+
+// The step copies parameters out of what it gathers, as FSDP2 does.
+bool CopiesOutOfGathers(const Graph& graph) {
+  for (const OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (op.type != "placewright.concat.default" || op.inputs.size() != 1) continue;
+    const OpId maker = graph.tensor(op.inputs.front()).producer;
+    if (maker.valid() && CollectiveKindOf(graph.op(maker).type) == CollectiveKind::kAllGather) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Of each storage: FSDP2 gathers into buffers of one stream, and scatters into those of another.
+IdVector<StorageId, size_t> StreamsOf(const Graph& graph,
+                                      const IdVector<StorageId, MemoryUse>& uses) {
+  IdVector<StorageId, size_t> streams(graph.storage_count(), kComputing);
+  for (const StorageId id : graph.storages()) {
+    const Op* const maker = MakerOf(graph, graph.storage(id));
+    if (maker == nullptr) continue;
+    const auto kind = CollectiveKindOf(maker->type);
+    if (uses[id] == MemoryUse::kGathered && kind == CollectiveKind::kAllGather) {
+      streams[id] = kGathering;
+    } else if (uses[id] == MemoryUse::kGradients && kind == CollectiveKind::kReduceScatter) {
+      streams[id] = kScattering;
+    }
+  }
+  return streams;
+}
+
+// Of a parameter in another type, of which nothing but gathers are made, these; of other storages none.
+std::span<const OpId> GathersOfCast(const Graph& graph, const Storage& storage) {
+  const Op* const maker = MakerOf(graph, storage);
+  if (maker == nullptr || maker->type != "aten._to_copy.default") return {};
+  const StorageId read = graph.tensor(maker->inputs.front()).storage;
+  if (graph.storage(read).kind != TensorKind::kParameter) return {};
+  const std::span<const OpId> readers = graph.consumers(storage.versions[0].writer);
+  const bool gathers = std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
+    return CollectiveKindOf(graph.op(reader).type) == CollectiveKind::kAllGather;
+  });
+  return gathers ? readers : std::span<const OpId>();
+}
+
 // What comes and goes on one device in one step, in order.
 class DeviceTimeline {
  public:
@@ -123,6 +169,7 @@ class DeviceTimeline {
     int64_t bytes = 0;
     Nanos from, until;
     bool made_by_update = false;  // the optimizer's state: not there before the first update
+    size_t stream = kComputing;
   };
 
   void Add(const Stay& stay) {
@@ -173,7 +220,7 @@ class DeviceTimeline {
     CachingAllocator allocator(limit);
     std::vector<CachingAllocator::Block> blocks(stays_.size());
     const auto allocate = [&](size_t stay) {
-      const auto block = allocator.Allocate(Bytes(stays_[stay].bytes));
+      const auto block = allocator.Allocate(Bytes(stays_[stay].bytes), stays_[stay].stream);
       if (block) blocks[stay] = *block;
       return block.has_value();
     };
@@ -221,6 +268,10 @@ std::vector<DeviceTimeline> MakeTimelines(const MemoryInputs& of) {
   const IdVector<StorageId, MemoryUse> uses = UsesOfStorages(of.graph);
   const IdVector<StorageId, StorageId> chains =
       of.lasting_gradients ? ChainsOfGradients(of.graph) : IdVector<StorageId, StorageId>();
+  const bool copies_out = CopiesOutOfGathers(of.graph);
+  const IdVector<StorageId, size_t> streams =
+      copies_out ? StreamsOf(of.graph, uses)
+                 : IdVector<StorageId, size_t>(of.graph.storage_count(), kComputing);
   std::map<std::pair<DeviceId, StorageId>, int64_t> lasting;  // bytes of each chain's buffer
   for (const Resident& one : FindResidents(of.sim_graph, of.placement, of.schedule)) {
     DeviceTimeline& timeline = timelines[one.device.index()];
@@ -232,7 +283,17 @@ std::vector<DeviceTimeline> MakeTimelines(const MemoryInputs& of) {
       bytes = std::max(bytes, one.bytes.count);
       continue;
     }
-    timeline.Add({use, one.bytes.count, one.from, one.until, use == MemoryUse::kOptimizerState});
+    if (copies_out) {  // FSDP2 casts a shard anew for each gather
+      const auto gathers = GathersOfCast(of.graph, of.graph.storage(one.storage));
+      for (const OpId gather : gathers) {
+        const OpSpan& span = of.schedule.ops[gather];
+        timeline.Add(
+            {MemoryUse::kCommunication, one.bytes.count, span.start, span.end, false, kGathering});
+      }
+      if (!gathers.empty()) continue;
+    }
+    timeline.Add({use, one.bytes.count, one.from, one.until, use == MemoryUse::kOptimizerState,
+                  streams[one.storage]});
     if (of.lasting_buckets && IsSummedGradient(of.graph, of.graph.storage(one.storage))) {
       timeline.Add({MemoryUse::kCommunication, one.bytes.count, Nanos(0), kWholeStep, false});
     }

@@ -202,6 +202,42 @@ TEST(DevicePeaks, WhatStoragesAreUsedFor) {
   EXPECT_EQ(use(t), "workspace");
 }
 
+// c is w in another type, read by two gathers. One after the other run c, a (12 MiB) of c, x (12) of a, y (12) of x, s
+// (12), which scatters y, the update, b (12) of c.
+// In the first step w has 0-4 of a segment of 20 MiB, c 4-8, a 8-20; x needs one of 12, y has the place of a, s that of x.
+// In the second one c takes the smaller free block, these 12, so that x needs one more of 12.
+// Where x is copied out of a, gathers and scatters have streams of their own, and c is there for a and for b alone: w, a
+// and x are the peak; a lies beside c in a segment of 20 MiB, x in that of w, and y and s need one of 12 each, which in
+// the second step are as good for x and y.
+TEST(DevicePeaks, FetchesThatAreCopiedOutHaveStreamsOfTheirOwn) {
+  const auto measure = [](const char* reader) {
+    TinyStep step(1, 100 * kMebibyte, DeviceKind{.device_class = DeviceClass::kGpu});
+    const auto of_type = [](const char* type, Phase phase) {
+      return TinyOpOptions{.phase = phase, .type = type};
+    };
+    TinyOpOptions gathers = of_type("placewright.all_gather.default", Phase::kForward);
+    const TensorId w = step.Input("param:w", TensorKind::kParameter, 4 * kMebibyte);
+    const TensorId c = step.Op("c", 0, 10, {w}, {4 * kMebibyte},
+                               of_type("aten._to_copy.default", Phase::kForward))[0];
+    const TensorId a = step.Op("a", 0, 10, {c}, {12 * kMebibyte}, gathers)[0];
+    const TensorId x =
+        step.Op("x", 0, 10, {a}, {12 * kMebibyte}, of_type(reader, Phase::kForward))[0];
+    const TensorId y = step.Op("y", 0, 10, {x}, {12 * kMebibyte}, kBackward)[0];
+    const TensorId s = step.Op("s", 0, 10, {y}, {12 * kMebibyte},
+                               of_type("placewright.reduce_scatter.default", Phase::kBackward))[0];
+    step.Op("u", 0, 10, {s}, {}, kUpdate);
+    gathers.after = {"u"};
+    step.Op("b", 0, 10, {c}, {12 * kMebibyte}, gathers);
+    return Measure(step.Build())[DeviceId(0)];
+  };
+  const DevicePeaks one = measure("aten.neg.default");
+  EXPECT_EQ(one.allocated.count, 32 * kMebibyte);
+  EXPECT_EQ(one.reserved.count, 44 * kMebibyte);
+  const DevicePeaks three = measure("placewright.concat.default");
+  EXPECT_EQ(three.allocated.count, 28 * kMebibyte);
+  EXPECT_EQ(three.reserved.count, 64 * kMebibyte);
+}
+
 // d0 and d1 each make g (4 MiB) and pack it into a bucket (4), from which an all-reduce makes the sum (4)
 // that the update reads. As the step has it, two of the three lie there at a time; with buckets that
 // stay, g or the sum lies beside the 4 MiB for ever.

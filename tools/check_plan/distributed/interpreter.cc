@@ -83,12 +83,13 @@ class Interpreter {
       const bool is_formula = FormulaCheck::Knows(original_, facets_.origin(facet));
       if (!is_norm && !is_formula && !rule->draws_random) continue;
       std::vector<OpId> others;
+      const auto of_part = [&](OpId op) { return is_formula && formulas_.IsOverPart(op); };
       for (const OpId op : ops) {
-        if (!IsItself(op)) others.push_back(op);
+        if (!IsItself(op) || of_part(op)) others.push_back(op);
       }
       const std::string_view type = facets_.op(facet).type;
       const auto other = std::find_if(others.begin(), others.end(), [&](OpId op) {
-        return step_.graph.op(op).type != type || (is_formula && !IsAlone(op, ops));
+        return step_.graph.op(op).type != type || of_part(op);
       });
       if (other == others.end()) continue;
       if (is_norm && norms_.Follow(facets_.origin(facet), others)) continue;
@@ -96,13 +97,6 @@ class Interpreter {
       given_up_[facet] = true;
       GiveUp(*other, fmt::format("is computed by {}", Printable(step_.graph.op(*other).type, 80)));
     }
-  }
-
-  // On its device there is no other of these.
-  bool IsAlone(OpId op, const std::vector<OpId>& ops) const {
-    return std::none_of(ops.begin(), ops.end(), [&](OpId one) {
-      return one != op && step_.placement[one] == step_.placement[op];
-    });
   }
 
   // It has the operator and the arguments of its op, as a norm of all of the batch has.

@@ -355,14 +355,18 @@ OpId MakerOf(const DistributedStep& step, TensorId tensor) {
   return step.graph.storage(step.graph.tensor(tensor).storage).versions.front().writer;
 }
 
-// Of what is there before the step, perhaps along one axis after the other.
+bool IsParameter(const DistributedStep& step, TensorId tensor) {
+  return step.graph.storage(step.graph.tensor(tensor).storage).kind == TensorKind::kParameter;
+}
+
+// Of what is there before the step, perhaps in another type, and perhaps along one axis after the other.
 bool GathersParameter(const DistributedStep& step, OpId op) {
   while (op.valid() && step.graph.op(op).type == "placewright.all_gather.default") {
     const TensorId read = step.graph.op(op).inputs.front();
-    if (step.graph.storage(step.graph.tensor(read).storage).kind == TensorKind::kParameter) {
-      return true;
-    }
+    if (IsParameter(step, read)) return true;
     op = MakerOf(step, read);
+    const bool cast = op.valid() && step.graph.op(op).type == "aten._to_copy.default";
+    if (cast && IsParameter(step, step.graph.op(op).inputs.front())) return true;
   }
   return false;
 }

@@ -18,7 +18,7 @@ namespace placewright::check {
 //   what one device draws for all;
 //   an op that writes in place what another op has made whole;
 //   a batch norm whose arguments are not those of its operator;
-//   a view of a broadcast's copy, or of a parameter that has been gathered.
+//   a view of a broadcast's copy, or of a parameter, or its cast, that has been gathered.
 // `cuts`: of the instances, as Interpret found them.
 MaybeViolation CheckShares(const Graph& original, const NamedAxes& axes,
                            const DistributedStep& step, const Cluster& cluster,
@@ -36,7 +36,8 @@ MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
                              const DistributionSpec& spec);
 
 // The device to which a broadcast or a gather has brought what the instance is a view of; the view is beside that. Of
-// gathers those of parameters. Where the plan fetches anew, views are made of what is there: beside that, too. None: it views something else.
+// gathers those of parameters and their casts. Where the plan fetches anew, views are made of what is there: beside that,
+// too. None: it views something else.
 DeviceId BroughtTo(const DistributedStep& step, OpId instance, const GroupLayouts& layouts);
 
 }  // namespace placewright::check

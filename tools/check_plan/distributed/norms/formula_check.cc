@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -58,6 +59,23 @@ std::string Binary(std::string_view word, const std::string& a, const std::strin
 }
 std::string WithNumber(std::string_view word, const std::string& of, double number) {
   return fmt::format("({} {} {})", of, word, number);
+}
+
+// A vector norm of another order than 2: what of each element, and what of all of these.
+struct NormWords {
+  std::string_view reduction, of_each;
+};
+std::optional<NormWords> WordsOfNorm(double order) {
+  if (std::isinf(order)) return NormWords{order > 0 ? kMax : kMin, "abs"};
+  if (order == 1) return NormWords{kSum, "abs"};
+  if (order == 0) return NormWords{kSum, "nonzero"};
+  return std::nullopt;
+}
+const Joined* FindJoined(std::string_view reduction) {
+  const auto* const found =
+      std::find_if(std::begin(kJoined), std::end(kJoined),
+                   [&](const Joined& one) { return one.reduction == reduction; });
+  return found == std::end(kJoined) ? nullptr : found;
 }
 
 std::optional<double> NumberOf(const Value& value) {
@@ -169,7 +187,11 @@ std::optional<FormulaCheck::Call> FormulaCheck::CallOfStatistics(const Graph& or
     return WithNumber("/", Of("sum", of), static_cast<double>(elements));
   };
   const bool centers = stated->centers();
-  if (stated->kind == StatisticsCall::kNorm) {
+  if (const auto words = WordsOfNorm(stated->order);
+      stated->kind == StatisticsCall::kNorm && words) {
+    call.due[0] = {fmt::format("{}{})", FindJoined(words->reduction)->as, Of(words->of_each, x)),
+                   Kind::kRows};
+  } else if (stated->kind == StatisticsCall::kNorm) {
     call.due[0] = {Of("sqrt", Of("sum", Binary("*", x, x))), Kind::kRows};
   } else if (!stated->normalizes()) {
     call.due[0] = {Of(stated->kind == StatisticsCall::kMax ? "amax" : "amin", x), Kind::kRows};
@@ -201,6 +223,20 @@ std::optional<FormulaCheck::Call> FormulaCheck::CallOf(const Graph& original, Op
 
 bool FormulaCheck::Knows(const Graph& original, OpId op) {
   return SoftmaxCallOf(original.op(op)) || StatisticsCallOf(original, op);
+}
+
+bool FormulaCheck::IsOverPart(OpId op) const {
+  const OpId origin = step_.origin[op];
+  const std::optional<Call> call = CallOf(original_, origin);
+  const Op& made = step_.graph.op(op);
+  const bool one_of_several = call && IsKnown(made.type) && made.type == original_.op(origin).type;
+  if (!one_of_several || call->x >= made.inputs.size()) return false;
+  const std::vector<int64_t>& shape = step_.graph.tensor(made.inputs[call->x]).shape;
+  return shape.size() == call->shape.size() &&
+         std::any_of(call->over.begin(), call->over.end(), [&](int32_t dimension) {
+           const auto at = static_cast<size_t>(dimension);
+           return shape[at] != call->shape[at];
+         });
 }
 
 bool FormulaCheck::Follow(OpId op, const std::vector<OpId>& ops) {
@@ -296,7 +332,7 @@ MaybeViolation FormulaCheck::Read(OpId op, size_t input, Term& term) const {
     term.keeps = original_.tensor(inputs[role]).shape.size() == call.shape.size();
     term.over = {Part()};
   } else if (term.kind == Kind::kColumns) {
-    term.part = Moved(held.part, [&](int32_t) { return call.over.front(); });
+    term.part = Moved(held.part, [&](int32_t dimension) { return dimension + call.over.front(); });
   }
   return std::nullopt;
 }
@@ -442,23 +478,25 @@ std::optional<FormulaCheck::Term> FormulaCheck::Reduced(const Op& made, const Te
   const bool norm = made.type == kNorm;
   const size_t dims_at = norm ? 2 : 1;
   if (made.inputs.size() != 1 || made.args.size() != dims_at + 2 || !made.attributes.empty() ||
-      (norm && NumberOf(made.args[1]) != 2.0) || made.args.back().AsBool() == nullptr) {
+      made.args.back().AsBool() == nullptr) {
     return std::nullopt;
   }
+  const std::optional<double> order = norm ? NumberOf(made.args[1]) : std::nullopt;
+  const std::optional<NormWords> words = order ? WordsOfNorm(*order) : std::nullopt;
+  if (norm && order != 2.0 && !words) return std::nullopt;
   if (!(made.args[dims_at] == ListOf(call.over))) return OfAllRows(made, of);
   Term term = of;
   term.keeps = *made.args.back().AsBool();
-  const auto* const joined =
-      std::find_if(std::begin(kJoined), std::end(kJoined),
-                   [&](const Joined& one) { return one.reduction == made.type; });
+  const Joined* const joined = FindJoined(words ? words->reduction : made.type);
   if (of.kind == Kind::kRows) {
     term.apart = false;
-    const bool right = of.apart && of.keeps && joined != std::end(kJoined) && !joined->adds &&
+    const bool right = !norm && of.apart && of.keeps && joined != nullptr && !joined->adds &&
                        of.formula.starts_with(joined->as);
     return right ? std::optional(term) : std::nullopt;
   }
   if (of.kind != Kind::kElements) return std::nullopt;
-  term.formula = fmt::format("{}{})", norm ? kNormOf : joined->as, of.formula);
+  const std::string each = words ? Of(words->of_each, of.formula) : of.formula;
+  term.formula = fmt::format("{}{})", joined != nullptr ? joined->as : kNormOf, each);
   term.kind = Kind::kRows;
   term.over = {AlongDimensions(of.part, call.over, true)};
   term.part = AlongDimensions(of.part, call.over, false);
@@ -471,7 +509,7 @@ std::optional<FormulaCheck::Term> FormulaCheck::OfAllRows(const Op& made, const 
   for (int32_t i = 0; i < static_cast<int32_t>(call.shape.size()); ++i) {
     if (std::find(call.over.begin(), call.over.end(), i) == call.over.end()) rows.push_back(i);
   }
-  const bool right = made.type == kSum && of.kind == Kind::kElements && call.over.size() == 1 &&
+  const bool right = made.type == kSum && of.kind == Kind::kElements &&
                      made.args[1] == ListOf(rows) && made.args[2] == Value(false);
   if (!right) return std::nullopt;
   Term term = of;
@@ -534,7 +572,7 @@ void FormulaCheck::SetResult(OpId op, size_t result, const Term& term) {
     });
   }
   if (term.kind == Kind::kColumns) {
-    part = Moved(part, [](int32_t) { return 0; });
+    part = Moved(part, [&](int32_t dimension) { return dimension - call.over.front(); });
     const FacetId facet = facets_.of(op);
     const OpRule& rule = *facets_.rule(facet);
     Sums::Over over;

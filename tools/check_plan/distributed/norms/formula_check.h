@@ -9,7 +9,7 @@
 //
 //   log softmax  x - logsumexp(x)              its backward  g - exp(y) sum(g)
 //   softmax      exp(x - logsumexp(x))         its backward  y (g - sum(g y))
-//   norm         sqrt(sum(x x))                amax, amin    that of x
+//   norm         sqrt(sum(x x)); of other orders sum(abs(x)), sum(nonzero(x)), that of abs(x); amax, amin    that of x
 //   layer norm   m = sum(x) / n, d = x - m, r = rsqrt(sum(d d) / n + eps), d r w + b; of an RMS norm d = x
 //   its backward h = (x - m) r, k = g w:  r (k - sum(k) / n - h sum(k h) / n), rows summed of g h, and of g
 //
@@ -49,6 +49,9 @@ class FormulaCheck {
 
   // The op of the original can be followed so.
   static bool Knows(const Graph& original, OpId op);
+  // An op of the step that has the operator of the original's, as norms and extrema in parts have: it is over a part of what
+  // that is over, by its sizes.
+  bool IsOverPart(OpId op) const;
   // It is computed by these ops of the step. False where it is none of these, or one of them is none that is known here:
   // it is not proven.
   bool Follow(OpId op, const std::vector<OpId>& ops);
