@@ -65,22 +65,28 @@ class LastEvaluation : public Evaluator {
   Evaluation last_;
 };
 
+Error GivenUp() { return MakeError(ErrorCode::kCancelled, "the step was given up"); }
+
 // The step under one rewriting, with all that planners of layouts ask for.
 class RewrittenStep {
  public:
   static Result<std::unique_ptr<RewrittenStep>> Make(const Graph& step, const Cluster& cluster,
                                                      const CostOptions& costs,
                                                      const Rewriting& rewriting,
-                                                     const StrategySearchOptions& options) {
+                                                     const StrategySearchOptions& options,
+                                                     const StopCheck& stop) {
+    const auto check = [&] { return stop && stop() ? Status(GivenUp()) : Ok(); };
     auto made = std::make_unique<RewrittenStep>();
     PW_ASSIGN(made->graph_, ApplyTransforms(step, TransformsFor(rewriting)));
+    PW_RETURN_IF_ERROR(check());
     const Graph& graph = made->graph_ ? *made->graph_ : step;
     PW_ASSIGN(made->layouts_, MakeLayouts(graph, cluster, costs, options.policy, options.wishes));
+    PW_RETURN_IF_ERROR(check());
     // Its graph may count draws, where this one does not.
     PW_ASSIGN(made->problem_, BuildProblem(made->layouts_->graph, cluster, made->layouts_->costs,
                                            {}, options.policy));
     made->problem_.layouts = made->layouts_.get();
-    made->evaluator_ = MakeSimulatedEvaluator(made->problem_, options.planning.threads);
+    made->evaluator_ = MakeSimulatedEvaluator(made->problem_, options.planning.threads, stop);
     return made;
   }
 
@@ -315,7 +321,7 @@ class StrategySearcher {
     if (step.ok()) {
       Try(*step.value(), i);
     } else {
-      Refuse(i, step.error().message);
+      Refuse(i, step.error());
     }
     took_ = Clock::now() - begun;
     last_size_ = SizeOf(i);
@@ -338,14 +344,24 @@ class StrategySearcher {
     if (known != rewritten_.end()) return known->second;
     if (rewritten_.size() == kKeptRewritings) rewritten_.pop_front();
     rewritten_.emplace_back(
-        transforms,
-        RewrittenStep::Make(step_, cluster_, costs_, estimates_[i].strategy.rewriting, options_));
+        transforms, RewrittenStep::Make(step_, cluster_, costs_, estimates_[i].strategy.rewriting,
+                                        options_, [this] { return IsGivenUp(); }));
     return rewritten_.back().second;
   }
 
-  void Refuse(size_t i, const std::string& why) {
+  // What is simulated once a plan fits and time is over, or somebody asked to stop.
+  bool IsGivenUp() const {
+    const Budget& budget = options_.planning.budget;
+    return FoundSome() && (options_.expired ? options_.expired() : budget.Expired());
+  }
+
+  void Refuse(size_t i, const Error& error) {
+    if (error.code == ErrorCode::kCancelled || IsGivenUp()) {
+      found_.cut_short = true;  // it stays what it is estimated to be
+      return;
+    }
     StrategyResult& result = found_.strategies[i];
-    result.why_not = why;
+    result.why_not = error.message;
     result.fits = false;
     result.memory = result.capacity = Bytes();
   }
@@ -358,9 +374,15 @@ class StrategySearcher {
     });
     LastEvaluation evaluator(step.evaluator());
     Result<PlannerResult> planned = (*planner)->Plan(step.problem(), evaluator, options_.planning);
-    if (!planned.ok()) return Refuse(i, planned.error().message);
-    ++found_.evaluations;
+    if (!planned.ok()) return Refuse(i, planned.error());
     PlannerResult& plan = planned.value();
+    Status there = Ok();
+    if (options_.in_all_peaks && plan.feasible &&
+        (!FoundSome() || plan.step_time < found_.plan.step_time)) {
+      there = CheckAllPeaks(step, plan);
+      if (IsGivenUp()) return Refuse(i, GivenUp());
+    }
+    ++found_.evaluations;
     result.evaluated = true;
     result.fits = plan.feasible;
     result.step_time = plan.step_time;
@@ -368,14 +390,10 @@ class StrategySearcher {
     const auto score = [](const PlannerResult& of) {
       return std::tuple(!of.feasible, of.feasible ? 0 : of.over.count, of.step_time.count);
     };
-    if (options_.in_all_peaks && plan.feasible &&
-        (!FoundSome() || plan.step_time < found_.plan.step_time)) {
-      const Status there = CheckAllPeaks(step, plan);
-      if (!there.ok()) {
-        result.why_not = there.error().message;
-        result.fits = plan.feasible = false;
-        plan.over = Bytes(1);  // tensors fit: nearer than what they do not fit in
-      }
+    if (!there.ok()) {
+      result.why_not = there.error().message;
+      result.fits = plan.feasible = false;
+      plan.over = Bytes(1);  // tensors fit: nearer than what they do not fit in
     }
     plan.algorithm = Describe(result.strategy);
     found_.baselines.push_back(BaselineOf(step.problem(), plan, false));
@@ -425,7 +443,8 @@ class StrategySearcher {
     if (budget.iterations.value_or(1) <= 0 || budget.Stopped()) return Ok();
     if (budget.deadline && Clock::now() + 4 * found_.best_took > *budget.deadline) return Ok();
     const Rewriting& rewriting = found_.best->rewriting;
-    PW_ASSIGN(const auto step, RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_));
+    PW_ASSIGN(const auto step,
+              RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_, {}));
     PW_ASSIGN(const auto peaks, PeaksOf(*step, found_.plan));
     Cluster tight = cluster_;
     for (const DeviceId id : cluster_.devices()) {
@@ -435,7 +454,8 @@ class StrategySearcher {
       if (reserve <= cluster_.device(id).reserve || !HasContext(cluster_, id)) continue;
       PW_RETURN_IF_ERROR(tight.SetReserve(id, reserve));
     }
-    PW_ASSIGN(const auto with_less, RewrittenStep::Make(step_, tight, costs_, rewriting, options_));
+    PW_ASSIGN(const auto with_less,
+              RewrittenStep::Make(step_, tight, costs_, rewriting, options_, {}));
     PlannerOptions options = options_.planning;
     options.budget = budget;
     options.starts = {found_.plan.plan};
