@@ -150,7 +150,9 @@ Status ArrayWriter::WriteMarked() {
     if (take(PlaceOf(id))) WriteInput(id);
   }
   for (const OpId op : graph_.ops()) {
-    if (take(PlaceOf(op))) PW_RETURN_IF_ERROR(WriteOp(op));
+    if (!take(PlaceOf(op))) continue;
+    if (IsGivenUp()) return MakeError(ErrorCode::kCancelled, "the step was given up");
+    PW_RETURN_IF_ERROR(WriteOp(op));
     if (emitter_->failed_to_fold()) return DevicesDiffer(graph_.op(op).name);
   }
   const int32_t end = PlaceOf(OpId(graph_.op_count()));

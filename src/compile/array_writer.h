@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/stop_check.h"
 #include "compile/compiler.h"
 #include "compile/emitter.h"
 #include "compile/fetch_store.h"
@@ -33,9 +34,12 @@ class ArrayWriter {
   ArrayWriter(const Graph& graph, const NamedAxes& axes, const CompileOptions& options,
               PartPrices& prices, bool once = false, const LaneClasses* lanes = nullptr);
 
+  // Asked behind every few hundred ops that are written.
+  void GiveUpWhere(StopCheck stop) { stop_ = std::move(stop); }
+
   // The step, laid out like that. `layouts.layouts` only grows from call to call. Layouts are not checked, and
   // new parts have no prices yet. Errors: those of Compile, of the instances; kPlanInvalid where devices of a class do
-  // not do alike.
+  // not do alike; kCancelled where it was given up.
   Status Write(const Layouts& layouts);
   // It is not called again: what was kept for that is given up.
   void Finish() {
@@ -54,11 +58,14 @@ class ArrayWriter {
   int32_t place_behind() const { return PlaceOf(OpId(graph_.op_count())) + 1; }
 
  private:
+  static constexpr uint32_t kOpsBetweenStops = 256;
+
   int32_t PlaceOf(TensorId input) const { return input.value() + 1; }
   int32_t PlaceOf(OpId op) const {
     return static_cast<int32_t>(graph_.tensor_count()) + 1 + op.value();
   }
 
+  bool IsGivenUp() { return stop_ && ++asked_ % kOpsBetweenStops == 0 && stop_(); }
   void Restart();
   void MarkChanged(const Layouts& layouts);
   Status WriteMarked();
@@ -93,6 +100,8 @@ class ArrayWriter {
   std::vector<StorageId> overwritten_;
   std::vector<char> marked_;  // by place
   int32_t blocks_written_ = 0;
+  StopCheck stop_;
+  uint32_t asked_ = 0;
   size_t rows_ = 0;              // of reads, when rows were compact
   size_t tensors_at_start_ = 0;  // when all was written last
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -76,14 +77,15 @@ void StepWriter::AddOlderRead(TensorId id, int32_t read) {
 void StepWriter::SetLayouts(const Layouts& layouts) {
   layouts_ = &layouts;
   memory_.boxes_of_splits.clear();
+  std::set<AxisId> axes;
   for (; looked_at_ < layouts.layouts.size(); ++looked_at_) {
     const Layout& layout = layouts.layouts[looked_at_];
     if (!layout.IsSplit()) continue;
     for (const auto& [axis, interval] : layout.shares.front().box) {
-      if (unsplit_.contains(axis)) continue;
-      unsplit_[axis] = FindUnsplitWrites(graph_, axes_, axis);
+      if (!unsplit_.contains(axis)) axes.insert(axis);
     }
   }
+  if (!axes.empty()) unsplit_.merge(FindUnsplitWrites(graph_, axes_, axes));
   FindSingle();
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,6 +81,13 @@ TEST(UnsplitWrites, MakeTheirGroupWhole) {
   const NamedAxes axes(graph);
   ASSERT_TRUE(axes.batch().valid());
   const IdVector<GroupId, bool> whole = FindUnsplitWrites(graph, axes, axes.batch());
+  std::set<AxisId> all;
+  for (const AxisId axis : axes.axes()) all.insert(axis);
+  const auto by_axis = FindUnsplitWrites(graph, axes, all);
+  EXPECT_EQ(by_axis.size(), axes.axis_count());
+  for (const auto& [axis, of_axis] : by_axis) {
+    EXPECT_EQ(of_axis.raw(), FindUnsplitWrites(graph, axes, axis).raw());
+  }
   for (const char* const name : {"c", "line", "set"}) {
     EXPECT_TRUE(whole[graph.group(graph.FindOp(name))]) << name;
   }

@@ -125,8 +125,4 @@ std::vector<GroupId> NamedGroups::By(std::string_view glob) const {
   return groups;
 }
 
-std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob) {
-  return NamedGroups(graph).By(glob);
-}
-
 }  // namespace placewright

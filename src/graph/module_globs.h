@@ -53,8 +53,6 @@ class NamedGroups {
       at_root_;  // ops of modules without a path, which their names are asked for, too
   IdVector<GroupId, bool> has_op_;
 };
-// Of one glob.
-std::vector<GroupId> GroupsNamed(const Graph& graph, std::string_view glob);
 
 }  // namespace placewright
 

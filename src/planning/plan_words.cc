@@ -15,8 +15,10 @@ namespace placewright {
 namespace {
 
 Status CheckRegather(const Graph& graph, const std::vector<std::string>& globs) {
+  if (globs.empty()) return Ok();
+  const NamedGroups named(graph);
   for (size_t i = 0; i < globs.size(); ++i) {
-    if (!GroupsNamed(graph, globs[i]).empty()) continue;
+    if (!named.By(globs[i]).empty()) continue;
     return MakeError(ErrorCode::kField,
                      fmt::format("\"{}\" matches no module{}", Printable(globs[i], 80),
                                  DidYouMean(globs[i], ModulePaths(graph))),

@@ -65,22 +65,28 @@ class LastEvaluation : public Evaluator {
   Evaluation last_;
 };
 
+Error GivenUp() { return MakeError(ErrorCode::kCancelled, "the step was given up"); }
+
 // The step under one rewriting, with all that planners of layouts ask for.
 class RewrittenStep {
  public:
   static Result<std::unique_ptr<RewrittenStep>> Make(const Graph& step, const Cluster& cluster,
                                                      const CostOptions& costs,
                                                      const Rewriting& rewriting,
-                                                     const StrategySearchOptions& options) {
+                                                     const StrategySearchOptions& options,
+                                                     const StopCheck& stop) {
+    const auto check = [&] { return stop && stop() ? Status(GivenUp()) : Ok(); };
     auto made = std::make_unique<RewrittenStep>();
     PW_ASSIGN(made->graph_, ApplyTransforms(step, TransformsFor(rewriting)));
+    PW_RETURN_IF_ERROR(check());
     const Graph& graph = made->graph_ ? *made->graph_ : step;
     PW_ASSIGN(made->layouts_, MakeLayouts(graph, cluster, costs, options.policy, options.wishes));
+    PW_RETURN_IF_ERROR(check());
     // Its graph may count draws, where this one does not.
     PW_ASSIGN(made->problem_, BuildProblem(made->layouts_->graph, cluster, made->layouts_->costs,
                                            {}, options.policy));
     made->problem_.layouts = made->layouts_.get();
-    made->evaluator_ = MakeSimulatedEvaluator(made->problem_, options.planning.threads);
+    made->evaluator_ = MakeSimulatedEvaluator(made->problem_, options.planning.threads, stop);
     return made;
   }
 
@@ -114,10 +120,13 @@ class StrategySearcher {
     {
       PW_ASSIGN(const auto base,
                 MakeLayouts(step_, cluster_, costs_, options_.policy, options_.wishes));
-      PW_ASSIGN(estimates_, EstimateStrategies(*base, {options_.strategies.micro_batches,
-                                                       options_.strategies.recompute}));
+      PW_ASSIGN(StrategyEstimator estimator,
+                StrategyEstimator::Make(
+                    *base, {options_.strategies.micro_batches, options_.strategies.recompute}));
+      TakeEstimates(estimator.Unpipelined());
+      if (WhatToTry() != Tried::kNothing) TryEarly();
+      TakeEstimates(estimator.All());
     }
-    for (const StrategyEstimate& estimate : estimates_) Add(estimate);
     done_.resize(estimates_.size(), false);
     if (WhatToTry() == Tried::kAsRecorded) Simulate(/*rewritten=*/false);
     if (WhatToTry() == Tried::kAll || (found_.best && !FoundSome())) Simulate(/*rewritten=*/true);
@@ -139,6 +148,24 @@ class StrategySearcher {
     if (found_.any_rewriting && found_.any_rewriting->argument != "work")
       found_.any_rewriting.reset();
     return Ok();
+  }
+
+  // More of them than before: what is known of the one that was tried is kept.
+  void TakeEstimates(std::vector<StrategyEstimate> estimates) {
+    std::optional<StrategyResult> tried;
+    if (early_) tried = std::move(found_.strategies[*early_]);
+    found_.strategies.clear();
+    estimates_ = std::move(estimates);
+    for (const StrategyEstimate& estimate : estimates_) Add(estimate);
+    if (!tried) return;
+    const std::string name = Describe(tried->strategy);
+    for (size_t i = 0; i < estimates_.size(); ++i) {
+      const Strategy& one = estimates_[i].strategy;
+      if (one.algorithm != tried->strategy.algorithm || Describe(one) != name) continue;
+      found_.strategies[i] = *std::move(tried);
+      early_ = best_ = i;
+      return;
+    }
   }
 
   void Add(const StrategyEstimate& estimate) {
@@ -184,6 +211,11 @@ class StrategySearcher {
     return best == nullptr ? Tried::kAll : Tried::kNothing;
   }
 
+  bool IsSafe(size_t i) const {
+    // No pipeline: of those transfers are not estimated.
+    return HasRoom(i, kRoomToSpare) && estimates_[i].strategy.rewriting.schedule.empty();
+  }
+
   // By estimate: those that about fit, the first of them with room to spare; then those that exceed memory by a little, the
   // smallest first; all others only where there are none of these.
   std::vector<size_t> Order() const {
@@ -199,10 +231,7 @@ class StrategySearcher {
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return estimates_[a].time < estimates_[b].time; });
-    // No pipeline: of those transfers are not estimated.
-    const auto safe = std::find_if(order.begin(), order.end(), [&](size_t i) {
-      return HasRoom(i, kRoomToSpare) && estimates_[i].strategy.rewriting.schedule.empty();
-    });
+    const auto safe = std::find_if(order.begin(), order.end(), [&](size_t i) { return IsSafe(i); });
     if (safe != order.end()) std::rotate(order.begin(), safe, safe + 1);
     order.insert(order.end(), more.begin(), more.end());
     return order.empty() ? all : order;
@@ -259,20 +288,21 @@ class StrategySearcher {
   void Simulate(bool rewritten) {
     share_ = rewritten ? 1 : kShareAsRecorded;
     const std::vector<size_t> order = Order();
-    const auto may_be_next = [&](size_t i) {
-      return !done_[i] && (rewritten || !Rewrites(i)) && MayWin(i);
-    };
+    const auto is_open = [&](size_t i) { return !done_[i] && (rewritten || !Rewrites(i)); };
+    const auto may_be_next = [&](size_t i) { return is_open(i) && MayWin(i); };
     for (const size_t first : order) {
-      if (!may_be_next(first)) continue;
-      int64_t best = kMaxQuantity;  // by estimate, of all that are left
+      const bool early = first == early_ && is_open(first);
+      if (!early && !may_be_next(first)) continue;
+      int64_t best = kMaxQuantity;  // by estimate, of all that were left before
       for (const size_t i : order) {
-        if (may_be_next(i)) best = std::min(best, estimates_[i].time.count);
+        if (is_open(i) && (early || MayWin(i))) best = std::min(best, estimates_[i].time.count);
       }
       const double close = kAsFast * static_cast<double>(best);
       const Transforms transforms = TransformsFor(estimates_[first].strategy.rewriting);
       for (const size_t i : order) {
         const bool alike = TransformsFor(estimates_[i].strategy.rewriting) == transforms;
         const bool is_close = static_cast<double>(estimates_[i].time.count) <= close;
+        if (i == early_) done_[i] = true;
         if (!alike || !(i == first || is_close) || !may_be_next(i)) continue;
         if (IsOver(best)) return;
         done_[i] = true;
@@ -280,18 +310,30 @@ class StrategySearcher {
           found_.cut_short = true;
           continue;
         }
-        const Clock::time_point begun = Clock::now();
-        const Result<std::unique_ptr<RewrittenStep>>& step = RewrittenBy(transforms, i);
-        if (step.ok()) {
-          Try(*step.value(), i);
-        } else {
-          Refuse(i, step.error().message);
-        }
-        took_ = Clock::now() - begun;
-        last_size_ = SizeOf(i);
-        if (best_ == i) found_.best_took = Clock::now() - begun;
+        TryTimed(transforms, i);
       }
     }
+  }
+
+  void TryTimed(const Transforms& transforms, size_t i) {
+    const Clock::time_point begun = Clock::now();
+    const Result<std::unique_ptr<RewrittenStep>>& step = RewrittenBy(transforms, i);
+    if (step.ok()) {
+      Try(*step.value(), i);
+    } else {
+      Refuse(i, step.error());
+    }
+    took_ = Clock::now() - begun;
+    last_size_ = SizeOf(i);
+    if (best_ == i) found_.best_took = Clock::now() - begun;
+  }
+
+  // The first that Simulate comes to is no pipeline, so that it need not wait for the estimates of these.
+  void TryEarly() {
+    const std::vector<size_t> order = Order();
+    if (order.empty() || !IsSafe(order.front()) || IsOver(0)) return;
+    early_ = order.front();
+    TryTimed(TransformsFor(estimates_[*early_].strategy.rewriting), *early_);
   }
 
   // The last few are kept.
@@ -302,14 +344,24 @@ class StrategySearcher {
     if (known != rewritten_.end()) return known->second;
     if (rewritten_.size() == kKeptRewritings) rewritten_.pop_front();
     rewritten_.emplace_back(
-        transforms,
-        RewrittenStep::Make(step_, cluster_, costs_, estimates_[i].strategy.rewriting, options_));
+        transforms, RewrittenStep::Make(step_, cluster_, costs_, estimates_[i].strategy.rewriting,
+                                        options_, [this] { return IsGivenUp(); }));
     return rewritten_.back().second;
   }
 
-  void Refuse(size_t i, const std::string& why) {
+  // What is simulated once a plan fits and time is over, or somebody asked to stop.
+  bool IsGivenUp() const {
+    const Budget& budget = options_.planning.budget;
+    return FoundSome() && (options_.expired ? options_.expired() : budget.Expired());
+  }
+
+  void Refuse(size_t i, const Error& error) {
+    if (error.code == ErrorCode::kCancelled || IsGivenUp()) {
+      found_.cut_short = true;  // it stays what it is estimated to be
+      return;
+    }
     StrategyResult& result = found_.strategies[i];
-    result.why_not = why;
+    result.why_not = error.message;
     result.fits = false;
     result.memory = result.capacity = Bytes();
   }
@@ -322,9 +374,15 @@ class StrategySearcher {
     });
     LastEvaluation evaluator(step.evaluator());
     Result<PlannerResult> planned = (*planner)->Plan(step.problem(), evaluator, options_.planning);
-    if (!planned.ok()) return Refuse(i, planned.error().message);
-    ++found_.evaluations;
+    if (!planned.ok()) return Refuse(i, planned.error());
     PlannerResult& plan = planned.value();
+    Status there = Ok();
+    if (options_.in_all_peaks && plan.feasible &&
+        (!FoundSome() || plan.step_time < found_.plan.step_time)) {
+      there = CheckAllPeaks(step, plan);
+      if (IsGivenUp()) return Refuse(i, GivenUp());
+    }
+    ++found_.evaluations;
     result.evaluated = true;
     result.fits = plan.feasible;
     result.step_time = plan.step_time;
@@ -332,14 +390,10 @@ class StrategySearcher {
     const auto score = [](const PlannerResult& of) {
       return std::tuple(!of.feasible, of.feasible ? 0 : of.over.count, of.step_time.count);
     };
-    if (options_.in_all_peaks && plan.feasible &&
-        (!FoundSome() || plan.step_time < found_.plan.step_time)) {
-      const Status there = CheckAllPeaks(step, plan);
-      if (!there.ok()) {
-        result.why_not = there.error().message;
-        result.fits = plan.feasible = false;
-        plan.over = Bytes(1);  // tensors fit: nearer than what they do not fit in
-      }
+    if (!there.ok()) {
+      result.why_not = there.error().message;
+      result.fits = plan.feasible = false;
+      plan.over = Bytes(1);  // tensors fit: nearer than what they do not fit in
     }
     plan.algorithm = Describe(result.strategy);
     found_.baselines.push_back(BaselineOf(step.problem(), plan, false));
@@ -389,7 +443,8 @@ class StrategySearcher {
     if (budget.iterations.value_or(1) <= 0 || budget.Stopped()) return Ok();
     if (budget.deadline && Clock::now() + 4 * found_.best_took > *budget.deadline) return Ok();
     const Rewriting& rewriting = found_.best->rewriting;
-    PW_ASSIGN(const auto step, RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_));
+    PW_ASSIGN(const auto step,
+              RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_, {}));
     PW_ASSIGN(const auto peaks, PeaksOf(*step, found_.plan));
     Cluster tight = cluster_;
     for (const DeviceId id : cluster_.devices()) {
@@ -399,7 +454,8 @@ class StrategySearcher {
       if (reserve <= cluster_.device(id).reserve || !HasContext(cluster_, id)) continue;
       PW_RETURN_IF_ERROR(tight.SetReserve(id, reserve));
     }
-    PW_ASSIGN(const auto with_less, RewrittenStep::Make(step_, tight, costs_, rewriting, options_));
+    PW_ASSIGN(const auto with_less,
+              RewrittenStep::Make(step_, tight, costs_, rewriting, options_, {}));
     PlannerOptions options = options_.planning;
     options.budget = budget;
     options.starts = {found_.plan.plan};
@@ -420,7 +476,8 @@ class StrategySearcher {
   const Cluster& cluster_;
   const CostOptions& costs_;
   const StrategySearchOptions& options_;
-  size_t best_ = 0;  // of the strategies
+  size_t best_ = 0;              // of the strategies
+  std::optional<size_t> early_;  // the one that was tried before pipelines were estimated
   const Clock::time_point begun_ = Clock::now();
   std::chrono::duration<double, Clock::period> took_{};  // the last that was simulated
   double last_size_ = 1;

@@ -9,7 +9,8 @@
 // Everything follows from the step, the cluster and the number of evaluations, so that this number repeats it; time, or
 // the budget's iterations, end it earlier, but not before something fits or kMinEvaluations were made. Once something fits,
 // `auto` goes on for as long as there is something to win: of the time that strategies have kShareOfGain times as much as
-// the best estimate may be ahead of it, and what would take longer than is left is passed over. Threads change nothing.
+// the best estimate may be ahead of it, and what would take longer than is left is passed over. What is being simulated
+// when time ends, once something fits, is given up, and stays an estimate. Threads change nothing.
 #ifndef PLACEWRIGHT_PLANNING_STRATEGY_SEARCH_H_
 #define PLACEWRIGHT_PLANNING_STRATEGY_SEARCH_H_
 
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/stop_check.h"
 #include "planning/plan_session.h"
 #include "planning/strategies.h"
 #include "search/planner.h"
@@ -49,6 +51,8 @@ struct StrategySearchOptions {
   // tensors is there, too (sim/memory/device_memory.h). Checked of each that would be the best so far: that takes about as
   // long as to simulate it. A search over layouts goes on from the best, with as much less memory as that takes beside tensors.
   bool in_all_peaks = false;
+  // In the place of the budget's clock and stop token where a simulation may be given up; empty: these.
+  StopCheck expired{};
   // Behind every one that was simulated, with how many these are, and the best so far.
   std::function<void(const StrategyResult& one, int64_t evaluations, const StrategyResult& best)>
       tried{};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -566,6 +567,42 @@ TEST(StrategySearch, ThreadsChangeNothing) {
   EXPECT_EQ(one.step_time, three.step_time);
   EXPECT_EQ(one.iterations, three.iterations);
   EXPECT_EQ(one.distribution, three.distribution);
+}
+
+// What is being simulated when time ends stays an estimate, once something fits: at whatever moment that is, the result is
+// what had been found before.
+TEST(StrategySearch, GivesUpWhatItSimulatesWhenTimeEnds) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  StrategySearchOptions options;
+  options.strategies.evaluations = 5;
+  int64_t asked = 0;
+  options.expired = [&] {
+    ++asked;
+    return false;
+  };
+  const StrategySearchResult all = SearchStrategies(graph, FourGpus(), {}, options).Take();
+  ASSERT_GE(all.evaluations, 3);
+  ASSERT_GT(asked, 2);
+  std::set<int64_t> evaluations;
+  for (const int64_t last : {int64_t{1}, asked / 2, asked}) {
+    int64_t left = last;
+    options.expired = [&] { return --left <= 0; };
+    const StrategySearchResult found = SearchStrategies(graph, FourGpus(), {}, options).Take();
+    EXPECT_TRUE(found.cut_short);
+    EXPECT_TRUE(found.has_plan());
+    EXPECT_LT(found.evaluations, all.evaluations);
+    evaluations.insert(found.evaluations);
+    const auto simulated = std::count_if(found.strategies.begin(), found.strategies.end(),
+                                         [](const StrategyResult& one) { return one.evaluated; });
+    EXPECT_EQ(simulated, found.evaluations);
+    EXPECT_EQ(found.strategies.size(), all.strategies.size());
+    ASSERT_LE(found.baselines.size(), all.baselines.size());
+    for (size_t i = 0; i < found.baselines.size(); ++i) {
+      EXPECT_EQ(found.baselines[i].algorithm, all.baselines[i].algorithm);
+      EXPECT_EQ(found.baselines[i].step_time, all.baselines[i].step_time);
+    }
+  }
+  EXPECT_GT(evaluations.size(), 1U);
 }
 
 TEST(StrategySearch, AStepWithRoomToSpareStaysAsItIs) {

@@ -12,11 +12,16 @@ bool Writes(const Op& op, size_t input) {
   return std::find(op.writes.begin(), op.writes.end(), op.inputs[input]) != op.writes.end();
 }
 
-bool WritesThroughView(const Graph& graph, const Op& op) {
-  return std::any_of(op.writes.begin(), op.writes.end(), [&](TensorId id) {
+bool WritesThroughViews(const Graph& graph) {
+  const auto of_view = [&](TensorId id) {
     const OpId maker = graph.tensor(id).producer;
     return maker.valid() && graph.op(maker).is_view;
-  });
+  };
+  for (const OpId id : graph.ops()) {
+    const std::vector<TensorId>& writes = graph.op(id).writes;
+    if (std::any_of(writes.begin(), writes.end(), of_view)) return true;
+  }
+  return false;
 }
 
 // What every tensor is where all groups are split: the states of a compiled step (tensor_state.h) without pieces.
@@ -168,11 +173,20 @@ class Split {
 }  // namespace
 
 IdVector<GroupId, bool> FindUnsplitWrites(const Graph& graph, const NamedAxes& axes, AxisId axis) {
-  IdVector<GroupId, bool> whole(graph.group_count(), false);
-  bool any = false;
-  for (const OpId op : graph.ops()) any = any || WritesThroughView(graph, graph.op(op));
-  if (!any || !axis.valid()) return whole;
-  while (Split(graph, axes, axis, whole).Run()) {
+  return FindUnsplitWrites(graph, axes, std::set<AxisId>{axis}).at(axis);
+}
+
+std::map<AxisId, IdVector<GroupId, bool>> FindUnsplitWrites(const Graph& graph,
+                                                            const NamedAxes& axes,
+                                                            const std::set<AxisId>& of) {
+  std::map<AxisId, IdVector<GroupId, bool>> whole;
+  const bool any = WritesThroughViews(graph);
+  for (const AxisId axis : of) {
+    IdVector<GroupId, bool>& by_axis =
+        whole.emplace(axis, IdVector<GroupId, bool>(graph.group_count(), false)).first->second;
+    if (!any || !axis.valid()) continue;
+    while (Split(graph, axes, axis, by_axis).Run()) {
+    }
   }
   return whole;
 }

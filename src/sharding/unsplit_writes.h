@@ -5,6 +5,9 @@
 #ifndef PLACEWRIGHT_SHARDING_UNSPLIT_WRITES_H_
 #define PLACEWRIGHT_SHARDING_UNSPLIT_WRITES_H_
 
+#include <map>
+#include <set>
+
 #include "graph/graph.h"
 #include "sharding/named_axes.h"
 
@@ -14,6 +17,10 @@ namespace placewright {
 // such a group then does everything. `axes` are the graph's. O(ops + edges), nothing without writes through views;
 // once more for each time that a group becomes whole because of another one.
 IdVector<GroupId, bool> FindUnsplitWrites(const Graph& graph, const NamedAxes& axes, AxisId axis);
+// The same of each of several axes: where nothing is written through views, in one pass for all of them.
+std::map<AxisId, IdVector<GroupId, bool>> FindUnsplitWrites(const Graph& graph,
+                                                            const NamedAxes& axes,
+                                                            const std::set<AxisId>& of);
 
 }  // namespace placewright
 

@@ -13,12 +13,13 @@ namespace {
 // Of several layouts that name a group, the last one holds.
 std::vector<const LayoutSpec*> SpecsByGroup(const Graph& graph, const LayoutSpecs& specs) {
   std::vector<const LayoutSpec*> of_group(graph.group_count(), nullptr);
+  const NamedGroups named(graph);
   for (const LayoutSpec& spec : specs) {
     if (spec.group.valid()) {
       if (spec.group.index() < of_group.size()) of_group[spec.group.index()] = &spec;
       continue;
     }
-    for (const GroupId group : GroupsNamed(graph, spec.groups)) of_group[group.index()] = &spec;
+    for (const GroupId group : named.By(spec.groups)) of_group[group.index()] = &spec;
   }
   return of_group;
 }

@@ -267,7 +267,7 @@ TEST(LayoutSpecs, ModelParallelGroupsAreLeftOpen) {
           .Take();
   EXPECT_EQ(step.Of(resolved.layouts, "first.mm").shares.size(), 3u);
   ASSERT_EQ(resolved.open.size(), 1u);
-  EXPECT_EQ(resolved.open[0].groups, GroupsNamed(*step.graph, "m.second"));
+  EXPECT_EQ(resolved.open[0].groups, NamedGroups(*step.graph).By("m.second"));
   EXPECT_THAT(resolved.open[0].devices, ElementsAre(DeviceId(1), DeviceId(0)));
 }
 

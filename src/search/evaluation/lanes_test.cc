@@ -378,5 +378,33 @@ TEST(Lanes, FoldStagesOfSeveralHosts) {
   EXPECT_TRUE(ExpectSameCompiled(step, plan, "stages"));
 }
 
+// The next evaluation is as if the one that was given up had never begun.
+TEST(Lanes, AStepThatIsGivenUpLeavesNothingBehind) {
+  const LaneStep step(GpuMachines("H100", {4, 4}, Interconnect::kNvswitch, 400'000, 4), 80);
+  const StepPlan plan = LayOutOnMesh(*step.problem, MeshStrategy::kFsdp, {}).Take();
+  for (const LaneUse use : {LaneUse::kAlways, LaneUse::kNever}) {
+    int64_t asked = 0, last = 0;
+    const StopCheck stop = [&] { return ++asked == last; };
+    LayoutEvaluator whole(*step.problem, use, stop);
+    const Evaluation expected = whole.Evaluate(plan.layouts, plan.switches).Take();
+    const int64_t count = asked;
+    ASSERT_GE(count, 3);
+    for (last = 1; last <= count; ++last) {
+      asked = 0;
+      LayoutEvaluator evaluator(*step.problem, use, stop);
+      const Result<Evaluation> given_up = evaluator.Evaluate(plan.layouts, plan.switches);
+      ASSERT_FALSE(given_up.ok());
+      EXPECT_EQ(given_up.error().code, ErrorCode::kCancelled);
+      const Result<Evaluation> again = evaluator.Evaluate(plan.layouts, plan.switches);
+      ASSERT_TRUE(again.ok()) << again.error().message;
+      EXPECT_EQ(again.value().step_time, expected.step_time);
+      for (size_t i = 0; i < expected.devices.size(); ++i) {
+        EXPECT_EQ(again.value().devices[i].peak, expected.devices[i].peak);
+      }
+    }
+    last = 0;
+  }
+}
+
 }  // namespace
 }  // namespace placewright

@@ -39,7 +39,7 @@ uint64_t HashOf(const StepPlan& plan) {
 }  // namespace
 
 LayoutBatches::Slot& LayoutBatches::SlotOf(size_t thread) {
-  while (slots_.size() <= thread) slots_.emplace_back(problem_);
+  while (slots_.size() <= thread) slots_.emplace_back(problem_, stop_);
   return slots_[thread];
 }
 

@@ -24,8 +24,9 @@ namespace placewright {
 
 class LayoutBatches {
  public:
-  // Both must outlive it.
-  LayoutBatches(const LayoutProblem& problem, ThreadPool& pool) : problem_(problem), pool_(pool) {}
+  // Both must outlive it. `stop`: as LayoutEvaluator has it.
+  LayoutBatches(const LayoutProblem& problem, ThreadPool& pool, StopCheck stop)
+      : problem_(problem), pool_(pool), stop_(std::move(stop)) {}
 
   // As Evaluator::EvaluatePlans. What was evaluated lately is known: baselines come to the same on devices that are
   // alike.
@@ -40,7 +41,8 @@ class LayoutBatches {
 
   // What one thread works with.
   struct Slot {
-    explicit Slot(const LayoutProblem& problem) : evaluator(problem) {}
+    Slot(const LayoutProblem& problem, const StopCheck& stop)
+        : evaluator(problem, LaneUse::kWhereItPays, stop) {}
     LayoutBook book;
     Layouts layouts;  // all of the book, and those of a plan's groups
     std::map<LayoutId, Error> refused;
@@ -62,6 +64,7 @@ class LayoutBatches {
 
   const LayoutProblem& problem_;
   ThreadPool& pool_;
+  const StopCheck stop_;
   std::deque<Slot> slots_;   // by thread
   std::deque<Known> known_;  // the latest last
   StepPlan kept_plan_;

@@ -70,8 +70,11 @@ class SimulatedMoves : public MoveEvaluator {
 
 class SimulatedEvaluator : public Evaluator {
  public:
-  SimulatedEvaluator(const Problem& problem, int threads)
-      : problem_(problem), pool_(std::max(1, threads)), simulators_(problem.sim_graph, &pool_) {}
+  SimulatedEvaluator(const Problem& problem, int threads, StopCheck stop)
+      : problem_(problem),
+        pool_(std::max(1, threads)),
+        stop_(std::move(stop)),
+        simulators_(problem.sim_graph, &pool_) {}
 
   std::vector<Evaluation> Evaluate(std::span<const Placement> candidates,
                                    const EvaluationOptions& options) override {
@@ -118,12 +121,12 @@ class SimulatedEvaluator : public Evaluator {
     return std::make_unique<SimulatedMoves>(problem_, memory_limit);
   }
   std::unique_ptr<Evaluator> ForProblem(const Problem& variant, int threads) const override {
-    return MakeSimulatedEvaluator(variant, threads);
+    return MakeSimulatedEvaluator(variant, threads, stop_);
   }
 
  private:
   LayoutBatches& Layouts() {
-    if (!layouts_) layouts_.emplace(*problem_.layouts, pool_);
+    if (!layouts_) layouts_.emplace(*problem_.layouts, pool_, stop_);
     return *layouts_;
   }
 
@@ -140,14 +143,16 @@ class SimulatedEvaluator : public Evaluator {
 
   const Problem& problem_;
   ThreadPool pool_;
+  const StopCheck stop_;
   BatchSimulator simulators_;
   std::optional<LayoutBatches> layouts_;
 };
 
 }  // namespace
 
-std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads) {
-  return std::make_unique<SimulatedEvaluator>(problem, threads);
+std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads,
+                                                  StopCheck stop) {
+  return std::make_unique<SimulatedEvaluator>(problem, threads, std::move(stop));
 }
 
 Evaluation EvaluationOf(const SimResult& result) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/stop_check.h"
 #include "search/evaluator.h"
 #include "search/problem/problem.h"
 
@@ -15,8 +16,10 @@ struct PackedStep;
 struct SimGraph;
 struct SimResult;
 
-// `problem` must outlive it. `threads` share out a batch and never change a result.
-std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads = 1);
+// `problem` must outlive it. `threads` share out a batch and never change a result. `stop`: plans of a problem with layouts
+// that it gives up are errors (kCancelled).
+std::unique_ptr<Evaluator> MakeSimulatedEvaluator(const Problem& problem, int threads = 1,
+                                                  StopCheck stop = {});
 
 // What a run of the simulator says, without feedback.
 Evaluation EvaluationOf(const SimResult& result);

@@ -50,9 +50,10 @@ bool HasManyOps(const LayoutProblem& problem, size_t devices) {
 }  // namespace
 
 struct LayoutEvaluator::State {
-  State(const LayoutProblem& of, LaneUse use)
+  State(const LayoutProblem& of, LaneUse use, StopCheck check)
       : problem(of),
         lane_use(use),
+        stop(std::move(check)),
         suffices(Suffices(of)),
         separable(HasSeparable(of.graph)),
         prices(of.cluster, of.cost_options, of.graph.batch()),
@@ -97,6 +98,7 @@ struct LayoutEvaluator::State {
         const CompileOptions options{.switches = switches};
         of.writers.insert(of.writers.begin(), std::make_unique<ArrayWriter>(
                                                   problem.graph, problem.axes, options, prices));
+        of.writers.front()->GiveUpWhere(stop);
       }
     }
     std::rotate(of.writers.begin() + static_cast<ptrdiff_t>(chosen),
@@ -115,7 +117,8 @@ struct LayoutEvaluator::State {
     prefetch = switches.prefetch;
     policy = switches.order.value_or(problem.policy);
     if (MayUseLanes(switches, layouts)) {
-      std::optional<Evaluation> evaluation = EvaluateInLanes(layouts, switches, abandon_above);
+      PW_ASSIGN(std::optional<Evaluation> evaluation,
+                EvaluateInLanes(layouts, switches, abandon_above));
       if (evaluation) return *std::move(evaluation);
     }
     return EvaluateAll(layouts, switches, abandon_above);
@@ -143,8 +146,9 @@ struct LayoutEvaluator::State {
   }
 
   // None: devices that seem alike are not. What is wrong with layouts is said by the one that has all devices.
-  std::optional<Evaluation> EvaluateInLanes(const Layouts& layouts, const StepSwitches& switches,
-                                            Nanos abandon_above) {
+  Result<std::optional<Evaluation>> EvaluateInLanes(const Layouts& layouts,
+                                                    const StepSwitches& switches,
+                                                    Nanos abandon_above) {
     last = nullptr;
     for (LaneClasses& lanes : FindLaneClasses(problem.cluster, layouts)) {
       auto written = std::make_unique<InLanes>();
@@ -152,16 +156,20 @@ struct LayoutEvaluator::State {
       written->writer = std::make_unique<ArrayWriter>(problem.graph, problem.axes,
                                                       CompileOptions{.switches = switches}, prices,
                                                       /*once=*/true, &written->classes);
+      written->writer->GiveUpWhere(stop);
       Result<Evaluation> evaluation =
           WriteAndSimulate(*written->writer, layouts, switches, abandon_above);
+      if (!evaluation.ok() && evaluation.error().code == ErrorCode::kCancelled) {
+        return evaluation.error();
+      }
       if (!evaluation.ok()) continue;
       classes = CountClasses(written->classes, layouts);
       written->writer->Finish();
       in_lanes = std::move(written);
-      return std::move(evaluation).Take();
+      return std::optional<Evaluation>(std::move(evaluation).Take());
     }
     apart.reset();
-    return std::nullopt;
+    return std::optional<Evaluation>();
   }
 
   static size_t CountClasses(const LaneClasses& lanes, const Layouts& layouts) {
@@ -260,6 +268,7 @@ struct LayoutEvaluator::State {
   }
 
   Result<Evaluation> Simulate(Nanos abandon_above, ArrayWriter& writer, ArrayChanges& changes) {
+    if (stop && stop()) return MakeError(ErrorCode::kCancelled, "the step was given up");
     PW_RETURN_IF_ERROR(Pack(writer, changes, abandon_above < Nanos(kMaxQuantity)));
     Evaluation evaluation =
         evaluator.Evaluate(packer.packed(), packer.placement(), policy, abandon_above);
@@ -312,6 +321,7 @@ struct LayoutEvaluator::State {
 
   const LayoutProblem& problem;
   const LaneUse lane_use;
+  const StopCheck stop;
   const bool suffices, separable;
   PartPrices prices;
   std::vector<Writers> writers;
@@ -332,8 +342,8 @@ struct LayoutEvaluator::State {
   std::unique_ptr<InLanes> in_lanes;
 };
 
-LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem, LaneUse lanes)
-    : state_(std::make_unique<State>(problem, lanes)) {}
+LayoutEvaluator::LayoutEvaluator(const LayoutProblem& problem, LaneUse lanes, StopCheck stop)
+    : state_(std::make_unique<State>(problem, lanes, std::move(stop))) {}
 LayoutEvaluator::~LayoutEvaluator() = default;
 
 std::optional<bool> LayoutEvaluator::gradients_apart() const { return state_->apart; }

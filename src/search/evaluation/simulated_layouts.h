@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/stop_check.h"
 #include "plan/step_plan.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluator.h"
@@ -22,8 +23,9 @@ enum class LaneUse : uint8_t { kWhereItPays, kAlways, kNever };
 // For one thread. Evaluations equal those of EvaluateCompiled (compiled_step.h) to the nanosecond and the byte.
 class LayoutEvaluator {
  public:
-  // `problem` must outlive it.
-  explicit LayoutEvaluator(const LayoutProblem& problem, LaneUse lanes = LaneUse::kWhereItPays);
+  // `problem` must outlive it. `stop`: evaluations that it gives up are errors (kCancelled).
+  explicit LayoutEvaluator(const LayoutProblem& problem, LaneUse lanes = LaneUse::kWhereItPays,
+                           StopCheck stop = {});
   ~LayoutEvaluator();
 
   // Layouts that CheckLayouts accepts; `layouts.layouts` only grows from call to call. Exactly those whose step

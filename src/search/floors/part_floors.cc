@@ -108,21 +108,44 @@ bool MayBeMadeApart(const Op& op) {
 }  // namespace
 
 PartFloors::PartFloors(const LayoutProblem& problem)
-    : problem_(problem),
-      measured_(problem.cluster, problem.cost_options.measured),
-      devices_(problem.cluster.device_count()),
-      whole_(problem.graph.op_count() * devices_, -1),
-      part_(problem.graph.op_count() * devices_, -1) {
+    : problem_(problem), measured_(problem.cluster, problem.cost_options.measured) {
+  FindSorts();
+  whole_.assign(problem.graph.op_count() * firsts_.size(), -1);
+  part_ = whole_;
   for (const OpId op : problem.graph.ops()) {
     parts_.push_back(CountParts(op));
     if (HostCopyOf(problem.graph.op(op)) != HostCopy::kNone) {  // it is no op of any device
-      for (const DeviceId device : problem.cluster.devices()) {
+      for (const DeviceId device : firsts_) {
         whole_[Index(op, device)] = part_[Index(op, device)] = 0;
       }
       continue;
     }
     const std::vector<int64_t> modelled = Modelled(op);
-    for (const DeviceId device : problem.cluster.devices()) SetFloors(op, device, modelled);
+    for (const DeviceId device : firsts_) SetFloors(op, device, modelled);
+  }
+}
+
+// Of one kind, with the same times; where overrides may name devices each is a sort of its own.
+void PartFloors::FindSorts() {
+  const Cluster& cluster = problem_.cluster;
+  const bool by_name = !problem_.cost_options.overrides.empty();
+  std::map<int32_t, DeviceId> of_kind;
+  IdVector<DeviceId, DeviceId> like;
+  for (const DeviceId device : cluster.devices()) {
+    const auto kind = static_cast<int32_t>(cluster.device(device).kind);
+    like.push_back(by_name ? device : of_kind.try_emplace(kind, device).first->second);
+  }
+  for (const OpId op : problem_.graph.ops()) {
+    for (const DeviceId device : cluster.devices()) {
+      if (problem_.costs.time(op, device) != problem_.costs.time(op, like[device]))
+        like[device] = device;
+    }
+  }
+  std::map<DeviceId, size_t> sorts;
+  for (const DeviceId device : cluster.devices()) {
+    const auto [sort, is_new] = sorts.try_emplace(like[device], sorts.size());
+    if (is_new) firsts_.push_back(device);
+    sort_.push_back(sort->second);
   }
 }
 

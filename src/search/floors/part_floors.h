@@ -40,9 +40,13 @@ namespace placewright {
 
 class PartFloors {
  public:
-  // `problem` must outlive it. O(ops * kinds of devices, and overrides, and rows of their operators that were
-  // measured).
+  // `problem` must outlive it. O(ops * sorts of devices, and overrides, and rows of their operators that were
+  // measured), beside a look at the times of all devices; memory follows the sorts.
   explicit PartFloors(const LayoutProblem& problem);
+
+  // Devices of one sort have the same floors of every op: of each its first device, and whose sort a device is of.
+  const std::vector<DeviceId>& firsts() const { return firsts_; }
+  size_t sort(DeviceId device) const { return sort_[device]; }
 
   // Nanoseconds of the whole op, shared out or not, as above; -1: the device cannot compute it.
   int64_t Whole(OpId op, DeviceId device) const { return whole_[Index(op, device)]; }
@@ -60,7 +64,10 @@ class PartFloors {
   int64_t parts(OpId op) const { return parts_[op]; }
 
  private:
-  size_t Index(OpId op, DeviceId device) const { return op.index() * devices_ + device.index(); }
+  size_t Index(OpId op, DeviceId device) const {
+    return op.index() * firsts_.size() + sort_[device];
+  }
+  void FindSorts();
   int64_t CountParts(OpId op) const;
   Work WorkAtLeast(OpId op) const;
   bool IsExact(OpId op) const;
@@ -72,8 +79,9 @@ class PartFloors {
 
   const LayoutProblem& problem_;
   const MeasuredParts measured_;
-  const size_t devices_;
-  std::vector<int64_t> whole_, part_;  // op-major
+  std::vector<DeviceId> firsts_;
+  IdVector<DeviceId, size_t> sort_;
+  std::vector<int64_t> whole_, part_;  // op-major, of each sort
   IdVector<OpId, int64_t> parts_;
 };
 

@@ -107,5 +107,30 @@ TEST(PartFloors, FollowOverrides) {
   EXPECT_EQ(floors.Whole(mean, DeviceId(0)), 3 * plain.Whole(mean, DeviceId(0)));
 }
 
+// An override that names no op changes no time, but devices then have floors of their own: the same.
+TEST(PartFloors, OfDevicesThatAreAlikeAreThoseOfTheFirst) {
+  CostOverride none;
+  none.op = "no such op";
+  none.time = Nanos(1);
+  CostOptions options;
+  options.overrides = {none};
+  size_t shared = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const DrawnProblem tiny(seed);
+    const auto apart =
+        LayoutProblem::Make(*tiny.graph, *tiny.cluster, options, SchedulingPolicy::kFifo).Take();
+    const PartFloors floors(*tiny.layouts), of_each(*apart);
+    EXPECT_EQ(of_each.firsts().size(), tiny.cluster->device_count());
+    shared += tiny.cluster->device_count() - floors.firsts().size();
+    for (const OpId op : tiny.graph->ops()) {
+      for (const DeviceId device : tiny.cluster->devices()) {
+        EXPECT_EQ(floors.Whole(op, device), of_each.Whole(op, device));
+        EXPECT_EQ(floors.Part(op, device), of_each.Part(op, device));
+      }
+    }
+  }
+  EXPECT_GT(shared, 0U);
+}
+
 }  // namespace
 }  // namespace placewright

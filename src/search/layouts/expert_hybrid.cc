@@ -120,7 +120,7 @@ class Hybrid {
     }
   }
 
-  // Those with an op in the module; as in GroupsNamed, one without ops of its own follows its views.
+  // Those with an op in the module; as in NamedGroups, one without ops of its own follows its views.
   std::vector<GroupId> GroupsOfModule(ModuleId module) const {
     std::set<GroupId> by_op, by_view;
     for (const OpId op : graph_.ops()) {

@@ -111,9 +111,18 @@ class Finder {
     }
   }
 
-  bool TouchesHeads(const Product& product) const {
-    return std::any_of(found_.heads.begin(), found_.heads.end(),
-                       [&](AxisId axis) { return axes_.Touches(product.op, axis); });
+  bool TouchesHeads(const Product& product, const IdVector<AxisId, bool>& is_head) const {
+    const Op& op = graph_.op(product.op);
+    const auto has_heads = [&](TensorId id) {
+      for (size_t dimension = 0; dimension < graph_.tensor(id).shape.size(); ++dimension) {
+        for (const AxisId axis : axes_.factors(id, dimension)) {
+          if (is_head[axis]) return true;
+        }
+      }
+      return false;
+    };
+    return std::any_of(op.inputs.begin(), op.inputs.end(), has_heads) ||
+           std::any_of(op.outputs.begin(), op.outputs.end(), has_heads);
   }
 
   void FindWidths() {
@@ -129,8 +138,10 @@ class Finder {
     }
     const IdVector<OpId, bool> followed = FollowedByProducts();
     const IdVector<AxisId, bool> needed_whole = NeededWhole();
+    IdVector<AxisId, bool> is_head(axes_.axis_count(), false);
+    for (const AxisId axis : found_.heads) is_head[axis] = true;
     for (const Product& product : products_) {
-      if (!product.weight.valid() || TouchesHeads(product)) continue;
+      if (!product.weight.valid() || TouchesHeads(product, is_head)) continue;
       int64_t inputs = 1;
       for (const AxisId axis : product.summed) inputs *= axes_.axis(axis).size;
       for (const AxisId axis : product.features) {

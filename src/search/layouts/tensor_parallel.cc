@@ -30,11 +30,12 @@ class CutFinder {
   }
 
   IdVector<GroupId, TensorCut> Find(const ModelStructure& structure) {
-    for (const std::vector<AxisId>* const axes :
-         {&structure.heads, &structure.widths, &structure.words}) {
-      for (const AxisId axis : *axes) CutBy(axis);
-    }
-    for (const AxisId rows : RowsOfWords()) CutBy(rows);
+    std::vector<AxisId> by = structure.heads;
+    by.insert(by.end(), structure.widths.begin(), structure.widths.end());
+    by.insert(by.end(), structure.words.begin(), structure.words.end());
+    const std::set<AxisId> rows = RowsOfWords();
+    by.insert(by.end(), rows.begin(), rows.end());
+    CutBy(by);
     for (const AxisId axis : structure.experts) CutByExperts(axis);
     CutRegionsAlike();
     if (tokens_.valid()) CutTokens();
@@ -42,19 +43,35 @@ class CutFinder {
   }
 
  private:
-  void CutBy(AxisId axis) {
-    if (axes_.axis(axis).size < degree_) return;
+  // A group by the last of the axes that any of its ops can be split by.
+  void CutBy(const std::vector<AxisId>& by) {
+    IdVector<AxisId, size_t> rank(axes_.axis_count(), 0);
+    for (size_t i = 0; i < by.size(); ++i) {
+      if (axes_.axis(by[i]).size >= degree_) rank[by[i]] = i + 1;
+    }
+    IdVector<GroupId, size_t> last(graph_.group_count(), 0);
     for (const OpId op : graph_.ops()) {
-      if (!axes_.SplitBy(op, axis).valid()) continue;
-      cuts_[graph_.group(op)].over_group = axis;
-      inside_[graph_.group(op)] = true;
+      const OpRule* const rule = axes_.rule(op);
+      if (rule == nullptr) continue;
+      size_t& of_group = last[graph_.group(op)];
+      for (const RuleAxisId axis : IdRange<RuleAxisId>(rule->axes.size())) {
+        if (rule->axes[axis].parts == Parts::kWhole) continue;
+        for (const AxisId factor : axes_.FactorsOf(op, axis)) {
+          of_group = std::max(of_group, rank[factor]);
+        }
+      }
+    }
+    for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+      if (last[group] == 0) continue;
+      cuts_[group].over_group = by[last[group] - 1];
+      inside_[group] = true;
     }
   }
 
   // Before inner widths: small products are not made smaller.
   void CutByExperts(AxisId axis) {
     if (axes_.axis(axis).size < degree_) return;
-    CutBy(axis);
+    CutBy({axis});
     const IdVector<GroupId, bool> rows = GroupsOfRoutedRows(graph_, axes_, axis);
     for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
       if (!rows[group]) continue;
@@ -165,18 +182,18 @@ class CutFinder {
 }  // namespace
 
 AxisId TokensOf(const Graph& graph, const NamedAxes& axes) {
+  IdVector<AxisId, bool> of_parameter(axes.axis_count(), false);
+  for (const TensorId id : graph.tensors()) {
+    if (graph.tensor(id).kind != TensorKind::kParameter) continue;
+    for (size_t d = 0; d < graph.tensor(id).shape.size(); ++d) {
+      for (const AxisId axis : axes.factors(id, d)) of_parameter[axis] = true;
+    }
+  }
   AxisId best;
   int64_t most = 0;
   for (const AxisId axis : axes.axes()) {
-    if (axis == axes.batch()) continue;
-    int64_t tensors = 0;
-    bool of_parameter = false;
-    for (const TensorId id : graph.tensors()) {
-      if (!axes.Holds(id, axis)) continue;
-      ++tensors;
-      of_parameter |= graph.tensor(id).kind == TensorKind::kParameter;
-    }
-    if (of_parameter || tensors <= most) continue;
+    const int64_t tensors = axes.axis(axis).tensors;
+    if (axis == axes.batch() || of_parameter[axis] || tensors <= most) continue;
     most = tensors;
     best = axis;
   }

@@ -124,8 +124,9 @@ void Bounder::ListRoutes() {
   for (DeviceId from : cluster.devices()) {
     for (DeviceId to : cluster.devices()) {
       if (from == to || !cluster.Connected(from, to)) continue;
-      routes_.emplace_back(cluster.route(from, to).latency.count,
-                           -cluster.route(from, to).bandwidth.count);
+      const std::pair<int64_t, int64_t> route = {cluster.route(from, to).latency.count,
+                                                 -cluster.route(from, to).bandwidth.count};
+      if (routes_.empty() || routes_.back() != route) routes_.push_back(route);  // most are alike
     }
   }
   std::sort(routes_.begin(), routes_.end());

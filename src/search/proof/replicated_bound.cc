@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "search/floors/part_floors.h"
@@ -14,10 +16,8 @@ namespace {
 class ReplicatedBounder {
  public:
   explicit ReplicatedBounder(const Problem& problem)
-      : problem_(problem),
-        graph_(problem.layouts->graph),
-        devices_(problem.layouts->cluster.device_count()),
-        floors_(*problem.layouts) {
+      : problem_(problem), graph_(problem.layouts->graph), floors_(*problem.layouts) {
+    ListSorts();
     FindAllowed();
     FindSums();
   }
@@ -32,38 +32,56 @@ class ReplicatedBounder {
     return known ? problem_.group_of[op].index()
                  : problem_.groups.size() + graph_.group(op).index();
   }
+  void ListSorts();
   void FindAllowed();
   void FindSums();
   bool MakesSum(OpId op, size_t output) const;
   bool IsWritten(const Op& op, TensorId output) const;
   int64_t SmallestPart(OpId op) const;
   int64_t LargestPart(OpId op) const;
-  bool Allowed(OpId op, DeviceId device) const {
-    return allowed_[RowOf(op) * devices_ + device.index()];
-  }
+  bool Allowed(OpId op, size_t sort) const { return allowed_[RowOf(op) * firsts_.size() + sort]; }
 
   const Problem& problem_;
   const Graph& graph_;
-  const size_t devices_;
   const PartFloors floors_;
-  std::vector<bool> allowed_;            // by row and device
+  // Devices that are alike in floors and constraints: of each sort its first device and how many there are.
+  std::vector<DeviceId> firsts_;
+  std::vector<size_t> counts_;
+  IdVector<DeviceId, size_t> sort_;
+  std::vector<bool> allowed_;  // by row and sort
+  // What so many parts of an op come to on devices of these floors: ops of many layers and micro-batches are alike.
+  mutable std::map<std::vector<int64_t>, int64_t> shared_out_;
   IdVector<TensorId, bool> may_be_sum_;  // on some layout, of parts
 };
 
+// Where there are constraints each device is a sort.
+void ReplicatedBounder::ListSorts() {
+  for (const DeviceId device : problem_.layouts->cluster.devices()) {
+    const size_t sort =
+        problem_.constraints.Empty() ? floors_.sort(device) : static_cast<size_t>(device.index());
+    if (sort == firsts_.size()) {
+      firsts_.push_back(device);
+      counts_.push_back(0);
+    }
+    sort_.push_back(sort);
+    ++counts_[sort];
+  }
+}
+
 void ReplicatedBounder::FindAllowed() {
-  const size_t rows = problem_.groups.size() + graph_.group_count();
-  allowed_.assign(rows * devices_, true);
+  const size_t rows = problem_.groups.size() + graph_.group_count(), sorts = firsts_.size();
+  allowed_.assign(rows * sorts, true);
   for (const OpId op : graph_.ops()) {
-    for (const DeviceId device : problem_.layouts->cluster.devices()) {
-      if (floors_.Whole(op, device) < 0) allowed_[RowOf(op) * devices_ + device.index()] = false;
+    for (size_t sort = 0; sort < sorts; ++sort) {
+      if (floors_.Whole(op, firsts_[sort]) < 0) allowed_[RowOf(op) * sorts + sort] = false;
     }
   }
   if (problem_.constraints.Empty()) return;
   for (const ColocationGroupId id : problem_.group_ids()) {
     const std::vector<DeviceId>& devices = problem_.groups[id].allowed;
-    for (const DeviceId device : problem_.layouts->cluster.devices()) {
-      const bool may = std::binary_search(devices.begin(), devices.end(), device);
-      if (!may) allowed_[id.index() * devices_ + device.index()] = false;
+    for (size_t sort = 0; sort < sorts; ++sort) {
+      const bool may = std::binary_search(devices.begin(), devices.end(), firsts_[sort]);
+      if (!may) allowed_[id.index() * sorts + sort] = false;
     }
   }
 }
@@ -103,24 +121,28 @@ void ReplicatedBounder::FindSums() {
 }
 
 int64_t ReplicatedBounder::Work() const {
-  const size_t rows = problem_.groups.size() + graph_.group_count();
-  std::vector<int64_t> times(rows * devices_, 0);
+  const size_t rows = problem_.groups.size() + graph_.group_count(), sorts = firsts_.size();
+  std::vector<int64_t> by_sort(rows * sorts, 0), times;
   for (const OpId op : graph_.ops()) {
-    for (const DeviceId device : problem_.layouts->cluster.devices()) {
-      int64_t& time = times[RowOf(op) * devices_ + device.index()];
-      time = SaturatingAdd(time, std::max<int64_t>(0, floors_.Whole(op, device)));
+    for (size_t sort = 0; sort < sorts; ++sort) {
+      int64_t& time = by_sort[RowOf(op) * sorts + sort];
+      time = SaturatingAdd(time, std::max<int64_t>(0, floors_.Whole(op, firsts_[sort])));
     }
   }
-  for (size_t i = 0; i < times.size(); ++i) {
-    if (!allowed_[i]) times[i] = -1;
+  times.reserve(rows * sort_.size());
+  for (size_t row = 0; row < rows; ++row) {
+    for (const size_t sort : sort_) {
+      const size_t at = row * sorts + sort;
+      times.push_back(allowed_[at] ? by_sort[at] : -1);
+    }
   }
-  return WorkBound(times, devices_);
+  return WorkBound(times, sort_.size());
 }
 
 int64_t ReplicatedBounder::SmallestPart(OpId op) const {
   int64_t smallest = kMaxQuantity;
-  for (const DeviceId device : problem_.layouts->cluster.devices()) {
-    if (Allowed(op, device)) smallest = std::min(smallest, floors_.Part(op, device));
+  for (size_t sort = 0; sort < firsts_.size(); ++sort) {
+    if (Allowed(op, sort)) smallest = std::min(smallest, floors_.Part(op, firsts_[sort]));
   }
   return smallest == kMaxQuantity ? 0 : smallest;
 }
@@ -129,18 +151,25 @@ int64_t ReplicatedBounder::SmallestPart(OpId op) const {
 // may begin before all that the op reads is there.
 int64_t ReplicatedBounder::LargestPart(OpId op) const {
   if (SmallestPart(op) == 0) return 0;
-  std::vector<int64_t> times;
-  for (const DeviceId device : problem_.layouts->cluster.devices()) {
-    if (Allowed(op, device)) times.push_back(floors_.Whole(op, device));
+  std::vector<std::pair<int64_t, int64_t>> times;  // and of how many devices
+  for (size_t sort = 0; sort < firsts_.size(); ++sort) {
+    if (!Allowed(op, sort)) continue;
+    times.emplace_back(floors_.Whole(op, firsts_[sort]), static_cast<int64_t>(counts_[sort]));
   }
   if (times.empty()) return 0;
   std::sort(times.begin(), times.end());
-  if (times.front() <= 0 || floors_.parts(op) == 1) return std::max<int64_t>(0, times.front());
-  const size_t count =
-      static_cast<size_t>(std::min(static_cast<int64_t>(times.size()), floors_.parts(op)));
+  const int64_t fastest = times.front().first;
+  if (fastest <= 0 || floors_.parts(op) == 1) return std::max<int64_t>(0, fastest);
+  std::vector<int64_t> key = {floors_.parts(op)};
+  for (const auto& [time, count] : times) key.insert(key.end(), {time, count});
+  const auto [known, is_new] = shared_out_.try_emplace(std::move(key));
+  if (!is_new) return known->second;
   double speed = 0;
-  for (size_t i = 0; i < count; ++i) speed += 1 / static_cast<double>(times[i]);
-  return static_cast<int64_t>((1 - 1e-12) / speed);
+  int64_t left = floors_.parts(op);
+  for (const auto& [time, count] : times) {
+    for (int64_t i = 0; i < count && left > 0; ++i, --left) speed += 1 / static_cast<double>(time);
+  }
+  return known->second = static_cast<int64_t>((1 - 1e-12) / speed);
 }
 
 int64_t ReplicatedBounder::Path() const {

@@ -112,12 +112,16 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
     const Op& one = graph.op(op);
     uint8_t facts = 0;
     if (axes.batch().valid() && axes.SplitBy(op, axes.batch()).valid()) facts |= kSamples;
-    for (size_t i = 0; i < widths.size() && (touches(one.inputs) || touches(one.outputs)); ++i) {
-      if (!axes.SplitBy(op, widths[i]).valid()) continue;
-      facts |= kWidths;
-      const bool sums = !one.outputs.empty() && samples(one.outputs.front()) &&
-                        axes.verdict(op, widths[i], 0) == PartVerdict::kSum;
-      if (sums) facts |= kSums;
+    const OpRule* const rule = axes.rule(op);
+    const bool may_split = rule != nullptr && (touches(one.inputs) || touches(one.outputs));
+    const bool may_sum = may_split && !one.outputs.empty() && samples(one.outputs.front());
+    for (size_t i = 0; may_split && i < rule->axes.size(); ++i) {
+      if (rule->axes[RuleAxisId(i)].parts == Parts::kWhole) continue;
+      for (const AxisId axis : axes.FactorsOf(op, RuleAxisId(i))) {
+        if (!is_width[axis]) continue;
+        facts |= kWidths;
+        if (may_sum && axes.verdict(op, axis, 0) == PartVerdict::kSum) facts |= kSums;
+      }
     }
     op_.push_back(facts);
     const auto time_on = [&](size_t kind, DeviceId device) {

@@ -36,13 +36,18 @@ constexpr double kSavesSome = 0.99;  // of the activations that are kept
 // How many pipelines have stages and layers chosen for them, and the largest of their floors, times the best estimate.
 constexpr size_t kChosenPipelines = 40;
 constexpr double kFarAbove = 1.1;
+constexpr int64_t kPlaces =
+    2;  // among equal estimates, of a rewriting on some GPUs: layouts, pipelines
 constexpr std::array<std::string_view, 3> kSchedules = {"1f1b", "interleaved", "zb-h1"};
 
-class StrategyEstimator {
+}  // namespace
+
+class StrategyEstimator::Impl {
  public:
-  StrategyEstimator(const LayoutProblem& problem, const DeviceTimes& times,
-                    const std::vector<DeviceId>& usable)
+  Impl(const LayoutProblem& problem, const StatedRewriting& stated, const DeviceTimes& times,
+       const std::vector<DeviceId>& usable)
       : problem_(problem),
+        stated_(stated),
         graph_(problem.graph),
         facts_(problem, usable),
         structure_(facts_.structure()),
@@ -52,21 +57,22 @@ class StrategyEstimator {
     if (!host.empty()) fastest_host_.emplace(problem, times, std::string(kEveryGpu), host);
   }
 
-  std::vector<StrategyEstimate> All(const StatedRewriting& stated) {
-    stated_recompute_ = stated.recompute.has_value();
-    for (const std::vector<std::string>& recompute : Recomputations(stated)) {
-      for (const int64_t micro_batches : MicroBatches(stated)) {
-        const Rewriting rewriting{.micro_batches = micro_batches > 1 ? micro_batches : 0,
-                                  .recompute = recompute};
-        for (const SomeGpus& gpus : sets_) {
-          for (const LayoutFamily& family : kLayoutFamilies) AddFamily(family, gpus, rewriting);
-          if (Rewrites() && micro_batches > 1) AddPipelines(gpus, rewriting);
-        }
-        AddOffload(rewriting);
-      }
-    }
+  std::vector<StrategyEstimate> Unpipelined() {
+    ForEach([&](const Rewriting& rewriting) { AddOffload(rewriting); },
+            [&](const SomeGpus& gpus, const Rewriting& rewriting) {
+              for (const LayoutFamily& family : kLayoutFamilies) AddFamily(family, gpus, rewriting);
+            });
+    return Ranked();
+  }
+
+  std::vector<StrategyEstimate> All() {
+    ForEach([](auto&&...) {},
+            [&](const SomeGpus& gpus, const Rewriting& rewriting) {
+              ++number_;  // behind the families
+              if (Rewrites() && rewriting.micro_batches > 1) AddPipelines(gpus, rewriting);
+            });
     AddChosenStages();
-    return std::move(all_);
+    return Ranked();
   }
 
  private:
@@ -86,18 +92,59 @@ class StrategyEstimator {
     size_t estimate = 0;
   };
 
+  // Every rewriting, and every one on every set of GPUs, in the order in which equal estimates are ranked.
+  template <class OfRewriting, class OnGpus>
+  void ForEach(const OfRewriting& of_rewriting, const OnGpus& on_gpus) {
+    int64_t place = 0;
+    for (const std::vector<std::string>& recompute : Recomputations()) {
+      for (const int64_t micro_batches : MicroBatches()) {
+        const Rewriting rewriting{.micro_batches = micro_batches > 1 ? micro_batches : 0,
+                                  .recompute = recompute};
+        for (const SomeGpus& gpus : sets_) {
+          number_ = place += kPlaces;
+          on_gpus(gpus, rewriting);
+        }
+        number_ = place += kPlaces;
+        of_rewriting(rewriting);
+      }
+    }
+    number_ = place + kPlaces;
+  }
+
+  void Add(StrategyEstimate estimate) {
+    all_.push_back(std::move(estimate));
+    numbers_.push_back(number_);
+  }
+
+  // The fastest of those that fit first, then the others by memory, then those that are none.
+  std::vector<StrategyEstimate> Ranked() const {
+    std::vector<size_t> order(all_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    const auto rank = [&](size_t i) {
+      const StrategyEstimate& one = all_[i];
+      if (!one.why_not.empty()) return std::tuple(2, int64_t{0}, numbers_[i]);
+      if (one.Fits()) return std::tuple(0, one.time.count, numbers_[i]);
+      return std::tuple(1, one.memory.count - one.capacity.count, numbers_[i]);
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return rank(a) < rank(b); });
+    std::vector<StrategyEstimate> ranked;
+    for (const size_t i : order) ranked.push_back(all_[i]);
+    return ranked;
+  }
+
   bool Rewrites() const { return graph_.format() == "aten" && graph_.batch_scaling() != nullptr; }
 
-  std::vector<std::vector<std::string>> Recomputations(const StatedRewriting& stated) const {
-    if (stated.recompute) return {*stated.recompute};
+  std::vector<std::vector<std::string>> Recomputations() const {
+    if (stated_.recompute) return {*stated_.recompute};
     std::vector<std::vector<std::string>> sets = {{}};
     if (!Rewrites()) return sets;
     for (const std::string_view set : kRecomputations) sets.push_back({std::string(set)});
     return sets;
   }
 
-  std::vector<int64_t> MicroBatches(const StatedRewriting& stated) const {
-    if (stated.micro_batches) return {std::max<int64_t>(1, *stated.micro_batches)};
+  std::vector<int64_t> MicroBatches() const {
+    if (stated_.micro_batches) return {std::max<int64_t>(1, *stated_.micro_batches)};
     std::vector<int64_t> numbers = {1};
     if (!Rewrites() || problem_.HasBatchNorms()) return numbers;
     for (int64_t m = 2; m <= graph_.batch(); ++m) {
@@ -127,7 +174,7 @@ class StrategyEstimator {
     made.table = made.facts->MakeTable();
     // As the core of attention where that is one operator.
     const bool saves =
-        recompute.empty() || stated_recompute_ || made.table.kept < kSavesSome * Of({}).table.kept;
+        recompute.empty() || stated_.recompute || made.table.kept < kSavesSome * Of({}).table.kept;
     if (!saves) made.why_not = "computing that again saves next to nothing";
     return made;
   }
@@ -152,7 +199,7 @@ class StrategyEstimator {
     StrategyEstimate estimate;
     estimate.strategy = std::move(strategy);
     estimate.why_not = std::move(why);
-    all_.push_back(std::move(estimate));
+    Add(std::move(estimate));
   }
 
   // ---- families
@@ -243,10 +290,10 @@ class StrategyEstimator {
       kept.strategy.rewriting.recompute.clear();
       EstimateLayout(family, degree, gpus, facts_, Of({}).table, kept);
       for (const double share : kShares) {
-        if (auto chosen = layers->Choose(kept, estimate, share)) all_.push_back(*std::move(chosen));
+        if (auto chosen = layers->Choose(kept, estimate, share)) Add(*std::move(chosen));
       }
     }
-    all_.push_back(std::move(estimate));
+    Add(std::move(estimate));
   }
 
   static bool IsFull(const Rewriting& rewriting) {
@@ -256,7 +303,7 @@ class StrategyEstimator {
   // nullptr: what is computed again is stated, or there are no layers to choose among.
   const RecomputedLayers* LayersToChoose() {
     const auto count = static_cast<int64_t>(layers_.size());
-    if (stated_recompute_ || count < 2) return nullptr;
+    if (stated_.recompute || count < 2) return nullptr;
     if (!chosen_layers_) {
       const Result<ChunkTable>& kept = ChunksOf(Of({}), count, 1);
       const Result<ChunkTable>& again = ChunksOf(Of({"full"}), count, 1);
@@ -277,7 +324,7 @@ class StrategyEstimator {
       // A layer is much: less memory may mean the same number of them.
       if (!estimate || estimate->strategy.settings == before) continue;
       before = estimate->strategy.settings;
-      all_.push_back(*std::move(estimate));
+      Add(*std::move(estimate));
     }
   }
 
@@ -330,10 +377,10 @@ class StrategyEstimator {
     estimate.strategy = std::move(strategy);
     const PipelineOnGpus pipeline = {degree, gpus, facts_, of.table, estimate.strategy.rewriting};
     EstimatePipeline(pipeline, cut.value(), orders_, estimate);
-    if (estimate.strategy.rewriting.recompute.empty() || stated_recompute_) {
+    if (estimate.strategy.rewriting.recompute.empty() || stated_.recompute) {
       equal_stages_.push_back({degree, &gpus, all_.size()});
     }
-    all_.push_back(std::move(estimate));
+    Add(std::move(estimate));
   }
 
   // Stages and layers by dynamic programming, of pipelines that may come to be the best then: those that would be if stages
@@ -344,7 +391,7 @@ class StrategyEstimator {
     Rewritten& of = Of(all_[equal_stages_.front().estimate].strategy.rewriting.recompute);
     const Result<ChunkTable>& kept = ChunksOf(of, count, 1);
     const Result<ChunkTable>* const again =
-        stated_recompute_ || !Of({"full"}).facts ? nullptr : &ChunksOf(Of({"full"}), count, 1);
+        stated_.recompute || !Of({"full"}).facts ? nullptr : &ChunksOf(Of({"full"}), count, 1);
     if (!kept.ok()) return;
     const bool may_choose = again != nullptr && again->ok();
     const PipelineStages stages(kept.value(), may_choose ? &again->value() : nullptr);
@@ -395,42 +442,40 @@ class StrategyEstimator {
     const StrategyEstimate& before = all_[equal.estimate];
     const bool is_better = !before.Fits() || chosen.time < before.time;
     const bool is_new = Describe(all_.back().strategy) != Describe(chosen.strategy);
-    if (is_better && is_new) all_.push_back(std::move(chosen));
+    if (is_better && is_new) Add(std::move(chosen));
     return is_better && is_new;
   }
 
   const LayoutProblem& problem_;
+  const StatedRewriting stated_;
   const Graph& graph_;
   const StepFacts facts_;
   const ModelStructure& structure_;
   const std::vector<SomeGpus> sets_;  // all first
   std::optional<SomeGpus> fastest_host_;
   const std::vector<std::string> layers_;
-  bool stated_recompute_ = false;
   std::optional<RecomputedLayers> chosen_layers_;
   std::map<std::string, Rewritten> rewritten_;
   std::map<LayoutFamily::Split, Status> attention_splits_;
   PipelineOrders orders_;
   std::vector<StrategyEstimate> all_;
+  int64_t number_ = 0;
+  std::vector<int64_t> numbers_;           // of `all_`: of equal estimates the smallest comes first
   std::vector<EqualStages> equal_stages_;  // of which nothing is computed again, or what is stated
 };
 
-}  // namespace
+StrategyEstimator::StrategyEstimator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+StrategyEstimator::StrategyEstimator(StrategyEstimator&&) noexcept = default;
+StrategyEstimator::~StrategyEstimator() = default;
 
-Result<std::vector<StrategyEstimate>> EstimateStrategies(const LayoutProblem& problem,
-                                                         const StatedRewriting& stated) {
+Result<StrategyEstimator> StrategyEstimator::Make(const LayoutProblem& problem,
+                                                  const StatedRewriting& stated) {
   const DeviceTimes times = TimesOf(problem);
   PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(problem, times));
-  std::vector<StrategyEstimate> all = StrategyEstimator(problem, times, devices).All(stated);
-  const auto rank = [](const StrategyEstimate& one) {
-    if (!one.why_not.empty()) return std::tuple(2, int64_t{0});
-    if (one.Fits()) return std::tuple(0, one.time.count);
-    return std::tuple(1, one.memory.count - one.capacity.count);
-  };
-  std::stable_sort(
-      all.begin(), all.end(),
-      [&](const StrategyEstimate& a, const StrategyEstimate& b) { return rank(a) < rank(b); });
-  return all;
+  return StrategyEstimator(std::make_unique<Impl>(problem, stated, times, devices));
 }
+
+std::vector<StrategyEstimate> StrategyEstimator::Unpipelined() { return impl_->Unpipelined(); }
+std::vector<StrategyEstimate> StrategyEstimator::All() { return impl_->All(); }
 
 }  // namespace placewright

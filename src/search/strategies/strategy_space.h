@@ -46,16 +46,32 @@ struct StrategyEstimate {
   bool Fits() const { return why_not.empty() && memory <= capacity; }
 };
 
-// Of the step as it was recorded: `problem` is of no rewriting. It must outlive it.
+// Of the step as it was recorded.
 // The families of layout_estimates.h with every degree, every number of micro-batches that divides the batch and leaves
 // each part a sample, and each set of recomputation; 1f1b, interleaved and zb-h1, and these in tensor groups (3d), with
 // every number of stages that divides the devices or is that of the hosts besides. On all GPUs, on each kind with those
 // that are faster, and on one host (some_gpus.h); where kinds differ in equal shares, and in shares by speed. Micro-batches
-// of batch norms compute another step: only where they are stated. The fastest of those that fit first, then the others by
-// memory, then those that are none.
-// Errors: kInfeasible (no device supports every op).
-Result<std::vector<StrategyEstimate>> EstimateStrategies(const LayoutProblem& problem,
-                                                         const StatedRewriting& stated);
+// of batch norms compute another step: only where they are stated.
+// Estimates are handed out with the fastest of those that fit first, then the others by memory, then those that are none.
+class StrategyEstimator {
+ public:
+  // `problem` is of no rewriting, and outlives it. Errors: kInfeasible (no device supports every op).
+  static Result<StrategyEstimator> Make(const LayoutProblem& problem,
+                                        const StatedRewriting& stated);
+  StrategyEstimator(StrategyEstimator&&) noexcept;
+  ~StrategyEstimator();
+
+  // Of all but pipelines, in less than half of the time that all take. Once.
+  std::vector<StrategyEstimate> Unpipelined();
+  // These and pipelines. Once, behind Unpipelined.
+  std::vector<StrategyEstimate> All();
+
+ private:
+  class Impl;
+  explicit StrategyEstimator(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace placewright
 

@@ -65,12 +65,11 @@ class ShareCheck {
   }
 
   void FindUnsplit() {
+    std::set<AxisId> axes;
     for (const GroupId group : IdRange<GroupId>(original_.group_count())) {
-      for (const AxisId axis : layouts_.axes(group)) {
-        if (unsplit_.contains(axis)) continue;
-        unsplit_[axis] = FindUnsplitWrites(original_, axes_, axis);
-      }
+      for (const AxisId axis : layouts_.axes(group)) axes.insert(axis);
     }
+    unsplit_ = FindUnsplitWrites(original_, axes_, axes);
   }
 
   MaybeViolation CheckInstance(OpId instance) const {
