@@ -37,8 +37,11 @@ def main() -> None:
     parser.add_argument("--recompute", action="store_true")
     options = parser.parse_args()
     torch.distributed.init_process_group("fake", rank=0, world_size=options.gpus, store=FakeStore())
-    sizes = (options.hosts, options.gpus // options.hosts) if options.hosts > 1 else (options.gpus,)
-    mesh = init_device_mesh("cpu", sizes)
+    if options.hosts > 1:
+        sizes, names = (options.hosts, options.gpus // options.hosts), ("replicate", "shard")
+    else:
+        sizes, names = (options.gpus,), ("shard",)
+    mesh = init_device_mesh("cpu", sizes, mesh_dim_names=names)
     configuration = AutoConfig.for_model(**LLAMA_3_8B)
     with FakeTensorMode():
         model = AutoModelForCausalLM.from_config(configuration, dtype=torch.bfloat16)
