@@ -51,13 +51,17 @@ void SetModelledTimes(const Graph& graph, const Cluster& cluster, const CostOpti
     table.SetTime(id, device, time_on(cluster.kind(device)));
     return;
   }
-  std::vector<Nanos> by_kind(cluster.kinds().size(), CostTable::kUnsupported);
-  for (size_t k = 0; k < by_kind.size(); ++k) {
-    by_kind[k] = time_on(cluster.kinds()[k]);
+  for (size_t kind = 0; kind < table.column_count(); ++kind) {
+    table.SetColumnTime(id, kind, time_on(cluster.kinds()[kind]));
   }
-  for (DeviceId d : cluster.devices()) {
-    table.SetTime(id, d, by_kind[static_cast<size_t>(cluster.device(d).kind)]);
+}
+
+IdVector<DeviceId, size_t> KindsOfDevices(const Cluster& cluster) {
+  IdVector<DeviceId, size_t> kinds;
+  for (const DeviceId device : cluster.devices()) {
+    kinds.push_back(static_cast<size_t>(cluster.device(device).kind));
   }
+  return kinds;
 }
 
 bool GlobOrAny(const std::string& pattern, std::string_view text) {
@@ -126,7 +130,7 @@ Result<CostTable> CostsOf(const Graph& graph, const Cluster& cluster, const Cost
                      "", "Choose default or tf1.");
   }
   CostTable table = instances == nullptr
-                        ? CostTable(graph.op_count(), cluster.device_count())
+                        ? CostTable(graph.op_count(), KindsOfDevices(cluster))
                         : CostTable::OfOneDeviceEach(graph.op_count(), cluster.device_count());
   const bool whole = instances == nullptr || instances->wholes.empty();
   for (OpId id : graph.ops()) {

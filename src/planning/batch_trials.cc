@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "planning/all_peaks.h"
 #include "planning/plan_session.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/plan_result.h"
+#include "search/evaluation/simulated.h"
 #include "search/layouts/layout_search.h"
 #include "search/problem/layout_problem.h"
 
@@ -30,12 +32,16 @@ bool IsOfTheBatch(ErrorCode code) {
          code == ErrorCode::kField;
 }
 
-Result<QuickFit> FitOfLayouts(const LayoutProblem& problem, DistributionSpec spec) {
+Result<QuickFit> FitOfLayouts(const Problem& problem, DistributionSpec spec) {
   QuickFit fit;
-  PW_ASSIGN(fit.plan, ResultOfLayouts(problem, spec));
-  PW_ASSIGN(const Evaluation evaluation, EvaluateCompiled(problem, fit.plan.plan));
+  PW_ASSIGN(fit.plan, ResultOfLayouts(*problem.layouts, spec));
+  PW_ASSIGN(const Evaluation evaluation, EvaluateCompiled(*problem.layouts, fit.plan.plan));
   fit.plan.SetEvaluation(evaluation);
-  fit.fits = evaluation.feasible;
+  if (!evaluation.feasible) return fit;
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(problem);
+  const Status fits = CheckAllPeaks(problem, *evaluator, *problem.graph, fit.plan);
+  if (!fits.ok()) fit.reason = fits.error().message;
+  fit.fits = fits.ok();
   return fit;
 }
 
@@ -65,7 +71,7 @@ Result<BatchTrial> BatchTrials::Try(int64_t batch) {
 
 Result<QuickFit> BatchTrials::Fit(const Problem& problem, decltype(&FindFit) find) const {
   if (options_.layouts) {
-    return FitOfLayouts(*problem.layouts, *options_.layouts).InFile(options_.layouts_file);
+    return FitOfLayouts(problem, *options_.layouts).InFile(options_.layouts_file);
   }
   return find(problem, options_.asked, options_.planning).InFile(options_.graph_file);
 }

@@ -150,9 +150,6 @@ class Request {
     options.wishes.local_batch_norm = in.local_batch_norm;
     options.planning = Options(started);
     options.for_auto = for_auto;
-    // Half of the time is left for the plan of the best.
-    std::optional<Clock::time_point>& deadline = options.planning.budget.deadline;
-    if (for_auto && deadline) *deadline -= (*deadline - started) / 2;
     if (in.progress) {
       options.tried = [this](const StrategyResult& one, int64_t evaluations,
                              const StrategyResult& best) {

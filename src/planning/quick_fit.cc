@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "planning/all_peaks.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_search.h"
 #include "search/planner_table.h"
@@ -31,7 +32,9 @@ class FitFinder {
     QuickFit found;
     if (asked != nullptr && !asked->iterative()) {
       PW_ASSIGN(found.plan, asked->Plan(on_gpus_, *evaluator_, options_));
-      found.fits = found.plan.feasible;
+      const Status fits = CheckPeaks(found.plan);
+      if (!fits.ok()) found.reason = fits.error().message;
+      found.fits = found.plan.feasible && fits.ok();
       return found;
     }
     if (replicated) {
@@ -53,9 +56,16 @@ class FitFinder {
     Result<PlannerResult> planned = planner.Plan(on_gpus_, *evaluator_, options_);
     if (!planned.ok() || !planned.value().feasible) return false;
     if (found.fits && found.plan.step_time <= planned.value().step_time) return false;
+    if (!CheckPeaks(planned.value()).ok()) return false;
     found.fits = true;
     found.plan = planned.Take();
     return !fastest_;
+  }
+
+  // Of a plan whose tensors fit; of any other one nothing is asked.
+  Status CheckPeaks(const PlannerResult& plan) const {
+    if (!plan.feasible) return Ok();
+    return CheckAllPeaks(on_gpus_, *evaluator_, *on_gpus_.graph, plan);
   }
 
   bool PlacementFits(QuickFit& found) {
@@ -84,7 +94,7 @@ class FitFinder {
     if (!run.value()->result().feasible) return Ok();
     PW_RETURN_IF_ERROR(run.value()->Finish());
     found.plan = run.value()->result();
-    found.fits = found.plan.feasible;
+    found.fits = found.plan.feasible && CheckPeaks(found.plan).ok();
     return Ok();
   }
 
@@ -96,7 +106,7 @@ class FitFinder {
       if (run.value()->result().feasible || !run.value()->Advance(kAnyMoves)) break;
     }
     found.plan = run.value()->result();
-    found.fits = found.plan.feasible;
+    found.fits = found.plan.feasible && CheckPeaks(found.plan).ok();
     return found.fits;
   }
 

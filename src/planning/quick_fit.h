@@ -27,7 +27,7 @@ Problem OnGpusAlone(Problem problem);
 // (with parameter servers last, which need less memory); the constructive planners of the table but those that
 // take seconds; kFitSlices slices of local search, which knows how to make a placement fit; where the problem has
 // layouts, a search over them: its starts and kFitMoves moves. `asked`, where it is no search, is tried alone: it makes
-// one plan. nullptr: a search. Errors: those of BuildProblem's checks of routes and of `asked`; kCancelled.
+// one plan. nullptr: a search. What fits does so with all that is taken beside tensors (all_peaks.h). Errors: those of BuildProblem's checks of routes and of `asked`; kCancelled.
 inline constexpr int kFitSlices = 12;
 inline constexpr int64_t kFitMoves = 200;
 Result<QuickFit> FindFit(const Problem& problem, const Planner* asked,

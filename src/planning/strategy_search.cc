@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "cost/cost_model.h"
-#include "search/evaluation/compiled_step.h"
+#include "planning/all_peaks.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/layout_search.h"
@@ -21,14 +21,14 @@
 #include "search/proof/replicated_bound.h"
 #include "search/strategies/strategy_space.h"
 #include "sim/memory/device_memory.h"
-#include "sim/simulator.h"
-#include "sim/step_in_lanes.h"
 #include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
 
 constexpr double kAsFast = 1.03;  // times the best estimate that is left: a rewriting's turn
+constexpr double kNotFarSlower =
+    2;  // times the best estimate: what may be tried first as it is sooner done
 constexpr size_t kKeptRewritings = 3;
 constexpr double kShareAsRecorded =
     0.4;  // of the strategies' time, where planners of `auto` follow
@@ -106,6 +106,14 @@ void LeaveMoves(int64_t evaluations, Budget& budget) {
   *budget.iterations = std::max<int64_t>(0, *budget.iterations - evaluations);
 }
 
+// `auto` leaves half of the time for the plan of the best.
+std::optional<Clock::time_point> DeadlineOf(const StrategySearchOptions& options,
+                                            Clock::time_point begun) {
+  std::optional<Clock::time_point> deadline = options.planning.budget.deadline;
+  if (deadline && options.for_auto) *deadline -= (*deadline - begun) / 2;
+  return deadline;
+}
+
 std::string DoesNotFitIn(Bytes memory, Bytes capacity) {
   return fmt::format("does not fit: {} of {}", FormatBytes(memory), FormatBytes(capacity));
 }
@@ -130,7 +138,9 @@ class StrategySearcher {
     done_.resize(estimates_.size(), false);
     if (WhatToTry() == Tried::kAsRecorded) Simulate(/*rewritten=*/false);
     if (WhatToTry() == Tried::kAll || (found_.best && !FoundSome())) Simulate(/*rewritten=*/true);
-    if (options_.in_all_peaks && FoundSome()) PW_RETURN_IF_ERROR(SearchInAllPeaks());
+    if (options_.in_all_peaks && options_.for_auto && FoundSome()) {
+      PW_RETURN_IF_ERROR(SearchInAllPeaks());
+    }
     RankStrategyResults(found_.strategies);
     if (found_.rewrites()) PW_RETURN_IF_ERROR(BoundAnyRewriting());
     return std::move(found_);
@@ -239,23 +249,30 @@ class StrategySearcher {
 
   bool FoundSome() const { return found_.best && found_.plan.feasible; }
 
+  Clock::time_point Now() const { return options_.now ? options_.now() : Clock::now(); }
+
+  bool Expired() const {
+    const Budget& budget = options_.planning.budget;
+    const auto& deadline = has_all_time_ ? budget.deadline : deadline_;
+    return budget.Stopped() || (deadline && Now() >= *deadline);
+  }
+
   // `best`: by estimate, of all that are left.
   bool IsOver(int64_t best) {
     const Budget& budget = options_.planning.budget;
     const int64_t min = FoundSome() ? 1 : kMinEvaluations;
-    found_.cut_short |=
-        budget.Stopped() || (TimeIsOver(best) && found_.evaluations >= min) ||
-        found_.evaluations >= std::max(min, budget.iterations.value_or(kMaxQuantity));
-    return found_.cut_short || found_.evaluations >= options_.strategies.evaluations;
+    is_over_ |= budget.Stopped() || (TimeIsOver(best) && found_.evaluations >= min) ||
+                found_.evaluations >= std::max(min, budget.iterations.value_or(kMaxQuantity));
+    found_.cut_short |= is_over_;
+    return is_over_ || found_.evaluations >= options_.strategies.evaluations;
   }
 
   bool TimeIsOver(int64_t best) const {
-    const Budget& budget = options_.planning.budget;
-    if (!budget.deadline || !FoundSome() || !options_.for_auto) return budget.Expired();
+    if (!deadline_ || !FoundSome() || !options_.for_auto) return Expired();
     const auto found = static_cast<double>(found_.plan.step_time.count);
     const double gain = kMisjudged - static_cast<double>(best) / found;
     const double share = std::clamp(kShareOfGain * gain, 0.0, share_);
-    return Clock::now() - begun_ >= (*budget.deadline - begun_) * share;
+    return Now() - begun_ >= (*deadline_ - begun_) * share;
   }
 
   // How many instances of ops there are, about, in units of the step's: a stage has its layers alone.
@@ -266,11 +283,9 @@ class StrategySearcher {
 
   // By what the last one took.
   bool TakesTooLong(size_t i) const {
-    const Budget& budget = options_.planning.budget;
-    if (!budget.deadline || !FoundSome()) return false;
-    return Clock::now() +
-               std::chrono::duration_cast<Clock::duration>(took_ * (SizeOf(i) / last_size_)) >
-           *budget.deadline;
+    if (!deadline_ || !FoundSome()) return false;
+    return Now() + std::chrono::duration_cast<Clock::duration>(took_ * (SizeOf(i) / last_size_)) >
+           *deadline_;
   }
 
   // Whether it may still be better than what was found.
@@ -290,6 +305,7 @@ class StrategySearcher {
     const std::vector<size_t> order = Order();
     const auto is_open = [&](size_t i) { return !done_[i] && (rewritten || !Rewrites(i)); };
     const auto may_be_next = [&](size_t i) { return is_open(i) && MayWin(i); };
+    if (early_ && early_ != order.front()) done_[*early_] = true;
     for (const size_t first : order) {
       const bool early = first == early_ && is_open(first);
       if (!early && !may_be_next(first)) continue;
@@ -306,33 +322,43 @@ class StrategySearcher {
         if (!alike || !(i == first || is_close) || !may_be_next(i)) continue;
         if (IsOver(best)) return;
         done_[i] = true;
-        if (TakesTooLong(i)) {
+        has_all_time_ = i == order.front() && early_ && early_ != i;
+        if (!has_all_time_ && TakesTooLong(i)) {
           found_.cut_short = true;
           continue;
         }
         TryTimed(transforms, i);
+        has_all_time_ = false;
       }
     }
   }
 
   void TryTimed(const Transforms& transforms, size_t i) {
-    const Clock::time_point begun = Clock::now();
+    const Clock::time_point begun = Now();
     const Result<std::unique_ptr<RewrittenStep>>& step = RewrittenBy(transforms, i);
     if (step.ok()) {
       Try(*step.value(), i);
     } else {
       Refuse(i, step.error());
     }
-    took_ = Clock::now() - begun;
+    took_ = Now() - begun;
     last_size_ = SizeOf(i);
-    if (best_ == i) found_.best_took = Clock::now() - begun;
+    if (best_ == i) found_.best_took = Now() - begun;
   }
 
-  // The first that Simulate comes to is no pipeline, so that it need not wait for the estimates of these.
+  // The first that Simulate comes to is no pipeline, so that it need not wait for the estimates of these; where it would
+  // take long, one that is sooner done goes before it.
   void TryEarly() {
     const std::vector<size_t> order = Order();
     if (order.empty() || !IsSafe(order.front()) || IsOver(0)) return;
     early_ = order.front();
+    if (SizeOf(*early_) * static_cast<double>(step_.op_count()) >= options_.many_instances) {
+      const double slowest = kNotFarSlower * static_cast<double>(estimates_[*early_].time.count);
+      for (const size_t i : order) {
+        const bool is_near = static_cast<double>(estimates_[i].time.count) <= slowest;
+        if (is_near && IsSafe(i) && SizeOf(i) < SizeOf(*early_)) early_ = i;
+      }
+    }
     TryTimed(TransformsFor(estimates_[*early_].strategy.rewriting), *early_);
   }
 
@@ -350,14 +376,11 @@ class StrategySearcher {
   }
 
   // What is simulated once a plan fits and time is over, or somebody asked to stop.
-  bool IsGivenUp() const {
-    const Budget& budget = options_.planning.budget;
-    return FoundSome() && (options_.expired ? options_.expired() : budget.Expired());
-  }
+  bool IsGivenUp() const { return FoundSome() && Expired(); }
 
   void Refuse(size_t i, const Error& error) {
     if (error.code == ErrorCode::kCancelled || IsGivenUp()) {
-      found_.cut_short = true;  // it stays what it is estimated to be
+      found_.cut_short = is_over_ = true;  // it stays what it is estimated to be
       return;
     }
     StrategyResult& result = found_.strategies[i];
@@ -379,7 +402,7 @@ class StrategySearcher {
     Status there = Ok();
     if (options_.in_all_peaks && plan.feasible &&
         (!FoundSome() || plan.step_time < found_.plan.step_time)) {
-      there = CheckAllPeaks(step, plan);
+      there = CheckPeaks(step, plan);
       if (IsGivenUp()) return Refuse(i, GivenUp());
     }
     ++found_.evaluations;
@@ -409,43 +432,24 @@ class StrategySearcher {
     if (options_.tried) options_.tried(result, found_.evaluations, found_.strategies[best_]);
   }
 
-  // What the plan takes of every device, of which what it takes beside tensors is not searched by. Errors: those of the compiler.
-  Result<IdVector<DeviceId, DevicePeaks>> PeaksOf(const RewrittenStep& step,
-                                                  const PlannerResult& plan) const {
-    PW_ASSIGN(const std::unique_ptr<CompiledStep> compiled, step.evaluator().Compile(plan.plan));
-    const SchedulingPolicy policy = plan.plan.switches.order.value_or(step.problem().policy);
-    const StepLanes* const lanes = compiled->lanes ? &*compiled->lanes : nullptr;
-    Simulator simulator(compiled->sim_graph);
-    SimResult replay = simulator.Run(compiled->step.placement,
-                                     {.policy = policy, .schedule = true, .feedback = true});
-    if (lanes != nullptr) ExpandLanes(*lanes, replay);
-    return JudgeMemory({compiled->sim_graph, compiled->step.graph, cluster_,
-                        compiled->step.placement, *replay.schedule, false, lanes},
-                       replay, CountsPeaks(step_, cluster_));
-  }
-
-  // Errors: kNothingFound (where it does not fit), those of the compiler.
-  Status CheckAllPeaks(const RewrittenStep& step, const PlannerResult& plan) const {
-    PW_ASSIGN(const auto peaks, PeaksOf(step, plan));
-    const DeviceId crowded = FindCrowded(peaks);
-    if (!crowded.valid()) return Ok();
-    const DevicePeaks& memory = peaks[crowded];
-    return MakeError(ErrorCode::kNothingFound,
-                     fmt::format("tensors fit, but not what is taken beside them: {} of {}",
-                                 FormatBytes(memory.Device()), FormatBytes(memory.offered)));
+  // Those of the step of one rewriting, by which planners do not search.
+  Status CheckPeaks(const RewrittenStep& step, const PlannerResult& plan) const {
+    return CheckAllPeaks(step.problem(), step.evaluator(), step_, plan);
   }
 
   // A search over layouts goes on from the best with as much less memory as that takes beside tensors. What it finds is kept
   // where it fits in all peaks.
   Status SearchInAllPeaks() {
     Budget budget = options_.planning.budget;
+    budget.deadline = deadline_;
     LeaveMoves(found_.evaluations, budget);
     if (budget.iterations.value_or(1) <= 0 || budget.Stopped()) return Ok();
     if (budget.deadline && Clock::now() + 4 * found_.best_took > *budget.deadline) return Ok();
     const Rewriting& rewriting = found_.best->rewriting;
     PW_ASSIGN(const auto step,
               RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_, {}));
-    PW_ASSIGN(const auto peaks, PeaksOf(*step, found_.plan));
+    PW_ASSIGN(const auto peaks,
+              PeaksOfPlan(step->problem(), step->evaluator(), step_, found_.plan));
     Cluster tight = cluster_;
     for (const DeviceId id : cluster_.devices()) {
       const DevicePeaks& memory = peaks[id];
@@ -463,7 +467,7 @@ class StrategySearcher {
     PW_ASSIGN(PlannerResult searched,
               search.Plan(with_less->problem(), with_less->evaluator(), options));
     const bool faster = searched.feasible && searched.step_time < found_.plan.step_time;
-    if (!faster || !CheckAllPeaks(*step, searched).ok()) return Ok();
+    if (!faster || !CheckPeaks(*step, searched).ok()) return Ok();
     found_.evaluations += searched.iterations;
     found_.baselines.push_back(BaselineOf(step->problem(), searched, true));
     found_.history.push_back({found_.evaluations, SecondsSince(options_.planning.started),
@@ -478,7 +482,10 @@ class StrategySearcher {
   const StrategySearchOptions& options_;
   size_t best_ = 0;              // of the strategies
   std::optional<size_t> early_;  // the one that was tried before pipelines were estimated
-  const Clock::time_point begun_ = Clock::now();
+  const Clock::time_point begun_ = Now();
+  bool is_over_ = false;
+  bool has_all_time_ = false;  // what is simulated: until the budget's deadline
+  const std::optional<Clock::time_point> deadline_ = DeadlineOf(options_, begun_);
   std::chrono::duration<double, Clock::period> took_{};  // the last that was simulated
   double last_size_ = 1;
   double share_ = 1;  // of the time, at most, once something fits

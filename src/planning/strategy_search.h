@@ -2,7 +2,9 @@
 // planners of their names and simulated, one rewriting of the step after the other.
 //
 // A strategy's turn comes by its estimate among those that are estimated to fit, and first one's that has room to spare;
-// with it come those of the same rewriting that are about as fast as the best estimate that is left. Simulated are those
+// with it come those of the same rewriting that are about as fast as the best estimate that is left. Where that first step
+// is one of many ops (kManyInstances), the one of the fewest micro-batches that has room is tried before it: then there soon is a
+// plan. The first then has all of the time, also what `auto` leaves to what follows. Simulated are those
 // whose floor is below the best time so far, and whose estimate is at most kFarBehind times that. What does not fit by a
 // little is tried where nothing else fits.
 //
@@ -21,7 +23,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/stop_check.h"
 #include "planning/plan_session.h"
 #include "planning/strategies.h"
 #include "search/planner.h"
@@ -37,22 +38,25 @@ inline constexpr double kAboutFits = 1.04;    // times the memory: estimates are
 inline constexpr double kALittleMore = 1.25;  // times the memory, where nothing else fits
 inline constexpr int64_t kMinEvaluations = 3;
 inline constexpr double kShareOfGain = 10;
+inline constexpr double kManyInstances = 1e5;  // ops of the step times micro-batches
 
 struct StrategySearchOptions {
   StrategyOptions strategies{};
   SchedulingPolicy policy = SchedulingPolicy::kProgram;
   SplitWishes wishes{};
-  PlannerOptions planning{};  // budget: its deadline and stop token; threads, seed
+  // Budget: its deadline, of the time until which `auto` leaves half to what follows, and stop token; threads, seed.
+  PlannerOptions planning{};
   // `auto` has it: where the best by estimate leaves the step as it was recorded, and fits with room to spare, no rewriting
   // is simulated, and without settings that are as fast, as far as estimates can say, nothing, as it tries planners without
   // settings itself. Nor is what is behind by more than estimates err.
   bool for_auto = false;
   // What is simulated whatever `for_auto` says, and fits only if what the caching allocator and collectives take beside
   // tensors is there, too (sim/memory/device_memory.h). Checked of each that would be the best so far: that takes about as
-  // long as to simulate it. A search over layouts goes on from the best, with as much less memory as that takes beside tensors.
+  // long as to simulate it. In `auto` a search over layouts goes on from the best, with as much less memory as that takes beside tensors.
   bool in_all_peaks = false;
-  // In the place of the budget's clock and stop token where a simulation may be given up; empty: these.
-  StopCheck expired{};
+  double many_instances = kManyInstances;
+  // Called in the place of Clock::now where time is shared out or may be over; empty: that.
+  std::function<Clock::time_point()> now{};
   // Behind every one that was simulated, with how many these are, and the best so far.
   std::function<void(const StrategyResult& one, int64_t evaluations, const StrategyResult& best)>
       tried{};

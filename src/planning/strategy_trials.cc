@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "planning/algorithms.h"
+#include "planning/all_peaks.h"
 #include "planning/plan_session.h"
 #include "planning/quick_fit.h"
 #include "planning/strategy_search.h"
@@ -70,6 +71,10 @@ class TrialProblem {
                                    {.order = result.plan.switches.order});
   }
 
+  Status CheckPeaks(const Graph& recorded, const PlannerResult& result) const {
+    return CheckAllPeaks(problem_, *evaluator_, recorded, result);
+  }
+
   Result<StepOfPlan> StepOf(const PlannerResult& result) const {
     if (result.space == PlanSpace::kPlaced) {
       return StepOfWholeOps(*problem_.graph, costs_, &problem_.sim_graph,
@@ -98,22 +103,26 @@ class TrialProblem {
 };
 
 Status TakeEvaluation(const TrialProblem& problem, const PlannerResult& plan,
-                      StrategyResult& result) {
+                      const Graph* in_all_peaks_of, StrategyResult& result) {
   PW_ASSIGN(const Evaluation evaluation, problem.Evaluate(plan));
   result.evaluated = true;
   result.fits = evaluation.feasible;
   result.step_time = evaluation.step_time;
   TakeFullestDevice(problem.cluster(), evaluation, result);
-  return Ok();
+  if (!result.fits || in_all_peaks_of == nullptr) return Ok();
+  const Status fits = problem.CheckPeaks(*in_all_peaks_of, plan);
+  result.fits = fits.ok();
+  return fits;
 }
 
+// `in_all_peaks_of`: the step as it was recorded; or nullptr.
 StrategyResult TryOn(const TrialProblem& problem, const Planner& planner, const Strategy& strategy,
-                     const StopToken& stop) {
+                     const Graph* in_all_peaks_of, const StopToken& stop) {
   StrategyResult result;
   result.strategy = strategy;
   const Result<PlannerResult> plan = problem.Plan(planner, stop);
-  const Status taken =
-      plan.ok() ? TakeEvaluation(problem, plan.value(), result) : Status(plan.error());
+  const Status taken = plan.ok() ? TakeEvaluation(problem, plan.value(), in_all_peaks_of, result)
+                                 : Status(plan.error());
   if (!taken.ok()) result.why_not = taken.error().message;
   return result;
 }
@@ -190,6 +199,7 @@ Result<StrategyTrials> StrategyTrier::On(const Cluster& cluster,
   search.strategies.evaluations = kComparedStrategies;
   search.policy = PolicyOf(options, step_);
   search.planning.budget.stop = options.stop;
+  search.in_all_peaks = options.in_all_peaks;
   search.tried = [&](const StrategyResult& one, auto&&...) {
     if (options.tried) options.tried(one);
   };
@@ -222,7 +232,8 @@ Result<StrategyResult> StrategyTrier::Try(const Cluster& cluster, const Strategy
     return none;
   }
   PW_ASSIGN(const auto problem, TrialProblem::Make(*graph.value(), cluster, options));
-  StrategyResult tried = TryOn(*problem, *planner, strategy, options.stop);
+  StrategyResult tried =
+      TryOn(*problem, *planner, strategy, options.in_all_peaks ? &step_ : nullptr, options.stop);
   if (options.tried && tried.evaluated) options.tried(tried);
   return tried;
 }

@@ -44,6 +44,8 @@ struct StrategyTrialOptions {
   // What is stated is kept; of recomputation an empty list: nothing.
   std::optional<std::vector<std::string>> recompute{};
   std::optional<int64_t> micro_batches{};
+  // Only what fits with all that is taken beside tensors fits (all_peaks.h); that takes about as long again.
+  bool in_all_peaks = false;
   StopToken stop{};
   std::function<void(const StrategyResult&)> tried{};
 };

@@ -160,6 +160,7 @@ class StrategiesAtBatch {
     options.stop = request.stop;
     // In one micro-batch: with more of them every batch fits, and the largest would say nothing.
     options.micro_batches = 1;
+    options.in_all_peaks = true;  // as `plan` judges
     return StrategiesAtBatch(request.input, std::move(loaded.cluster), std::move(options));
   }
 

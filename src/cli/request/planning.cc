@@ -54,13 +54,11 @@ Result<StrategySearchResult> SearchStrategies(const Planning& planning, const Co
                           options);
 }
 
-// With what the budget leaves of --time for the rest: half of it.
 Result<StrategySearchResult> ChooseStrategy(const Planning& planning, const SearchOptions& search,
                                             const CostOptions& costs, const SplitWishes& wishes,
                                             PlannerOptions options, bool in_all_peaks) {
   PW_ASSIGN(Budget budget, MakeBudget(search, planning.loaded));
   budget.stop = options.budget.stop;
-  if (budget.deadline) *budget.deadline -= (*budget.deadline - planning.loaded) / 2;
   options.budget = budget;
   return SearchStrategies(planning, costs, wishes, options, /*for_auto=*/true, in_all_peaks);
 }

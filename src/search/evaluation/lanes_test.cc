@@ -406,5 +406,29 @@ TEST(Lanes, AStepThatIsGivenUpLeavesNothingBehind) {
   }
 }
 
+// Whether fetches wait is part of what is written, not only of what is made of it: plans that differ in that alone do not
+// share a writer.
+TEST(Lanes, PlansWithAndWithoutPrefetchAreWrittenApart) {
+  const LaneStep step(GpuMachines("H100", {4}, Interconnect::kNvswitch, 400'000, 4));
+  StepPlan waiting = LayOutOnMesh(*step.problem, MeshStrategy::kFsdp, {}).Take();
+  waiting.switches.regather.clear();
+  waiting.switches.prefetch = 1;
+  StepPlan at_once = waiting;
+  at_once.switches.prefetch.reset();
+  LayoutEvaluator both(*step.problem, LaneUse::kNever);
+  std::vector<Nanos> times;
+  for (const StepPlan* const plan : {&waiting, &at_once, &waiting}) {
+    LayoutEvaluator alone(*step.problem, LaneUse::kNever);
+    const Evaluation expected = alone.Evaluate(plan->layouts, plan->switches).Take();
+    const Evaluation found = both.Evaluate(plan->layouts, plan->switches).Take();
+    EXPECT_EQ(found.step_time, expected.step_time);
+    for (const DeviceId device : step.cluster.devices()) {
+      EXPECT_EQ(found.devices[device.index()].peak, expected.devices[device.index()].peak);
+    }
+    times.push_back(expected.step_time);
+  }
+  EXPECT_NE(times[0], times[1]);
+}
+
 }  // namespace
 }  // namespace placewright

@@ -74,8 +74,10 @@ struct LayoutEvaluator::State {
     writers.push_back({switches, {}});
     return writers.back();
   }
+  // By what a writer looks at: how far ahead parameters are fetched is decided behind it, that they wait is not.
   static bool AreFor(const Writers& of, const StepSwitches& switches) {
     return of.switches.broadcasts == switches.broadcasts &&
+           of.switches.prefetch.has_value() == switches.prefetch.has_value() &&
            of.switches.regather == switches.regather &&
            of.switches.local_batch_norm == switches.local_batch_norm;
   }

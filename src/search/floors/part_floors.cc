@@ -135,10 +135,11 @@ void PartFloors::FindSorts() {
     const auto kind = static_cast<int32_t>(cluster.device(device).kind);
     like.push_back(by_name ? device : of_kind.try_emplace(kind, device).first->second);
   }
-  for (const OpId op : problem_.graph.ops()) {
-    for (const DeviceId device : cluster.devices()) {
-      if (problem_.costs.time(op, device) != problem_.costs.time(op, like[device]))
-        like[device] = device;
+  const CostTable& costs = problem_.costs;
+  for (const DeviceId device : cluster.devices()) {
+    if (costs.column(device) == costs.column(like[device])) continue;
+    for (const OpId op : problem_.graph.ops()) {
+      if (costs.time(op, device) != costs.time(op, like[device])) like[device] = device;
     }
   }
   std::map<DeviceId, size_t> sorts;

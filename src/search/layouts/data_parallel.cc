@@ -108,11 +108,12 @@ double Sum(const IdVector<GroupId, double>& bytes) {
 class DataParallel {
  public:
   DataParallel(const LayoutProblem& problem, Evaluator& evaluator, const PlannerOptions& options,
-               std::string_view name)
+               std::string_view name, int64_t many_instances)
       : problem_(problem),
         evaluator_(evaluator),
         options_(options),
         name_(name),
+        many_instances_(many_instances),
         times_(TimesOf(problem)),
         gradients_(Sum(GradientBytes(problem.graph))) {
     result_.algorithm = name;
@@ -126,6 +127,14 @@ class DataParallel {
     if (kind == DataParallelKind::kBest) return PlanBest(devices);
     Candidate candidate = MakeCandidate(std::move(devices), kind == DataParallelKind::kProportional,
                                         kind == DataParallelKind::kServers);
+    Expect(UsableGroups(problem_.cluster.host_groups(), candidate.devices), candidate);
+    if (IsInVain(candidate)) {
+      return MakeError(
+          ErrorCode::kNothingFound,
+          fmt::format("servers on {} devices would take about {}, and to simulate them "
+                      "takes long",
+                      candidate.devices.size(), FormatNanos(ExpectedTime(candidate))));
+    }
     StepPlan plan = PlanOf(candidate);
     if (kind == DataParallelKind::kHorovod) plan.switches.fusion = kHorovodFusion;
     if (kind == DataParallelKind::kLate) {
@@ -176,6 +185,29 @@ class DataParallel {
                        (servers ? times_.whole_forward_backward[device] : times_.whole[device]));
     }
     return candidate;
+  }
+
+  // `groups`: its devices.
+  void Expect(const std::vector<std::vector<DeviceId>>& groups, Candidate& candidate) const {
+    // Gradients come in the backward pass, two thirds of what there is to compute.
+    candidate.expected =
+        candidate.at_least / 3 +
+        std::max(candidate.at_least * 2 / 3, Synchronising(groups, candidate.servers));
+  }
+
+  static Nanos ExpectedTime(const Candidate& candidate) {
+    return Nanos(
+        static_cast<int64_t>(std::min(candidate.expected, static_cast<double>(kMaxQuantity))));
+  }
+
+  // Servers that take long to simulate, and are expected to be behind what was found.
+  bool IsInVain(const Candidate& candidate) const {
+    const size_t instances = candidate.devices.size() * problem_.graph.op_count();
+    if (!candidate.servers || static_cast<int64_t>(instances) < many_instances_) return false;
+    const PlannerResult* const found = options_.found;
+    const Nanos known =
+        found != nullptr && found->feasible ? std::min(found->step_time, Longest()) : Longest();
+    return ExpectedTime(candidate) >= known;
   }
 
   StepPlan PlanOf(const Candidate& candidate) const {
@@ -311,9 +343,7 @@ class DataParallel {
       for (const bool proportional : {false, true}) {
         for (const bool servers : {false, true}) {
           Candidate candidate = MakeCandidate(all, proportional, servers);
-          // Gradients come in the backward pass, two thirds of what there is to compute.
-          candidate.expected = candidate.at_least / 3 +
-                               std::max(candidate.at_least * 2 / 3, Synchronising(chosen, servers));
+          Expect(chosen, candidate);
           candidates.push_back(std::move(candidate));
         }
       }
@@ -360,7 +390,8 @@ class DataParallel {
     int64_t in_vain = 0;
     std::optional<Error> error;
     const auto hopeless = [&](const Candidate& candidate) {
-      return result_.feasible && candidate.at_least >= static_cast<double>(best_.step_time);
+      return IsInVain(candidate) ||
+             (result_.feasible && candidate.at_least >= static_cast<double>(best_.step_time));
     };
     const auto make = [&](size_t number) -> std::optional<LayoutScorer::Made> {
       const Candidate& candidate = candidates[number + 1];
@@ -397,6 +428,7 @@ class DataParallel {
   Evaluator& evaluator_;
   const PlannerOptions& options_;
   const std::string_view name_;
+  const int64_t many_instances_;
   const DeviceTimes times_;
   const double gradients_;  // bytes
   PlannerResult result_;
@@ -455,7 +487,7 @@ Result<PlannerResult> DataParallelPlanner::Plan(const Problem& problem, Evaluato
                                                 const PlannerOptions& options) const {
   PW_RETURN_IF_ERROR(CheckMaySplit(problem, name(), "shares the whole step out among its devices"));
   PW_ASSIGN(const AgentSettings settings, AgentSettings::Parse(*settable(), settings_));
-  return DataParallel(*problem.layouts, evaluator, options, name())
+  return DataParallel(*problem.layouts, evaluator, options, name(), many_instances_)
       .Plan(kind_, settings.Word("gpus"));
 }
 

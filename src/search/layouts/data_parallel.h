@@ -10,6 +10,8 @@
 //   data-parallel-best  the best over all subsets of device groups (Cluster::groups), AllReduce or
 //                       parameter servers, equal or proportional shares
 //
+// No two servers do alike, so that a step with many takes long to simulate (kManyServedInstances). One that is expected to
+// be behind the plan from which `auto` goes on, or the best so far, is none then.
 // Without GPUs, all devices. With fewer samples than devices the fastest ones have one each, as a note says.
 // Deviation from TAG sec. 5.2: there, baselines use all devices; a slow one holds all others up.
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_DATA_PARALLEL_H_
@@ -25,13 +27,16 @@
 
 namespace placewright {
 
+inline constexpr int64_t kManyServedInstances = 4'000'000;  // ops times devices
+
 enum class DataParallelKind : uint8_t { kEven, kLate, kProportional, kServers, kHorovod, kBest };
 
 class DataParallelPlanner : public Planner {
  public:
   // `settings`: "NAME=VALUE".
-  explicit DataParallelPlanner(DataParallelKind kind, std::vector<std::string> settings = {})
-      : kind_(kind), settings_(std::move(settings)) {}
+  explicit DataParallelPlanner(DataParallelKind kind, std::vector<std::string> settings = {},
+                               int64_t many_instances = kManyServedInstances)
+      : kind_(kind), settings_(std::move(settings)), many_instances_(many_instances) {}
 
   std::string_view name() const override;
   std::string_view description() const override;
@@ -46,13 +51,14 @@ class DataParallelPlanner : public Planner {
            kind_ == DataParallelKind::kServers;
   }
   // Errors: kUsage (a problem without layouts; constraints, which these plans have no room for),
-  // kBatchScaling (nothing proves how the step follows its batch), those of CompileStep.
+  // kBatchScaling (nothing proves how the step follows its batch), kNothingFound (see above), those of CompileStep.
   Result<PlannerResult> Plan(const Problem& problem, Evaluator& evaluator,
                              const PlannerOptions& options) const override;
 
  private:
   DataParallelKind kind_;
   std::vector<std::string> settings_;
+  int64_t many_instances_;
 };
 
 }  // namespace placewright

@@ -89,5 +89,28 @@ TEST(DataParallelBest, EndsSoonerInAuto) {
   EXPECT_GT(ended, 0);
 }
 
+// Servers that take long to simulate are not, where they are expected to be behind what was found: all by themselves
+// without a plan to go on from, or where they are expected to be ahead of it.
+TEST(DataParallelServers, AreLeftOutWhereTheyAreManyAndBehind) {
+  Random random(3);
+  Graph graph = TinyStep(random, 2);
+  const LayeredProblem tiny(std::move(graph), DrawCluster(random, 6, 1 << 28));
+  const std::unique_ptr<Evaluator> evaluator = MakeSimulatedEvaluator(tiny.problem);
+  const DataParallelPlanner few(DataParallelKind::kServers);
+  const DataParallelPlanner many(DataParallelKind::kServers, {}, 1);
+  PlannerResult found;
+  found.feasible = true;
+  PlannerOptions options;
+  EXPECT_TRUE(many.Plan(tiny.problem, *evaluator, options).ok());
+  options.found = &found;
+  found.step_time = Nanos(1);
+  EXPECT_TRUE(few.Plan(tiny.problem, *evaluator, options).ok());
+  const Result<PlannerResult> left_out = many.Plan(tiny.problem, *evaluator, options);
+  ASSERT_FALSE(left_out.ok());
+  EXPECT_EQ(left_out.error().code, ErrorCode::kNothingFound);
+  found.step_time = Nanos(kMaxQuantity);
+  EXPECT_TRUE(many.Plan(tiny.problem, *evaluator, options).ok());
+}
+
 }  // namespace
 }  // namespace placewright

@@ -44,17 +44,18 @@ constexpr std::array<std::string_view, 3> kSchedules = {"1f1b", "interleaved", "
 
 class StrategyEstimator::Impl {
  public:
-  Impl(const LayoutProblem& problem, const StatedRewriting& stated, const DeviceTimes& times,
+  Impl(const LayoutProblem& problem, const StatedRewriting& stated, DeviceTimes times,
        const std::vector<DeviceId>& usable)
       : problem_(problem),
+        times_(std::move(times)),
         stated_(stated),
         graph_(problem.graph),
         facts_(problem, usable),
         structure_(facts_.structure()),
-        sets_(SetsOfGpus(problem, times, usable)),
+        sets_(SetsOfGpus(problem, times_, usable)),
         layers_(LayersOf(graph_).names) {
-    const std::vector<DeviceId> host = FastestHost(problem, times, usable);
-    if (!host.empty()) fastest_host_.emplace(problem, times, std::string(kEveryGpu), host);
+    const std::vector<DeviceId> host = FastestHost(problem, times_, usable);
+    if (!host.empty()) fastest_host_.emplace(problem, times_, std::string(kEveryGpu), host);
   }
 
   std::vector<StrategyEstimate> Unpipelined() {
@@ -447,6 +448,7 @@ class StrategyEstimator::Impl {
   }
 
   const LayoutProblem& problem_;
+  const DeviceTimes times_;  // sets of GPUs refer to them
   const StatedRewriting stated_;
   const Graph& graph_;
   const StepFacts facts_;
@@ -470,9 +472,9 @@ StrategyEstimator::~StrategyEstimator() = default;
 
 Result<StrategyEstimator> StrategyEstimator::Make(const LayoutProblem& problem,
                                                   const StatedRewriting& stated) {
-  const DeviceTimes times = TimesOf(problem);
+  DeviceTimes times = TimesOf(problem);
   PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(problem, times));
-  return StrategyEstimator(std::make_unique<Impl>(problem, stated, times, devices));
+  return StrategyEstimator(std::make_unique<Impl>(problem, stated, std::move(times), devices));
 }
 
 std::vector<StrategyEstimate> StrategyEstimator::Unpipelined() { return impl_->Unpipelined(); }

@@ -62,6 +62,7 @@ class Builder {
   void AddOps() {
     p_.devices = static_cast<int32_t>(cluster_.device_count());
     p_.exec_of.assign(graph_.op_count(), ExecOpId());
+    const std::vector<DeviceId> columns = AddColumns();
     std::vector<ExecOpId> moving;
     for (OpId op : graph_.ops()) {
       if (graph_.op(op).is_view) continue;
@@ -72,9 +73,7 @@ class Builder {
         p_.only.push_back(costs_.only()[op]);
         p_.time.push_back(costs_.MinTime(op).count);
       } else {
-        for (DeviceId device : cluster_.devices()) {
-          p_.time.push_back(costs_.time(op, device).count);
-        }
+        for (const DeviceId device : columns) p_.time.push_back(costs_.time(op, device).count);
       }
       p_.workspace.push_back(costs_.workspace(op).count);
       const bool member = graph_.collective_of(op).valid();
@@ -83,6 +82,21 @@ class Builder {
     if (moving.empty()) return;
     p_.moves_pieces.assign(p_.ops, 0);
     for (const ExecOpId op : moving) p_.moves_pieces[op] = 1;
+  }
+
+  // Of each column of times its first device.
+  std::vector<DeviceId> AddColumns() {
+    std::vector<DeviceId> firsts;
+    std::vector<int32_t> numbers(costs_.column_count(), -1);
+    for (const DeviceId device : cluster_.devices()) {
+      int32_t& number = numbers[costs_.column(device)];
+      if (number < 0) {
+        number = p_.time_columns++;
+        firsts.push_back(device);
+      }
+      p_.time_column.push_back(number);
+    }
+    return firsts;
   }
 
   void AddStorages() {

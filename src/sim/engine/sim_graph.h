@@ -28,7 +28,10 @@ struct SimGraph {
   int32_t ops = 0, devices = 0, links = 0;
   IdVector<ExecOpId, OpId> op_of;
   IdVector<OpId, ExecOpId> exec_of;  // none for views
-  std::vector<int64_t> time;         // [exec * devices + device] ns, -1 unsupported
+  // [exec * time_columns + time_column[device]] ns, -1 unsupported: devices that are alike have one column.
+  std::vector<int64_t> time;
+  IdVector<DeviceId, int32_t> time_column;
+  int32_t time_columns = 0;
   IdVector<ExecOpId, DeviceId>
       only;  // or empty; with it, `time` is [exec]: that on this device alone
   IdVector<ExecOpId, int64_t> min_time;   // ns
@@ -93,7 +96,8 @@ struct SimGraph {
 
   int64_t Time(ExecOpId op, DeviceId device) const {
     if (!only.empty()) return only[op] == device ? time[op.index()] : -1;
-    return time[op.index() * static_cast<size_t>(devices) + device.index()];
+    const auto column = static_cast<size_t>(time_column[device]);
+    return time[op.index() * static_cast<size_t>(time_columns) + column];
   }
   RouteId RouteBetween(DeviceId from, DeviceId to) const {
     return RouteId(from.value() * devices + to.value());

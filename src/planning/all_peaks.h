@@ -1,0 +1,25 @@
+// Whether a plan whose tensors fit also fits with what the caching allocator and collectives take beside them
+// (sim/memory/device_memory.h): the verdict of `plan` on plans that others than its own session made.
+#ifndef PLACEWRIGHT_PLANNING_ALL_PEAKS_H_
+#define PLACEWRIGHT_PLANNING_ALL_PEAKS_H_
+
+#include "base/result.h"
+#include "search/planner.h"
+#include "search/problem/problem.h"
+#include "sim/memory/device_memory.h"
+
+namespace placewright {
+
+// What it takes of every device. `recorded`: the step before it was rewritten. `evaluator` is of the problem. About as long as
+// to evaluate the plan. Errors: those of the compiler.
+Result<IdVector<DeviceId, DevicePeaks>> PeaksOfPlan(const Problem& problem, Evaluator& evaluator,
+                                                    const Graph& recorded,
+                                                    const PlannerResult& plan);
+
+// Errors: kNothingFound (where it does not fit), those of the compiler.
+Status CheckAllPeaks(const Problem& problem, Evaluator& evaluator, const Graph& recorded,
+                     const PlannerResult& plan);
+
+}  // namespace placewright
+
+#endif  // PLACEWRIGHT_PLANNING_ALL_PEAKS_H_
