@@ -41,7 +41,7 @@ TEST_F(Distributed, OneUpdateMayLieApartFromAllOthers) {
   Json layouts = Json::parse(R"([{"groups": "*", "option": "place", "devices": ["cpu0"]}])");
   layouts.push_back(
       {{"groups", group_of.at("addcdiv_")}, {"option", "place"}, {"devices", {"cpu1"}}});
-  for (const char* const shared : {"rsub", "rsub_1", "sqrt", "div_1", "mul_2"}) {
+  for (const char* const shared : {"rsub", "rsub_1", "sqrt", "div", "mul_2"}) {
     layouts.push_back(
         {{"groups", group_of.at(shared)}, {"option", "duplicate"}, {"devices", {"cpu0", "cpu1"}}});
   }
