@@ -35,9 +35,8 @@ class Distributed : public RecordedMlp {
 // parameter alone: the plan's files are read as they were written, and hold.
 TEST_F(Distributed, OneUpdateMayLieApartFromAllOthers) {
   std::map<std::string, int> group_of;
-  for (const Json& op : RunJson({"inspect", "mlp.json.gz", "--axes"}).json()["ops"]) {
-    group_of[op["name"]] = op["group"];
-  }
+  const Json inspected = RunJson({"inspect", "mlp.json.gz", "--axes"}).json();
+  for (const Json& op : inspected["ops"]) group_of[op["name"]] = op["group"];
   Json layouts = Json::parse(R"([{"groups": "*", "option": "place", "devices": ["cpu0"]}])");
   layouts.push_back(
       {{"groups", group_of.at("addcdiv_")}, {"option", "place"}, {"devices", {"cpu1"}}});
