@@ -145,8 +145,8 @@ std::optional<std::vector<AxisInterval>> AxesOfBox(const Graph& graph, const Nam
 
 }  // namespace
 
-// Of a view of all of a parameter, or of what is gathered anew for each pass, the parts that are gathered are views of
-// what is gathered of that: once, whatever is looked at.
+// Of a view of all of a parameter, of a part of a cast, or of what is gathered anew for each pass, the parts that are
+// gathered are views of what is gathered of that: once, whatever is looked at.
 bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
                             const PieceBoxes& boxes) {
   const Tensor& tensor = graph_.tensor(id);

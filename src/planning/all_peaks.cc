@@ -9,6 +9,7 @@
 #include "search/evaluation/group_placement.h"
 #include "sim/simulator.h"
 #include "sim/step_in_lanes.h"
+#include "transforms/precision.h"
 
 namespace placewright {
 namespace {
@@ -16,14 +17,15 @@ namespace {
 IdVector<DeviceId, DevicePeaks> Judge(const Problem& problem, const Graph& recorded,
                                       const SimGraph& sim_graph, const Graph& graph,
                                       const Placement& placement, const StepLanes* lanes,
-                                      SchedulingPolicy policy) {
+                                      SchedulingPolicy policy, bool lasting_buckets) {
   Simulator simulator(sim_graph);
   SimResult replay =
       simulator.Run(placement, {.policy = policy, .schedule = true, .feedback = true});
   if (lanes != nullptr) ExpandLanes(*lanes, replay);
   const Cluster& cluster = *problem.cluster;
-  return JudgeMemory({sim_graph, graph, cluster, placement, *replay.schedule, false, lanes}, replay,
-                     CountsPeaks(recorded, cluster));
+  return JudgeMemory({sim_graph, graph, cluster, placement, *replay.schedule, lasting_buckets,
+                      lanes, KeepsGradients(recorded)},
+                     replay, CountsPeaks(recorded, cluster));
 }
 
 }  // namespace
@@ -32,13 +34,15 @@ Result<IdVector<DeviceId, DevicePeaks>> PeaksOfPlan(const Problem& problem, Eval
                                                     const Graph& recorded,
                                                     const PlannerResult& plan) {
   const SchedulingPolicy policy = plan.plan.switches.order.value_or(problem.policy);
+  const bool lasting_buckets = plan.algorithm == "ddp";  // as PlanSession::MeasurePeaks
   if (plan.space == PlanSpace::kPlaced) {
     return Judge(problem, recorded, problem.sim_graph, *problem.graph,
-                 PlacementOf(problem, plan.plan), nullptr, policy);
+                 PlacementOf(problem, plan.plan), nullptr, policy, lasting_buckets);
   }
   PW_ASSIGN(const std::unique_ptr<CompiledStep> compiled, evaluator.Compile(plan.plan));
   return Judge(problem, recorded, compiled->sim_graph, compiled->step.graph,
-               compiled->step.placement, compiled->lanes ? &*compiled->lanes : nullptr, policy);
+               compiled->step.placement, compiled->lanes ? &*compiled->lanes : nullptr, policy,
+               lasting_buckets);
 }
 
 Status CheckAllPeaks(const Problem& problem, Evaluator& evaluator, const Graph& recorded,

@@ -10,8 +10,8 @@
 
 namespace placewright {
 
-// What it takes of every device. `recorded`: the step before it was rewritten. `evaluator` is of the problem. About as long as
-// to evaluate the plan. Errors: those of the compiler.
+// What it takes of every device. `recorded`: the step before it was rewritten. `evaluator` is of the problem. About as
+// long as to evaluate the plan. Errors: those of the compiler.
 Result<IdVector<DeviceId, DevicePeaks>> PeaksOfPlan(const Problem& problem, Evaluator& evaluator,
                                                     const Graph& recorded,
                                                     const PlannerResult& plan);

@@ -268,7 +268,7 @@ class StrategySearcher {
   }
 
   bool TimeIsOver(int64_t best) const {
-    if (!deadline_ || !FoundSome() || !options_.for_auto) return Expired();
+    if (has_all_time_ || !deadline_ || !FoundSome() || !options_.for_auto) return Expired();
     const auto found = static_cast<double>(found_.plan.step_time.count);
     const double gain = kMisjudged - static_cast<double>(best) / found;
     const double share = std::clamp(kShareOfGain * gain, 0.0, share_);
@@ -320,9 +320,9 @@ class StrategySearcher {
         const bool is_close = static_cast<double>(estimates_[i].time.count) <= close;
         if (i == early_) done_[i] = true;
         if (!alike || !(i == first || is_close) || !may_be_next(i)) continue;
+        has_all_time_ = i == order.front() && early_ && early_ != i;
         if (IsOver(best)) return;
         done_[i] = true;
-        has_all_time_ = i == order.front() && early_ && early_ != i;
         if (!has_all_time_ && TakesTooLong(i)) {
           found_.cut_short = true;
           continue;
@@ -444,7 +444,7 @@ class StrategySearcher {
     budget.deadline = deadline_;
     LeaveMoves(found_.evaluations, budget);
     if (budget.iterations.value_or(1) <= 0 || budget.Stopped()) return Ok();
-    if (budget.deadline && Clock::now() + 4 * found_.best_took > *budget.deadline) return Ok();
+    if (budget.deadline && Now() + 4 * found_.best_took > *budget.deadline) return Ok();
     const Rewriting& rewriting = found_.best->rewriting;
     PW_ASSIGN(const auto step,
               RewrittenStep::Make(step_, cluster_, costs_, rewriting, options_, {}));

@@ -469,7 +469,8 @@ Result<ConfiguredStrategy> StrategyOfConfiguration(const TrainingConfiguration& 
             AlgorithmOf(configuration, replicate, shard, gpus, hosts, made.notes));
   if (configuration.tensor > 1) {
     made.strategy.settings.push_back(fmt::format("tensor={}", configuration.tensor));
-    if (made.strategy.algorithm == "tensor" && configuration.zero_stage == 1) {
+    const bool shared = replicate * shard > 1;  // by several groups
+    if (made.strategy.algorithm == "tensor" && configuration.zero_stage == 1 && shared) {
       made.strategy.settings.emplace_back("optimizer=shards");
     }
   }
@@ -548,11 +549,11 @@ std::string MegatronSharding(const Strategy& strategy, int64_t gpus, int64_t hos
   }
   if (algorithm == "fsdp") return "--use-torch-fsdp2";
   if (algorithm != "2d" && algorithm != "tensor") return "";
-  return fmt::format("--tensor-model-parallel-size {} --sequence-parallel{}",
-                     GroupOf(strategy, gpus, hosts),
-                     algorithm == "2d" || SettingOf(strategy, "optimizer") == "shards"
-                         ? " --use-distributed-optimizer"
-                         : "");
+  std::string text = fmt::format("--tensor-model-parallel-size {} --sequence-parallel",
+                                 GroupOf(strategy, gpus, hosts));
+  if (algorithm == "2d") text += " --use-torch-fsdp2";
+  if (SettingOf(strategy, "optimizer") == "shards") text += " --use-distributed-optimizer";
+  return text;
 }
 
 // The order of a pipeline; "": it cannot be said, as stages of stated layers.

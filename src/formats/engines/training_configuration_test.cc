@@ -110,6 +110,10 @@ TEST(TrainingConfiguration, ADistributedOptimizerBesideTensorsIsASetting) {
   EXPECT_TRUE(made.notes.empty());
   EXPECT_EQ(LinesOf(TrainingConfiguration::Program::kMegatron, made.strategy, 32, 4, 16).sharding,
             "--tensor-model-parallel-size 8 --sequence-parallel --use-distributed-optimizer");
+  EXPECT_EQ(Describe(On(script, 8, 1).strategy), "tensor tensor=8, 16 micro-batches");
+  const std::string with_fsdp =
+      LinesOf(TrainingConfiguration::Program::kMegatron, {.algorithm = "2d"}, 32, 4, 16).sharding;
+  EXPECT_EQ(On(with_fsdp + " --micro-batch-size 4", 32, 4).strategy.algorithm, "2d");
 }
 
 // Groups of four of a host's eight GPUs are stated, and written again.
