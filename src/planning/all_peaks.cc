@@ -12,37 +12,35 @@
 #include "transforms/precision.h"
 
 namespace placewright {
-namespace {
-
-IdVector<DeviceId, DevicePeaks> Judge(const Problem& problem, const Graph& recorded,
-                                      const SimGraph& sim_graph, const Graph& graph,
-                                      const Placement& placement, const StepLanes* lanes,
-                                      SchedulingPolicy policy, bool lasting_buckets) {
-  Simulator simulator(sim_graph);
-  SimResult replay =
-      simulator.Run(placement, {.policy = policy, .schedule = true, .feedback = true});
-  if (lanes != nullptr) ExpandLanes(*lanes, replay);
-  const Cluster& cluster = *problem.cluster;
+IdVector<DeviceId, DevicePeaks> PeaksOfReplay(const SimGraph& sim_graph, const Graph& graph,
+                                              const Cluster& cluster, const Placement& placement,
+                                              const StepLanes* lanes, const Graph& recorded,
+                                              std::string_view algorithm, const SimResult& replay) {
+  const bool lasting_buckets = algorithm == "ddp";
   return JudgeMemory({sim_graph, graph, cluster, placement, *replay.schedule, lasting_buckets,
                       lanes, KeepsGradients(recorded)},
                      replay, CountsPeaks(recorded, cluster));
 }
 
-}  // namespace
-
 Result<IdVector<DeviceId, DevicePeaks>> PeaksOfPlan(const Problem& problem, Evaluator& evaluator,
                                                     const Graph& recorded,
                                                     const PlannerResult& plan) {
   const SchedulingPolicy policy = plan.plan.switches.order.value_or(problem.policy);
-  const bool lasting_buckets = plan.algorithm == "ddp";  // as PlanSession::MeasurePeaks
+  const auto judge = [&](const SimGraph& sim_graph, const Graph& graph, const Placement& placement,
+                         const StepLanes* lanes) {
+    Simulator simulator(sim_graph);
+    SimResult replay =
+        simulator.Run(placement, {.policy = policy, .schedule = true, .feedback = true});
+    if (lanes != nullptr) ExpandLanes(*lanes, replay);
+    return PeaksOfReplay(sim_graph, graph, *problem.cluster, placement, lanes, recorded,
+                         plan.algorithm, replay);
+  };
   if (plan.space == PlanSpace::kPlaced) {
-    return Judge(problem, recorded, problem.sim_graph, *problem.graph,
-                 PlacementOf(problem, plan.plan), nullptr, policy, lasting_buckets);
+    return judge(problem.sim_graph, *problem.graph, PlacementOf(problem, plan.plan), nullptr);
   }
   PW_ASSIGN(const std::unique_ptr<CompiledStep> compiled, evaluator.Compile(plan.plan));
-  return Judge(problem, recorded, compiled->sim_graph, compiled->step.graph,
-               compiled->step.placement, compiled->lanes ? &*compiled->lanes : nullptr, policy,
-               lasting_buckets);
+  return judge(compiled->sim_graph, compiled->step.graph, compiled->step.placement,
+               compiled->lanes ? &*compiled->lanes : nullptr);
 }
 
 Status CheckAllPeaks(const Problem& problem, Evaluator& evaluator, const Graph& recorded,

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "formats/text/file.h"
+#include "planning/all_peaks.h"
 #include "planning/plan_words.h"
 #include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
@@ -216,12 +217,8 @@ Result<SimResult> PlanSession::Replay(const StepOfPlan& step, const PlannerResul
 IdVector<DeviceId, DevicePeaks> PlanSession::MeasurePeaks(const StepOfPlan& step,
                                                           const PlannerResult& result,
                                                           const SimResult& replay) const {
-  const Cluster& cluster = *problem().cluster;
-  // DistributedDataParallel keeps its buckets between steps, whatever the plan's own step packs.
-  const bool lasting_buckets = result.algorithm == "ddp";
-  return JudgeMemory({*step.sim_graph, *step.graph, cluster, step.placement, *replay.schedule,
-                      lasting_buckets, step.lanes(), KeepsGradients(*step.original)},
-                     replay, CountsPeaks(*step.original, cluster));
+  return PeaksOfReplay(*step.sim_graph, *step.graph, *problem().cluster, step.placement,
+                       step.lanes(), *step.original, result.algorithm, replay);
 }
 
 namespace {

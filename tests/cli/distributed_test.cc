@@ -52,6 +52,22 @@ TEST_F(Distributed, OneUpdateMayLieApartFromAllOthers) {
   EXPECT_EQ(checked.status, 0) << checked.err;
 }
 
+// Heads of queries in groups that share keys and values, attention op by op: the groups are what is split.
+TEST_F(Distributed, GroupsOfHeadsAreSplitByTensorParallelism) {
+  ASSERT_EQ(Run({"capture", "llama-3-8b",    "--batch", "4",
+                 "--param", "layers=1",      "--param", "hidden=64",
+                 "--param", "heads=8",       "--param", "key_heads=4",
+                 "--param", "head_width=8",  "--param", "inner=64",
+                 "--param", "vocabulary=64", "--param", "sequence=16",
+                 "-o",      "llama.json.gz"})
+                .status,
+            0);
+  const Outcome planned = Run({"plan", "llama.json.gz", "-c", "4xP100", "--algo", "tensor", "--set",
+                               "tensor=4", "-o", "tensor.plan.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_EQ(Run({"check", "tensor.plan.json"}).status, 0);
+}
+
 // The same step, whether it comes from a planner, from layouts by hand, or from the plan's files.
 TEST_F(Distributed, PlanSimulateAndCompareAgree) {
   const Outcome planned = RunJson(

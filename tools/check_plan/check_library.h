@@ -9,6 +9,10 @@
 namespace placewright::check {
 
 struct CheckApi {
+  // Grows with every change of what crosses: a library of another program is refused.
+  static constexpr int kVersion = 1;
+
+  int version;
   Result<CheckedPlan> (*load_and_check)(const std::string& plan_path,
                                         const PlanInputOptions& options);
   Error (*to_error)(const Violation& violation);

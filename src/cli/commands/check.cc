@@ -99,8 +99,10 @@ class CheckCommand : public Command {
                                     OnDemandLibrary::SearchPlaces(check::kCheckLibrary),
                                     "Build or install it with the program; without it the program "
                                     "check_plan verifies a plan, too."));
-    if (library.Find(check::kCheckEntry) == nullptr) {
-      return library.Missing(fmt::format("has no {}", check::kCheckEntry));
+    const auto entry =
+        reinterpret_cast<decltype(&placewright_check_api)>(library.Find(check::kCheckEntry));
+    if (entry == nullptr || entry()->version != check::CheckApi::kVersion) {
+      return library.Missing("is of another version of the program");
     }
     return library;
   }

@@ -22,6 +22,7 @@
 #include "formats/plan/plan_files.h"
 #include "formats/plan/plan_json.h"
 #include "formats/text/file.h"
+#include "planning/all_peaks.h"
 #include "report/memory_report.h"
 #include "sim/communication_use.h"
 #include "sim/device_use.h"
@@ -381,9 +382,8 @@ class SimulateCommand : public Command {
     const Cluster& cluster = inputs.cluster.cluster;
     if (!result.feasible || !CountsPeaks(recorded, cluster)) return;
     const IdVector<DeviceId, DevicePeaks> peaks =
-        JudgeMemory({*subject.sim_graph, inputs.graph.graph, cluster, step.placement,
-                     *result.schedule, subject.plan.algorithm == "ddp", step.lanes()},
-                    result, true);
+        PeaksOfReplay(*subject.sim_graph, inputs.graph.graph, cluster, step.placement, step.lanes(),
+                      recorded, subject.plan.algorithm, result);
     const DeviceId crowded = FindCrowded(peaks);
     if (!crowded.valid()) return;
     result.feasible = false;

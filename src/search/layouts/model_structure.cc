@@ -71,14 +71,16 @@ class Finder {
     for (const Product& product : products_) {
       if (product.weight.valid()) continue;
       for (const AxisId axis : product.batch) {
-        if (axis != axes_.batch() && of_weight[axis]) AddOnce(axis, found_.heads);
+        if (axis == axes_.batch() || !of_weight[axis]) continue;
+        AddOnce(axis, found_.heads);
+        break;  // of heads in groups that share keys and values: the groups
       }
     }
     for (const OpId op : graph_.ops()) {
       for (const AxisId axis : SharedByAttention(op)) {
         if (axis == axes_.batch() || !of_weight[axis]) continue;
         AddOnce(axis, found_.heads);
-        break;  // of heads in groups that share keys and values: the groups
+        break;
       }
     }
   }
