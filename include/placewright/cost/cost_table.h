@@ -38,7 +38,8 @@ class CostTable {
 
   size_t op_count() const { return ops_; }
   size_t device_count() const { return column_.size(); }
-  // Devices of one column have the same times and sources. Those of different ones may.
+  // Devices of one column have the same times and sources, those of different ones may. Not of a table of one device an
+  // op (OfOneDeviceEach), whose only column is of all.
   size_t column_count() const { return users_.size(); }
   size_t column(DeviceId device) const { return column_[device]; }
 
