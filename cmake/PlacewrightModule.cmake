@@ -69,7 +69,7 @@ function(placewright_test target)
   target_compile_definitions(${target} PRIVATE
     PLACEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     PLACEWRIGHT_SHARED_DATA="${PLACEWRIGHT_SHARED_DATA}")
-  # Few and large, since templates of JSON and GoogleTest are instantiated anew in each; still within 1 GiB.
+  # Few and large, since templates of JSON and GoogleTest are instantiated anew in each; still within 1.3 GiB.
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
   if(ARG_TORCH)
     placewright_precompile(${target} torch_test)
@@ -97,6 +97,24 @@ function(placewright_tool target)
   endif()
 endfunction()
 
+# Programs that measure and that no test runs: ./test --long builds them, or what runs one of them (bench/*/run).
+add_custom_target(benchmarks)
+
+# placewright_benchmark(TARGET [TORCH] SOURCES a.cc ... LIBS target ...): one of them.
+function(placewright_benchmark target)
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${target} EXCLUDE_FROM_ALL ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE placewright_library ${ARG_LIBS})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${target} PRIVATE PLACEWRIGHT_SHARED_DATA="${PLACEWRIGHT_SHARED_DATA}")
+  if(ARG_TORCH)
+    placewright_tool(${target} TORCH)
+  else()
+    placewright_tool(${target})
+  endif()
+  add_dependencies(benchmarks ${target})
+endfunction()
+
 # placewright_precompile(TARGET hot|cold|torch|test|torch_test): what most of its sources include is parsed
 # once. Sources still include what they use (the install test compiles public headers without). Optimised fully
 # is what search spends its time in; the rest compiles in two thirds of the time without. Tests are not
@@ -116,7 +134,7 @@ set(PLACEWRIGHT_HEADERS_torch ${PLACEWRIGHT_STANDARD_HEADERS} ${PLACEWRIGHT_TORC
 set(PLACEWRIGHT_HEADERS_test ${PLACEWRIGHT_STANDARD_HEADERS} ${PLACEWRIGHT_TEST_HEADERS})
 set(PLACEWRIGHT_HEADERS_torch_test ${PLACEWRIGHT_STANDARD_HEADERS} ${PLACEWRIGHT_TEST_HEADERS}
   ${PLACEWRIGHT_TORCH_HEADERS})
-set(PLACEWRIGHT_OPTIONS_hot "")
+set(PLACEWRIGHT_OPTIONS_hot $<$<CONFIG:Release>:-O2>)
 set(PLACEWRIGHT_OPTIONS_cold $<$<CONFIG:Release>:-O1>)
 set(PLACEWRIGHT_OPTIONS_torch ${PLACEWRIGHT_OPTIONS_cold})
 # A read of a JSON key that is not there ends a test, where it would be undefined.

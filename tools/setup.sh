@@ -48,11 +48,11 @@ install_missing() {
   fi
 }
 
-# One job per core, but no more than one per GiB of free memory.
+# One job per core, but no more than one per 1.3 GiB of free memory, which the largest source takes.
 build_jobs() {
   cores=$(nproc)
   free=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo 2>/dev/null || true)
-  jobs=$(( ${free:-8388608} / 1048576 ))
+  jobs=$(( ${free:-8388608} / 1363149 ))
   [ "$jobs" -lt "$cores" ] || jobs=$cores
   [ "$jobs" -ge 1 ] || jobs=1
   echo "$jobs"

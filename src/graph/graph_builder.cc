@@ -302,6 +302,7 @@ void GraphBuilder::TieStateByName(TensorId state) {
   constexpr std::string_view kPrefix = "opt_state:";
   const Tensor& tensor = data_.tensors[state];
   if (tensor.kind != TensorKind::kOptimizerState || !tensor.name.starts_with(kPrefix)) return;
+  // A slot's name may have dots as a parameter's has: the longest prefix that is a parameter is its own.
   constexpr int kMaxComponents = 8;  // of a slot's name
   std::string path = tensor.name.substr(kPrefix.size());
   for (int i = 0; i < kMaxComponents; ++i) {
@@ -431,6 +432,8 @@ Result<Graph> GraphBuilder::Build() && {
   PW_RETURN_IF_ERROR(ResolveAfter());
   if (!data_.collectives.empty()) data_.collective_of.resize(data_.ops.size());
   DeriveDataEdges(data_);
+  // Each of what follows reads what stands before it: data edges, storages with their versions, the edges that versions
+  // require, an order of all; homes and groups go by these.
   // Versions are resolved in file order; where the file has none, nothing is written in place.
   std::vector<OpId> order;
   if (IsAscending(data_)) {

@@ -20,6 +20,8 @@ Error At(Error error, std::string place) {
   return error;
 }
 
+// Builds the graph of a parsed file: inputs, then ops in file order (none may read a later one), then what names any of
+// them. Errors of the builder get the place in the file.
 class AtenGraphReader {
  public:
   explicit AtenGraphReader(AtenFile file) : file_(std::move(file)), builder_(file_.name, "aten") {

@@ -35,6 +35,8 @@ bool IsAbove(const StepTable::Moment& a, const StepTable::Moment& b) {
          a.casts >= b.casts && a.others >= b.others;
 }
 
+// Keeps those that none is above: whatever parts of them a device has, one of these is the highest. From the back, since
+// moments that follow each other are alike.
 void AddMoment(const StepTable::Moment& moment, std::vector<StepTable::Moment>& moments) {
   const auto above = [&](const StepTable::Moment& one) { return IsAbove(one, moment); };
   if (std::any_of(moments.rbegin(), moments.rend(), above)) return;
@@ -82,6 +84,7 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
   }
   const Graph& graph = problem.graph;
   const NamedAxes& axes = problem.axes;
+  // What divides a tensor, by the axes of its dimensions.
   const std::vector<AxisId> widths = WidthsOf(structure_);
   IdVector<AxisId, bool> is_width(axes.axis_count(), false);
   for (const AxisId axis : widths) is_width[axis] = true;
@@ -95,6 +98,7 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
     }
     tensor_.push_back(facts);
   }
+  // One device stands for all of its kind; CPUs that were not asked for may still compute the update (offload).
   std::map<size_t, DeviceId> of_kind, of_hosts;
   for (const DeviceId device : devices) {
     of_kind.try_emplace(static_cast<size_t>(problem.cluster.device(device).kind), device);
@@ -112,6 +116,8 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
     const Op& one = graph.op(op);
     uint8_t facts = 0;
     if (axes.batch().valid() && axes.SplitBy(op, axes.batch()).valid()) facts |= kSamples;
+    // Heads and inner widths split an op only by an axis of its rule that has parts; what is a sum over that axis is
+    // summed over the group of devices, but for gradients of parameters, whose parts lie where the parameters' do.
     const OpRule* const rule = axes.rule(op);
     const bool may_split = rule != nullptr && (touches(one.inputs) || touches(one.outputs));
     const bool may_sum = may_split && !one.outputs.empty() && samples(one.outputs.front());
@@ -124,6 +130,7 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
       }
     }
     op_.push_back(facts);
+    // Launch and fill (FillOf) apart from what parts divide: a measured time may be below what the model says of both.
     const auto time_on = [&](size_t kind, DeviceId device) {
       if (one.is_view || !problem.costs.Supports(op, device)) return;
       const size_t at = op.index() * kinds_ + kind;
@@ -142,6 +149,7 @@ FactsOfStep::FactsOfStep(const StepFacts& facts, const Graph& step)
     : facts_(facts), step_(step), known_(step.tensor_count()), last_(step.storage_count()) {
   const Graph& graph = facts.problem().graph;
   for (const OpId op : step.ops()) {
+    // Recomputed ops have names of their own, and know whose copy they are.
     OpId of = &step == &graph ? op : graph.FindOp(step.op(op).name);
     if (!of.valid()) of = graph.FindOp(step.op(RecomputedOp(step, op)).name);
     original_.push_back(of);
@@ -165,6 +173,7 @@ bool FactsOfStep::IsKept(StorageId id) const {
 }
 
 void FactsOfStep::AddBytes(StepTable& table) const {
+  // What comes with each op and goes behind it; a walk over the ops then knows what is alive.
   std::vector<StepTable::Moment> from(step_.op_count()), until(step_.op_count());
   for (const StorageId id : step_.storages()) {
     if (!IsTransient(id)) continue;
@@ -186,6 +195,7 @@ void FactsOfStep::AddBytes(StepTable& table) const {
   StepTable::Moment alive;
   for (size_t i = 0; i < step_.op_count(); ++i) {
     alive += from[i];
+    // Bytes only grow until something ends: no moment before that is above it.
     const StepTable::Moment& ends = until[i];
     const bool any = ends.samples + ends.widths + ends.gradients + ends.casts + ends.others > 0;
     if (any) AddMoment(alive, table.moments);
@@ -260,6 +270,7 @@ void FactsOfStep::AddWork(StepTable& table) const {
     if (one.is_view) continue;
     const OpId of = original_[op];
     const bool update = one.phase == Phase::kOptimizer, forward = one.phase == Phase::kForward;
+    // What samples do not divide is done once a step, but for what follows from a micro-batch's samples.
     const bool samples = !update && facts_.samples(of);
     StepTable::Work& work =
         update     ? table.update
@@ -289,6 +300,7 @@ void FactsOfStep::AddWork(StepTable& table) const {
         table.attention_bytes += static_cast<double>(step_.tensor(id).bytes.count);
       }
     }
+    // Queries come first, then keys and values, which devices that divide the sequence gather.
     for (size_t i = 1; i < std::min<size_t>(3, one.inputs.size()); ++i) {
       if (!Samples(one.inputs[i])) continue;
       table.keys_and_values += static_cast<double>(step_.tensor(one.inputs[i]).bytes.count);
@@ -312,7 +324,7 @@ void FactsOfStep::AddParameters(StepTable& table) const {
     if (known.valid() && facts_.widths(known)) table.by_width += bytes;
     const std::string_view layer = LayerOf(ModuleOfParameter(tensor.name));
     if (!layer.empty()) layers[layer] += bytes;
-    if (storage.versions.size() < 2) continue;
+    if (storage.versions.size() < 2) continue;  // no update writes it: it has no gradient
     table.gradients += bytes;
     ++table.sizes[static_cast<int64_t>(gathered.at(id))];
   }
@@ -352,7 +364,7 @@ void FactsOfStep::AddSent(const IdVector<GroupId, int32_t>& chunk_by_group, int6
   for (const TensorId id : step_.tensors()) {
     const OpId producer = step_.tensor(id).producer;
     if (!producer.valid()) continue;
-    std::set<int64_t> readers;  // stages
+    std::set<int64_t> readers;  // stages, each of which is sent the tensor once
     for (const OpId reader : step_.consumers(producer)) {
       const std::vector<TensorId>& inputs = step_.op(reader).inputs;
       const bool reads = std::find(inputs.begin(), inputs.end(), id) != inputs.end();
