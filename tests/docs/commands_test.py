@@ -53,6 +53,9 @@ NOT_RUN = [
     ("docs/size.md", "placewright size *", "takes a minute; tests/cli/size_test.cc runs smaller ones"),
     ("docs/what-if.md", "placewright what-if *", "takes a minute; tests/cli/size_test.cc runs smaller ones"),
     ("docs/from-configuration.md", "placewright plan *", "of the reader's own; tests/cli/size_test.cc runs others"),
+    ("docs/guides/extend.md", "./test -R *", "builds and runs tests"),
+    ("docs/python.md", "python3 -m venv *", "builds the library; tests/wheel does"),
+    ("README.md", "python3 -m venv *", "builds the library; tests/wheel does"),
     ("placewright profile --help", "mpirun *", "needs an MPI that may start as this user"),
     ("placewright man --help", "*/usr/local/share/man/*", "writes into the system's folders"),
 ]
