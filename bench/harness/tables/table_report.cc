@@ -98,7 +98,7 @@ std::string HoldsText(const ClaimResult& claim) {
   return claim.holds ? fmt::format("{:.0f}%", 100 * *claim.holds) : "";
 }
 
-bool Rescored(const TableResult& result) {
+bool IsRescored(const TableResult& result) {
   return std::any_of(result.claims.begin(), result.claims.end(),
                      [](const ClaimResult& claim) { return claim.holds.has_value(); });
 }
@@ -114,7 +114,7 @@ constexpr const char* kMeasures[] = {"best step",
 // known.
 std::vector<std::string> ClaimHeader(const TableResult& result) {
   std::vector<std::string> header = {"claim", "measure", "n", "ratio [95%]", "verdict"};
-  if (Rescored(result)) header.emplace_back("same order");
+  if (IsRescored(result)) header.emplace_back("same order");
   return header;
 }
 
@@ -125,7 +125,7 @@ std::vector<std::vector<std::string>> ClaimRows(const StudyTable& table,
     const ClaimResult& claim = result.claims[i];
     rows.push_back({table.claims[i].text, kMeasures[static_cast<size_t>(table.claims[i].measure)],
                     CountText(claim), RatioText(claim), std::string(ToString(claim.verdict))});
-    if (Rescored(result)) rows.back().push_back(HoldsText(claim));
+    if (IsRescored(result)) rows.back().push_back(HoldsText(claim));
   }
   return rows;
 }

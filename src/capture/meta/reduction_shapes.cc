@@ -79,7 +79,7 @@ std::vector<c10::IValue> SumOfProducts(const TorchCall& call) {
 }
 
 // logcumsumexp(self, dim)
-std::vector<c10::IValue> LikeFirst(const TorchCall& call) {
+std::vector<c10::IValue> CumulativeLikeFirst(const TorchCall& call) {
   return {EmptyContiguous(TensorArgument(call, 0))};
 }
 
@@ -150,7 +150,7 @@ void AddReductionShapes(ShapeTable& table) {
   table["aten::count_nonzero.dim_IntList"] = CountOver;
   table["aten::addbmm"] = SumOfProducts;
   table["aten::logsumexp"] = LogSumExp;
-  table["aten::logcumsumexp"] = LikeFirst;
+  table["aten::logcumsumexp"] = CumulativeLikeFirst;
   table["aten::_cdist_forward"] = Distances;
   table["aten::_cdist_backward"] = DistancesBackward;
   table["aten::_weight_norm_interface"] = WeightNorm;

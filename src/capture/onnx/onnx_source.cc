@@ -18,7 +18,6 @@ namespace {
 
 constexpr int64_t kNewestSet = 23;  // whose semantics src/capture/onnx/operators follow
 
-using lowering::Value;
 
 // Tensors that BatchNormalization nodes read as running mean and variance.
 std::set<std::string> RunningStatistics(const ImportedModel& program) {
@@ -95,12 +94,12 @@ class ImportedModelStep : public OutsideModel {
 
  protected:
   Tensors RunModel(const Tensors& inputs) override {
-    std::unordered_map<std::string, Value> known;
+    std::unordered_map<std::string, lowering::Value> known;
     for (size_t i = 0; i < inputs.size() && i < program_->inputs.size(); ++i) {
       const ImportedInput& input = program_->inputs[i];
-      Value& value = known[input.name] = inputs[i];
+      lowering::Value& value = known[input.name] = inputs[i];
       if (const at::Tensor content = GivenContent(input, inputs[i]); content.defined()) {
-        auto source = std::make_shared<Value::Source>();
+        auto source = std::make_shared<lowering::Value::Source>();
         source->input = input.name;
         source->content = content;
         value.SetSource(std::move(source));

@@ -174,9 +174,9 @@ class GatedExperts : public Module {
   at::Tensor gate_, up_, down_;
 };
 
-class DecoderLayer : public Module {
+class LlamaLayer : public Module {
  public:
-  explicit DecoderLayer(const DecoderSizes& sizes) {
+  explicit LlamaLayer(const DecoderSizes& sizes) {
     attention_norm_ = Add<RmsNorm>("input_layernorm", sizes.hidden);
     attention_ = Add<GroupedAttention>("self_attn", sizes);
     dense_norm_ = Add<RmsNorm>("post_attention_layernorm", sizes.hidden);
@@ -211,7 +211,7 @@ class Decoder : public NextTokenModel {
         sizes_(settings) {
     words_ = Add<Embedding>("embed_tokens", sizes_.vocabulary, sizes_.hidden);
     for (int64_t i = 0; i < sizes_.layers; ++i) {
-      layers_.push_back(Add<DecoderLayer>("layer" + std::to_string(i), sizes_));
+      layers_.push_back(Add<LlamaLayer>("layer" + std::to_string(i), sizes_));
     }
     norm_ = Add<RmsNorm>("norm", sizes_.hidden);
     if (!sizes_.tied) scores_ = Add<Linear>("lm_head", sizes_.hidden, sizes_.vocabulary, false);
@@ -241,7 +241,7 @@ class Decoder : public NextTokenModel {
  private:
   DecoderSizes sizes_;
   std::shared_ptr<Embedding> words_;
-  std::vector<std::shared_ptr<DecoderLayer>> layers_;
+  std::vector<std::shared_ptr<LlamaLayer>> layers_;
   std::shared_ptr<RmsNorm> norm_;
   std::shared_ptr<Linear> scores_;
   Rotation rotation_;

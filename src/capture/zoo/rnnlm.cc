@@ -59,7 +59,7 @@ class Rnnlm : public Model {
   at::Tensor weight_, bias_;
 };
 
-ZooEntry MakeEntry(int64_t layers) {
+ZooEntry RnnlmEntry(int64_t layers) {
   ZooEntry entry;
   entry.facts = {
       "rnnlm-" + std::to_string(layers),
@@ -93,6 +93,6 @@ ZooEntry MakeEntry(int64_t layers) {
 
 }  // namespace
 
-std::vector<ZooEntry> RnnlmModels() { return {MakeEntry(2), MakeEntry(4), MakeEntry(8)}; }
+std::vector<ZooEntry> RnnlmModels() { return {RnnlmEntry(2), RnnlmEntry(4), RnnlmEntry(8)}; }
 
 }  // namespace placewright

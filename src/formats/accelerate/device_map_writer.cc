@@ -19,7 +19,7 @@
 namespace placewright {
 namespace {
 
-Error Refusal(std::string reason) {
+Error CannotLoad(std::string reason) {
   Refusals refusals;
   refusals.Add("", std::move(reason), "");
   return refusals.ToError();
@@ -48,7 +48,7 @@ class MapWriter {
   Result<std::string> Write(std::vector<std::string>* notes) {
     PW_RETURN_IF_ERROR(NumberDevices());
     ListTensors();
-    if (model_.tensors.empty()) return Refusal("the graph has no parameters");
+    if (model_.tensors.empty()) return CannotLoad("the graph has no parameters");
     inner_ = InnerModules();
     CheckModules();
     SettleModules();
@@ -90,14 +90,14 @@ class MapWriter {
       if (graph_.op(op).is_view) continue;
       const DeviceId device = placement_[op];
       if (cluster_.kind(device).device_class == DeviceClass::kOther) {
-        return Refusal(fmt::format("the device {} is neither a CPU nor a GPU",
-                                   Show(cluster_.device(device).name)));
+        return CannotLoad(fmt::format("the device {} is neither a CPU nor a GPU",
+                                      Show(cluster_.device(device).name)));
       }
       if (!first.valid()) first = device;
       if (cluster_.device(device).host != cluster_.device(first).host) {
-        return Refusal(fmt::format("the devices {} and {} are on several hosts",
-                                   Show(cluster_.device(first).name),
-                                   Show(cluster_.device(device).name)));
+        return CannotLoad(fmt::format("the devices {} and {} are on several hosts",
+                                      Show(cluster_.device(first).name),
+                                      Show(cluster_.device(device).name)));
       }
     }
     return Ok();

@@ -18,12 +18,12 @@
 namespace placewright {
 namespace {
 
-constexpr std::string_view kSchema = "placewright.cluster/1";
+constexpr std::string_view kClusterSchema = "placewright.cluster/1";
 constexpr std::string_view kShowSchema = "placewright.cluster-show/1";
 
-class Reader {
+class ClusterReader {
  public:
-  explicit Reader(const YamlNode& root, std::string name)
+  explicit ClusterReader(const YamlNode& root, std::string name)
       : root_(root), builder_(std::move(name)) {}
 
   Status Describe();
@@ -54,7 +54,7 @@ class Reader {
   std::map<std::string, const YamlNode*, std::less<>> described_;
 };
 
-Status Reader::ReadKinds() {
+Status ClusterReader::ReadKinds() {
   const YamlNode* kinds = root_.Find("kinds");
   if (kinds == nullptr) return Ok();
   PW_RETURN_IF_ERROR(kinds_.Read(*kinds));
@@ -65,7 +65,7 @@ Status Reader::ReadKinds() {
   return Ok();
 }
 
-Status Reader::ReadHosts() {
+Status ClusterReader::ReadHosts() {
   const YamlNode* hosts = root_.Find("hosts");
   const bool single = root_.Find("gpus") != nullptr || root_.Find("cpus") != nullptr;
   if (hosts != nullptr) {
@@ -94,7 +94,7 @@ Status Reader::ReadHosts() {
   return ReadNetwork();
 }
 
-Status Reader::ReadNetwork() {
+Status ClusterReader::ReadNetwork() {
   const YamlNode* network = root_.Find("network");
   if (network != nullptr) {
     if (hosts_.count == 0) return network->Fail("a network joins hosts, and the file has none");
@@ -113,7 +113,7 @@ Status Reader::ReadNetwork() {
   return AddNetworkOf(nullptr, hosts_, builder_);
 }
 
-Status Reader::ReadDevices() {
+Status ClusterReader::ReadDevices() {
   const YamlNode* devices = root_.Find("devices");
   if (devices == nullptr) return Ok();
   PW_RETURN_IF_ERROR(devices->CheckList("devices"));
@@ -121,7 +121,7 @@ Status Reader::ReadDevices() {
   return Ok();
 }
 
-Status Reader::ReadDevice(const YamlNode& map) {
+Status ClusterReader::ReadDevice(const YamlNode& map) {
   PW_RETURN_IF_ERROR(
       map.CheckKeys("a device", {"name", "kind", "count", "memory", "memory_bytes", "reserve",
                                  "reserve_bytes", "capacity_bytes", "host"}));
@@ -173,7 +173,7 @@ Status Reader::ReadDevice(const YamlNode& map) {
 }
 
 // One device, or `count` of them: name0, name1, ...
-Status Reader::AddDevice(const YamlNode& map, Device device) {
+Status ClusterReader::AddDevice(const YamlNode& map, Device device) {
   const YamlNode* count = map.Find("count");
   int64_t copies = 1;
   if (count != nullptr) {
@@ -189,7 +189,7 @@ Status Reader::AddDevice(const YamlNode& map, Device device) {
   return Ok();
 }
 
-Status Reader::ReadSwitches(std::string_view key) {
+Status ClusterReader::ReadSwitches(std::string_view key) {
   const YamlNode* switches = root_.Find(key);
   if (switches == nullptr) return Ok();
   PW_RETURN_IF_ERROR(switches->CheckList(key));
@@ -212,7 +212,7 @@ Status Reader::ReadSwitches(std::string_view key) {
 }
 
 // The file's own `reserve` is that of GPUs for which nothing nearer states one.
-Status Reader::KeepReserve() {
+Status ClusterReader::KeepReserve() {
   PW_ASSIGN(const auto reserve, ReadReserve(root_));
   if (!reserve) return Ok();
   const YamlNode* node = root_.Find("reserve") != nullptr ? root_.Find("reserve") : &root_;
@@ -231,7 +231,7 @@ Status Reader::KeepReserve() {
   return Ok();
 }
 
-Status Reader::CheckReachable(const Cluster& cluster) const {
+Status ClusterReader::CheckReachable(const Cluster& cluster) const {
   if (const YamlNode* partial = root_.Find("partial")) {
     PW_ASSIGN(const bool allowed, partial->AsBool("partial"));
     if (allowed) return Ok();
@@ -257,7 +257,7 @@ Status Reader::CheckReachable(const Cluster& cluster) const {
   return Ok();
 }
 
-Status Reader::Describe() {
+Status ClusterReader::Describe() {
   PW_RETURN_IF_ERROR(ReadKinds());
   PW_RETURN_IF_ERROR(ReadHosts());
   PW_RETURN_IF_ERROR(ReadDevices());
@@ -269,7 +269,7 @@ Status Reader::Describe() {
   return KeepReserve();
 }
 
-Result<Cluster> Reader::Read() {
+Result<Cluster> ClusterReader::Read() {
   PW_RETURN_IF_ERROR(Describe());
   Result<Cluster> cluster = std::move(builder_).Build();
   if (!cluster.ok()) return At(root_, std::move(cluster.error()));
@@ -323,9 +323,9 @@ Result<ClusterDocument> ReadClusterDocument(std::string_view text) {
   if (const YamlNode* node = root->Find("name")) {
     PW_ASSIGN(name, node->AsText("name"));
   }
-  if (schema != nullptr && schema->text != kSchema) {
+  if (schema != nullptr && schema->text != kClusterSchema) {
     return schema->Fail(fmt::format("schema is \"{}\"; this program reads {}",
-                                    Printable(schema->text, 40), kSchema));
+                                    Printable(schema->text, 40), kClusterSchema));
   }
   ClusterDocument read{YamlNode(), std::move(name)};
   read.node = root == &document ? std::move(document) : YamlNode(*root);
@@ -349,13 +349,13 @@ Result<Cluster> ParseCluster(std::string_view text) {
     return std::move(builder).Build();
   }
   PW_ASSIGN(ClusterDocument document, ReadClusterDocument(text));
-  return Reader(document.node, std::move(document.name)).Read();
+  return ClusterReader(document.node, std::move(document.name)).Read();
 }
 
 Result<ClusterBuilder> DescribeCluster(std::string_view text, const DeviceKind* gpu) {
   if (auto other = DescribeOther(text, gpu)) return std::move(*other);
   PW_ASSIGN(ClusterDocument document, ReadClusterDocument(text));
-  Reader reader(document.node, std::move(document.name));
+  ClusterReader reader(document.node, std::move(document.name));
   PW_RETURN_IF_ERROR(reader.Describe());
   return reader.TakeBuilder();
 }

@@ -42,10 +42,10 @@ std::vector<std::string> KeysOf(const std::unordered_map<std::string, size_t>& n
   return keys;
 }
 
-class Reader {
+class CostGraphReader {
  public:
   // `text`: of which the lists of tensors and ops are read, element by element; empty: of the document.
-  explicit Reader(const Json& document, std::string_view text = {})
+  explicit CostGraphReader(const Json& document, std::string_view text = {})
       : document_(document),
         text_(text),
         cluster_(NameOf(document)),
@@ -144,9 +144,9 @@ Result<std::string> NewName(const Json& object, std::unordered_map<std::string, 
   return name;
 }
 
-Result<std::vector<size_t>> Reader::ReadNames(const Json& object, std::string_view key,
-                                              const std::string& place, const Names& names,
-                                              std::string_view what) const {
+Result<std::vector<size_t>> CostGraphReader::ReadNames(const Json& object, std::string_view key,
+                                                       const std::string& place, const Names& names,
+                                                       std::string_view what) const {
   PW_ASSIGN(const Json* list, GetArray(object, key, place));
   std::vector<size_t> positions;
   for (size_t i = 0; i < list->size(); ++i) {
@@ -157,7 +157,7 @@ Result<std::vector<size_t>> Reader::ReadNames(const Json& object, std::string_vi
   return positions;
 }
 
-Status Reader::ForEach(const char* list, const Element& read) const {
+Status CostGraphReader::ForEach(const char* list, const Element& read) const {
   PW_ASSIGN(const Json* elements, GetArray(document_, list, ""));
   const auto place = [&](size_t i) { return fmt::format("{}[{}]", list, i); };
   for (size_t i = 0; i < elements->size(); ++i) {
@@ -173,7 +173,7 @@ Status Reader::ForEach(const char* list, const Element& read) const {
 
 // Unknown fields at the top are other programs' business, unless one stands for an optional field
 // that would silently go missing.
-Status Reader::ReadTop() {
+Status CostGraphReader::ReadTop() {
   if (!document_.is_object()) {
     return MakeError(ErrorCode::kField, "the file is no JSON object", "");
   }
@@ -203,7 +203,7 @@ Status Reader::ReadTop() {
   return Ok();
 }
 
-Status Reader::ReadDevices() {
+Status CostGraphReader::ReadDevices() {
   PW_ASSIGN(const Json* devices, GetArray(document_, "devices", ""));
   DeviceKind kind;
   kind.name = "given";
@@ -223,7 +223,7 @@ Status Reader::ReadDevices() {
   return Ok();
 }
 
-Status Reader::ReadLinks() {
+Status CostGraphReader::ReadLinks() {
   PW_ASSIGN(const Json* links, GetArray(document_, "links", ""));
   for (size_t i = 0; i < links->size(); ++i) {
     const std::string place = fmt::format("links[{}]", i);
@@ -239,7 +239,7 @@ Status Reader::ReadLinks() {
   return Ok();
 }
 
-Status Reader::ReadRoutes() {
+Status CostGraphReader::ReadRoutes() {
   PW_ASSIGN(const Json* routes, GetArray(document_, "routes", ""));
   for (size_t i = 0; i < routes->size(); ++i) {
     const std::string place = fmt::format("routes[{}]", i);
@@ -259,7 +259,7 @@ Status Reader::ReadRoutes() {
   return Ok();
 }
 
-Status Reader::ReadHomes() {
+Status CostGraphReader::ReadHomes() {
   if (!document_.contains("homes")) return Ok();
   PW_ASSIGN(const Json* homes, GetObject(document_, "homes", ""));
   for (const auto& [tensor, device] : homes->items()) {
@@ -271,7 +271,7 @@ Status Reader::ReadHomes() {
   return Ok();
 }
 
-Status Reader::ReadTensors() {
+Status CostGraphReader::ReadTensors() {
   PW_RETURN_IF_ERROR(ForEach("tensors", [&](const Json& tensor, const std::string& place) {
     return ReadTensor(tensor, place);
   }));
@@ -285,7 +285,7 @@ Status Reader::ReadTensors() {
   return Ok();
 }
 
-Status Reader::ReadTensor(const Json& tensor, const std::string& place) {
+Status CostGraphReader::ReadTensor(const Json& tensor, const std::string& place) {
   PW_RETURN_IF_ERROR(CheckFields(tensor, {"name", "bytes", "kind"}, place));
   PW_ASSIGN(std::string name, NewName(tensor, tensors_, "tensor", place));
   PW_ASSIGN(const int64_t bytes, GetInt(tensor, "bytes", place, 0, kMaxQuantity));
@@ -316,12 +316,12 @@ Status Reader::ReadTensor(const Json& tensor, const std::string& place) {
   return Ok();
 }
 
-Status Reader::ReadOps() {
+Status CostGraphReader::ReadOps() {
   return ForEach("ops",
                  [&](const Json& op, const std::string& place) { return ReadOp(op, place); });
 }
 
-Status Reader::ReadOp(const Json& op, const std::string& place) {
+Status CostGraphReader::ReadOp(const Json& op, const std::string& place) {
   if (version2_) {
     PW_RETURN_IF_ERROR(CheckFields(op, {"name", "time_ns", "inputs", "outputs", "after"}, place));
   } else {
@@ -354,7 +354,7 @@ Status Reader::ReadOp(const Json& op, const std::string& place) {
   return Ok();
 }
 
-Status Reader::ReadTimes(const Json& op, const std::string& place) {
+Status CostGraphReader::ReadTimes(const Json& op, const std::string& place) {
   PW_ASSIGN(const Json* times, GetArray(op, "time_ns", place));
   if (times->size() != devices_.size()) {
     return MakeError(ErrorCode::kField,
@@ -376,8 +376,8 @@ Status Reader::ReadTimes(const Json& op, const std::string& place) {
 }
 
 // Names of ops, which may come later in the list: the graph's builder looks them up.
-Result<std::vector<std::string>> Reader::ReadAfter(const Json& op, const std::string& name,
-                                                   const std::string& place) const {
+Result<std::vector<std::string>> CostGraphReader::ReadAfter(const Json& op, const std::string& name,
+                                                            const std::string& place) const {
   PW_ASSIGN(const Json* list, GetArray(op, "after", place));
   std::vector<std::string> names;
   std::set<std::string> distinct;
@@ -398,7 +398,7 @@ Result<std::vector<std::string>> Reader::ReadAfter(const Json& op, const std::st
 }
 
 // Behind the ops. Rule 15.
-Status Reader::ReadCollectives() {
+Status CostGraphReader::ReadCollectives() {
   if (!document_.contains("collectives")) return Ok();
   PW_ASSIGN(const Json* collectives, GetArray(document_, "collectives", ""));
   for (size_t i = 0; i < collectives->size(); ++i) {
@@ -407,7 +407,7 @@ Status Reader::ReadCollectives() {
   return Ok();
 }
 
-Status Reader::ReadCollective(const Json& collective, const std::string& place) {
+Status CostGraphReader::ReadCollective(const Json& collective, const std::string& place) {
   PW_RETURN_IF_ERROR(CheckFields(collective, {"name", "members", "links", "time_ns"}, place));
   PW_ASSIGN(std::string name, NewName(collective, collectives_, "collective", place));
   PW_ASSIGN(const std::vector<size_t> positions,
@@ -435,7 +435,7 @@ Status Reader::ReadCollective(const Json& collective, const std::string& place) 
   return Ok();
 }
 
-Status Reader::CheckMember(size_t op, const std::string& place) const {
+Status CostGraphReader::CheckMember(size_t op, const std::string& place) const {
   for (const int64_t time : times_[op]) {
     if (time <= 0) continue;
     return MakeError(ErrorCode::kField,
@@ -447,7 +447,7 @@ Status Reader::CheckMember(size_t op, const std::string& place) const {
 }
 
 // Rule 16; whether a list fits the placement is for those to say who use it (ResolveSequences).
-Status Reader::ReadSequences() {
+Status CostGraphReader::ReadSequences() {
   if (!document_.contains("sequence")) return Ok();
   PW_ASSIGN(const Json* sequences, GetObject(document_, "sequence", ""));
   PW_ASSIGN(sequences_, SequencesFromJson(*sequences, "sequence"));
@@ -456,7 +456,7 @@ Status Reader::ReadSequences() {
                    "sequence");
 }
 
-Status Reader::ReadPlacement() {
+Status CostGraphReader::ReadPlacement() {
   if (!document_.contains("placement")) return Ok();
   PW_ASSIGN(const Json* placement, GetObject(document_, "placement", ""));
   NamedPlacement named;
@@ -475,7 +475,7 @@ Status Reader::ReadPlacement() {
   return Ok();
 }
 
-CostTable Reader::MakeCosts() const {
+CostTable CostGraphReader::MakeCosts() const {
   CostTable costs(times_.size(), devices_.size());
   costs.SetCollectives(collective_costs_);
   for (const OpId op : IdRange<OpId>(times_.size())) {
@@ -487,7 +487,7 @@ CostTable Reader::MakeCosts() const {
   return costs;
 }
 
-Result<CostGraph> Reader::Read() {
+Result<CostGraph> CostGraphReader::Read() {
   PW_RETURN_IF_ERROR(ReadTop());
   PW_RETURN_IF_ERROR(ReadDevices());
   PW_RETURN_IF_ERROR(ReadLinks());
@@ -526,13 +526,13 @@ Result<NamedSequences> SequencesFromJson(const Json& object, const std::string& 
   return sequences;
 }
 
-Result<CostGraph> ReadCostGraph(const Json& document) { return Reader(document).Read(); }
+Result<CostGraph> ReadCostGraph(const Json& document) { return CostGraphReader(document).Read(); }
 
 // Tensors are named by ops, and devices by both, wherever the lists stand: what is left without the two is read first.
 Result<CostGraph> ReadCostGraphText(std::string_view text) {
   const auto skip = [](std::string_view, size_t, Json&) { return Ok(); };
   PW_ASSIGN(const Json document, ParseJsonStreaming(text, LongLists(), skip, kLimits));
-  return Reader(document, text).Read();
+  return CostGraphReader(document, text).Read();
 }
 
 }  // namespace placewright

@@ -11,7 +11,7 @@
 namespace placewright {
 namespace {
 
-constexpr std::string_view kSchema = "placewright.cost-overrides/1";
+constexpr std::string_view kOverrideSchema = "placewright.cost-overrides/1";
 constexpr double kLargestScale = 1e6;
 
 // Decimal places of a unit below one nanosecond's multiple: 1 us = 10^3 ns.
@@ -146,8 +146,8 @@ Result<const YamlNode*> EntriesOf(const YamlNode& document) {
   if (document.IsList()) return &document;
   PW_RETURN_IF_ERROR(document.CheckKeys("a cost override file", {"schema", "overrides"}));
   const YamlNode* schema = document.Find("schema");
-  if (schema != nullptr && schema->text != kSchema) {
-    return schema->Fail(fmt::format("the schema must be {}", kSchema));
+  if (schema != nullptr && schema->text != kOverrideSchema) {
+    return schema->Fail(fmt::format("the schema must be {}", kOverrideSchema));
   }
   PW_ASSIGN(const YamlNode* entries, document.Get("overrides"));
   PW_RETURN_IF_ERROR(entries->CheckList("overrides"));

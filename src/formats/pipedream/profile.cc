@@ -48,16 +48,16 @@ Result<double> ParseAmount(std::string_view text, std::string_view field, double
 
 // A number, or "[a; b; c]" for their sum.
 Result<double> ParseSizes(std::string_view text, std::string_view field) {
-  constexpr auto kMax = static_cast<double>(kMaxQuantity);
+  constexpr auto kLargest = static_cast<double>(kMaxQuantity);
   text = Trim(text);
-  if (!text.starts_with('[') || !text.ends_with(']')) return ParseAmount(text, field, kMax);
+  if (!text.starts_with('[') || !text.ends_with(']')) return ParseAmount(text, field, kLargest);
   double sum = 0;
   for (const std::string_view part : SplitAt(text.substr(1, text.size() - 2), ";")) {
-    PW_ASSIGN(const double size, ParseAmount(part, field, kMax));
+    PW_ASSIGN(const double size, ParseAmount(part, field, kLargest));
     sum += size;
-    if (sum > kMax) {
-      return MakeError(ErrorCode::kField,
-                       fmt::format("{}{} sums to more than {}", field, Printable(text, 60), kMax));
+    if (sum > kLargest) {
+      return MakeError(ErrorCode::kField, fmt::format("{}{} sums to more than {}", field,
+                                                      Printable(text, 60), kLargest));
     }
   }
   return sum;
@@ -123,7 +123,7 @@ Result<ProfileLayer> ParseLayer(std::string_view line) {
   return layer;
 }
 
-class Reader {
+class ProfileReader {
  public:
   Result<PipeDreamProfile> Read(std::string_view text) {
     const auto size = static_cast<int64_t>(text.size());
@@ -234,7 +234,7 @@ bool LooksLikePipeDream(std::string_view text) {
          (line.find(kFirstField) != line.npos || text.find(kFirstField) != text.npos);
 }
 
-Result<PipeDreamProfile> ReadPipeDream(std::string_view text) { return Reader().Read(text); }
+Result<PipeDreamProfile> ReadPipeDream(std::string_view text) { return ProfileReader().Read(text); }
 
 std::string WritePipeDream(const PipeDreamProfile& profile, const std::vector<int64_t>& stages) {
   std::string text;

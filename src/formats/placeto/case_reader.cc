@@ -72,7 +72,7 @@ Status CheckFields(const Json& object, std::initializer_list<std::string_view> k
   return Ok();
 }
 
-class Reader {
+class CaseReader {
  public:
   Result<PlacetoCase> Read(std::string_view text);
 
@@ -91,7 +91,7 @@ class Reader {
   std::unordered_set<std::string> names_;  // of ops
 };
 
-Status Reader::ReadElement(std::string_view key, size_t index, const Json& value) {
+Status CaseReader::ReadElement(std::string_view key, size_t index, const Json& value) {
   if (key == "ops") return ReadOp(index, value);
   if (key == "edges") return ReadEdge(index, value);
   const auto place = [&] { return fmt::format("{}[{}]", key, index); };
@@ -105,7 +105,7 @@ Status Reader::ReadElement(std::string_view key, size_t index, const Json& value
   return Ok();
 }
 
-Status Reader::ReadOp(size_t index, const Json& value) {
+Status CaseReader::ReadOp(size_t index, const Json& value) {
   const std::string place = fmt::format("ops[{}]", index);
   PW_RETURN_IF_ERROR(CheckFields(value, {"name", "cost_us", "output_bytes"}, place));
   PlacetoOp op;
@@ -130,7 +130,7 @@ Status Reader::ReadOp(size_t index, const Json& value) {
   return Ok();
 }
 
-Status Reader::ReadEdge(size_t index, const Json& value) {
+Status CaseReader::ReadEdge(size_t index, const Json& value) {
   if (!value.is_array() || value.size() != 3) {
     return Fail("must be a list of three: op that sends, its output, op that receives",
                 fmt::format("edges[{}]", index));
@@ -144,7 +144,7 @@ Status Reader::ReadEdge(size_t index, const Json& value) {
   return Ok();
 }
 
-Status Reader::ReadParams(const Json& root) {
+Status CaseReader::ReadParams(const Json& root) {
   PW_ASSIGN(const Json* params, GetObject(root, "params", ""));
   const std::string place = "params";
   PW_RETURN_IF_ERROR(
@@ -159,7 +159,7 @@ Status Reader::ReadParams(const Json& root) {
   return Ok();
 }
 
-Status Reader::ReadDevices(const Json& root) {
+Status CaseReader::ReadDevices(const Json& root) {
   PW_ASSIGN(const Json* devices, GetArray(root, "devices", ""));
   std::unordered_set<std::string> names;  // of devices and their buses
   for (size_t i = 0; i < devices->size(); ++i) {
@@ -180,7 +180,7 @@ Status Reader::ReadDevices(const Json& root) {
 
 // Unknown fields at the top are other programs' business, unless one stands for an optional field
 // that would silently go missing.
-Status Reader::CheckTop(const Json& root) const {
+Status CaseReader::CheckTop(const Json& root) const {
   if (!root.is_object()) return Fail("the file is no JSON object", "");
   for (const auto& [key, value] : root.items()) {
     for (const std::string_view optional : {"expected_runtime_us", "expected_start_us"}) {
@@ -194,7 +194,7 @@ Status Reader::CheckTop(const Json& root) const {
   return Ok();
 }
 
-Status Reader::CheckOutputs() const {
+Status CaseReader::CheckOutputs() const {
   for (size_t op = 0; op < case_.ops.size(); ++op) {
     for (size_t i = 0; i < case_.ops[op].output_bytes.size(); ++i) {
       const double bytes = case_.ops[op].output_bytes[i];
@@ -207,7 +207,7 @@ Status Reader::CheckOutputs() const {
   return Ok();
 }
 
-Status Reader::CheckIndices() const {
+Status CaseReader::CheckIndices() const {
   const auto ops = static_cast<int64_t>(case_.ops.size());
   for (size_t i = 0; i < case_.edges.size(); ++i) {
     for (const auto& [op, end] : {std::pair(case_.edges[i].from, 0), {case_.edges[i].to, 2}}) {
@@ -232,7 +232,7 @@ Status Reader::CheckIndices() const {
   return Ok();
 }
 
-Result<PlacetoCase> Reader::Read(std::string_view text) {
+Result<PlacetoCase> CaseReader::Read(std::string_view text) {
   const ElementFn each = [this](std::string_view key, size_t index, Json& value) {
     return ReadElement(key, index, value);
   };
@@ -259,6 +259,6 @@ Result<PlacetoCase> Reader::Read(std::string_view text) {
 
 }  // namespace
 
-Result<PlacetoCase> ReadPlacetoCase(std::string_view text) { return Reader().Read(text); }
+Result<PlacetoCase> ReadPlacetoCase(std::string_view text) { return CaseReader().Read(text); }
 
 }  // namespace placewright

@@ -11,7 +11,7 @@
 namespace placewright {
 namespace {
 
-std::string PrefixOf(size_t problem) { return fmt::format("problem{}.", problem); }
+std::string ProblemPrefix(size_t problem) { return fmt::format("problem{}.", problem); }
 
 }  // namespace
 
@@ -50,7 +50,7 @@ Status HeterogTraining::Restore(const StoredPolicy& stored) {
   PW_ASSIGN(progress_.updates, state.Integer("updates"));
   for (size_t i = 0; i < problems_.size(); ++i) {
     OfProblem& own = *problems_[i];
-    const StateReader of_problem(stored, PrefixOf(i));
+    const StateReader of_problem(stored, ProblemPrefix(i));
     PW_RETURN_IF_ERROR(own.learner->Restore(of_problem));
     PW_ASSIGN(const int64_t feasible, of_problem.Integer("feasible"));
     PW_ASSIGN(const int64_t step_time, of_problem.Integer("step_time"));
@@ -70,7 +70,7 @@ void HeterogTraining::Store() {
   StoreTraining(options_.seed, problems_.size(), state);
   state.Integer("updates", progress_.updates);
   for (size_t i = 0; i < problems_.size(); ++i) {
-    StateWriter of_problem(stored_, PrefixOf(i));
+    StateWriter of_problem(stored_, ProblemPrefix(i));
     problems_[i]->learner->Store(of_problem);
     of_problem.Integer("feasible", problems_[i]->result.feasible ? 1 : 0);
     of_problem.Integer("step_time", problems_[i]->result.step_time.count);
