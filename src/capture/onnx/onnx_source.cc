@@ -18,7 +18,6 @@ namespace {
 
 constexpr int64_t kNewestSet = 23;  // whose semantics src/capture/onnx/operators follow
 
-
 // Tensors that BatchNormalization nodes read as running mean and variance.
 std::set<std::string> RunningStatistics(const ImportedModel& program) {
   std::set<std::string> names;
