@@ -59,7 +59,7 @@ TestStep TwoLayers(const std::string& between = "", bool updated_early = false) 
                   "-> b1 u0w u0v u1w u1v");
 }
 
-constexpr std::string_view kShards =
+constexpr std::string_view kUnitShards =
     "*: batch a:4 b:4; u0w: in a:2 b:2; u0v: k0 a:1 b:3; u1w: k1 a:2 b:2; u1v: k2 a:2 b:2";
 
 StepSwitches ByUnit() {
@@ -70,15 +70,15 @@ StepSwitches ByUnit() {
   return switches;
 }
 
-std::string InForms(const TestStep& step, std::string_view layouts, const StepSwitches& switches) {
+std::string JoinedForms(const TestStep& step, std::string_view layouts,
+                        const StepSwitches& switches) {
   BothForms forms(step, {.switches = switches});
   (void)forms.ExpectSame(step.LayoutsOf(layouts), switches);
   return step.Compiled(layouts, {.switches = switches});
 }
 
 // The lines of device a that contain any of the words.
-std::vector<std::string> LinesWith(const std::string& lines,
-                                   const std::vector<std::string>& words) {
+std::vector<std::string> LinesOfA(const std::string& lines, const std::vector<std::string>& words) {
   std::vector<std::string> found;
   std::istringstream text(lines);
   for (std::string line; std::getline(text, line);) {
@@ -95,7 +95,7 @@ std::vector<std::string> LinesWith(const std::string& lines,
 // the last of its sums. Parts may be uneven.
 TEST(UnitCollectives, AreOneALayerAndPass) {
   EXPECT_THAT(
-      LinesWith(InForms(TwoLayers(), kShards, ByUnit()), {"all_gather#", "reduce_scatter#"}),
+      LinesOfA(JoinedForms(TwoLayers(), kUnitShards, ByUnit()), {"all_gather#", "reduce_scatter#"}),
       ElementsAre("layers.0.w.all_gather@a:0 [4 4], layers.0.w.all_gather@a:1 [4 4] = "
                   "all_gather#0(layers.0.w@a, layers.0.v@a)[0:0-2/4][0:0-1/4]",
                   "layers.1.w.all_gather@a:0 [4 4], layers.1.w.all_gather@a:1 [4 4] = "
@@ -112,7 +112,8 @@ TEST(UnitCollectives, AreOneALayerAndPass) {
 TEST(UnitCollectives, AreLeftAloneWhereNothingAsksForThem) {
   StepSwitches switches = ByUnit();
   switches.unit_collectives = false;
-  EXPECT_EQ(InForms(TwoLayers(), kShards, switches).find("all_gather@a:"), std::string::npos);
+  EXPECT_EQ(JoinedForms(TwoLayers(), kUnitShards, switches).find("all_gather@a:"),
+            std::string::npos);
 }
 
 // What reads a sum of the unit before the last gradient of it is there stands behind the sum, and so does what reads that;
@@ -125,9 +126,9 @@ TEST(UnitCollectives, KeepWhatReadsThemBehindThem) {
     other = neg x
 )");
   const std::string lines =
-      InForms(step, std::string(kShards) + "; half twice: k2 a:2 b:2", ByUnit());
+      JoinedForms(step, std::string(kUnitShards) + "; half twice: k2 a:2 b:2", ByUnit());
   EXPECT_THAT(
-      LinesWith(lines, {"reduce_scatter#", "half@a [", "twice@a [", "other@a [", "g1w@a ["}),
+      LinesOfA(lines, {"reduce_scatter#", "half@a [", "twice@a [", "other@a [", "g1w@a ["}),
       ElementsAre("other@a [4 4] = neg(x[0:0-4])", "g1w@a [4 4] = mm(b0t@a, d1@a)",
                   "g1v.reduce_scatter@a:0 [2 4], g1v.reduce_scatter@a:1 [2 4] = "
                   "reduce_scatter#2(g1v@a, g1w@a)[0:0-2/4][0:0-2/4]",
@@ -143,7 +144,7 @@ TEST(UnitCollectives, AreNoneOfSumsThatWaitForOneAnother) {
     u1v = sub_ layers.1.v g1v
 )",
                                   /*updated_early=*/true);
-  EXPECT_THAT(LinesWith(InForms(step, kShards, ByUnit()), {"reduce_scatter#"}),
+  EXPECT_THAT(LinesOfA(JoinedForms(step, kUnitShards, ByUnit()), {"reduce_scatter#"}),
               ElementsAre("g1v.reduce_scatter@a [2 4] = reduce_scatter#2(g1v@a)[0:0-2/4]",
                           "g1w.reduce_scatter@a [2 4] = reduce_scatter#6(g1w@a)[0:0-2/4]",
                           "g0v.reduce_scatter@a:0 [1 4], g0v.reduce_scatter@a:1 [2 4] = "
@@ -154,9 +155,9 @@ TEST(UnitCollectives, AreNoneOfSumsThatWaitForOneAnother) {
 TEST(UnitCollectives, ArePrefetchedAndCopied) {
   StepSwitches switches = ByUnit();
   switches.prefetch = 1;
-  const std::string lines = InForms(TwoLayers(), kShards, switches);
+  const std::string lines = JoinedForms(TwoLayers(), kUnitShards, switches);
   EXPECT_THAT(
-      LinesWith(lines, {"reduce_scatter#5(", "all_gather#1(", "concat(layers.1.w"}),
+      LinesOfA(lines, {"reduce_scatter#5(", "all_gather#1(", "concat(layers.1.w"}),
       ElementsAre("layers.1.w.all_gather@a:0 [4 4], layers.1.w.all_gather@a:1 [4 4] = "
                   "all_gather#1(layers.1.w@a, layers.1.v@a)[0:0-2/4][0:0-2/4]",
                   "layers.1.w.all_gather@a.copy [4 4] = concat(layers.1.w.all_gather@a:0) along 0",
@@ -168,11 +169,11 @@ TEST(UnitCollectives, ArePrefetchedAndCopied) {
 // Over shards of two devices, the same on two others: scattered in pairs, added up across.
 TEST(UnitCollectives, AddUpAcrossGroups) {
   const std::string lines =
-      InForms(TwoLayers(),
-              "*: batch a:2 b:2 c:2 d:2; u0w: in a:0-2 b:2-4 c:0-2 d:2-4; u0v: k0 a:0-2 b:2-4 "
-              "c:0-2 d:2-4; u1w: k1 a:0-2 b:2-4 c:0-2 d:2-4; u1v: k2 a:0-2 b:2-4 c:0-2 d:2-4",
-              ByUnit());
-  EXPECT_THAT(LinesWith(lines, {"all_reduce#"}),
+      JoinedForms(TwoLayers(),
+                  "*: batch a:2 b:2 c:2 d:2; u0w: in a:0-2 b:2-4 c:0-2 d:2-4; u0v: k0 a:0-2 b:2-4 "
+                  "c:0-2 d:2-4; u1w: k1 a:0-2 b:2-4 c:0-2 d:2-4; u1v: k2 a:0-2 b:2-4 c:0-2 d:2-4",
+                  ByUnit());
+  EXPECT_THAT(LinesOfA(lines, {"all_reduce#"}),
               UnorderedElementsAre(HasSubstr("(g1v.reduce_scatter@a:1, g1v.reduce_scatter@a:0)"),
                                    HasSubstr("(g0v.reduce_scatter@a:0, g0v.reduce_scatter@a:1)")));
 }
