@@ -107,6 +107,21 @@ TEST_F(MemoryCommand, APlanOfAnotherGraphIsAMismatch) {
   }
 }
 
+// A plan runs ops on GPUs that the cluster lacks: what its globs name of those that are there is another plan.
+TEST_F(MemoryCommand, APlanOfAnotherClusterIsAMismatch) {
+  ASSERT_EQ(
+      Run({"plan", "mlp.json.gz", "-c", "2x 2xH100", "--algo", "zero-2", "-o", "four.plan.json"})
+          .status,
+      0);
+  const Outcome run =
+      RunJson({"memory", "mlp.json.gz", "-c", "2xH100", "--plan", "four.plan.json"});
+  EXPECT_EQ(run.status, 3);
+  const Json error = run.json()["error"];
+  EXPECT_EQ(error["code"], "plan-mismatch") << error;
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("host1/gpu0"));
+  EXPECT_THAT(error["remedy"].get<std::string>(), HasSubstr("the cluster"));
+}
+
 // Tensors and the context have to leave it free; what lies beside tensors may take it.
 TEST_F(MemoryCommand, TensorsLeaveTheReserveFree) {
   const Json plenty = Measure({"--algo", "data-parallel", "--memory-reserve", "24 MiB"});
