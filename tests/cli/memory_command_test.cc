@@ -87,6 +87,24 @@ TEST_F(MemoryCommand, APlanHasItsRewriting) {
   EXPECT_NE(read["step_time_ns"], Measure({"--algo", "fsdp"})["step_time_ns"]);
 }
 
+// Its ops are whole, each on one device; what it fetches from the host it gives up behind each pass.
+TEST_F(MemoryCommand, APlanOfWholeOpsHasItsFetching) {
+  const std::string step =
+      std::string(PLACEWRIGHT_SOURCE_DIR) + "/examples/tiny_transformer_adam.json.gz";
+  const std::vector<std::string> offload = {"--algo", "offload", "--set", "layers=4",
+                                            "copies=fetched-anew"};
+  std::vector<std::string> plan = {"plan", step, "-c", "1xH100", "-o", "offload.plan.json"};
+  std::vector<std::string> measure = {"memory", step, "-c", "1xH100"};
+  plan.insert(plan.end(), offload.begin(), offload.end());
+  measure.insert(measure.end(), offload.begin(), offload.end());
+  const Outcome made = Run(plan);
+  ASSERT_EQ(made.status, 0) << made.err;
+  const Json planned = RunJson(measure).json();
+  const Json read = RunJson({"memory", step, "-c", "1xH100", "--plan", "offload.plan.json"}).json();
+  EXPECT_EQ(read["devices"], planned["devices"]);
+  EXPECT_EQ(read["step_time_ns"], planned["step_time_ns"]);
+}
+
 TEST_F(MemoryCommand, APlanOfAnotherGraphIsAMismatch) {
   ASSERT_EQ(
       Run({"plan", "mlp.json.gz", "-c", "gpus.yaml", "--algo", "m-etf", "-o", "placed.plan.json"})
