@@ -34,6 +34,7 @@ ArrayChanges::~ArrayChanges() {
   take_back(ops_, arrays_.ops);
   take_back(tensors_, arrays_.tensors);
   take_back(versions_, arrays_.versions);
+  take_back(collectives_, arrays_.collectives);
   take_back(reads_, arrays_.reads);
   arrays_.reads.resize(reads_before_);
   arrays_.made.resize(made_before_);

@@ -16,6 +16,8 @@ class ArrayReaders {
  public:
   explicit ArrayReaders(const StepArrays& arrays);
 
+  // Whether the tensor was there when they were found.
+  bool Knows(TensorId tensor) const { return tensor.index() + 1 < first_.size(); }
   std::span<const OpId> Of(TensorId tensor) const {
     return std::span(readers_).subspan(
         static_cast<size_t>(first_[tensor.index()]),
@@ -38,6 +40,9 @@ class ArrayChanges {
   ArrayOp& Change(OpId id) { return Keep(ops_, id, arrays_.ops[id]); }
   ArrayTensor& Change(TensorId id) { return Keep(tensors_, id, arrays_.tensors[id]); }
   ArrayVersion& Change(ArrayVersionId id) { return Keep(versions_, id, arrays_.versions[id]); }
+  ArrayCollective& Change(CollectiveId id) {
+    return Keep(collectives_, id, arrays_.collectives[id]);
+  }
   ArrayRead& ChangeRead(size_t row) { return Keep(reads_, row, arrays_.reads[row]); }
   // Before the order of ops, what is joined or held, or orders beside it change.
   void KeepOrder();
@@ -60,6 +65,7 @@ class ArrayChanges {
   std::vector<std::pair<OpId, ArrayOp>> ops_;
   std::vector<std::pair<TensorId, ArrayTensor>> tensors_;
   std::vector<std::pair<ArrayVersionId, ArrayVersion>> versions_;
+  std::vector<std::pair<CollectiveId, ArrayCollective>> collectives_;
   std::vector<std::pair<size_t, ArrayRead>> reads_;
 };
 

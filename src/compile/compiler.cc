@@ -7,9 +7,8 @@
 #include "compile/graph_printer.h"
 #include "compile/lane_links.h"
 #include "compile/part_prices.h"
-#include "compile/rewrites/flat_copies.h"
+#include "compile/rewrites/fetching.h"
 #include "compile/rewrites/fuse_all_reduces.h"
-#include "compile/rewrites/prefetch.h"
 #include "compile/rewrites/separate_gradients.h"
 #include "sharding/layout_check.h"
 
@@ -20,10 +19,7 @@ void PassOver(const StepSwitches& switches, const Graph& graph, PartPrices& part
               ArrayWriter& writer, ArrayChanges& changes) {
   if (switches.gradients_apart.value_or(true)) SeparateGradients(parts, writer, changes);
   if (switches.fusion > Bytes(0)) FuseAllReduces(switches.fusion, parts, writer, changes);
-  if (switches.prefetch) {
-    DelayFetches(*switches.prefetch, graph, writer, changes);
-    CopyFlatBuffers(graph, writer, changes);
-  }
+  PassOverFetching(switches, graph, parts, writer, changes);
 }
 
 StepLanes LanesOf(const LaneClasses& classes) {

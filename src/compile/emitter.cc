@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "cost/communication.h"
+#include "cost/communication/coalesced_types.h"
 #include "transforms/offload.h"
 #include "transforms/recompute.h"
 
@@ -156,16 +157,19 @@ std::vector<TensorId> Emitter::AddOfPart(OpSpec spec, bool main, DeviceId device
 }
 
 PricedPartId Emitter::PartOfCall(std::string_view type, std::vector<Value> args,
-                                 std::span<const TensorId> inputs, PartTypeId made) {
-  key_ = {kLikeKey, prices_.WordOf(type), made.value()};
+                                 std::span<const TensorId> inputs,
+                                 std::span<const PartTypeId> made) {
+  key_ = {kLikeKey, prices_.WordOf(type), static_cast<int32_t>(made.size())};
+  for (const PartTypeId one : made) key_.push_back(one.value());
   AppendArguments(args);
   const auto types = TakeInputs(inputs);
   return prices_.Find(key_, types, [&] {
     OpSpec spec;
     spec.type = std::string(type);
     spec.args = std::move(args);
-    if (!made.valid()) return spec;
-    spec.outputs = {{.dtype = prices_.type(made).dtype, .shape = prices_.type(made).shape}};
+    for (const PartTypeId one : made) {
+      spec.outputs.push_back({.dtype = prices_.type(one).dtype, .shape = prices_.type(one).shape});
+    }
     return spec;
   });
 }
@@ -174,7 +178,7 @@ TensorId Emitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
                           std::vector<Value> args, std::vector<int64_t> shape, TensorId like,
                           DeviceId device) {
   const PartTypeId type_made = prices_.ContiguousType(dtype(like), shape);
-  const PricedPartId part = PartOfCall(type, std::move(args), inputs, type_made);
+  const PricedPartId part = PartOfCall(type, std::move(args), inputs, {&type_made, 1});
   const TensorId made = AddOne(part, inputs, device, OpId(), PhaseOf(like));
   Name(ArrayName::kLike, like);
   return made;
@@ -182,11 +186,27 @@ TensorId Emitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
 
 OpId Emitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
                         std::vector<Value> args, DeviceId device) {
-  const PricedPartId part = PartOfCall(type, std::move(args), inputs, PartTypeId());
+  const PricedPartId part = PartOfCall(type, std::move(args), inputs, {});
   made_.clear();
   Add(part, inputs, device, OpId(), PhaseOf(inputs.front()), /*own=*/false, made_);
   Name(ArrayName::kLike, inputs.front());
   return last();
+}
+
+PricedPartId Emitter::CoalescedPart(std::span<const OpId> ops) {
+  std::vector<TensorId> inputs;
+  std::vector<PartTypeId> made;
+  std::vector<Value> args = {Value(References(ops.size()))};
+  for (const OpId id : ops) {
+    const ArrayOp& op = arrays_.ops[id];
+    inputs.push_back(arrays_.ReadsOf(op).front().tensor);
+    made.push_back(arrays_.tensors[arrays_.MadeBy(op).front()].type);
+    // Behind what it reads: its part, if it states one.
+    const std::vector<Value>& own = prices_.part(op.part).op.args;
+    if (own.size() > 1) args.emplace_back(Value::List(own.begin() + 1, own.end()));
+  }
+  const std::string_view type = prices_.part(arrays_.ops[ops.front()].part).op.type;
+  return PartOfCall(CoalescedTypeOf(type), std::move(args), inputs, made);
 }
 
 TensorId Emitter::AddViewOf(TensorId view, TensorId base, DeviceId device) {
@@ -303,12 +323,7 @@ void Emitter::JoinMakers(const std::vector<TensorId>& made) {
 void Emitter::Join(std::span<const Member> members) {
   const bool folds = is_folding();
   if (folds && folder_->JoinsKnown(members)) return;
-  const std::string_view type = prices_.part(arrays_.ops[members.front().op].part).op.type;
-  const std::optional<CollectiveKind> kind = CollectiveKindOf(type);
-  PW_CHECK(kind.has_value());
   ArrayCollective collective;
-  Bytes inputs, outputs;
-  DeviceId root;
   const CollectiveId id =
       Take(block().collectives, used_collectives_, free_collectives_, arrays_.collectives);
   collective.members.begin = static_cast<int32_t>(arrays_.members.size());
@@ -316,20 +331,31 @@ void Emitter::Join(std::span<const Member> members) {
     ArrayOp& op = arrays_.ops[member.op];
     if (folds && op.collective == id) continue;  // it stands for several
     op.collective = id;
-    const PricedPart& part = prices_.part(op.part);
-    for (const PartInput& input : part.inputs) {
-      inputs = std::max(inputs, prices_.type(input.type).bytes);
-    }
-    for (const PartOutput& output : part.outputs) {
-      outputs = std::max(outputs, prices_.type(output.type).bytes);
-    }
-    if (*kind == CollectiveKind::kBroadcast && !part.inputs.empty()) root = op.device;
     arrays_.members.push_back(member.op);
   }
   collective.members.end = static_cast<int32_t>(arrays_.members.size());
-  collective.request = RequestOfMembers(*kind, inputs, outputs, root);
+  collective.request = RequestOf(arrays_.MembersOf(collective));
   arrays_.collectives[id] = collective;
   if (folds) folder_->AddCollective(id, members);
+}
+
+CollectiveRequest Emitter::RequestOf(std::span<const OpId> members) const {
+  const std::string_view type = prices_.part(arrays_.ops[members.front()].part).op.type;
+  const std::optional<CollectiveKind> kind = CollectiveKindOf(type);
+  PW_CHECK(kind.has_value());
+  Bytes inputs, outputs;
+  DeviceId root;
+  for (const OpId member : members) {
+    const ArrayOp& op = arrays_.ops[member];
+    const PricedPart& part = prices_.part(op.part);
+    Bytes read, made;
+    for (const PartInput& input : part.inputs) read += prices_.type(input.type).bytes;
+    for (const PartOutput& output : part.outputs) made += prices_.type(output.type).bytes;
+    inputs = std::max(inputs, read);
+    outputs = std::max(outputs, made);
+    if (*kind == CollectiveKind::kBroadcast && !part.inputs.empty()) root = op.device;
+  }
+  return RequestOfMembers(*kind, inputs, outputs, root);
 }
 
 template <class Number, class Pool>

@@ -107,6 +107,11 @@ class Emitter {
   void Join(std::span<const Member> members);
   // The ops that made these tensors do.
   void JoinMakers(const std::vector<TensorId>& made);
+  // What one op is that does on one device what these ops do there, members of collectives of one kind: it reads what they
+  // read and makes what they make.
+  PricedPartId CoalescedPart(std::span<const OpId> ops);
+  // What the collective of these ops asks for.
+  CollectiveRequest RequestOf(std::span<const OpId> members) const;
   // One more op with the same rows.
   OpId AddCopyOf(OpId op);
   // A view of `spec`'s only input, with the phase of what made `like`.
@@ -138,9 +143,9 @@ class Emitter {
 
  private:
   PricedPartId PartOf(OpSpec& spec, bool in_kernel = false);
-  // Of what moves or joins pieces; `made`: what it makes, or none.
+  // Of what moves or joins pieces; `made`: what it makes.
   PricedPartId PartOfCall(std::string_view type, std::vector<Value> args,
-                          std::span<const TensorId> inputs, PartTypeId made);
+                          std::span<const TensorId> inputs, std::span<const PartTypeId> made);
   const ArrayTensor& tensor(TensorId id) const { return arrays_.tensors[StandsFor(id)]; }
   const PartType& type(TensorId id) const { return prices_.type(tensor(id).type); }
   Phase PhaseOf(TensorId like) const;

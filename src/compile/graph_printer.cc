@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "cost/communication/coalesced_types.h"
 #include "sharding/separable_results.h"
 
 namespace placewright {
@@ -220,6 +221,15 @@ void GraphPrinter::NameChanges() {
       labels_[made].name = half ? fmt::format("{}:{}", name, ResultOf(part, output++)) : name;
     }
     names_[id] = std::move(name);
+  }
+  // Of several results each is numbered.
+  for (const OpId id : arrays_.order) {
+    const ArrayOp& op = arrays_.ops[id];
+    if (!IsCoalesced(parts_.part(op.part).op.type)) continue;
+    int32_t output = 0;
+    for (const TensorId made : arrays_.MadeBy(op)) {
+      labels_[made].name = fmt::format("{}:{}", names_[id], output++);
+    }
   }
 }
 

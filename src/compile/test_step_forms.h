@@ -13,9 +13,8 @@
 
 #include "compile/array_changes.h"
 #include "compile/array_writer.h"
-#include "compile/rewrites/flat_copies.h"
+#include "compile/rewrites/fetching.h"
 #include "compile/rewrites/fuse_all_reduces.h"
-#include "compile/rewrites/prefetch.h"
 #include "compile/rewrites/separate_gradients.h"
 #include "compile/test_steps.h"
 
@@ -170,10 +169,7 @@ class BothForms {
       ArrayChanges changes(writer_);
       if (*switches.gradients_apart) SeparateGradients(prices_, writer_, changes);
       if (switches.fusion > Bytes(0)) FuseAllReduces(switches.fusion, prices_, writer_, changes);
-      if (options_.switches.prefetch) {
-        DelayFetches(*options_.switches.prefetch, step_.graph(), writer_, changes);
-        CopyFlatBuffers(step_.graph(), writer_, changes);
-      }
+      PassOverFetching(options_.switches, step_.graph(), prices_, writer_, changes);
       text = FormOf(writer_.arrays(), prices_, step_.cluster());
     }
     EXPECT_EQ(FormOf(writer_.arrays(), prices_, step_.cluster()), before);

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "cluster/cluster_builder.h"
 #include "compile/emitter.h"
+#include "cost/communication/coalesced_types.h"
 #include "graph/graph_builder.h"
 
 namespace placewright {
@@ -95,6 +96,8 @@ class StepReader {
       phase_ = Phase::kBackward;
     } else if (words[0] == "optimizer:") {
       phase_ = Phase::kOptimizer;
+    } else if (words[0] == "module") {
+      module_ = words[1];
     } else if (words[0] == "input") {
       ReadInput(words, TensorKind::kInput);
     } else if (words[0] == "param") {
@@ -127,6 +130,7 @@ class StepReader {
     const Operator& of = kOperators.at(word);
     const bool named = words[0].back() == ':';
     OpSpec op{.name = named ? words[0].substr(0, words[0].size() - 1) : words[0]};
+    op.module = module_;
     op.type = of.type;
     op.phase = phase_;
     if (after != holds) op.after.assign(after + 1, holds);
@@ -230,6 +234,7 @@ class StepReader {
 
   GraphBuilder builder_{"step", "aten"};
   Phase phase_ = Phase::kForward;
+  std::string module_;
   std::map<std::string, TensorId> tensors_;
   std::map<std::string, int64_t> sizes_;  // of axes
   std::map<std::string, std::pair<TensorId, size_t>>& axes_;
@@ -268,6 +273,15 @@ std::string PartText(const Op& op) {
   };
   if (word == "all_to_all") return fmt::format("{} of {}", part(6), part(1));
   if (word != "split" && word != "all_gather" && word != "reduce_scatter") return "";
+  if (IsCoalesced(op.type)) {
+    std::string parts;
+    for (size_t tensor = 1; tensor < op.args.size(); ++tensor) {
+      const Value::List& of = *op.args[tensor].AsList();
+      const auto in = [&](size_t i) { return *of[i].AsInt(); };
+      parts += fmt::format("[{}:{}-{}/{}{}]", in(0), in(3), in(4), in(2), times(in(1)));
+    }
+    return parts;
+  }
   return part(1);
 }
 

@@ -6,6 +6,7 @@
 //   param w in out:6
 //   y = mm x w
 //   backward:                     the phase of the ops below (or optimizer:)
+//   module layers.1               the module of the ops below
 //   xt = t x
 //   gw = mm xt y
 //   optimizer:
@@ -21,7 +22,7 @@
 //   "*: batch a:3 b:5; w1: c; y: a b"       parts of an axis, in this order; all of it on c; all of it on each
 //
 // A compiled step, one op a line; "#0" is the number of a collective, and the part that an op cuts or brings is
-// [dimension:from-to/size], with "x2" behind it where the axis comes twice in the dimension:
+// [dimension:from-to/size], with "x2" behind it where the axis comes twice in the dimension, one for each tensor:
 //
 //   a: y@a [3 6] = mm(x[0:0-3], w@a)
 //   a: gw.all_reduce@a [4 6] = all_reduce#0(gw@a)

@@ -133,9 +133,10 @@ Result<CollectiveEstimate> Communication::Estimate(const CollectiveRequest& requ
 
 namespace {
 
-Bytes LargestOf(const Graph& graph, const std::vector<TensorId>& tensors, Bytes so_far) {
-  for (const TensorId tensor : tensors) so_far = std::max(so_far, graph.tensor(tensor).bytes);
-  return so_far;
+Bytes BytesOf(const Graph& graph, const std::vector<TensorId>& tensors) {
+  Bytes sum;
+  for (const TensorId tensor : tensors) sum += graph.tensor(tensor).bytes;
+  return sum;
 }
 
 Result<CollectiveRequest> RequestOf(const Graph& graph, const Collective& collective,
@@ -158,8 +159,8 @@ Result<CollectiveRequest> RequestOf(const Graph& graph, const Collective& collec
                                    Printable(type, 120), Printable(op.type, 120)),
                        "collective " + Printable(collective.name, 120));
     }
-    inputs = LargestOf(graph, op.inputs, inputs);
-    outputs = LargestOf(graph, op.outputs, outputs);
+    inputs = std::max(inputs, BytesOf(graph, op.inputs));
+    outputs = std::max(outputs, BytesOf(graph, op.outputs));
     // The one that has what the others get.
     if (*kind == CollectiveKind::kBroadcast && !op.inputs.empty()) root = device_of[member];
   }

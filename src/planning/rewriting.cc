@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "transforms/layers.h"
 #include "transforms/pipeline_schedule.h"
@@ -55,6 +56,24 @@ Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rew
       fmt::format("{} {} stages of {} GPUs find no number of micro-batches for a batch of {}",
                   asked.schedule, asked.stages, of_stage, batch),
       "", "Give another batch, other stages, or the number of micro-batches.");
+}
+
+Status CheckSamplesOfStages(const Graph& step, const Cluster& cluster, const Rewriting& rewriting) {
+  int64_t gpus = 0;
+  std::set<int32_t> kinds;
+  for (const DeviceId id : cluster.devices()) {
+    if (cluster.kind(id).device_class != DeviceClass::kGpu) continue;
+    ++gpus;
+    kinds.insert(cluster.device(id).kind);
+  }
+  if (kinds.size() != 1 || rewriting.stages < 1 || rewriting.micro_batches < 1) return Ok();
+  const int64_t of_stage = gpus / rewriting.stages;
+  const int64_t samples = step.batch() / rewriting.micro_batches;
+  if (step.batch() == 0 || of_stage < 2 || samples >= of_stage) return Ok();
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("a micro-batch of {} samples is shared out to {} parts of a stage",
+                               samples, of_stage),
+                   "", "Take fewer --micro-batches, more --stages or a larger --batch.");
 }
 
 void AlignPipeline(bool given, std::string& algorithm, Rewriting& asked) {

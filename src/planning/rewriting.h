@@ -17,6 +17,11 @@ namespace placewright {
 // pipeline; no such number of micro-batches).
 Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked);
 
+// Whether GPUs of one kind, all of which have a part in stages without tensor parallelism, get a sample of each micro-batch:
+// what the planner refuses (search/layouts/pipelines.h) once the step is rewritten, which takes seconds. Of several kinds
+// some may be left out, so that nothing is said. Errors: kUsage.
+Status CheckSamplesOfStages(const Graph& step, const Cluster& cluster, const Rewriting& rewriting);
+
 // A pipeline is asked for by its schedule or by the algorithm of that name: either states the other; 3d is in the order of
 // 1f1b unless a schedule is stated. `given`: there are
 // layouts by hand, or a plan, in the place of an algorithm's.

@@ -59,9 +59,9 @@ std::vector<CommunicationUse> UseOfCommunication(const Graph& graph, const CostT
     for (const OpId op : graph.collective(id).members) {
       // Of all that a member has of it: before, or behind the collective.
       for (const auto* const tensors : {&graph.op(op).inputs, &graph.op(op).outputs}) {
-        for (const TensorId tensor : *tensors) {
-          largest = std::max(largest, graph.tensor(tensor).bytes);
-        }
+        Bytes sum;
+        for (const TensorId tensor : *tensors) sum += graph.tensor(tensor).bytes;
+        largest = std::max(largest, sum);
       }
     }
     const int64_t stands_for = lanes == nullptr ? 1 : lanes->stands_for[id];

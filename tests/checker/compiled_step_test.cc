@@ -54,7 +54,10 @@ TEST(CompiledSteps, FetchesOfTwoEpochsHold) {
     const auto expect = [&](StatedLayouts stated, size_t devices, int distance) {
       stated.spec.switches.regather = {"*"};
       stated.spec.switches.prefetch = distance;
-      ExpectHolds(step, stated, devices, true);
+      for (const bool by_unit : {false, true}) {
+        stated.spec.switches.unit_collectives = by_unit;
+        ExpectHolds(step, stated, devices, true);
+      }
     };
     for (const AxisId axis : step.axes->axes()) {
       const int64_t size = step.axes->axis(axis).size;

@@ -87,6 +87,24 @@ TEST_F(MemoryCommand, APlanHasItsRewriting) {
   EXPECT_NE(read["step_time_ns"], Measure({"--algo", "fsdp"})["step_time_ns"]);
 }
 
+// Its ops are whole, each on one device; what it fetches from the host it gives up behind each pass.
+TEST_F(MemoryCommand, APlanOfWholeOpsHasItsFetching) {
+  const std::string step =
+      std::string(PLACEWRIGHT_SOURCE_DIR) + "/examples/tiny_transformer_adam.json.gz";
+  const std::vector<std::string> offload = {"--algo", "offload", "--set", "layers=4",
+                                            "copies=fetched-anew"};
+  std::vector<std::string> plan = {"plan", step, "-c", "1xH100", "-o", "offload.plan.json"};
+  std::vector<std::string> measure = {"memory", step, "-c", "1xH100"};
+  plan.insert(plan.end(), offload.begin(), offload.end());
+  measure.insert(measure.end(), offload.begin(), offload.end());
+  const Outcome made = Run(plan);
+  ASSERT_EQ(made.status, 0) << made.err;
+  const Json planned = RunJson(measure).json();
+  const Json read = RunJson({"memory", step, "-c", "1xH100", "--plan", "offload.plan.json"}).json();
+  EXPECT_EQ(read["devices"], planned["devices"]);
+  EXPECT_EQ(read["step_time_ns"], planned["step_time_ns"]);
+}
+
 TEST_F(MemoryCommand, APlanOfAnotherGraphIsAMismatch) {
   ASSERT_EQ(
       Run({"plan", "mlp.json.gz", "-c", "gpus.yaml", "--algo", "m-etf", "-o", "placed.plan.json"})
@@ -105,6 +123,21 @@ TEST_F(MemoryCommand, APlanOfAnotherGraphIsAMismatch) {
       EXPECT_EQ(run.json()["error"]["code"], "plan-mismatch") << command[0] << " " << run.out;
     }
   }
+}
+
+// A plan runs ops on GPUs that the cluster lacks: what its globs name of those that are there is another plan.
+TEST_F(MemoryCommand, APlanOfAnotherClusterIsAMismatch) {
+  ASSERT_EQ(
+      Run({"plan", "mlp.json.gz", "-c", "2x 2xH100", "--algo", "zero-2", "-o", "four.plan.json"})
+          .status,
+      0);
+  const Outcome run =
+      RunJson({"memory", "mlp.json.gz", "-c", "2xH100", "--plan", "four.plan.json"});
+  EXPECT_EQ(run.status, 3);
+  const Json error = run.json()["error"];
+  EXPECT_EQ(error["code"], "plan-mismatch") << error;
+  EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("host1/gpu0"));
+  EXPECT_THAT(error["remedy"].get<std::string>(), HasSubstr("the cluster"));
 }
 
 // Tensors and the context have to leave it free; what lies beside tensors may take it.

@@ -104,12 +104,6 @@ TEST_P(ExecutedLayouts, SoDoesASplitOfAnyAxis) {
   }
 }
 
-size_t CountOf(const Graph& graph, std::string_view type) {
-  size_t count = 0;
-  for (const OpId op : graph.ops()) count += graph.op(op).type == type ? 1 : 0;
-  return count;
-}
-
 // The vocabulary of each embedding, by all that it splits; the rest by the batch. The shares are uneven.
 TEST_P(ExecutedLayouts, SoDoesASplitOfAVocabulary) {
   std::set<AxisId> vocabularies;
@@ -169,6 +163,7 @@ TEST_P(ExecutedLayouts, SoDoFetchesOfTwoEpochs) {
     options.collectives = i % 5 != 1;
     options.switches.regather = {"*"};
     if (i % 3 > 0) options.switches.prefetch = i % 3 - 1;
+    options.switches.unit_collectives = i % 2 == 0;
     const auto lengths = RandomLengths(random, devices, 5);
     const Layouts layouts = i % 2 == 0 ? ForParameters(lengths, /*in_parts=*/true)
                                        : RandomLayouts(random, graph(), *axes_, devices);

@@ -78,7 +78,7 @@ class ExecutedMicroBatches : public ExecutedLayouts {
     return inputs;
   }
 
-  static Cluster EqualDevices(int64_t count) {
+  static Cluster EqualDevices(int64_t count, int64_t hosts = 1) {
     ClusterBuilder builder("equal");
     DeviceKind model{.name = "K", .memory = Bytes(int64_t{1} << 40)};
     model.peak.f32 = model.peak.f64 = 1e12;
@@ -86,8 +86,10 @@ class ExecutedMicroBatches : public ExecutedLayouts {
     const int32_t kind = builder.AddKind(model).Take();
     for (int64_t i = 0; i < count; ++i) {
       (void)builder
-          .AddDevice(
-              {.name = "d" + std::to_string(i), .kind = kind, .capacity = Bytes(int64_t{1} << 40)})
+          .AddDevice({.name = "d" + std::to_string(i),
+                      .kind = kind,
+                      .host = static_cast<int32_t>(i * hosts / count),
+                      .capacity = Bytes(int64_t{1} << 40)})
           .Take();
     }
     return std::move(builder).Build().Take();
@@ -130,11 +132,56 @@ TEST_P(ExecutedMicroBatches, SoDoShardsOfTheirSums) {
   const Cluster cluster = EqualDevices(2);
   const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kProgram).Take();
   for (const MeshStrategy strategy : {MeshStrategy::kZero1, MeshStrategy::kZero2}) {
-    const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy);
-    ASSERT_TRUE(plan.ok()) << plan.error().ToString();
-    RunLayouts(plan.value().layouts, 2);
-    if (HasFatalFailure()) return;
+    for (const bool by_unit : {false, true}) {
+      const Result<StepPlan> plan = LayOutOnMesh(*problem, strategy, {.by_unit = by_unit});
+      ASSERT_TRUE(plan.ok()) << plan.error().ToString();
+      RunLayouts(plan.value().layouts, 2, {.switches = plan.value().switches});
+      if (HasFatalFailure()) return;
+    }
   }
+}
+
+// Shards whose collectives are those of layers, over devices that share nothing out evenly, too: of all samples, and in
+// micro-batches.
+class ExecutedUnits : public ExecutedMicroBatches {};
+
+TEST_P(ExecutedUnits, GiveTheStep) {
+  steps_ = 1;
+  RunWhole();
+  for (const int64_t micro_batches : {1, 2}) {
+    if (micro_batches > 1) CutBatch(micro_batches);
+    for (const size_t devices : {2, 3, 4}) {
+      SCOPED_TRACE(testing::Message()
+                   << micro_batches << " micro-batches over " << devices << " devices");
+      if (HasFatalFailure()) return;
+      const Cluster cluster = EqualDevices(static_cast<int64_t>(devices));
+      const auto problem =
+          LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kProgram).Take();
+      const Result<StepPlan> plan = LayOutOnMesh(*problem, MeshStrategy::kFsdp);
+      ASSERT_TRUE(plan.ok()) << plan.error().ToString();
+      const CompileOptions options{.switches = plan.value().switches};
+      const Graph step =
+          Compile(graph(), *axes_, plan.value().layouts, cluster, options).Take().graph;
+      EXPECT_GT(CountOf(step, "placewright.all_gather.coalesced"), 0u);
+      EXPECT_GT(CountOf(step, "placewright.reduce_scatter.coalesced"), 0u);
+      RunLayouts(plan.value().layouts, devices, options, /*through_file=*/true);
+    }
+  }
+}
+
+// Two hosts of two: scattered within, added up across.
+TEST_P(ExecutedUnits, GiveTheStepOverHosts) {
+  steps_ = 1;
+  RunWhole();
+  const Cluster cluster = EqualDevices(4, 2);
+  const auto problem = LayoutProblem::Make(graph(), cluster, {}, SchedulingPolicy::kProgram).Take();
+  const Result<StepPlan> plan = LayOutOnMesh(*problem, MeshStrategy::kHsdp);
+  ASSERT_TRUE(plan.ok()) << plan.error().ToString();
+  const CompileOptions options{.switches = plan.value().switches};
+  const Graph step = Compile(graph(), *axes_, plan.value().layouts, cluster, options).Take().graph;
+  EXPECT_GT(CountOf(step, "placewright.reduce_scatter.coalesced"), 0u);
+  EXPECT_GT(CountOf(step, "placewright.all_reduce.coalesced"), 0u);
+  RunLayouts(plan.value().layouts, 4, options, /*through_file=*/true);
 }
 
 // Steps rewritten and laid out by chance: micro-batches, what is computed again, the order of ops, when parameters are
@@ -163,6 +210,7 @@ class ExecutedDraws : public ExecutedMicroBatches {
     options.collectives = random.Below(4) > 0;
     if (random.Below(2) == 0) options.switches.regather = {"*"};
     if (random.Below(2) == 0) options.switches.prefetch = static_cast<int32_t>(random.Below(3));
+    options.switches.unit_collectives = seed % 2 == 1;
     SCOPED_TRACE(testing::Message()
                  << "seed " << seed << ": " << asked.micro_batches << " micro-batches, again "
                  << testing::PrintToString(asked.recompute) << (shuffled ? ", shuffled" : "")
@@ -536,6 +584,17 @@ std::vector<TinyModel> ModelsOfLayers() {
   return models;
 }
 
+// A perceptron without layers, tied embeddings, grouped queries.
+std::vector<TinyModel> ModelsOfUnits() {
+  std::vector<TinyModel> models = RecomputedModels();
+  std::erase_if(models, [](const TinyModel& model) {
+    const std::string name = model.model;
+    const bool taken = name == "mlp" || name == "gpt-2" || name == "llama-3-8b";
+    return !taken || model.training != Training::kAdam;
+  });
+  return models;
+}
+
 std::vector<TinyModel> BatchNormsOfSgd() {
   std::vector<TinyModel> models = ModelsOfSgd();
   std::erase_if(models,
@@ -559,6 +618,8 @@ std::vector<TinyModel> DrawnModels() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedDraws, ::testing::ValuesIn(DrawnModels()),
+                         [](const auto& test) { return NameOf(test.param); });
+INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedUnits, ::testing::ValuesIn(ModelsOfUnits()),
                          [](const auto& test) { return NameOf(test.param); });
 INSTANTIATE_TEST_SUITE_P(Zoo, ExecutedMicroBatches, ::testing::ValuesIn(ModelsOfMicroBatches()),
                          [](const auto& test) { return NameOf(test.param); });

@@ -93,6 +93,12 @@ inline std::vector<OpId> RandomOrder(Random& random, const Graph& step) {
   return order;
 }
 
+inline size_t CountOf(const Graph& graph, std::string_view type) {
+  size_t count = 0;
+  for (const OpId op : graph.ops()) count += graph.op(op).type == type ? 1 : 0;
+  return count;
+}
+
 inline std::vector<std::unique_ptr<RuntimeDevice>> SimulatedDevices(size_t count) {
   std::vector<std::unique_ptr<RuntimeDevice>> devices;
   for (size_t i = 0; i < count; ++i) {

@@ -278,8 +278,22 @@ class Step:
         return args[1][places]
 
     def _together(self, members):
-        kind = members[0]["target"].split(".")[1]
+        kind, overload = members[0]["target"].split(".")[1:3]
         given = [self._given(op)[0] for op in members]
+        if overload == "coalesced":  # of several tensors: each as by itself
+            made = [self._results(kind, [[args[0][k], *(args[k + 1] if args[1:] else ())]
+                                         for args in given])
+                    for k in range(len(given[0][0]))]
+            results = [list(of_member) for of_member in zip(*made)]
+        else:
+            results = [[result] for result in self._results(kind, given)]
+        for op, made in zip(members, results):
+            self._keep(op, made)
+
+    @staticmethod
+    def _results(kind, given):
+        """What each member gets."""
+        members = given
         if kind == "broadcast":
             root = next(args[0] for args in given if args)
             results = [root.clone() for _ in members]
@@ -297,8 +311,7 @@ class Step:
                 total = total + args[0]
             results = [total.clone() if kind == "all_reduce" else cut(total, *args[1:])
                        for args in given]
-        for op, result in zip(members, results):
-            self._keep(op, [result])
+        return results
 
 
 def in_double(graph):

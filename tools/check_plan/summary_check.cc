@@ -135,7 +135,13 @@ void AddMove(Moved& moved, std::string kind, std::string algorithm, Bytes bytes,
   ++use.count;
 }
 
-// Of a collective the bytes of the largest tensor that a member has of it.
+Bytes SumOf(const Graph& graph, const std::vector<TensorId>& tensors) {
+  Bytes sum;
+  for (const TensorId tensor : tensors) sum += graph.tensor(tensor).bytes;
+  return sum;
+}
+
+// Of a collective the bytes of the largest share that a member has of it, before or behind it.
 Moved MovedIn(const Step& step) {
   Moved moved;
   const Graph& graph = step.graph();
@@ -143,12 +149,8 @@ Moved MovedIn(const Step& step) {
     const std::vector<OpId>& members = graph.collective(id).members;
     Bytes largest;
     for (const OpId op : members) {
-      for (const TensorId input : graph.op(op).inputs) {
-        largest = std::max(largest, graph.tensor(input).bytes);
-      }
-      for (const TensorId output : graph.op(op).outputs) {
-        largest = std::max(largest, graph.tensor(output).bytes);
-      }
+      largest = std::max(
+          {largest, SumOf(graph, graph.op(op).inputs), SumOf(graph, graph.op(op).outputs)});
     }
     const auto kind = CollectiveKindOf(graph.op(members.front()).type);
     AddMove(moved, kind ? std::string(ToString(*kind)) : "collective",

@@ -39,6 +39,9 @@ struct StepSwitches {
   // What fetches parameters with others waits until a device is this many layers before the one that reads them
   // (compile/rewrites/prefetch.h); 0: until it gets there. None: for nothing.
   std::optional<int32_t> prefetch = {};
+  // What gathers the parameters of a layer is one collective, and so is what adds up its gradients over devices
+  // (compile/rewrites/unit_collectives.h).
+  bool unit_collectives = false;
   friend bool operator==(const StepSwitches&, const StepSwitches&) = default;
 };
 

@@ -164,21 +164,34 @@ def _sum(parts, transport):
 class AllReduce:
     """The sum of what all members have."""
 
-    def __init__(self, members):
-        self._members = members
+    def __init__(self, members, shape=None):
+        """`shape`: of what each has; where it is one of several (Together)."""
+        self._members, self._shape = members, shape
+        self.length = None if shape is None else elements(shape)
+
+    def row(self, *parts):
+        """What the rank sends."""
+        return self._sum_of(parts).contiguous().view(-1)
+
+    def send(self, row):
+        return FUNCTIONAL.all_reduce(row, "sum", self._members.group)
+
+    def result(self, row):
+        """What each own member gets, of what came."""
+        made = row if self._shape is None else row.view(self._shape)
+        return self._members.give([made] * len(self._members.devices))
 
     def begin(self, *parts):
-        members = self._members
-        total = _sum(parts, members.transport)
-        if len(members.of_rank) == 1:
-            return total
-        return FUNCTIONAL.all_reduce(total.contiguous(), "sum", members.group)
+        total = self._sum_of(parts)
+        return total if len(self._members.of_rank) == 1 else self.send(total.contiguous())
 
     def end(self, pending):
-        members = self._members
-        if len(members.of_rank) > 1:
+        if len(self._members.of_rank) > 1:
             pending = FUNCTIONAL.wait_tensor(pending)
-        return members.give([pending] * len(members.devices))
+        return self.result(pending)
+
+    def _sum_of(self, parts):
+        return _sum(parts, self._members.transport)
 
 
 class Broadcast:
@@ -218,8 +231,8 @@ class AllGather:
         whole = list(shape)
         shapes = [whole[:dimension] + [whole[dimension] // size * (end - begin)] +
                   whole[dimension + 1:] for begin, end in parts]
-        self._longest = max(sum(elements(shapes[i]) for i in positions)
-                            for positions in members.of_rank)
+        self.length = max(sum(elements(shapes[i]) for i in positions)
+                          for positions in members.of_rank)
         places = []  # of each member: first in the dimension, rank, begin in its row, shape
         for rank, positions in enumerate(members.of_rank):
             at = 0
@@ -228,25 +241,38 @@ class AllGather:
                 at += elements(shapes[i])
         self._places = [place[1:] for place in sorted(places, key=lambda place: place[0])]
 
-    def begin(self, *parts):
-        members = self._members
-        rows = [part.contiguous().view(-1).to(members.transport) for part in parts]
+    def row(self, *parts):
+        """What the rank sends: as long on all ranks."""
+        rows = [part.contiguous().view(-1).to(self._members.transport) for part in parts]
         row = rows[0] if len(rows) == 1 else torch.cat(rows)
-        if row.numel() < self._longest:
-            row = torch.nn.functional.pad(row, (0, self._longest - row.numel()))
-        if len(members.of_rank) == 1:
-            return row
+        if row.numel() < self.length:
+            row = torch.nn.functional.pad(row, (0, self.length - row.numel()))
+        return row
+
+    def send(self, row):
+        members = self._members
         return FUNCTIONAL.all_gather_into_tensor(crossing(row), len(members.of_rank),
                                                  members.group)
 
-    def end(self, pending):
-        members = self._members
-        if len(members.of_rank) > 1:
-            pending = crossed(FUNCTIONAL.wait_tensor(pending), self._dtype)
-        rows = pending.view(len(members.of_rank), -1)
+    def received(self, pending):
+        """The rows of all ranks."""
+        return crossed(FUNCTIONAL.wait_tensor(pending), self._dtype)
+
+    def result(self, rows):
+        """`rows`: (ranks, elements of a rank)."""
         parts = [rows[rank][at:at + elements(shape)].view(shape)
                  for rank, at, shape in self._places]
-        return members.give([join(parts, self._dimension, self._outer)] * len(members.devices))
+        made = join(parts, self._dimension, self._outer)
+        return self._members.give([made] * len(self._members.devices))
+
+    def begin(self, *parts):
+        row = self.row(*parts)
+        return row if len(self._members.of_rank) == 1 else self.send(row)
+
+    def end(self, pending):
+        ranks = len(self._members.of_rank)
+        rows = self.received(pending) if ranks > 1 else pending
+        return self.result(rows.view(ranks, -1))
 
 
 class ReduceScatter:
@@ -260,33 +286,82 @@ class ReduceScatter:
         self._parts = [parts[i] for positions in members.of_rank for i in positions]
         self._lengths = [sum(parts[i][1] - parts[i][0] for i in positions)
                          for positions in members.of_rank]
-        self._even = len(set(self._lengths)) == 1
+        self.even = len(set(self._lengths)) == 1
+        self.length = sum(map(elements, shapes))
 
-    def begin(self, *wholes):
+    def row(self, *wholes):
+        """What the rank sends: the parts of one rank's members behind those of another's."""
+        whole = _sum(wholes, self._members.transport)
+        return torch.cat([cut(whole, *self._axis, begin, end).view(-1)
+                          for begin, end in self._parts])
+
+    def send(self, row):
         members = self._members
-        whole = _sum(wholes, members.transport)
-        row = torch.cat([cut(whole, *self._axis, begin, end).view(-1)
-                         for begin, end in self._parts])
         ranks = len(members.of_rank)
-        if ranks == 1:
-            return row
-        if self._even:
+        if self.even:
             return FUNCTIONAL.reduce_scatter_tensor(row, "sum", ranks, members.group)
-        lengths = [whole.numel() // self._size * length for length in self._lengths]
+        lengths = [row.numel() // self._size * length for length in self._lengths]
         return FUNCTIONAL.all_to_all_single(row, [lengths[members.own]] * ranks, lengths,
                                             members.group)
 
-    def end(self, pending):
-        members = self._members
-        if len(members.of_rank) > 1:
-            pending = FUNCTIONAL.wait_tensor(pending)
-            if not self._even:
-                pending = pending.view(len(members.of_rank), -1).sum(0)
+    def result(self, row):
         if len(self._shapes) == 1:
-            return members.give([pending.view(self._shapes[0])])
-        parts = pending.split([elements(shape) for shape in self._shapes])
-        return members.give([part.view(shape)
-                             for part, shape in zip(parts, self._shapes, strict=True)])
+            return self._members.give([row.view(self._shapes[0])])
+        parts = row.split([elements(shape) for shape in self._shapes])
+        return self._members.give([part.view(shape)
+                                   for part, shape in zip(parts, self._shapes, strict=True)])
+
+    def begin(self, *wholes):
+        row = self.row(*wholes)
+        return row if len(self._members.of_rank) == 1 else self.send(row)
+
+    def end(self, pending):
+        ranks = len(self._members.of_rank)
+        if ranks > 1:
+            pending = FUNCTIONAL.wait_tensor(pending)
+            if not self.even:
+                pending = pending.view(ranks, -1).sum(0)
+        return self.result(pending)
+
+
+class Together:
+    """Several tensors of one type in one collective: in one row, each rank's pieces of all behind
+    those of another. Uneven parts of sums each have their own."""
+
+    def __init__(self, members, each):
+        """`each`: AllReduce, AllGather or ReduceScatter of every tensor."""
+        self._members, self._each = members, each
+        ranks = len(members.of_rank)
+        self._apart = ranks == 1 or not all(getattr(one, "even", True) for one in each)
+        self._scatters = isinstance(each[0], ReduceScatter)
+        self._gathers = isinstance(each[0], AllGather)
+        self._lengths = [one.length for one in each]
+
+    def begin(self, *parts):
+        """`parts`: of one own member all tensors, then those of the next."""
+        count = len(self._each)
+        given = [parts[i::count] for i in range(count)]
+        if self._apart:
+            return [one.begin(*own) for one, own in zip(self._each, given, strict=True)]
+        rows = [one.row(*own) for one, own in zip(self._each, given, strict=True)]
+        if self._scatters:
+            ranks = len(self._members.of_rank)
+            row = torch.cat([row.view(ranks, -1) for row in rows], 1).view(-1)
+        else:
+            row = torch.cat(rows)
+        return self._each[0].send(row)
+
+    def end(self, pending):
+        if self._apart:
+            made = [one.end(own) for one, own in zip(self._each, pending, strict=True)]
+        else:
+            if self._gathers:
+                row = self._each[0].received(pending).view(len(self._members.of_rank), -1)
+            else:
+                row = FUNCTIONAL.wait_tensor(pending)
+            made = [one.result(own) for one, own in
+                    zip(self._each, row.split(self._lengths, -1), strict=True)]
+        return [own[member] for member in range(len(self._members.devices)) for own in made]
 
 
 class AllToAll:

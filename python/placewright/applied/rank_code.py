@@ -26,6 +26,7 @@ from .exchanges import (
     AllToAll,
     Broadcast,
     ReduceScatter,
+    Together,
     copied,
     received,
     sent,
@@ -362,8 +363,9 @@ class _Writer:
         self._known[name] = self._exchange(node)
         self._lines.append(f"{pending} = {name}.begin({', '.join(inputs)})")
         results = []
-        for op, device in members:
-            own = f"{op.name}:0", device
+        made = [(f"{op.name}:{k}", device) for op, device in members
+                for k in range(max(1, len(op.results)))]
+        for own in made:
             self._variables[own] = self._new()
             results.append(self._variables[own])
             if own not in self._uses:  # the root of a broadcast
@@ -389,6 +391,8 @@ class _Writer:
         op = node.members[0][0]
         kind = op.target.split(".")[1]
         members = self._groups.members([device for _, device in node.members])
+        if op.target.endswith(".coalesced"):
+            return self._exchange_together(node, members, kind)
         if kind == "all_reduce":
             return AllReduce(members)
         if kind == "broadcast":
@@ -403,13 +407,28 @@ class _Writer:
             return AllToAll(members, given, taken, shapes, op.results[0]["dtype"])
         if kind not in ("all_gather", "reduce_scatter"):
             raise ApplyError("operator", "apply has no such collective", op.target)
-        dimension, outer, size = op.args[1:4]
-        parts = [tuple(one.args[4:6]) for one, _ in node.members]
+        return self._exchange_parts(node, members, kind, 0,
+                                    [one.args[1:] for one, _ in node.members])
+
+    def _exchange_parts(self, node, members, kind, k, numbers):
+        """Of the members' k-th tensors; `numbers`: which part each of them states."""
+        dimension, outer, size = numbers[0][:3]
+        parts = [tuple(one[3:5]) for one in numbers]
         if kind == "all_gather":
-            result = op.results[0]
+            result = node.members[0][0].results[k]
             return AllGather(members, dimension, outer, parts, result["shape"], result["dtype"])
-        shapes = [one.results[0]["shape"] for one, _ in self._own_members(node)]
+        shapes = [one.results[k]["shape"] for one, _ in self._own_members(node)]
         return ReduceScatter(members, dimension, outer, size, parts, shapes)
+
+    def _exchange_together(self, node, members, kind):
+        """Of a collective of several tensors."""
+        results = node.members[0][0].results
+        if kind == "all_reduce":
+            return Together(members, [AllReduce(members, one["shape"]) for one in results])
+        return Together(members, [
+            self._exchange_parts(node, members, kind, k,
+                                 [one.args[k + 1] for one, _ in node.members])
+            for k in range(len(results))])
 
     @staticmethod
     def _shape_given(op, parts):

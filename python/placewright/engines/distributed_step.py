@@ -114,7 +114,7 @@ class DistributedStep:
             raise refused(f"the step is rewritten ({', '.join(rewritten)})", "the plan",
                           "Record the model as it is to run (gradient checkpointing is its own), "
                           "or train by placewright.apply().")
-        self.instances = [_instance(op) for op in step["ops"]]
+        self.instances = [one for op in step["ops"] for one in _instances(op)]
         used = {one.device for one in self.instances}
         self.devices = [one["name"] for one in self.plan["devices"] if one["name"] in used]
         if len(self.devices) < 2:
@@ -334,10 +334,16 @@ VIEWS = frozenset((
     "squeeze", "reshape", "all_gather", "split", "_to_copy", "clone", "slice", "select"))
 
 
-def _instance(op: Json) -> Instance:
-    return Instance(op["name"], op["target"], op["phase"], op.get("scope", ""),
-                    op.get("device", ""), op.get("of", ""), tuple(op["inputs"]),
-                    _shapes(op))
+def _instances(op: Json) -> list[Instance]:
+    """An op; of a member of a collective of several tensors one for each, with its name."""
+    one = Instance(op["name"], op["target"], op["phase"], op.get("scope", ""),
+                   op.get("device", ""), op.get("of", ""), tuple(op["inputs"]), _shapes(op))
+    single = one.target.removesuffix(".coalesced")
+    if single == one.target:
+        return [one]
+    return [dataclasses.replace(one, name=f"{one.name}:{k}", target=f"{single}.default",
+                                inputs=(name,), shapes=(shape,))
+            for k, (name, shape) in enumerate(zip(one.inputs, one.shapes, strict=True))]
 
 
 def _shapes(op: Json) -> tuple[tuple[int, ...], ...]:

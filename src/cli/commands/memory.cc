@@ -184,12 +184,15 @@ class MemoryCommand : public Command {
     result.plan = std::move(initial.plan);
     result.algorithm = "plan";
     PW_ASSIGN(const bool is_plan, IsPlan(plan_));
+    // One whose ops are whole may say when parameters are fetched: it is compiled, too.
+    bool compiled = !result.plan.IsPlaced();
     if (is_plan) {
       PW_ASSIGN(const Plan plan, LoadPlan(plan_));
       result.algorithm = plan.algorithm;
       result.plan.switches.order = plan.policy;
+      compiled = compiled || plan.space == PlanSpace::kReplicated;
     }
-    if (!result.plan.IsPlaced()) {
+    if (compiled) {
       result.space = PlanSpace::kReplicated;
       return result;
     }

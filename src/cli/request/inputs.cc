@@ -165,6 +165,10 @@ static Result<Transforms> TransformsOf(const InputOptions& options, const Graph&
   if (options.transforms) return *options.transforms;
   PW_ASSIGN(Rewriting rewriting,
             ChooseRewriting(step, cluster != nullptr ? *cluster : Cluster(), options.rewriting));
+  const bool all_gpus = options.algorithm == rewriting.schedule && options.settings.empty();
+  if (cluster != nullptr && !rewriting.schedule.empty() && all_gpus) {
+    PW_RETURN_IF_ERROR(CheckSamplesOfStages(step, *cluster, rewriting).InFile(options.graph));
+  }
   if (cluster != nullptr && !rewriting.schedule.empty() && rewriting.layers.empty()) {
     PW_ASSIGN(const CostOptions costs, CostOptionsOf(options, *cluster));
     PW_ASSIGN(rewriting.layers, LayersOfUnequalStages(step, *cluster, costs, rewriting,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "compile/lane_classes.h"
 #include "formats/dnn_partitioning/workload_scale.h"
 #include "formats/plan/plan_files.h"
 #include "formats/text/file.h"
@@ -177,6 +178,26 @@ std::vector<std::string> Differences(const Plan& plan, const InputOptions& input
   return differs;
 }
 
+// Globs name devices of any cluster: that `layouts`, which are the plan's, have those on which its ops run.
+Status CheckDevicesAlike(const Plan& plan, const Cluster& cluster, const Layouts& layouts) {
+  size_t used = 0;
+  for (const DeviceUse& use : plan.devices) {
+    if (use.ops == 0) continue;
+    ++used;
+    if (cluster.FindDevice(use.name).valid()) continue;
+    return MakeError(ErrorCode::kPlanMismatch,
+                     fmt::format("it runs ops on \"{}\", which is no device of this cluster",
+                                 Printable(use.name, 80)),
+                     "devices");
+  }
+  const size_t here = CountDevices(cluster, layouts);
+  if (here <= used) return Ok();
+  return MakeError(
+      ErrorCode::kPlanMismatch,
+      fmt::format("it runs ops on {} devices, of which its layouts name {} here", used, here),
+      "devices");
+}
+
 }  // namespace
 
 Error OfOtherPlan(const Plan& plan, const InputOptions& input, const Inputs& inputs, Error error) {
@@ -216,6 +237,14 @@ Result<Initial> LoadInitial(const std::string& path, const InputOptions& input,
     const LayoutProblem& problem = *planning.layouts();
     Result<StepPlan> resolved = ResolvePlan(problem, plan->distribution).InFile(path);
     if (!resolved.ok()) return OfOtherPlan(*plan, input, planning.inputs, resolved.error());
+    const bool same_cluster = plan->cluster.sha256 == planning.inputs.cluster.sha256;
+    const Status alike =
+        same_cluster ? Ok() : CheckDevicesAlike(*plan, cluster, resolved.value().layouts);
+    if (!alike.ok()) {
+      Error error = alike.error();
+      error.file = path;
+      return OfOtherPlan(*plan, input, planning.inputs, std::move(error));
+    }
     return Initial{resolved.Take(), Differences(*plan, input, planning)};
   }
   PW_ASSIGN(const LoadedPlacement loaded, LoadPlacement(path, planning.inputs.graph, cluster));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compile/emitter.h"
+#include "compile/rewrites/gradient_readers.h"
 #include "compile/rewrites/rewrites.h"
 #include "transforms/precision.h"
 
@@ -41,8 +42,9 @@ class FlatCopier {
       }
       order.push_back(id);
       if (IsOf(op, CollectiveKind::kAllGather) && IsOfParameter(op)) {
-        const TensorId made = arrays_.MadeBy(op).front();
-        gathered_[arrays_.tensors[made].storage.index()] = made;
+        for (const TensorId made : arrays_.MadeBy(op)) {
+          gathered_[arrays_.tensors[made].storage.index()] = made;
+        }
       }
     }
     arrays_.order = std::move(order);
@@ -67,21 +69,6 @@ class FlatCopier {
     if (CastParameter(original_, storage).valid()) return true;
     return !content.writer.valid() && original_.storage(storage).kind == TensorKind::kParameter;
   }
-  bool IsOfUpdate(const ArrayOp& op) const {
-    bool any = false;
-    for (const TensorId made : arrays_.MadeBy(op)) {
-      if (made.index() >= tensors_before_) return false;
-      for (const OpId id : readers_.Of(made)) {
-        any = true;
-        const ArrayOp& reader = arrays_.ops[id];
-        if (reader.phase == Phase::kOptimizer) continue;
-        if ((reader.is_view || !reader.IsInstance()) && IsOfUpdate(reader)) continue;
-        return false;
-      }
-    }
-    return any;
-  }
-
   TensorId AddCopy(TensorId tensor, DeviceId device, std::vector<OpId>& order) {
     const TensorId copy = EmitCopy(emitter_, tensor, device);
     order.push_back(emitter_.last());
@@ -94,17 +81,19 @@ class FlatCopier {
     const std::vector<OpId> members(of.begin(), of.end());
     for (const OpId member : members) {
       const ArrayOp op = arrays_.ops[member];
-      if (IsOfUpdate(op)) CopyIn(op, order);
+      if (IsReadByUpdate(original_, arrays_, readers_, op)) CopyIn(op, order);
     }
   }
 
   void CopyIn(const ArrayOp& member, std::vector<OpId>& order) {
-    const auto row = static_cast<size_t>(member.reads.begin);
-    const ArrayRead gradient = arrays_.reads[row];
-    if (IsCastForIt(gradient.tensor)) return;
-    const TensorId copy = AddCopy(gradient.tensor, member.device, order);
-    arrays_.reads[static_cast<size_t>(arrays_.ops[emitter_.last()].reads.begin)] = gradient;
-    changes_.ChangeRead(row) = {copy, FirstOf(copy)};
+    for (auto row = static_cast<size_t>(member.reads.begin);
+         row < static_cast<size_t>(member.reads.end); ++row) {
+      const ArrayRead gradient = arrays_.reads[row];
+      if (IsCastForIt(gradient.tensor)) continue;
+      const TensorId copy = AddCopy(gradient.tensor, member.device, order);
+      arrays_.reads[static_cast<size_t>(arrays_.ops[emitter_.last()].reads.begin)] = gradient;
+      changes_.ChangeRead(row) = {copy, FirstOf(copy)};
+    }
   }
 
   // What casts a gradient into the type of sums writes it where it is sent from.
@@ -114,14 +103,23 @@ class FlatCopier {
     return origin.valid() && IsGradientCast(original_.op(origin));
   }
 
-  // A read of what was gathered becomes one of its copy, which the first of them makes.
+  // A read of what was gathered becomes one of its copy, which the first of them makes: of all that one op gathered.
   void ReadCopy(size_t row, std::vector<OpId>& order) {
     const StorageId storage = arrays_.versions[arrays_.reads[row].version].storage;
     if (storage.index() >= storages_before_ || !gathered_[storage.index()].valid()) return;
     const TensorId gathered = gathered_[storage.index()], read = arrays_.reads[row].tensor;
-    TensorId& copy = copy_of_[storage.index()];
-    if (!copy.valid()) copy = AddCopy(gathered, emitter_.device_of(gathered), order);
+    if (!copy_of_[storage.index()].valid()) CopyOut(arrays_.tensors[gathered].producer, order);
+    const TensorId copy = copy_of_[storage.index()];
     changes_.ChangeRead(row) = {read == gathered ? copy : read, FirstOf(copy)};
+  }
+
+  void CopyOut(OpId gather, std::vector<OpId>& order) {
+    const ArrayOp op = arrays_.ops[gather];
+    const std::span<const TensorId> row = arrays_.MadeBy(op);
+    for (const TensorId made : std::vector<TensorId>(row.begin(), row.end())) {
+      if (readers_.Of(made).empty()) continue;
+      copy_of_[arrays_.tensors[made].storage.index()] = AddCopy(made, op.device, order);
+    }
   }
 
   // Views of what was gathered are views of the copy.
@@ -142,7 +140,7 @@ class FlatCopier {
   StepArrays& arrays_;
   ArrayChanges& changes_;
   const ArrayReaders readers_;
-  const size_t storages_before_, tensors_before_ = arrays_.tensors.size();
+  const size_t storages_before_;
   std::set<CollectiveId> scattered_;
   std::vector<TensorId> gathered_, copy_of_;  // by storage: the parameter in it, and its copy
 };

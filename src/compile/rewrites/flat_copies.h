@@ -2,8 +2,8 @@
 // FullyShardedDataParallel) gather into one buffer and copy the parameters out of it, and copy gradients into the
 // buffer that is scattered. Both run where the device computes, so that they are not hidden behind it.
 //
-//   gather of a parameter          the gathered tensor is copied directly before its first reader, which reads the copy;
-//                                  what held it holds the copy
+//   gather of parameters           each gathered tensor is copied directly before the first reader of any, whose readers
+//                                  read the copy; what held it holds the copy
 //   reduce-scatter of a gradient   what it reads is a copy of the gradient, or its cast (transforms/precision.h)
 //
 // Why it preserves the step: a copy is equal to what it is of, and nothing writes either of the two. Gradients are those

@@ -2,10 +2,8 @@
 // FullyShardedDataParallel, Zhao et al., VLDB 2023, sec. 3.3.2), not as soon as there is room on the links. Copies of
 // all layers at once would need the memory that shards save.
 //
-// A fetch is a collective of what parameters are before the step, or of casts of these; those of one layer (graph/ownership/module_path.h)
-// that are read one after the other are a unit, and so are those outside of layers. Units follow one another by their
-// first reader, which counts each pass that fetches them. With distance d each member of unit u's fetches waits, by a
-// control edge, for the op that precedes the first reader of unit u - d on its device: 0 fetches when it is wanted.
+// With distance d each member of what fetches unit u (fetch_units.h) waits, by a control edge, for the op that precedes
+// the first reader of unit u - d on its device: 0 fetches when it is wanted.
 //
 // Parameters outside of layers are the root's: they stay on a device, and so do their gradients before they are scattered,
 // until its last op of the backward pass has ended (FSDP2 does not reshard its root module behind the forward pass, and

@@ -1,5 +1,7 @@
 #include "cost/communication/collective_kind.h"
 
+#include "cost/communication/coalesced_types.h"
+
 namespace placewright {
 
 std::string_view ToString(CollectiveKind kind) {
@@ -14,6 +16,11 @@ std::string_view ToString(CollectiveKind kind) {
 }
 
 std::optional<CollectiveKind> CollectiveKindOf(std::string_view op_type) {
+  if (IsCoalesced(op_type)) {
+    const std::optional<CollectiveKind> kind = CollectiveKindOf(SingleTypeOf(op_type));
+    const bool moves_all = kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kAllToAll;
+    return moves_all ? std::nullopt : kind;
+  }
   if (op_type == "placewright.all_reduce.default") return CollectiveKind::kAllReduce;
   if (op_type == "placewright.all_gather.default") return CollectiveKind::kAllGather;
   if (op_type == "placewright.reduce_scatter.default") return CollectiveKind::kReduceScatter;

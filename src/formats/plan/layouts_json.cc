@@ -269,6 +269,9 @@ Status ReadFetching(const Json& document, StepSwitches& switches) {
     PW_ASSIGN(const int64_t distance, GetInt(document, "prefetch", "", 0, INT32_MAX));
     switches.prefetch = static_cast<int32_t>(distance);
   }
+  if (document.contains("unit_collectives")) {
+    PW_ASSIGN(switches.unit_collectives, GetBool(document, "unit_collectives", ""));
+  }
   return Ok();
 }
 
@@ -318,6 +321,7 @@ void AddDistributionSpec(const DistributionSpec& spec, Json* object) {
   }
   if (!spec.switches.regather.empty()) (*object)["regather"] = spec.switches.regather;
   if (spec.switches.prefetch) (*object)["prefetch"] = *spec.switches.prefetch;
+  if (spec.switches.unit_collectives) (*object)["unit_collectives"] = true;
   if (spec.transforms) (*object)["transforms"] = TransformsToJson(*spec.transforms);
 }
 
@@ -402,11 +406,12 @@ Result<DistributionSpec> ReadDistributionSpec(const std::string& path) {
       return error;
     }
   } else {
-    PW_RETURN_IF_ERROR(CheckKeys(document,
-                                 {"layouts", "fusion_bytes", "batch_norm", "broadcasts",
-                                  "gradients_apart", "regather", "prefetch", "transforms"},
-                                 "")
-                           .InFile(path));
+    PW_RETURN_IF_ERROR(
+        CheckKeys(document,
+                  {"layouts", "fusion_bytes", "batch_norm", "broadcasts", "gradients_apart",
+                   "regather", "prefetch", "unit_collectives", "transforms"},
+                  "")
+            .InFile(path));
   }
   return DistributionSpecFromJson(document).InFile(path);
 }

@@ -26,6 +26,7 @@ DistributionSpec Sample() {
   spec.switches.gradients_apart = true;
   spec.switches.regather = {"layers.*", "m.head"};
   spec.switches.prefetch = 1;
+  spec.switches.unit_collectives = true;
   spec.transforms = Transforms{Transform{Transform::kCountedDraws}};
   return spec;
 }
@@ -87,12 +88,14 @@ TEST(LayoutsJson, FetchingIsWrittenWhereItIsStated) {
   AddDistributionSpec({}, &object);
   EXPECT_FALSE(object.contains("regather"));
   EXPECT_FALSE(object.contains("prefetch"));
+  EXPECT_FALSE(object.contains("unit_collectives"));
 }
 
 TEST(LayoutsJson, FetchingIsGlobsAndADistance) {
   EXPECT_EQ(Read(R"({"layouts": [], "regather": "*"})").error().place, "regather");
   EXPECT_EQ(Read(R"({"layouts": [], "regather": ["*", 3]})").error().place, "regather[1]");
   EXPECT_EQ(Read(R"({"layouts": [], "prefetch": -1})").error().place, "prefetch");
+  EXPECT_EQ(Read(R"({"layouts": [], "unit_collectives": 1})").error().place, "unit_collectives");
   EXPECT_EQ(Read(R"({"layouts": [], "prefetch": "all"})").error().place, "prefetch");
 }
 

@@ -148,9 +148,9 @@ class TimelineWriter {
       Bytes largest;
       for (const OpId op : collective.members) {
         for (const auto* const tensors : {&in_.step.op(op).inputs, &in_.step.op(op).outputs}) {
-          for (const TensorId tensor : *tensors) {
-            largest = std::max(largest, in_.step.tensor(tensor).bytes);
-          }
+          Bytes sum;
+          for (const TensorId tensor : *tensors) sum += in_.step.tensor(tensor).bytes;
+          largest = std::max(largest, sum);
         }
       }
       const auto kind = CollectiveKindOf(in_.step.op(collective.members.front()).type);

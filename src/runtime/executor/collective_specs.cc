@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
+#include "cost/communication/coalesced_types.h"
 
 namespace placewright {
 namespace {
@@ -19,6 +21,13 @@ constexpr std::string_view kBroadcastOp = "placewright.broadcast.default";
 constexpr std::string_view kAllToAllOp = "placewright.all_to_all.default";
 
 std::optional<CollectiveSpec::Kind> KindOf(std::string_view type) {
+  if (IsCoalesced(type)) {
+    const std::optional<CollectiveSpec::Kind> kind = KindOf(SingleTypeOf(type));
+    const bool known = kind == CollectiveSpec::Kind::kAllReduce ||
+                       kind == CollectiveSpec::Kind::kAllGather ||
+                       kind == CollectiveSpec::Kind::kReduceScatter;
+    return known ? kind : std::nullopt;
+  }
   if (type == kAllReduceOp) return CollectiveSpec::Kind::kAllReduce;
   if (type == kAllGatherOp) return CollectiveSpec::Kind::kAllGather;
   if (type == kReduceScatterOp) return CollectiveSpec::Kind::kReduceScatter;
@@ -41,16 +50,30 @@ struct PartArguments {
   CollectiveSpec::Part part;
 };
 
-// Behind its tensor it has as many parts; of these the one at `part`.
-std::optional<PartArguments> PartArgumentsOf(const Op& op, size_t parts = 1, size_t part = 0) {
+std::optional<PartArguments> PartArgumentsIn(std::span<const Value> args) {
   std::array<int64_t, 5> numbers{};
-  if (op.args.size() != parts * numbers.size() + 1) return std::nullopt;
+  if (args.size() != numbers.size()) return std::nullopt;
   for (size_t i = 0; i < numbers.size(); ++i) {
-    const int64_t* const number = op.args[part * numbers.size() + i + 1].AsInt();
+    const int64_t* const number = args[i].AsInt();
     if (number == nullptr || *number < 0) return std::nullopt;
     numbers[i] = *number;
   }
   return PartArguments{numbers[0], numbers[1], numbers[2], {numbers[3], numbers[4]}};
+}
+
+// Behind its tensor it has as many parts; of these the one at `part`.
+std::optional<PartArguments> PartArgumentsOf(const Op& op, size_t parts, size_t part) {
+  constexpr size_t kNumbers = 5;
+  if (op.args.size() != parts * kNumbers + 1) return std::nullopt;
+  return PartArgumentsIn(std::span(op.args).subspan(part * kNumbers + 1, kNumbers));
+}
+
+// Of the tensor in that place: one of several has a list behind them.
+std::optional<PartArguments> PartArgumentsOf(const Op& op, size_t tensor) {
+  if (!IsCoalesced(op.type)) return PartArgumentsOf(op, 1, 0);
+  if (op.args.size() != op.inputs.size() + 1) return std::nullopt;
+  const Value::List* const list = op.args[tensor + 1].AsList();
+  return list == nullptr ? std::nullopt : PartArgumentsIn(*list);
 }
 
 // Whether these are that part of a dimension and all of it.
@@ -78,11 +101,11 @@ bool PartsCover(std::vector<CollectiveSpec::Part> parts, int64_t size) {
   return end == size;
 }
 
-Status AddPart(const Graph& graph, const Op& op, CollectiveSpec& spec) {
+Status AddPart(const Graph& graph, const Op& op, size_t tensor, CollectiveSpec& spec) {
   const bool gathers = spec.kind == CollectiveSpec::Kind::kAllGather;
-  const Tensor& input = graph.tensor(op.inputs[0]);
-  const Tensor& output = graph.tensor(op.outputs[0]);
-  const std::optional<PartArguments> arguments = PartArgumentsOf(op);
+  const Tensor& input = graph.tensor(op.inputs[tensor]);
+  const Tensor& output = graph.tensor(op.outputs[tensor]);
+  const std::optional<PartArguments> arguments = PartArgumentsOf(op, tensor);
   if (!arguments || !PartFits(gathers ? input : output, gathers ? output : input, *arguments)) {
     return MemberError(
         op, fmt::format("its arguments are no part of its {}", gathers ? "output" : "input"));
@@ -134,20 +157,29 @@ Status CheckType(const Op& op, const Op& first) {
                                      Printable(std::string(first.type), 80)));
 }
 
-// One tensor in, one of its type out, as the first member's are.
-Status CheckMember(const Graph& graph, const Op& op, const Op& first) {
-  if (op.inputs.size() != 1 || op.outputs.size() != 1 || !op.writes.empty()) {
-    return MemberError(op, "a member of a collective reads one tensor, makes one and writes none");
-  }
-  const Tensor& input = graph.tensor(op.inputs[0]);
-  const Tensor& output = graph.tensor(op.outputs[0]);
-  if (op.type == kAllToAllOp) {
-    const DType dtype = graph.tensor(first.inputs[0]).dtype;
+// One tensor in, one out; or several, as the first member has them.
+Status CheckCounts(const Op& op, const Op& first) {
+  const size_t due = IsCoalesced(op.type) ? std::max<size_t>(1, first.inputs.size()) : 1;
+  if (op.inputs.size() == due && op.outputs.size() == due && op.writes.empty()) return Ok();
+  return MemberError(
+      op, due == 1 ? "a member of a collective reads one tensor, makes one and writes none"
+                   : fmt::format(
+                         "a member of this collective reads {0} tensors, makes {0} and writes none",
+                         due));
+}
+
+// Of its type out, as the first member's are.
+Status CheckMember(const Graph& graph, const Op& op, const Op& first, size_t tensor,
+                   CollectiveSpec::Kind kind) {
+  const Tensor& input = graph.tensor(op.inputs[tensor]);
+  const Tensor& output = graph.tensor(op.outputs[tensor]);
+  if (kind == CollectiveSpec::Kind::kAllToAll) {
+    const DType dtype = graph.tensor(first.inputs[tensor]).dtype;
     if (input.dtype == dtype && output.dtype == dtype) return Ok();
     return MemberError(op, "its tensors have another dtype than those of other members");
   }
-  const bool scatters = op.type == kReduceScatterOp;
-  const Tensor& expected = graph.tensor(scatters ? first.inputs[0] : first.outputs[0]);
+  const bool scatters = kind == CollectiveSpec::Kind::kReduceScatter;
+  const Tensor& expected = graph.tensor(scatters ? first.inputs[tensor] : first.outputs[tensor]);
   const Tensor& alike = scatters ? input : output;
   if (input.dtype != expected.dtype || output.dtype != expected.dtype ||
       alike.shape != expected.shape) {
@@ -155,7 +187,7 @@ Status CheckMember(const Graph& graph, const Op& op, const Op& first) {
                        fmt::format("its {} has another shape or dtype than those of other members",
                                    scatters ? "input" : "output"));
   }
-  if (op.type == kAllReduceOp && input.shape != output.shape) {
+  if (kind == CollectiveSpec::Kind::kAllReduce && input.shape != output.shape) {
     return MemberError(op, "it adds tensors of another shape than its output's");
   }
   return Ok();
@@ -186,6 +218,25 @@ Status CheckBroadcast(const Graph& graph, const std::vector<OpId>& members) {
   return Ok();
 }
 
+// What the members do with the tensor in that place.
+Status AddTensor(const Graph& graph, const std::vector<OpId>& members, size_t tensor,
+                 CollectiveSpec& spec) {
+  const Op& first = graph.op(members.front());
+  for (const OpId member : members) {
+    const Op& op = graph.op(member);
+    PW_RETURN_IF_ERROR(CheckMember(graph, op, first, tensor, spec.kind));
+    if (HasParts(spec.kind)) PW_RETURN_IF_ERROR(AddPart(graph, op, tensor, spec));
+    if (spec.kind == CollectiveSpec::Kind::kAllToAll) {
+      PW_RETURN_IF_ERROR(AddExchanged(graph, op, spec));
+    }
+  }
+  const bool covered = HasParts(spec.kind) || spec.kind == CollectiveSpec::Kind::kAllToAll;
+  if (covered && !PartsCover(spec.parts, spec.size)) {
+    return MemberError(first, "the members' parts do not make a whole");
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Result<CollectiveSpec> SpecOf(const Graph& graph, const Placement& placement, CollectiveId id) {
@@ -203,7 +254,7 @@ Result<CollectiveSpec> SpecOf(const Graph& graph, const Placement& placement, Co
   for (const OpId member : collective.members) {
     const Op& op = graph.op(member);
     PW_RETURN_IF_ERROR(CheckType(op, first));
-    if (!broadcasts) PW_RETURN_IF_ERROR(CheckMember(graph, op, first));
+    if (!broadcasts) PW_RETURN_IF_ERROR(CheckCounts(op, first));
     if (!placement[member].valid()) return MemberError(op, "it has no device");
     const int32_t rank = placement[member].value();
     if (std::find(spec.members.begin(), spec.members.end(), rank) != spec.members.end()) {
@@ -211,13 +262,17 @@ Result<CollectiveSpec> SpecOf(const Graph& graph, const Placement& placement, Co
     }
     spec.members.push_back(rank);
     if (broadcasts && !op.inputs.empty()) spec.root = rank;
-    if (HasParts(*kind)) PW_RETURN_IF_ERROR(AddPart(graph, op, spec));
-    if (*kind == CollectiveSpec::Kind::kAllToAll) PW_RETURN_IF_ERROR(AddExchanged(graph, op, spec));
   }
-  if (broadcasts) PW_RETURN_IF_ERROR(CheckBroadcast(graph, collective.members));
-  const bool covered = HasParts(*kind) || *kind == CollectiveSpec::Kind::kAllToAll;
-  if (covered && !PartsCover(spec.parts, spec.size)) {
-    return MemberError(first, "the members' parts do not make a whole");
+  if (broadcasts) {
+    PW_RETURN_IF_ERROR(CheckBroadcast(graph, collective.members));
+  } else if (!IsCoalesced(first.type)) {
+    PW_RETURN_IF_ERROR(AddTensor(graph, collective.members, 0, spec));
+  } else {
+    const CollectiveSpec each = spec;
+    for (size_t tensor = 0; tensor < first.inputs.size(); ++tensor) {
+      spec.tensors.push_back(each);
+      PW_RETURN_IF_ERROR(AddTensor(graph, collective.members, tensor, spec.tensors.back()));
+    }
   }
   return spec;
 }

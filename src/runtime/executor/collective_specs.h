@@ -7,6 +7,8 @@
 //   placewright.broadcast.default(x), placewright.broadcast.default()    the root's; what the others get
 //   placewright.all_to_all.default(x, dimension, outer, size, from, to, dimension, outer, size, from, to)
 //                                       what x is the first part of, and of that the second, as it lies in x
+//
+// and of several tensors at once, each as above (cost/communication/coalesced_types.h).
 #ifndef PLACEWRIGHT_RUNTIME_EXECUTOR_COLLECTIVE_SPECS_H_
 #define PLACEWRIGHT_RUNTIME_EXECUTOR_COLLECTIVE_SPECS_H_
 
@@ -19,7 +21,7 @@ namespace placewright {
 
 // Ranks are the devices' numbers, members in the graph's order. Errors, with the member as place:
 // kField (members of different or unknown types, two on one device, one that reads or makes more
-// than one tensor or writes, shapes that do not fit, parts that do not make a whole, a broadcast
+// than one tensor, or not as many as the others, or writes, shapes that do not fit, parts that do not make a whole, a broadcast
 // without one root).
 Result<CollectiveSpec> SpecOf(const Graph& graph, const Placement& placement, CollectiveId id);
 

@@ -12,10 +12,10 @@ Collectives::Collectives(SharedStep& step) : step_(step) {
   transports_ = MakeInProcessTransports(devices);
 }
 
-void Collectives::Enter(TaskId member, at::Tensor tensor) {
+void Collectives::Enter(TaskId member, std::vector<at::Tensor> tensors) {
   const Executable::Task& task = step_.executable.tasks[member];
   transports_[task.device.index()]->Start(
-      step_.executable.collectives[task.collective].spec, std::move(tensor),
+      step_.executable.collectives[task.collective].spec, std::move(tensors),
       [this, member](Result<Transport::Outcome> outcome) { Leave(member, std::move(outcome)); });
 }
 
@@ -31,7 +31,7 @@ void Collectives::Leave(TaskId member, Result<Transport::Outcome> outcome) {
     step_.collective_spans[task.collective] = {ended.ready, ended.start, ended.end};
   }
   step_.mailboxes[task.device]->Put(
-      {Message::Kind::kCollected, {}, member, {std::move(ended.tensor)}});
+      {Message::Kind::kCollected, {}, member, std::move(ended.tensors)});
 }
 
 void Collectives::EndStep() {

@@ -19,9 +19,9 @@ class Collectives {
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
-  // From the member's device, once `tensor` has been computed there. What comes of it goes to the
+  // From the member's device, once `tensors` have been computed there. What comes of it goes to the
   // device's mailbox; a failure ends the step.
-  void Enter(TaskId member, at::Tensor tensor);
+  void Enter(TaskId member, std::vector<at::Tensor> tensors);
   // When the workers have ended: returns when nothing is under way. Of a step that has failed
   // nothing waits any longer.
   void EndStep();

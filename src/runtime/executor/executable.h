@@ -5,7 +5,7 @@
 // device; a write in place for the old version's readers beside it and for its transfers; every slice
 // crosses to a device once. Beyond them, ops that draw random numbers wait for one another in the
 // graph's order, so that they draw what one device would; views are made as soon as what they view is there.
-// A member of a collective is a task that is not called: its tensor is handed over when it may run, and it
+// A member of a collective is a task that is not called: its tensors are handed over when it may run, and it
 // ends, with the other members, when the collective has.
 #ifndef PLACEWRIGHT_RUNTIME_EXECUTOR_EXECUTABLE_H_
 #define PLACEWRIGHT_RUNTIME_EXECUTOR_EXECUTABLE_H_
@@ -47,7 +47,7 @@ struct Executable {
     std::vector<TaskId> elsewhere;  // tasks of other devices
     std::vector<CopyId> copies;     // that wait for it
     int32_t waits = 0;              // tasks and copies that it waits for
-    CollectiveId collective;  // whose member it is: it reads and makes at most one cell; or none
+    CollectiveId collective;        // whose member it is; or none
   };
   struct Collective {
     CollectiveSpec spec;          // ranks are devices

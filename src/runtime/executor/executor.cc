@@ -93,12 +93,12 @@ class Executor::Run {
     if (options.channel != nullptr) MakeCrossings(options, random);
     if (!step_.executable.collectives.empty()) {
       collectives_ = std::make_unique<Collectives>(step_);
-      step_.enter = [this](TaskId member, at::Tensor tensor) {
+      step_.enter = [this](TaskId member, std::vector<at::Tensor> tensors) {
         const CollectiveId id = step_.executable.tasks[member].collective;
         if (crossings_ != nullptr && crossings_->Crosses(id)) {
-          crossings_->Enter(member, std::move(tensor));
+          crossings_->Enter(member, std::move(tensors));
         } else {
-          collectives_->Enter(member, std::move(tensor));
+          collectives_->Enter(member, std::move(tensors));
         }
       };
     }

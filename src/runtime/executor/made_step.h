@@ -126,6 +126,43 @@ class MadeStep {
     return made;
   }
 
+  // A member of a collective of several tensors: what it reads, what comes of each, and which part it states of each.
+  struct MemberOfSeveral {
+    DeviceId device;
+    std::vector<TensorId> read;
+    std::vector<at::Tensor> values;
+    std::vector<std::vector<int64_t>> numbers;  // none of a sum
+  };
+  // What each member makes.
+  std::vector<std::vector<TensorId>> Several(const std::string& type,
+                                             std::vector<MemberOfSeveral> members) {
+    std::vector<std::vector<TensorId>> made;
+    std::vector<OpId> ops;
+    for (MemberOfSeveral& member : members) {
+      OpSpec spec;
+      spec.name = fmt::format("op{}", placement.size());
+      spec.type = type;
+      Value::List references;
+      for (size_t i = 0; i < member.read.size(); ++i) {
+        references.emplace_back(InputRef{static_cast<int32_t>(i)});
+        spec.outputs.push_back({.name = fmt::format("{}:{}", spec.name, i),
+                                .dtype = DType::kF32,
+                                .shape = member.values[i].sizes().vec()});
+      }
+      spec.args.emplace_back(std::move(references));
+      for (const std::vector<int64_t>& numbers : member.numbers) {
+        spec.args.emplace_back(Value::List(numbers.begin(), numbers.end()));
+      }
+      spec.inputs = std::move(member.read);
+      made.push_back(builder_.AddOp(std::move(spec)).Take());
+      ops.emplace_back(placement.size());
+      placement.push_back(member.device);
+      for (size_t i = 0; i < made.back().size(); ++i) values[made.back()[i]] = member.values[i];
+    }
+    JoinOps(std::move(ops));
+    return made;
+  }
+
   // Copies on the other devices.
   std::vector<TensorId> Broadcast(DeviceId root, TensorId tensor,
                                   const std::vector<DeviceId>& others) {
@@ -216,7 +253,7 @@ struct RandomStep {
   void Add(int number) {
     const DeviceId device(random.Below(now.size()));
     TensorId& own = now[device.index()];
-    switch (random.Below(7)) {
+    switch (random.Below(8)) {
       case 0: own = step.Op("aten.tanh.default", {own}, device, step.values[own].tanh()); return;
       case 1: {
         const TensorId other = now[random.Below(now.size())];
@@ -227,6 +264,7 @@ struct RandomStep {
       case 2: Gather(); return;
       case 3: Scatter(); return;
       case 4: Broadcast(device); return;
+      case 5: ScatterSeveral(); return;
       default: Reduce(number % 2 == 0); return;
     }
   }
@@ -262,6 +300,53 @@ struct RandomStep {
     if (random.Below(2) == 0) Exchange(some, lengths);
     const std::vector<TensorId> all = step.AllGather(some);
     for (size_t i = 0; i < some.size(); ++i) now[some[i].first.index()] = all[i];
+  }
+
+  // Two tensors of each member at once: parts of their sums, which are gathered again and added up.
+  void ScatterSeveral() {
+    using Member = MadeStep::MemberOfSeveral;
+    const auto some = Some();
+    const int64_t rows = 4, parts = static_cast<int64_t>(some.size());
+    std::vector<Member> scatters, gathers, sums;
+    std::vector<at::Tensor> of_all(2);
+    for (const auto& [device, own] : some) {
+      const TensorId other = step.Op("aten.tanh.default", {own}, device, step.values[own].tanh());
+      scatters.push_back({device, {own, other}, {}, {}});
+      for (size_t i = 0; i < 2; ++i) {
+        const at::Tensor& value = step.values[scatters.back().read[i]];
+        of_all[i] = of_all[i].defined() ? of_all[i] + value : value.clone();
+      }
+    }
+    // The last one has what is left of the first tensor, the first one of the second.
+    for (size_t m = 0; m < some.size(); ++m) {
+      const auto at = static_cast<int64_t>(m);
+      const int64_t left = rows - parts;
+      const std::vector<std::vector<int64_t>> bounds = {{at, at + 1 + (at + 1 == parts ? left : 0)},
+                                                        {at + (at > 0 ? left : 0), at + 1 + left}};
+      for (size_t i = 0; i < 2; ++i) {
+        scatters[m].numbers.push_back({0, 1, rows, bounds[i][0], bounds[i][1]});
+        scatters[m].values.push_back(of_all[i].slice(0, bounds[i][0], bounds[i][1]).clone());
+      }
+    }
+    const auto scattered = step.Several("placewright.reduce_scatter.coalesced", scatters);
+    for (size_t m = 0; m < some.size(); ++m) {
+      gathers.push_back({some[m].first, scattered[m], of_all, scatters[m].numbers});
+    }
+    const auto gathered = step.Several("placewright.all_gather.coalesced", gathers);
+    for (size_t m = 0; m < some.size(); ++m) {
+      sums.push_back({some[m].first, gathered[m], {}, {}});
+      for (const at::Tensor& value : of_all) {
+        at::Tensor sum = value.clone();
+        for (size_t i = 1; i < some.size(); ++i) sum = sum + value;
+        sums.back().values.push_back(sum);
+      }
+    }
+    const auto added = step.Several("placewright.all_reduce.coalesced", sums);
+    for (size_t m = 0; m < some.size(); ++m) {
+      const DeviceId device = some[m].first;
+      now[device.index()] = step.Op("aten.sub.Tensor", {added[m][0], added[m][1]}, device,
+                                    step.values[added[m][0]] - step.values[added[m][1]]);
+    }
   }
 
   // Of rows columns, and of these the rows again.

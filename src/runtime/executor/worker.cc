@@ -86,7 +86,8 @@ void Worker::Read(std::vector<Message> messages) {
     }
     if (message.kind == Message::Kind::kCollected) {
       for (const Executable::Call::Output& output : executable_.tasks[message.task].call.outputs) {
-        step_.cells[output.cell.index()] = std::move(message.tensors.front());
+        step_.cells[output.cell.index()] =
+            std::move(message.tensors.at(static_cast<size_t>(output.result)));
       }
       Begin(message.task);
       continue;
@@ -107,7 +108,7 @@ void Worker::OneLess(TaskId task) {
   if (--waits_[task] == 0) MayRun(task);
 }
 
-// A member waits for the others in no queue: its tensor does, elsewhere.
+// A member waits for the others in no queue: its tensors do, elsewhere.
 void Worker::MayRun(TaskId task) {
   if (!executable_.tasks[task].collective.valid()) {
     ready_.Push(task);
@@ -199,17 +200,19 @@ void Worker::Execute(TaskId id) {
   }
 }
 
-// Hands its tensor over: what goes on behind it on this device does not wait for the other members.
+// Hands its tensors over: what goes on behind it on this device does not wait for the other members.
 void Worker::Enter(TaskId member) {
   if (step_.failed()) return;
   const Executable::Task& task = executable_.tasks[member];
   const Status status = CatchAllFailures([&] {
     device_.CheckHolds(step_.cells, task.call.inputs);
-    at::Tensor tensor;  // none of a member that only gets one
-    for (const int32_t input : task.call.inputs) tensor = step_.cells[static_cast<size_t>(input)];
+    std::vector<at::Tensor> tensors;  // none of a member that only gets one
+    for (const int32_t input : task.call.inputs) {
+      tensors.push_back(step_.cells[static_cast<size_t>(input)]);
+    }
     for (const CellId cell : task.reads) UsedOnce(cell);
     device_.Finish();
-    step_.enter(member, std::move(tensor));
+    step_.enter(member, std::move(tensors));
   });
   if (!status.ok()) {
     Fail(status.error(), "op " + Printable(step_.graph->op(task.call.op).name, 80));

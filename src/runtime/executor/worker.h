@@ -58,8 +58,8 @@ struct SharedStep {
   IdVector<TaskId, int64_t> paths;
   // Copies `tensors`, which are of one slice, and writes to the mailboxes of the copy's two devices.
   std::function<void(CopyId copy, std::vector<at::Tensor> tensors)> copy;
-  // Takes `tensor` to the collective of `member`, and writes to the mailbox of its device.
-  std::function<void(TaskId member, at::Tensor tensor)> enter;
+  // Takes `tensors` to the collective of `member`, and writes to the mailbox of its device.
+  std::function<void(TaskId member, std::vector<at::Tensor> tensors)> enter;
   // Of a task on a device of another process (nullptr in `devices`), which waits for `from`.
   std::function<void(TaskId from, TaskId to)> signal;
 

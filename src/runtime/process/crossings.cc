@@ -119,9 +119,9 @@ void Crossings::Copy(CopyId copy, std::vector<at::Tensor> tensors) {
   Give(static_cast<size_t>(copy_at_[copy]), {}, std::move(tensors));
 }
 
-void Crossings::Enter(TaskId member, at::Tensor tensor) {
+void Crossings::Enter(TaskId member, std::vector<at::Tensor> tensors) {
   const CollectiveId id = step_.executable.tasks[member].collective;
-  Give(static_cast<size_t>(collective_at_[id]), member, {std::move(tensor)});
+  Give(static_cast<size_t>(collective_at_[id]), member, std::move(tensors));
 }
 
 void Crossings::Signal(TaskId from, TaskId to) {
@@ -304,29 +304,53 @@ Status Crossings::ReceiveSignal(const Own& own) {
   return Ok();
 }
 
-std::vector<at::Tensor> Crossings::TakeGiven(size_t own) {
+std::vector<std::vector<at::Tensor>> Crossings::TakeGiven(size_t own) {
   const auto& members = step_.executable.collectives[own_[own].crossing.collective].members;
-  std::vector<at::Tensor> inputs(members.size());
+  std::vector<std::vector<at::Tensor>> inputs(members.size());
   const std::scoped_lock lock(mutex_);
   for (auto& [task, tensors] : given_[own].tensors) {
     const auto member = std::find(members.begin(), members.end(), task);
-    inputs[static_cast<size_t>(member - members.begin())] = std::move(tensors.front());
+    inputs[static_cast<size_t>(member - members.begin())] = std::move(tensors);
   }
   given_[own].tensors.clear();
   return inputs;
 }
 
+Status Crossings::SendAll(const Own& own, int32_t other, std::span<const at::Tensor> tensors,
+                          DeviceId from, DeviceId to) {
+  for (const at::Tensor& tensor : tensors) {
+    PW_RETURN_IF_ERROR(
+        SendTensors(channel_, other, own.item, std::span(&tensor, 1), WaysBetween(from, to)));
+  }
+  return Ok();
+}
+
+Result<std::vector<at::Tensor>> Crossings::ReceiveAll(const Own& own, int32_t other,
+                                                      RuntimeDevice* device, DeviceId from,
+                                                      DeviceId to) {
+  const CollectiveSpec& spec = step_.executable.collectives[own.crossing.collective].spec;
+  std::vector<at::Tensor> tensors;
+  while (tensors.size() < std::max<size_t>(1, spec.tensors.size())) {
+    PW_ASSIGN(std::vector<at::Tensor> one,
+              ReceiveTensors(channel_, other, own.item, device, WaysBetween(from, to)));
+    if (one.size() != 1) {
+      return MakeError(ErrorCode::kExecution,
+                       fmt::format("{} tensors have come where one is expected", one.size()));
+    }
+    tensors.push_back(std::move(one.front()));
+  }
+  return tensors;
+}
+
 Status Crossings::GatherHere(size_t own) {
   const Own& of = own_[own];
   const Executable::Collective& collective = step_.executable.collectives[of.crossing.collective];
-  std::vector<at::Tensor> received(collective.members.size());
+  std::vector<std::vector<at::Tensor>> received(collective.members.size());
   for (size_t i = 0; i < received.size(); ++i) {
     const DeviceId device(collective.spec.members[i]);
     if (IsHere(device)) continue;
-    PW_ASSIGN(std::vector<at::Tensor> one,
-              ReceiveTensors(channel_, rank_of_[device], of.item, nullptr,
-                             WaysBetween(device, HomeOf(of.crossing.collective))));
-    if (one.size() == 1) received[i] = std::move(one.front());
+    PW_ASSIGN(received[i],
+              ReceiveAll(of, rank_of_[device], nullptr, device, HomeOf(of.crossing.collective)));
   }
   const std::array<bool, 2> ready = [&] {
     const std::scoped_lock lock(mutex_);
@@ -344,12 +368,12 @@ Status Crossings::CombineHere(size_t own) {
   const Executable::Collective& collective = step_.executable.collectives[of.crossing.collective];
   const CollectiveSpec& spec = collective.spec;
   const Clock::time_point ready = Clock::now();
-  std::vector<at::Tensor> inputs = TakeGiven(own);
+  std::vector<std::vector<at::Tensor>> inputs = TakeGiven(own);
   {
     const std::scoped_lock lock(mutex_);
-    std::vector<at::Tensor>& received = given_[own].received;
+    std::vector<std::vector<at::Tensor>>& received = given_[own].received;
     for (size_t i = 0; i < received.size(); ++i) {
-      if (received[i].defined()) inputs[i] = std::move(received[i]);
+      if (!received[i].empty()) inputs[i] = std::move(received[i]);
     }
     received.clear();
   }
@@ -358,7 +382,7 @@ Status Crossings::CombineHere(size_t own) {
     const DeviceId device(member);
     devices.push_back(IsHere(device) ? step_.devices[device].get() : nullptr);
   }
-  std::vector<at::Tensor> results = Combine(spec, inputs, devices);
+  std::vector<std::vector<at::Tensor>> results = CombineAll(spec, inputs, devices);
   inputs.clear();  // their memory is free before anything is sent
   std::vector<int32_t> sent;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -368,8 +392,7 @@ Status Crossings::CombineHere(size_t own) {
     if (again && AllGetAlike(spec.kind)) continue;  // that rank copies it for its other devices
     sent.push_back(rank);
     PW_RETURN_IF_ERROR(
-        SendTensors(channel_, rank, of.item, std::span(&results[i], 1),
-                    WaysBetween(HomeOf(of.crossing.collective), DeviceId(spec.members[i]))));
+        SendAll(of, rank, results[i], HomeOf(of.crossing.collective), DeviceId(spec.members[i])));
   }
   HandOut(of, ready, std::move(results));
   return Ok();
@@ -378,17 +401,16 @@ Status Crossings::CombineHere(size_t own) {
 Status Crossings::GiveElsewhere(size_t own) {
   const Own& of = own_[own];
   const CollectiveId id = of.crossing.collective;
-  std::vector<at::Tensor> inputs = TakeGiven(own);
+  std::vector<std::vector<at::Tensor>> inputs = TakeGiven(own);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    at::Tensor& input = inputs[i];
-    if (!input.defined()) continue;
-    at::Tensor given;
-    // Beside what the device computes, and done before a link reads it.
-    OnCopyStream(input.device(), input.device(), [&] { given = input.contiguous(); });
     const DeviceId member(step_.executable.collectives[id].spec.members[i]);
-    PW_RETURN_IF_ERROR(SendTensors(channel_, of.home, of.item, std::span(&given, 1),
-                                   WaysBetween(member, HomeOf(id))));
-    input.reset();
+    for (at::Tensor& input : inputs[i]) {
+      at::Tensor given;
+      // Beside what the device computes, and done before a link reads it.
+      OnCopyStream(input.device(), input.device(), [&] { given = input.contiguous(); });
+      PW_RETURN_IF_ERROR(SendAll(of, of.home, std::span(&given, 1), member, HomeOf(id)));
+      input.reset();
+    }
   }
   return Ok();
 }
@@ -400,29 +422,27 @@ Status Crossings::ReceiveCombined(size_t own) {
     const std::scoped_lock lock(mutex_);
     return given_[own].last;
   }();
-  std::vector<at::Tensor> results(spec.members.size());
-  at::Tensor first;
+  std::vector<std::vector<at::Tensor>> results(spec.members.size());
+  const std::vector<at::Tensor>* first = nullptr;
   for (size_t i = 0; i < results.size(); ++i) {
     const DeviceId device(spec.members[i]);
     if (!IsHere(device)) continue;
-    if (first.defined() && AllGetAlike(spec.kind)) {
-      results[i] = CopySlice(std::span(&first, 1), *step_.devices[device]).front();
+    if (first != nullptr && AllGetAlike(spec.kind)) {
+      for (const at::Tensor& one : *first) {
+        results[i].push_back(CopySlice(std::span(&one, 1), *step_.devices[device]).front());
+      }
       continue;
     }
-    PW_ASSIGN(std::vector<at::Tensor> got,
-              ReceiveTensors(channel_, of.home, of.item, step_.devices[device].get(),
-                             WaysBetween(HomeOf(of.crossing.collective), device)));
-    if (got.size() != 1) {
-      return MakeError(ErrorCode::kExecution,
-                       fmt::format("{} tensors have come where one is expected", got.size()));
-    }
-    first = results[i] = std::move(got.front());
+    PW_ASSIGN(results[i], ReceiveAll(of, of.home, step_.devices[device].get(),
+                                     HomeOf(of.crossing.collective), device));
+    first = &results[i];
   }
   HandOut(of, ready, std::move(results));
   return Ok();
 }
 
-void Crossings::HandOut(const Own& own, Clock::time_point ready, std::vector<at::Tensor> results) {
+void Crossings::HandOut(const Own& own, Clock::time_point ready,
+                        std::vector<std::vector<at::Tensor>> results) {
   const CollectiveId id = own.crossing.collective;
   const std::vector<TaskId>& members = step_.executable.collectives[id].members;
   const Clock::time_point end = Clock::now();
@@ -432,7 +452,7 @@ void Crossings::HandOut(const Own& own, Clock::time_point ready, std::vector<at:
     if (RankOf(member) != channel_.rank()) continue;
     step_.task_spans[member] = {ready, end, 0};
     step_.mailboxes[step_.executable.tasks[member].device]->Put(
-        {Message::Kind::kCollected, {}, member, {std::move(results[i])}});
+        {Message::Kind::kCollected, {}, member, std::move(results[i])});
   }
 }
 

@@ -46,7 +46,7 @@ class Crossings {
   // From the source's worker, or that of the member; what comes of it goes to the mailboxes of this
   // rank's devices. A failure ends the step.
   void Copy(CopyId copy, std::vector<at::Tensor> tensors);
-  void Enter(TaskId member, at::Tensor tensor);
+  void Enter(TaskId member, std::vector<at::Tensor> tensors);
   void Signal(TaskId from, TaskId to);
   // When the workers have ended: returns when the rank's crossings have. Of a step that has failed
   // nothing waits any longer, and the channel is of no more use.
@@ -69,7 +69,7 @@ class Crossings {
   struct Given {
     size_t times = 0;
     std::vector<std::pair<TaskId, std::vector<at::Tensor>>> tensors;  // task: a member
-    std::vector<at::Tensor> received;                                 // [member]
+    std::vector<std::vector<at::Tensor>> received;                    // [member]
     bool gathered = false;
     Clock::time_point last;  // when the last of it came
   };
@@ -93,10 +93,16 @@ class Crossings {
   Status CombineHere(size_t own);
   Status GiveElsewhere(size_t own);
   Status ReceiveCombined(size_t own);
-  // `results` [member]; undefined of other ranks' members.
-  void HandOut(const Own& own, Clock::time_point ready, std::vector<at::Tensor> results);
+  // `results` [member]: any of other ranks' members.
+  void HandOut(const Own& own, Clock::time_point ready,
+               std::vector<std::vector<at::Tensor>> results);
   // [member]: what workers of this rank have given.
-  std::vector<at::Tensor> TakeGiven(size_t own);
+  std::vector<std::vector<at::Tensor>> TakeGiven(size_t own);
+  // The tensors of a collective between two of its members, of which one is on rank `other`: a message each.
+  Status SendAll(const Own& own, int32_t other, std::span<const at::Tensor> tensors, DeviceId from,
+                 DeviceId to);
+  Result<std::vector<at::Tensor>> ReceiveAll(const Own& own, int32_t other, RuntimeDevice* device,
+                                             DeviceId from, DeviceId to);
 
   MessageWays WaysBetween(DeviceId from, DeviceId to);
   // Where a collective is put together.

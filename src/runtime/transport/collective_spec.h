@@ -46,6 +46,9 @@ struct CollectiveSpec {
   std::vector<Part> taken;
   std::vector<int64_t> outers, taken_outers;
   int32_t root = -1;  // of kBroadcast: its rank, one of the members
+  // Of a collective of several tensors each one's, of the same kind and members; else none. Members then give and get
+  // as many tensors.
+  std::vector<CollectiveSpec> tensors;
 
   friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
 };

@@ -248,4 +248,23 @@ std::vector<at::Tensor> Combine(const CollectiveSpec& spec, std::span<const at::
   return results;
 }
 
+std::vector<std::vector<at::Tensor>> CombineAll(const CollectiveSpec& spec,
+                                                std::span<std::vector<at::Tensor>> inputs,
+                                                std::span<RuntimeDevice* const> devices) {
+  const size_t count = std::max<size_t>(1, spec.tensors.size());
+  std::vector<std::vector<at::Tensor>> results(inputs.size());
+  for (size_t tensor = 0; tensor < count; ++tensor) {
+    std::vector<at::Tensor> given(inputs.size());
+    for (size_t member = 0; member < inputs.size(); ++member) {
+      if (tensor < inputs[member].size()) given[member] = std::move(inputs[member][tensor]);
+    }
+    const CollectiveSpec& one = spec.tensors.empty() ? spec : spec.tensors[tensor];
+    std::vector<at::Tensor> got = Combine(one, given, devices);
+    for (size_t member = 0; member < got.size(); ++member) {
+      results[member].push_back(std::move(got[member]));
+    }
+  }
+  return results;
+}
+
 }  // namespace placewright

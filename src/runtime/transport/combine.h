@@ -23,6 +23,11 @@ namespace placewright {
 std::vector<at::Tensor> Combine(const CollectiveSpec& spec, std::span<const at::Tensor> inputs,
                                 std::span<RuntimeDevice* const> devices);
 
+// The same of all tensors that the collective is of: what each member gives, by member, and what it gets.
+std::vector<std::vector<at::Tensor>> CombineAll(const CollectiveSpec& spec,
+                                                std::span<std::vector<at::Tensor>> inputs,
+                                                std::span<RuntimeDevice* const> devices);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_RUNTIME_TRANSPORT_COMBINE_H_

@@ -23,9 +23,9 @@ constexpr size_t kAtOnce = size_t{512} << 10;
 
 // The members of one collective that have come.
 struct Meeting {
-  const CollectiveSpec* spec = nullptr;  // the first one's
-  std::vector<at::Tensor> tensors;       // by member
-  std::vector<Transport::Done> done;     // by member; empty: it has not come
+  const CollectiveSpec* spec = nullptr;          // the first one's
+  std::vector<std::vector<at::Tensor>> tensors;  // by member
+  std::vector<Transport::Done> done;             // by member; empty: it has not come
   size_t come = 0;
   Clock::time_point since, ready;
 };
@@ -51,9 +51,9 @@ void CarryOut(Meeting& meeting, std::span<RuntimeDevice* const> all) {
   Transport::Outcome outcome;
   outcome.ready = meeting.ready;
   outcome.start = Clock::now();
-  std::vector<at::Tensor> results;
+  std::vector<std::vector<at::Tensor>> results;
   const Status status =
-      CatchAllFailures([&] { results = Combine(spec, meeting.tensors, devices); });
+      CatchAllFailures([&] { results = CombineAll(spec, meeting.tensors, devices); });
   if (!status.ok()) {
     results.clear();
     EndAll(meeting, Named(status.error(), spec.name));
@@ -62,7 +62,7 @@ void CarryOut(Meeting& meeting, std::span<RuntimeDevice* const> all) {
   meeting.tensors.clear();
   outcome.end = Clock::now();
   for (size_t i = 0; i < results.size(); ++i) {
-    outcome.tensor = std::move(results[i]);
+    outcome.tensors = std::move(results[i]);
     std::exchange(meeting.done[i], nullptr)(outcome);
   }
 }
@@ -86,13 +86,14 @@ class InProcessHub {
   InProcessHub(const InProcessHub&) = delete;
   InProcessHub& operator=(const InProcessHub&) = delete;
 
-  void Start(int32_t rank, const CollectiveSpec& spec, at::Tensor tensor, Transport::Done done) {
+  void Start(int32_t rank, const CollectiveSpec& spec, std::vector<at::Tensor> tensors,
+             Transport::Done done) {
     std::unique_ptr<Meeting> meeting;
     std::optional<Error> refused;
     bool wake = timeout_.count() > 0;
     {
       const std::scoped_lock lock(mutex_);
-      refused = aborted_ ? aborted_ : Join(rank, spec, tensor, done, meeting);
+      refused = aborted_ ? aborted_ : Join(rank, spec, tensors, done, meeting);
       if (!refused && meeting != nullptr && !IsAtOnce(*meeting)) {
         ready_.push_back(std::move(meeting));
         wake = true;
@@ -100,7 +101,7 @@ class InProcessHub {
     }
     if (wake) work_.notify_one();
     if (refused) {
-      tensor.reset();
+      tensors.clear();
       if (meeting != nullptr) EndAll(*meeting, *refused);
       done(std::move(*refused));
     } else if (meeting != nullptr) {
@@ -134,9 +135,10 @@ class InProcessHub {
 
  private:
   // The meeting leaves `waiting_` with its last member, or with one that does not fit; that one's
-  // `tensor` and `done` are then still its own.
-  std::optional<Error> Join(int32_t rank, const CollectiveSpec& spec, at::Tensor& tensor,
-                            Transport::Done& done, std::unique_ptr<Meeting>& left) {
+  // `tensors` and `done` are then still its own.
+  std::optional<Error> Join(int32_t rank, const CollectiveSpec& spec,
+                            std::vector<at::Tensor>& tensors, Transport::Done& done,
+                            std::unique_ptr<Meeting>& left) {
     const auto refuse = [&](std::string message) {
       const auto found = waiting_.find(spec.name);
       if (found != waiting_.end()) {
@@ -163,7 +165,7 @@ class InProcessHub {
     }
     const auto member = static_cast<size_t>(place - spec.members.begin());
     if (meeting->done[member]) return refuse(fmt::format("{} starts it twice", NameOf(rank)));
-    meeting->tensors[member] = std::move(tensor);
+    meeting->tensors[member] = std::move(tensors);
     meeting->done[member] = std::move(done);
     if (++meeting->come < spec.members.size()) return std::nullopt;
     meeting->ready = Clock::now();
@@ -178,8 +180,8 @@ class InProcessHub {
 
   bool IsAtOnce(const Meeting& meeting) const {
     size_t bytes = 0;
-    for (const at::Tensor& tensor : meeting.tensors) {
-      bytes += tensor.defined() ? tensor.nbytes() : 0;
+    for (const std::vector<at::Tensor>& given : meeting.tensors) {
+      for (const at::Tensor& tensor : given) bytes += tensor.defined() ? tensor.nbytes() : 0;
     }
     const bool queues = std::any_of(
         meeting.spec->members.begin(), meeting.spec->members.end(),
@@ -273,8 +275,8 @@ class InProcessTransport final : public Transport {
       : hub_(std::move(hub)), rank_(rank) {}
 
   int32_t rank() const override { return rank_; }
-  void Start(const CollectiveSpec& spec, at::Tensor tensor, Done done) override {
-    hub_->Start(rank_, spec, std::move(tensor), std::move(done));
+  void Start(const CollectiveSpec& spec, std::vector<at::Tensor> tensors, Done done) override {
+    hub_->Start(rank_, spec, std::move(tensors), std::move(done));
   }
   void Abort(const Error& error) override { hub_->Abort(error); }
   void Drain() override { hub_->Drain(); }

@@ -39,7 +39,7 @@ class Ranks {
   }
 
   void Start(size_t rank, const CollectiveSpec& spec, const at::Tensor& tensor) {
-    transports[rank]->Start(spec, tensor, [this, rank](Result<Transport::Outcome> outcome) {
+    transports[rank]->Start(spec, {tensor}, [this, rank](Result<Transport::Outcome> outcome) {
       const std::scoped_lock lock(mutex_);
       heard_[rank].push_back(std::move(outcome));
       changed_.notify_all();
@@ -54,7 +54,7 @@ class Ranks {
   at::Tensor Tensor(size_t rank, size_t call = 0) {
     Result<Transport::Outcome> outcome = Heard(rank, call);
     EXPECT_TRUE(outcome.ok()) << outcome.error().ToString();
-    return outcome.ok() ? outcome.value().tensor : at::Tensor();
+    return outcome.ok() ? outcome.value().tensors.front() : at::Tensor();
   }
   size_t HeardBy(size_t rank) {
     const std::scoped_lock lock(mutex_);

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "base/result.h"
 #include "base/stop.h"
@@ -22,8 +23,9 @@ namespace placewright {
 class Transport {
  public:
   struct Outcome {
-    // Contiguous, in the memory of the rank's device; undefined for the root of a broadcast.
-    at::Tensor tensor;
+    // Contiguous, in the memory of the rank's device: one, or of several tensors each; undefined for the root of a
+    // broadcast.
+    std::vector<at::Tensor> tensors;
     Clock::time_point ready, start, end;  // ready: the last member has come
   };
   // Called once for every Start, on whatever thread; it throws nothing and waits for nothing.
@@ -32,13 +34,13 @@ class Transport {
   virtual ~Transport() = default;
   virtual int32_t rank() const = 0;
 
-  // `tensor`, in the memory of the rank's device, is computed; it is held, and must not be written,
-  // until `done` is called. Who gives nothing (a broadcast's members but its root) has an undefined
-  // one. `spec` lives as long, too. Returns at once, but for small tensors,
+  // `tensors`, in the memory of the rank's device, are computed; they are held, and must not be written,
+  // until `done` is called: one, or one for each of spec.tensors. Who gives nothing (a broadcast's members but its root) has
+  // none, or an undefined one. `spec` lives as long, too. Returns at once, but for small tensors,
   // which the last member may move itself. Errors, by `done`: kDeviceMemory; kExecution (members
   // that state different things; members that do not come within the transport's time, by name;
   // Abort).
-  virtual void Start(const CollectiveSpec& spec, at::Tensor tensor, Done done) = 0;
+  virtual void Start(const CollectiveSpec& spec, std::vector<at::Tensor> tensors, Done done) = 0;
 
   // From any rank: what has not begun, and what is started from now on, ends with `error` on all
   // ranks.

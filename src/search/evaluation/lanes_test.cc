@@ -325,7 +325,8 @@ TEST(Lanes, AreTheFullSimulation) {
     const LaneStep step(DrawMachines(random), 1 + static_cast<int>(random.Below(3)),
                         random.Below(4) == 0, random.Below(2) == 0);
     for (int i = 0; i < 4; ++i) {
-      const StepPlan plan = DrawPlan(random, *step.problem);
+      StepPlan plan = DrawPlan(random, *step.problem);
+      plan.switches.unit_collectives = i % 2 == 1;
       const auto classes =
           step.ExpectSame(plan, "seed " + std::to_string(seed) + " plan " + std::to_string(i));
       ++evaluated;

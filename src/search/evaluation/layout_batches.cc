@@ -29,6 +29,7 @@ uint64_t HashOf(const StepPlan& plan) {
   }
   uint64_t hash = Mix(plan.switches.broadcasts ? 1 : 0, plan.switches.fusion.count);
   if (plan.switches.prefetch) hash = Mix(hash, *plan.switches.prefetch);
+  if (plan.switches.unit_collectives) hash = Mix(hash, 1);
   if (plan.switches.order) hash = Mix(hash, static_cast<int64_t>(*plan.switches.order));
   for (const LayoutId id : plan.layouts.of_group) {
     hash = Random(hash ^ of_layout[id.index()]).Next();

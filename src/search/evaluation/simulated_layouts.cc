@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "compile/array_changes.h"
-#include "compile/rewrites/flat_copies.h"
+#include "compile/rewrites/fetching.h"
 #include "compile/rewrites/fuse_all_reduces.h"
-#include "compile/rewrites/prefetch.h"
 #include "compile/rewrites/separate_gradients.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
@@ -115,8 +114,7 @@ struct LayoutEvaluator::State {
     in_lanes.reset();
     if (!suffices) return Compiled(layouts, switches, /*feedback=*/false);
     if (IsAbove(abandon_above, layouts)) return Evaluation{.abandoned = true};
-    fusion = switches.fusion;
-    prefetch = switches.prefetch;
+    asked = switches;
     policy = switches.order.value_or(problem.policy);
     if (MayUseLanes(switches, layouts)) {
       PW_ASSIGN(std::optional<Evaluation> evaluation,
@@ -241,17 +239,19 @@ struct LayoutEvaluator::State {
   }
 
   Status Pack(ArrayWriter& writer, ArrayChanges& changes, bool with_paths) {
-    if (fusion > Bytes(0)) {
+    if (asked.fusion > Bytes(0)) {
       // Of sums over several sets of devices, the places of these say which are joined.
       if (writer.arrays().lanes != nullptr && !SumsAreOverOneSet(writer.arrays())) {
         return MakeError(ErrorCode::kPlanInvalid, "sums of a class are joined differently");
       }
-      FuseAllReduces(fusion, prices, writer, changes);
+      FuseAllReduces(asked.fusion, prices, writer, changes);
     }
-    if (prefetch) {
-      DelayFetches(*prefetch, problem.graph, writer, changes);
-      CopyFlatBuffers(problem.graph, writer, changes);
+    const bool orders_differ =
+        writer.arrays().lanes != nullptr && writer.arrays().lane_orders_differ;
+    if (asked.unit_collectives && orders_differ) {
+      return MakeError(ErrorCode::kPlanInvalid, "collectives of a class are joined differently");
     }
+    PassOverFetching(asked, problem.graph, prices, writer, changes);
     prices.PriceNew();
     return packer.Pack(writer.arrays(), with_paths || policy == SchedulingPolicy::kCriticalPath,
                        policy == SchedulingPolicy::kProgram);
@@ -331,8 +331,7 @@ struct LayoutEvaluator::State {
   PackedEvaluator evaluator;
   std::optional<LayoutFloor> floor;                   // where limits are given
   ArrayWriter* last = nullptr;                        // of the last evaluation
-  Bytes fusion;                                       // its buckets
-  std::optional<int32_t> prefetch;                    // and fetches
+  StepSwitches asked;                                 // of it
   SchedulingPolicy policy = SchedulingPolicy::kFifo;  // and its order
   std::optional<bool> apart;                          // of the last evaluation
   std::optional<size_t> classes;                      // of its devices

@@ -12,6 +12,7 @@ uint64_t HashOf(const LayoutState& state) {
   mix(static_cast<uint64_t>(state.switches.fusion.count));
   mix(state.switches.broadcasts ? 1 : 0);
   if (state.switches.prefetch) mix(static_cast<uint64_t>(*state.switches.prefetch));
+  if (state.switches.unit_collectives) mix(1);
   for (const LayoutId id : state.of_group) mix(id.index());
   return hash;
 }

@@ -90,6 +90,8 @@ class MeshLayouts {
     }
     const bool one_ahead = strategy_ == MeshStrategy::kTwoD || strategy_ == MeshStrategy::kExperts;
     if (reshards || one_ahead) plan_.switches.prefetch = 1;
+    const bool shards = strategy_ != MeshStrategy::kTensor || options_.shards_update;
+    plan_.switches.unit_collectives = shards && options_.by_unit;
     return std::move(plan_);
   }
 
@@ -536,7 +538,13 @@ AgentSetting ShardsSetting() {
                      "of parameters: over all GPUs, or over those of each host");
 }
 
-std::vector<AgentSetting> SettingsOf(MeshStrategy strategy) {
+AgentSetting CollectivesSetting() {
+  return WordSetting("collectives", {"unit", "each"},
+                     "of parameters in shards: one gathers those of a layer and one scatters their "
+                     "gradients, or each has its own");
+}
+
+std::vector<AgentSetting> OwnSettingsOf(MeshStrategy strategy) {
   if (strategy == MeshStrategy::kTensor) {
     std::vector<AgentSetting> settings = TensorSettings();
     settings.push_back(
@@ -556,6 +564,12 @@ std::vector<AgentSetting> SettingsOf(MeshStrategy strategy) {
   return {GpusSetting(),
           WordSetting("shares", {"equal", "speed"},
                       "samples of each GPU: equal numbers, or in proportion to its speed")};
+}
+
+std::vector<AgentSetting> SettingsOf(MeshStrategy strategy) {
+  std::vector<AgentSetting> settings = OwnSettingsOf(strategy);
+  settings.push_back(CollectivesSetting());
+  return settings;
 }
 
 }  // namespace
@@ -655,6 +669,7 @@ Result<PlannerResult> MeshStrategyPlanner::Plan(const Problem& problem, Evaluato
   mesh.gpus = settings.Word("gpus");
   if (settings.Has("shards")) mesh.shards_in_hosts = settings.Is("shards", "hosts");
   if (settings.Has("optimizer")) mesh.shards_update = settings.Is("optimizer", "shards");
+  mesh.by_unit = settings.Is("collectives", "unit");
   PW_ASSIGN(StepPlan plan, LayOutOnMesh(*problem.layouts, strategy_, mesh));
   PW_ASSIGN(const Evaluation evaluation, evaluator.EvaluatePlan(plan));
   return MakeResult(name(), std::move(plan), evaluation, options);

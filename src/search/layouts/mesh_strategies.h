@@ -69,6 +69,8 @@ struct MeshOptions {
   bool shards_update = false;   // `tensor`: over the groups, too (ZeRO-1)
   // `2d`, `ulysses`, `context`: shards of parameters over the GPUs of each host, the same on every host; else over all.
   bool shards_in_hosts = false;
+  // Where parameters are in shards: those of a layer are gathered by one collective, their gradients scattered by one.
+  bool by_unit = true;
 };
 
 // Errors: kUsage (a degree that does not divide; no attention by heads, or of tokens, that a host's GPUs divide; attention that is no operator of its

@@ -29,16 +29,22 @@ constexpr int64_t kSamples = 32, kWidth = 96;
 constexpr int kLayers = 6;
 
 // Six layers, each a product with a square weight, and a head that is one, too; every weight is read in both passes and
-// updated with a momentum. Where `clips` by gradients that are scaled by the sum of all their squares.
+// updated with a momentum. Where `clips` by gradients that are scaled by the sum of all their squares. `products`: of each
+// layer, with a weight each.
 class Layers : private LayerWriter {
  public:
-  explicit Layers(int64_t width = kWidth) : width_(width) {}
+  explicit Layers(int64_t width = kWidth, int products = 1) : width_(width), products_(products) {}
 
   Graph Build(bool clips = false) {
     builder_.set_batch(kSamples);
     TensorId x = Input("input:x", TensorKind::kInput, {kSamples, width_});
     std::vector<std::string> modules;
-    for (int i = 0; i < kLayers; ++i) modules.push_back("layers." + std::to_string(i));
+    for (int i = 0; i < kLayers; ++i) {
+      const std::string layer = "layers." + std::to_string(i);
+      for (int product = 0; product < products_; ++product) {
+        modules.push_back(product == 0 ? layer : layer + "." + std::to_string(product));
+      }
+    }
     modules.emplace_back("head");
     std::vector<TensorId> weights, read;
     for (const std::string& module : modules) {
@@ -91,6 +97,7 @@ class Layers : private LayerWriter {
   }
 
   const int64_t width_;
+  const int products_;
   const std::vector<int64_t> square_ = {width_, width_};
 };
 
@@ -118,6 +125,10 @@ struct OnCluster {
   const Cluster cluster;
   const std::unique_ptr<LayoutProblem> problem;
 };
+
+constexpr const char *kGathers = "placewright.all_gather.coalesced",
+                     *kScatters = "placewright.reduce_scatter.coalesced",
+                     *kSums = "placewright.all_reduce.coalesced";
 
 // Of tensors, not of numbers: the first member of each.
 std::vector<OpId> MembersOf(const CompiledStep& step, std::string_view type) {
@@ -153,6 +164,33 @@ TEST(Fsdp, OfHybridsGathersWithinHosts) {
   EXPECT_EQ(step.Plan(MeshStrategy::kHsdp).layouts.layouts,
             step.Plan(MeshStrategy::kHybridZero2).layouts.layouts);
   EXPECT_EQ(GathersOf(step.Compile(MeshStrategy::kHsdp)), 4u * (2 * kLayers + 1));
+}
+
+// Of three weights a layer one gather for each pass and one scatter; the head has one of each.
+TEST(Fsdp, HasOneCollectiveALayer) {
+  const OnCluster step("8xH100", Layers(kWidth, 3).Build());
+  const CompiledStep by_unit = step.Compile(MeshStrategy::kFsdp);
+  EXPECT_EQ(CollectivesOf(by_unit, kGathers), 2u * kLayers);
+  EXPECT_EQ(CollectivesOf(by_unit, kScatters), 1u * kLayers);
+  EXPECT_EQ(GathersOf(by_unit), 1u);
+  EXPECT_EQ(CollectivesOf(by_unit, "placewright.reduce_scatter.default"), 1u);
+  const StepPlan each = LayOutOnMesh(*step.problem, MeshStrategy::kFsdp, {.by_unit = false}).Take();
+  const CompiledStep apart = CompileStep(*step.problem, each).Take();
+  EXPECT_EQ(GathersOf(apart), 3u * 2 * kLayers + 1);
+  EXPECT_EQ(CollectivesOf(apart, "placewright.reduce_scatter.default"), 3u * kLayers + 1);
+  // A ring of eight goes round once where it went round three times.
+  EXPECT_LT(EvaluateStep(by_unit).step_time, EvaluateStep(apart).step_time);
+}
+
+// Of each micro-batch one scatter a layer, or one behind the last; and what hosts add up across them is one, too.
+TEST(Fsdp, HasOneCollectiveALayerOfMicroBatchesAndHosts) {
+  const OnCluster step("8xH100", std::move(*WithAccumulation(Layers(kWidth, 2).Build(), 2).Take()));
+  EXPECT_EQ(CollectivesOf(step.Compile(MeshStrategy::kFsdp), kScatters), 2u * kLayers);
+  EXPECT_EQ(CollectivesOf(step.Compile(MeshStrategy::kZero1), kScatters), 1u * kLayers);
+  const OnCluster hosts("2x 8xH100", Layers(kWidth, 2).Build());
+  const CompiledStep hybrid = hosts.Compile(MeshStrategy::kHsdp);
+  EXPECT_EQ(CollectivesOf(hybrid, kScatters), 2u * kLayers);
+  EXPECT_EQ(CollectivesOf(hybrid, kSums), 8u * kLayers);
 }
 
 // Square parameters and momenta of 7 layers on k devices: a k-th of their sum, and up to a granule of each more; where k

@@ -91,8 +91,7 @@ class LayoutReckoner {
     if (family_.gathers_anew) {
       const double out = gpus_.Copies(table_.in_layers / cut_, parameters_, device);
       f += out;
-      b += out +
-           (micro_batches_ > 1 ? 0 : gpus_.Copies(table_.gradients / cut_, parameters_, device));
+      b += out + gpus_.Copies(table_.gradients / cut_, parameters_, device);
     }
     const double r = gpus_.Pass(table_.once, device, 1, 1 / cut_) +
                      gpus_.Whole(table_.update, device, own_) +
@@ -206,6 +205,15 @@ class LayoutReckoner {
   double OfParameters(CollectiveKind kind) const {
     return AtOnce() * gpus_.OfParameters(kind, table_, shards_over_, 1 / cut_);
   }
+  double OfUnits(CollectiveKind kind) const {
+    return AtOnce() * gpus_.OfUnits(kind, table_, shards_over_, 1 / cut_);
+  }
+  // What the first product waits for.
+  double FirstUnit() const { return std::max(table_.first_read, SomeGpus::BytesOfLayer(table_)); }
+  // Before it, and behind the last one: nothing hides that.
+  double OfFirstUnit(CollectiveKind kind) const {
+    return AtOnce() * gpus_.Collective(kind, FirstUnit() / cut_, shards_over_);
+  }
   // Before the first product, and behind the last one: nothing hides that.
   double OfFirst(CollectiveKind kind) const {
     return AtOnce() * gpus_.Collective(kind, table_.first_read / cut_, shards_over_);
@@ -219,16 +227,15 @@ class LayoutReckoner {
   }
 
   double WithShards() const {
-    const double gathers = OfParameters(CollectiveKind::kAllGather);
-    const double first = OfFirst(CollectiveKind::kAllGather);
-    double scatters = OfParameters(CollectiveKind::kReduceScatter);
-    double last = OfFirst(CollectiveKind::kReduceScatter);
+    const double gathers = OfUnits(CollectiveKind::kAllGather);
+    const double first = OfFirstUnit(CollectiveKind::kAllGather);
+    double scatters = OfUnits(CollectiveKind::kReduceScatter);
+    double last = OfFirstUnit(CollectiveKind::kReduceScatter);
     if (family_.in_hosts) {
       const auto across = gpus_.Across();
-      scatters +=
-          gpus_.sharing() * gpus_.OfParameters(CollectiveKind::kAllReduce, table_, across, own_);
+      scatters += gpus_.sharing() * gpus_.OfUnits(CollectiveKind::kAllReduce, table_, across, own_);
       last += gpus_.sharing() *
-              gpus_.Collective(CollectiveKind::kAllReduce, table_.first_read * own_, across);
+              gpus_.Collective(CollectiveKind::kAllReduce, FirstUnit() * own_, across);
     }
     const double in_layers = table_.parameters > 0 ? table_.in_layers / table_.parameters : 0;
     const double anew = family_.gathers_anew ? gathers * in_layers : 0;

@@ -131,6 +131,18 @@ double SomeGpus::Collective(CollectiveKind kind, double bytes, const Devices& ov
   return at->second;
 }
 
+namespace {
+
+double BytesOf(const std::map<int64_t, int64_t>& sizes) {
+  double all = 0;
+  for (const auto& [bytes, number] : sizes) {
+    all += static_cast<double>(bytes) * static_cast<double>(number);
+  }
+  return all;
+}
+
+}  // namespace
+
 double SomeGpus::OfParameters(CollectiveKind kind, const StepTable& table, const Devices& over,
                               double share) const {
   double nanos = 0;
@@ -139,6 +151,19 @@ double SomeGpus::OfParameters(CollectiveKind kind, const StepTable& table, const
         static_cast<double>(number) * Collective(kind, share * static_cast<double>(bytes), over);
   }
   return nanos;
+}
+
+double SomeGpus::OfUnits(CollectiveKind kind, const StepTable& table, const Devices& over,
+                         double share) const {
+  const double all = share * BytesOf(table.sizes), layer = share * BytesOfLayer(table);
+  const auto layers = static_cast<double>(table.layers);
+  return layers * Collective(kind, layer, over) + Collective(kind, all - layers * layer, over);
+}
+
+double SomeGpus::BytesOfLayer(const StepTable& table) {
+  if (table.layers < 1 || table.parameters <= 0) return 0;
+  return BytesOf(table.sizes) * table.in_layers / table.parameters /
+         static_cast<double>(table.layers);
 }
 
 double SomeGpus::Beside(double computing, double collectives) const {

@@ -64,6 +64,11 @@ class SomeGpus {
   // One for every parameter, `share` of its size.
   double OfParameters(CollectiveKind kind, const StepTable& table, const Devices& over,
                       double share = 1) const;
+  // One for every layer, and one for what is outside of layers (compile/rewrites/unit_collectives.h).
+  double OfUnits(CollectiveKind kind, const StepTable& table, const Devices& over,
+                 double share = 1) const;
+  // Of the parameters of a layer, in the type in which they cross.
+  static double BytesOfLayer(const StepTable& table);
   // A device computes while collectives are under way that it does not wait for: what ends later. Where these take some of
   // its multiprocessors, the ops beside them take longer.
   double Beside(double computing, double collectives) const;

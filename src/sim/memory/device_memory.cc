@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cost/communication/coalesced_types.h"
 #include "cost/communication/collective_kind.h"
 #include "sim/memory/caching_allocator.h"
 #include "sim/memory/residents.h"
@@ -86,7 +87,13 @@ IdVector<StorageId, StorageId> ChainsOfGradients(const Graph& graph) {
       if (first.valid()) chains[first_of(storage)] = first_of(first);
       first = storage;
     };
-    for (const TensorId output : op.outputs) join(output);
+    const bool apart = IsCoalesced(op.type);  // what is made of each input
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      if (apart) first = StorageId();
+      join(op.outputs[i]);
+      if (apart) join(op.inputs[i]);
+    }
+    if (apart) continue;
     for (const TensorId input : op.inputs) join(input);
   }
   for (const StorageId id : graph.storages()) {

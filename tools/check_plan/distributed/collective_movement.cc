@@ -11,6 +11,7 @@
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/movement.h"
 #include "check_plan/distributed/stated_part.h"
+#include "cost/communication/coalesced_types.h"
 
 namespace placewright::check {
 namespace {
@@ -22,20 +23,39 @@ constexpr std::string_view kBroadcast = "placewright.broadcast.default";
 constexpr std::string_view kAllToAll = "placewright.all_to_all.default";
 constexpr std::array kCollectiveTypes = {kAllReduce, kAllGather, kReduceScatter, kBroadcast,
                                          kAllToAll};
+// Of which there are members of several tensors.
+constexpr std::array kSeveralTensors = {kAllReduce, kAllGather, kReduceScatter};
+
+template <class Types>
+bool Contains(const Types& types, std::string_view type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
 
 }  // namespace
 
 bool IsCollectiveType(std::string_view type) {
-  return std::find(kCollectiveTypes.begin(), kCollectiveTypes.end(), type) !=
-         kCollectiveTypes.end();
+  if (IsCoalesced(type)) return Contains(kSeveralTensors, SingleTypeOf(type));
+  return Contains(kCollectiveTypes, type);
 }
 
 MaybeViolation Movement::RunTogether(const std::vector<OpId>& members) {
   CHECK_PLAN_RETURN_IF_VIOLATED(CheckMembers(members));
-  const std::string_view type = step_.graph.op(members.front()).type;
-  if (type == kBroadcast) return Broadcast(members);
+  const Op& first = step_.graph.op(members.front());
+  if (first.type == kBroadcast) return Broadcast(members);
+  if (!IsCoalesced(first.type)) return RunTensor(first.type, members);
+  const std::string type = SingleTypeOf(first.type);
+  MaybeViolation violation;
+  for (turn_ = 0; turn_ < first.inputs.size() && !violation; ++turn_) {
+    violation = RunTensor(type, members);
+  }
+  turn_ = 0;
+  return violation;
+}
+
+MaybeViolation Movement::RunTensor(std::string_view type, const std::vector<OpId>& members) {
   if (OfBuffers(members)) {
-    if (type == kAllReduce) return AllReduceBuffers(members);
+    const bool alone = !IsCoalesced(step_.graph.op(members.front()).type);
+    if (type == kAllReduce && alone) return AllReduceBuffers(members);
     return Wrong(members.front(), ViolationKind::kWrongInput, "reads a buffer of several tensors");
   }
   if (type == kAllReduce) return AllReduce(members);
@@ -45,19 +65,21 @@ MaybeViolation Movement::RunTogether(const std::vector<OpId>& members) {
 }
 
 MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
-  const std::string_view type = step_.graph.op(members.front()).type;
+  const Op& first = step_.graph.op(members.front());
+  const std::string_view type = first.type;
   if (!IsCollectiveType(type)) {
     return Wrong(members.front(), ViolationKind::kNotProven,
                  fmt::format("is a collective of an unknown kind, {}", Printable(type, 80)));
   }
+  const size_t tensors = IsCoalesced(type) ? std::max<size_t>(1, first.inputs.size()) : 1;
   std::set<DeviceId> devices;
   for (const OpId member : members) {
     const Op& op = step_.graph.op(member);
-    const bool reads = op.inputs.size() == 1 || (op.inputs.empty() && type == kBroadcast);
+    const bool reads = op.inputs.size() == tensors || (op.inputs.empty() && type == kBroadcast);
     if (op.type != type || !reads) {
       return Wrong(member, ViolationKind::kReorderedCollective,
-                   fmt::format("is {}, the collective's other members are {}",
-                               Printable(op.type, 80), type));
+                   fmt::format("is {} of {} tensors, the collective's other members are {}",
+                               Printable(op.type, 80), op.inputs.size(), type));
     }
     if (!devices.insert(step_.placement[member]).second) {
       return Wrong(member, ViolationKind::kWrongDevice,
@@ -65,9 +87,16 @@ MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
     }
   }
   if (type == kBroadcast || OfBuffers(members)) return std::nullopt;
-  const Held first = contents_.Read(members.front(), 0);
+  for (size_t tensor = 0; tensor < tensors; ++tensor) {
+    CHECK_PLAN_RETURN_IF_VIOLATED(CheckRead(members, tensor));
+  }
+  return std::nullopt;
+}
+
+MaybeViolation Movement::CheckRead(const std::vector<OpId>& members, size_t tensor) const {
+  const Held first = contents_.Read(members.front(), tensor);
   for (const OpId member : members) {
-    const Held held = contents_.Read(member, 0);
+    const Held held = contents_.Read(member, tensor);
     const bool zero = held.content.addend.kind == Addend::kZero;
     if (zero || CheckSame(member, first, held) == std::nullopt) continue;
     return Wrong(member, ViolationKind::kReorderedCollective,
@@ -77,9 +106,14 @@ MaybeViolation Movement::CheckMembers(const std::vector<OpId>& members) const {
   return std::nullopt;
 }
 
+std::vector<int64_t> Movement::NumbersBy(OpId member) const {
+  const Op& op = step_.graph.op(member);
+  return IsCoalesced(op.type) ? NumbersOf(op, turn_) : NumbersOf(op);
+}
+
 MaybeViolation Movement::AllReduce(const std::vector<OpId>& members) {
   std::vector<Held> read;
-  for (const OpId member : members) read.push_back(contents_.Read(member, 0));
+  for (const OpId member : members) read.push_back(ReadBy(member));
   Held sum;
   CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), read, sum));
   for (const OpId member : members) CHECK_PLAN_RETURN_IF_VIOLATED(Make(member, sum));
@@ -88,7 +122,7 @@ MaybeViolation Movement::AllReduce(const std::vector<OpId>& members) {
 
 bool Movement::OfBuffers(const std::vector<OpId>& members) const {
   return std::all_of(members.begin(), members.end(),
-                     [&](OpId member) { return contents_.Read(member, 0).content.buffer >= 0; });
+                     [&](OpId member) { return ReadBy(member).content.buffer >= 0; });
 }
 
 // Tensor by tensor.
@@ -132,15 +166,13 @@ MaybeViolation Movement::AllReduceBuffers(const std::vector<OpId>& members) {
 
 // Each member says which interval of what is gathered it contributes.
 MaybeViolation Movement::ReadGathered(OpId member, Stated& stated) const {
-  const Op& op = step_.graph.op(member);
   stated.member = member;
-  stated.held = contents_.Read(member, 0);
-  const std::vector<int64_t> numbers = NumbersOf(op);
+  stated.held = ReadBy(member);
+  const std::vector<int64_t> numbers = NumbersBy(member);
   const int64_t size = numbers[2], from = numbers[3], to = numbers[4];
   const bool ascend = from >= 0 && from < to && to <= size;
   const int64_t own = ascend ? to - from : 0;  // of the piece it is all
-  const auto part =
-      StatedPartOf({numbers[0], numbers[1], own, 0, own}, step_.graph.tensor(op.inputs[0]).shape);
+  const auto part = StatedPartOf({numbers[0], numbers[1], own, 0, own}, InputOf(member).shape);
   if (!part) {
     return Wrong(
         member, ViolationKind::kWrongArgument,
@@ -211,16 +243,14 @@ MaybeViolation Movement::AllGather(const std::vector<OpId>& members) {
 // Each member gets the part of the sum that it states; together they get all of it once.
 MaybeViolation Movement::ReduceScatter(const std::vector<OpId>& members) {
   std::vector<Held> read;
-  for (const OpId member : members) read.push_back(contents_.Read(member, 0));
+  for (const OpId member : members) read.push_back(ReadBy(member));
   Held sum;
   CHECK_PLAN_RETURN_IF_VIOLATED(Sum(members.front(), read, sum));
   std::vector<Stated> all;
   for (const OpId member : members) {
     Held part = sum;
     CHECK_PLAN_RETURN_IF_VIOLATED(TakePart(member, part));
-    const Op& op = step_.graph.op(member);
-    all.push_back(
-        {member, part, *StatedPartOf(NumbersOf(op), step_.graph.tensor(op.inputs[0]).shape)});
+    all.push_back({member, part, *StatedPartOf(NumbersBy(member), InputOf(member).shape)});
   }
   CHECK_PLAN_RETURN_IF_VIOLATED(Order(all));
   int64_t next = 0;

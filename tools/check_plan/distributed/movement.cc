@@ -12,6 +12,7 @@
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/moved_arguments.h"
 #include "check_plan/distributed/stated_part.h"
+#include "cost/communication/coalesced_types.h"
 
 namespace placewright::check {
 namespace {
@@ -95,6 +96,7 @@ MaybeViolation Movement::CheckOrder(const std::vector<OpId>& members) const {
     const Op& op = step_.graph.op(member);
     const bool cuts = op.type == "placewright.split.default" ||
                       op.type == "placewright.reduce_scatter.default" ||
+                      op.type == "placewright.reduce_scatter.coalesced" ||
                       op.type == "placewright.all_to_all.default";
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Held held = contents_.Read(member, i);
@@ -146,22 +148,26 @@ MaybeViolation Movement::RunOne(OpId op) {
                fmt::format("({}) is of no op of the original", Printable(type, 80)));
 }
 
-// The one output, in a storage of its own.
+// The one output, or that of the tensor of which it is the turn, in a storage of its own.
 MaybeViolation Movement::Make(OpId op, const Held& held) {
   const Op& made = step_.graph.op(op);
-  if (made.outputs.size() != 1 || made.is_view || !made.writes.empty()) {
-    return Wrong(op, ViolationKind::kWrongArgument, "must make one tensor of its own");
+  const size_t due = IsCoalesced(made.type) ? made.inputs.size() : 1;
+  if (made.outputs.size() != due || made.is_view || !made.writes.empty()) {
+    return Wrong(op, ViolationKind::kWrongArgument,
+                 due == 1 ? "must make one tensor of its own"
+                          : "must make one tensor of its own for each that it reads");
   }
-  if (!contents_.Fits(held.tensor, held.part, made.outputs[0])) {
+  const TensorId output = made.outputs[turn_];
+  if (!contents_.Fits(held.tensor, held.part, output)) {
     return Wrong(op, ViolationKind::kWrongArgument,
                  fmt::format("makes an output of other sizes than {} of {} has",
                              ToString(held.part), NameOfTensor(held)));
   }
-  if (step_.graph.tensor(made.outputs[0]).dtype != original_.tensor(held.tensor).dtype) {
+  if (step_.graph.tensor(output).dtype != original_.tensor(held.tensor).dtype) {
     return Wrong(op, ViolationKind::kWrongArgument,
                  fmt::format("makes an output of another dtype than {} has", NameOfTensor(held)));
   }
-  contents_.SetFresh(made.outputs[0], held);
+  contents_.SetFresh(output, held);
   return std::nullopt;
 }
 
@@ -173,8 +179,7 @@ MaybeViolation Movement::Split(OpId op) {
 
 // Of what the op reads, the part that its arguments state.
 MaybeViolation Movement::TakePart(OpId op, Held& held) const {
-  const Op& made = step_.graph.op(op);
-  const auto stated = StatedPartOf(NumbersOf(made), step_.graph.tensor(made.inputs[0]).shape);
+  const auto stated = StatedPartOf(NumbersBy(op), InputOf(op).shape);
   if (!stated) {
     return Wrong(op, ViolationKind::kWrongArgument,
                  fmt::format("does not split {} by an axis that it has", NameOfTensor(held)));

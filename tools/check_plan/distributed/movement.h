@@ -4,6 +4,7 @@
 #define CHECK_PLAN_DISTRIBUTED_MOVEMENT_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "check_plan/distributed/contents.h"
@@ -25,7 +26,7 @@ class Movement {
   MaybeViolation Run(OpId op);
 
   // Members of one kind, each with one input (of a broadcast: or none), on devices of their own; what they read is
-  // of one tensor.
+  // of one tensor. Of a collective of several tensors each has as many inputs, and so it is with each of these.
   MaybeViolation CheckMembers(const std::vector<OpId>& members) const;
 
  private:
@@ -41,6 +42,8 @@ class Movement {
   MaybeViolation Pack(OpId op);
   MaybeViolation Unpack(OpId op);
   MaybeViolation RunTogether(const std::vector<OpId>& members);
+  MaybeViolation CheckRead(const std::vector<OpId>& members, size_t tensor) const;
+  MaybeViolation RunTensor(std::string_view type, const std::vector<OpId>& members);
   MaybeViolation AllReduce(const std::vector<OpId>& members);
   MaybeViolation AllReduceBuffers(const std::vector<OpId>& members);
   MaybeViolation AllGather(const std::vector<OpId>& members);
@@ -70,6 +73,12 @@ class Movement {
   // One of them is not known: what is made of them is not, either.
   bool SetUnknownIf(const std::vector<OpId>& ops, const std::vector<Held>& read);
   MaybeViolation Make(OpId op, const Held& held);
+  // Of the tensor of a collective of which it is the turn: what the member reads, and what its arguments state.
+  Held ReadBy(OpId member) const { return contents_.Read(member, turn_); }
+  const Tensor& InputOf(OpId member) const {
+    return step_.graph.tensor(step_.graph.op(member).inputs[turn_]);
+  }
+  std::vector<int64_t> NumbersBy(OpId member) const;
   std::vector<Held> ReadAll(OpId op) const;
   DeviceId HomeOf(TensorId tensor) const;
   bool OfBuffers(const std::vector<OpId>& members) const;
@@ -84,6 +93,7 @@ class Movement {
   const Facets& facets_;
   Contents& contents_;
   Sums& sums_;
+  size_t turn_ = 0;  // which tensor of a collective of several
 };
 
 }  // namespace placewright::check

@@ -14,6 +14,7 @@
 #include "check_plan/distributed/instance_check.h"
 #include "check_plan/distributed/norms/definition.h"
 #include "check_plan/distributed/norms/formula_check.h"
+#include "cost/communication/coalesced_types.h"
 #include "sharding/separable_results.h"
 #include "sharding/unsplit_writes.h"
 
@@ -329,6 +330,9 @@ MaybeViolation CheckSwitches(const Graph& original, const DistributedStep& step,
     if (op.type == "placewright.broadcast.default" && !spec.switches.broadcasts) {
       return wrong("is a broadcast, where the plan says that there are none");
     }
+    if (IsCoalesced(op.type) && !spec.switches.unit_collectives) {
+      return wrong("is of several tensors, where the plan says that each has its own collective");
+    }
     const OpId origin = step.origin[id];
     const auto mask = origin.valid() ? SeparableResults(op) : std::nullopt;
     const bool apart = mask && mask != SeparableResults(original.op(origin));
@@ -358,16 +362,30 @@ bool IsParameter(const DistributedStep& step, TensorId tensor) {
   return step.graph.storage(step.graph.tensor(tensor).storage).kind == TensorKind::kParameter;
 }
 
-// Of what is there before the step, perhaps in another type, and perhaps along one axis after the other.
-bool GathersParameter(const DistributedStep& step, OpId op) {
-  while (op.valid() && step.graph.op(op).type == "placewright.all_gather.default") {
-    const TensorId read = step.graph.op(op).inputs.front();
-    if (IsParameter(step, read)) return true;
-    op = MakerOf(step, read);
-    const bool cast = op.valid() && step.graph.op(op).type == "aten._to_copy.default";
-    if (cast && IsParameter(step, step.graph.op(op).inputs.front())) return true;
+// What an op gathers the storage's tensor of; none: it is gathered by none.
+TensorId GatheredFrom(const DistributedStep& step, StorageId storage) {
+  const OpId maker = step.graph.storage(storage).versions.front().writer;
+  if (!maker.valid()) return TensorId();
+  const Op& op = step.graph.op(maker);
+  const bool several = op.type == "placewright.all_gather.coalesced";
+  if (!several && op.type != "placewright.all_gather.default") return TensorId();
+  for (size_t i = 0; i < std::min(op.outputs.size(), op.inputs.size()); ++i) {
+    if (step.graph.tensor(op.outputs[i]).storage == storage) return op.inputs[i];
   }
-  return false;
+  return TensorId();
+}
+
+// Of what is there before the step, perhaps in another type, and perhaps along one axis after the other.
+bool GathersParameter(const DistributedStep& step, StorageId storage) {
+  while (true) {
+    const TensorId read = GatheredFrom(step, storage);
+    if (!read.valid()) return false;
+    if (IsParameter(step, read)) return true;
+    storage = step.graph.tensor(read).storage;
+    const OpId maker = MakerOf(step, read);
+    const bool cast = maker.valid() && step.graph.op(maker).type == "aten._to_copy.default";
+    if (cast && IsParameter(step, step.graph.op(maker).inputs.front())) return true;
+  }
 }
 
 }  // namespace
@@ -375,17 +393,20 @@ bool GathersParameter(const DistributedStep& step, OpId op) {
 DeviceId BroughtTo(const DistributedStep& step, OpId instance, const GroupLayouts& layouts) {
   const Op& op = step.graph.op(instance);
   if (!op.is_view || op.outputs.empty()) return DeviceId();
-  OpId maker = MakerOf(step, op.outputs.front());
+  TensorId brought = op.outputs.front();
+  OpId maker = MakerOf(step, brought);
   if (!maker.valid()) return DeviceId();
   const Op& copied = step.graph.op(maker);
   // Out of a flat buffer.
   if (copied.type == "placewright.concat.default" && copied.inputs.size() == 1) {
-    maker = MakerOf(step, copied.inputs.front());
+    brought = copied.inputs.front();
+    maker = MakerOf(step, brought);
     if (!maker.valid()) return DeviceId();
   }
   const std::string_view type = step.graph.op(maker).type;
   const bool here = step.placement[maker] == step.placement[instance];
-  const bool copy = type == "placewright.broadcast.default" || GathersParameter(step, maker) ||
+  const bool copy = type == "placewright.broadcast.default" ||
+                    GathersParameter(step, step.graph.tensor(brought).storage) ||
                     (layouts.gathers_anew() && here);
   return copy ? step.placement[maker] : DeviceId();
 }

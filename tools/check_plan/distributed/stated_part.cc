@@ -167,6 +167,17 @@ std::vector<int64_t> NumbersOf(const Op& op) {
   return numbers;
 }
 
+std::vector<int64_t> NumbersOf(const Op& op, size_t tensor) {
+  std::vector<int64_t> numbers;
+  const Value::List* const list =
+      tensor + 1 < op.args.size() ? op.args[tensor + 1].AsList() : nullptr;
+  if (list == nullptr) return numbers;
+  for (const Value& item : *list) {
+    if (const int64_t* number = item.AsInt()) numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 std::optional<AxisPart> StatedPartOf(const std::vector<int64_t>& numbers,
                                      const std::vector<int64_t>& shape) {
   const bool given = numbers.size() == 5 && numbers[0] >= 0 &&

@@ -15,6 +15,8 @@ namespace placewright::check {
 
 // The integers among the arguments behind the first, which is what the op reads.
 std::vector<int64_t> NumbersOf(const Op& op);
+// Of a collective of several tensors those of this one, a list.
+std::vector<int64_t> NumbersOf(const Op& op, size_t tensor);
 
 // "dimension, outer, size, from, to" as an op states them for a tensor of that shape. Nothing: it states something
 // else, or no interval of an axis of that tensor.
