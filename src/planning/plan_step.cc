@@ -222,6 +222,9 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
   PW_ASSIGN(const std::unique_ptr<PlanSession> session,
             PlanSession::Open(subject.graph, subject.cluster, subject.costs, subject.parts,
                               {.local_batch_norm = in.local_batch_norm}, settings));
+  if (has_plan && subject.strategies->compiler) {
+    session->TakeCompiler(subject.strategies->plan.plan, subject.strategies->compiler);
+  }
   PW_ASSIGN(PlannerResult result, Search(request, subject, *session, options, trials));
   PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, in.stop, started, result));
   session->NoteUnservedGpus(result);

@@ -15,6 +15,7 @@
 #include "planning/all_peaks.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/layout_search.h"
 #include "search/planner_table.h"
 #include "search/problem/problem.h"
@@ -143,10 +144,25 @@ class StrategySearcher {
     }
     RankStrategyResults(found_.strategies);
     if (found_.rewrites()) PW_RETURN_IF_ERROR(BoundAnyRewriting());
+    KeepCompiler();
     return std::move(found_);
   }
 
  private:
+  // What is small of a step in lanes is kept; of other steps the search behind needs the memory.
+  void KeepCompiler() {
+    *at_work_ = nullptr;
+    if (!FoundSome()) return;
+    const Transforms transforms = TransformsFor(found_.best->rewriting);
+    for (auto& [rewriting, step] : rewritten_) {
+      if (rewriting != transforms || !step.ok()) continue;
+      if (!MayCompileInLanes(*step.value()->problem().layouts, found_.plan.plan)) continue;
+      found_.compiler = [kept = std::shared_ptr<RewrittenStep>(std::move(step).Take())](
+                            const StepPlan& plan) { return kept->evaluator().Compile(plan); };
+      return;
+    }
+  }
+
   Status BoundAnyRewriting() {
     PW_ASSIGN(const auto base,
               MakeLayouts(step_, cluster_, costs_, options_.policy, options_.wishes));
@@ -371,7 +387,9 @@ class StrategySearcher {
     if (rewritten_.size() == kKeptRewritings) rewritten_.pop_front();
     rewritten_.emplace_back(
         transforms, RewrittenStep::Make(step_, cluster_, costs_, estimates_[i].strategy.rewriting,
-                                        options_, [this] { return IsGivenUp(); }));
+                                        options_, [at_work = at_work_] {
+                                          return *at_work != nullptr && (*at_work)->IsGivenUp();
+                                        }));
     return rewritten_.back().second;
   }
 
@@ -480,6 +498,9 @@ class StrategySearcher {
   const Cluster& cluster_;
   const CostOptions& costs_;
   const StrategySearchOptions& options_;
+  // This one, up to its end: what it leaves behind is not given up.
+  const std::shared_ptr<const StrategySearcher*> at_work_ =
+      std::make_shared<const StrategySearcher*>(this);
   size_t best_ = 0;              // of the strategies
   std::optional<size_t> early_;  // the one that was tried before pipelines were estimated
   const Clock::time_point begun_ = Now();
@@ -612,6 +633,13 @@ Result<PlannerResult> SearchBehind(
   options.promising = strategies->Promising();
   options.hopeless = strategies->Hopeless();
   PlannerResult best;
+  // What is evaluated next takes about as long as the best did, and would end behind the deadline.
+  const auto& deadline = options.budget.deadline;
+  if (has_plan && deadline && Clock::now() + 2 * strategies->best_took > *deadline) {
+    best = strategies->ForAuto();
+    NoteCutShort(*strategies, best);
+    return best;
+  }
   if (has_plan) {
     best = strategies->ForAuto();
     options.found = &best;

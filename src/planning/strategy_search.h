@@ -77,6 +77,9 @@ struct StrategySearchResult {
   // The fastest that fits, or else the one that exceeds memory by the smallest amount; none: nothing was simulated.
   std::optional<Strategy> best;
   PlannerResult plan;  // of `best`, in the ids of the graph that its rewriting makes of the step
+  // Makes the step of `plan` of what was simulated, where that was in lanes and is still there: graph, cluster and costs
+  // have to be, too. Else empty.
+  PlanSession::PlanCompiler compiler;
 
   // The best is one that fits and that rewrites the step: what `auto` goes on with.
   bool rewrites() const { return has_plan() && !TransformsFor(best->rewriting).empty(); }

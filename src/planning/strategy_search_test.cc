@@ -266,6 +266,30 @@ TEST(StrategySearch, WhatFitsInAllPeaksIsSearchedOnFrom) {
   EXPECT_EQ(searched, found.evaluations > 6);
 }
 
+// On many devices that are alike the best's step is made of what was simulated, as often as it is asked for: it is the
+// step that its plan is compiled to.
+TEST(StrategySearch, TheBestStepIsMadeOfWhatWasSimulated) {
+  const Graph graph = PerceptronWriter(kFew).Write();
+  const Cluster hosts = ReadCluster("4x8xH100").Take();
+  StrategySearchOptions options;
+  options.strategies.evaluations = 2;
+  options.strategies.micro_batches = 1;
+  options.strategies.recompute = std::vector<std::string>();
+  const StrategySearchResult found = SearchStrategies(graph, hosts, {}, options).Take();
+  ASSERT_TRUE(found.has_plan());
+  ASSERT_TRUE(found.compiler);
+  const auto layouts = LayoutProblem::Make(graph, hosts, {}, SchedulingPolicy::kProgram).Take();
+  const CompiledStep whole = CompileStep(*layouts, found.plan.plan).Take();
+  EXPECT_EQ(EvaluateStep(whole).step_time, found.plan.step_time);
+  for (int twice = 0; twice < 2; ++twice) {
+    const auto made = found.compiler(found.plan.plan).Take();
+    ASSERT_TRUE(made->lanes);
+    EXPECT_EQ(EvaluateStep(*made).step_time, found.plan.step_time);
+    EXPECT_LT(made->step.graph.op_count(), whole.step.graph.op_count() / 8);
+  }
+  EXPECT_FALSE(SearchStrategies(graph, FourGpus(), {}, options).Take().compiler);
+}
+
 // Draws are made to count, which adds an input to the step.
 TEST(StrategySearch, TriesAStepThatDrawsAsItWasRecorded) {
   const Graph graph = PerceptronWriter(kFew, /*draws=*/true).Write();
@@ -359,6 +383,16 @@ TEST(StrategySearch, TheSearchOfAStepAsItIsGoesOnFromWhatFits) {
     EXPECT_EQ(result.algorithm, time < 100 ? "searched" : "2d tensor=2");
     EXPECT_EQ(result.step_time, Nanos(std::min<int64_t>(time, 100)));
   }
+  // What is evaluated next takes as long as the best did: that is begun where it can end in time.
+  options.budget.deadline = Clock::now() + std::chrono::hours(1);
+  for (const int hours : {0, 2}) {
+    found.best_took = std::chrono::hours(hours);
+    const Searched planner(90);
+    const PlannerResult result = SearchedBehind(&found, planner, problem, *evaluator, options);
+    EXPECT_EQ(planner.moves.has_value(), hours == 0);
+    EXPECT_EQ(result.algorithm, hours == 0 ? "searched" : "2d tensor=2");
+  }
+  options.budget.deadline.reset();
   const Searched alone(110);
   EXPECT_EQ(SearchedBehind(nullptr, alone, problem, *evaluator, options).algorithm, "searched");
   EXPECT_EQ(alone.moves, 5);

@@ -114,6 +114,10 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   // A constraint comes from the command line.
   if (!session.ok() && session.error().code == ErrorCode::kConstraint) return session.error();
   PW_ASSIGN(planning->session, std::move(session).InFile(input.graph));
+  if (planning->strategies && planning->strategies->compiler) {
+    planning->session->TakeCompiler(planning->strategies->plan.plan,
+                                    planning->strategies->compiler);
+  }
   return planning;
 }
 
