@@ -184,6 +184,19 @@ TensorId Emitter::AddLike(std::string_view type, std::vector<TensorId> inputs,
   return made;
 }
 
+TensorId Emitter::AddLikeAgain(std::string_view type, TensorId input,
+                               const std::vector<int64_t>& shape, DeviceId device) {
+  if (!is_folding() || prices_.tells_arguments_apart()) return TensorId();
+  const OpId next = NextOf({&input, 1}, device);
+  if (!next.valid()) return TensorId();
+  const PricedPart& part = prices_.part(arrays_.ops[next].part);
+  const bool same = part.op.type == type && part.outputs.size() == 1 &&
+                    prices_.type(part.outputs.front().type).shape == shape;
+  if (!same) return TensorId();
+  last_ = folder_->NextOp(device);
+  return folder_->ImageOn(device, arrays_.MadeBy(arrays_.ops[last_]).front());
+}
+
 OpId Emitter::AddReader(std::string_view type, std::vector<TensorId> inputs,
                         std::vector<Value> args, DeviceId device) {
   const PricedPartId part = PartOfCall(type, std::move(args), inputs, {});
@@ -491,20 +504,24 @@ void Emitter::AddFolded(PricedPartId part, std::span<const TensorId> inputs, Dev
   for (size_t i = before; i < made.size(); ++i) made[i] = folder_->ImageOn(device, made[i]);
 }
 
+OpId Emitter::NextOf(std::span<const TensorId> inputs, DeviceId device) const {
+  const OpId next = folder_->PeekOp(device);
+  if (!next.valid()) return OpId();
+  const std::span<const ArrayRead> reads = arrays_.ReadsOf(arrays_.ops[next]);
+  const bool same = std::equal(inputs.begin(), inputs.end(), reads.begin(), reads.end(),
+                               [&](TensorId input, const ArrayRead& is) {
+                                 return input == folder_->ImageOn(device, is.tensor);
+                               });
+  return same ? next : OpId();
+}
+
 bool Emitter::AddAgain(std::span<const TensorId> inputs, DeviceId device,
                        std::vector<TensorId>& made) {
-  const OpId next = folder_->PeekOp(device);
-  if (!next.valid()) return false;
-  const ArrayOp& op = arrays_.ops[next];
-  const auto stands_for = [&](TensorId input, const ArrayRead& is) {
-    return input == folder_->ImageOn(device, is.tensor);
-  };
-  const std::span<const ArrayRead> reads = arrays_.ReadsOf(op);
-  if (!std::equal(inputs.begin(), inputs.end(), reads.begin(), reads.end(), stands_for)) {
-    return false;
-  }
+  if (!NextOf(inputs, device).valid()) return false;
   last_ = folder_->NextOp(device);
-  for (const TensorId of : arrays_.MadeBy(op)) made.push_back(folder_->ImageOn(device, of));
+  for (const TensorId of : arrays_.MadeBy(arrays_.ops[last_])) {
+    made.push_back(folder_->ImageOn(device, of));
+  }
   return true;
 }
 

@@ -87,6 +87,10 @@ class Emitter {
   // What moves, joins or sums pieces, with one output; its phase is that of what made `like`.
   TensorId AddLike(std::string_view type, std::vector<TensorId> inputs, std::vector<Value> args,
                    std::vector<int64_t> shape, TensorId like, DeviceId device);
+  // While it folds: the same, where the device's class has added just that at this turn, of what `input` stands for.
+  // Invalid: nothing is added.
+  TensorId AddLikeAgain(std::string_view type, TensorId input, const std::vector<int64_t>& shape,
+                        DeviceId device);
   // One without outputs, called after the first tensor that it reads.
   OpId AddReader(std::string_view type, std::vector<TensorId> inputs, std::vector<Value> args,
                  DeviceId device);
@@ -152,6 +156,8 @@ class Emitter {
   void SetInstanceKey(const InstanceKey& key);
   // What there is of a part in the key: the types of its inputs.
   std::span<const PartInput> TakeInputs(std::span<const TensorId> inputs);
+  // While it folds: the op that the device's class has added at this turn, if that reads what `inputs` stand for.
+  OpId NextOf(std::span<const TensorId> inputs, DeviceId device) const;
   void AppendValue(const Value& value);
   void AppendText(std::string_view text);
   // Of what moves, joins or sums, where its cost may depend on them.

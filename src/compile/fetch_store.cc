@@ -119,7 +119,39 @@ TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
     if (!same || one.maker > place_ || one.epoch != epoch) continue;
     if (earliest == nullptr || one.maker < earliest->maker) earliest = &one;
   }
-  return earliest != nullptr ? earliest->made : TensorId();
+  if (earliest != nullptr) return earliest->made;
+  for (const FetchedPieces& one : known_[id].pieces) {
+    if (one.version != version || one.epoch != epoch) continue;
+    const auto on = std::find(one.devices.begin(), one.devices.end(), device);
+    const auto at = static_cast<size_t>(on - one.devices.begin());
+    if (on != one.devices.end() && one.boxes[at] == box) return one.made[at];
+  }
+  return TensorId();
+}
+
+const FetchedPieces* FetchStore::FindPieces(TensorId id, int32_t version,
+                                            const std::vector<DeviceId>& devices,
+                                            const PieceBoxes& boxes) const {
+  const int32_t epoch = EpochOf(id);
+  const std::vector<FetchedPieces>& pieces = known_[id].pieces;
+  const auto at = std::find_if(pieces.begin(), pieces.end(), [&](const FetchedPieces& one) {
+    return one.version == version && one.epoch == epoch && one.devices == devices &&
+           one.boxes == boxes;
+  });
+  return at == pieces.end() ? nullptr : &*at;
+}
+
+const FetchedPieces* FetchStore::AddPieces(TensorId id, FetchedPieces pieces) {
+  pieces.epoch = EpochOf(id);
+  return &known_[id].pieces.emplace_back(std::move(pieces));
+}
+
+bool FetchStore::IsFetched(TensorId id, int32_t version) const {
+  const int32_t epoch = EpochOf(id);
+  const auto is_one = [&](const auto& one) { return one.version == version && one.epoch == epoch; };
+  const Known& known = known_[id];
+  return std::any_of(known.pieces.begin(), known.pieces.end(), is_one) ||
+         std::any_of(known.fetched.begin(), known.fetched.end(), is_one);
 }
 
 void FetchStore::AddFetched(TensorId id, FetchedPart part) {

@@ -27,6 +27,15 @@ struct FetchedPart {
   friend bool operator==(const FetchedPart&, const FetchedPart&) = default;
 };
 
+// The same for several devices at once: what the pieces have is what these read.
+struct FetchedPieces {
+  int32_t version;
+  std::vector<DeviceId> devices;
+  PieceBoxes boxes;  // by device
+  std::vector<TensorId> made;
+  int32_t epoch = 0;
+};
+
 // A tensor at a version once it was completed, gathered or copied for several devices at once.
 struct CompletedState {
   int32_t version;
@@ -68,6 +77,15 @@ class FetchStore {
   // Invalid where it was not fetched up to now.
   TensorId FindFetched(TensorId id, int32_t version, DeviceId device, const TensorBox& box);
   void AddFetched(TensorId id, FetchedPart part);
+  // All of that at once, where a step is written once: nullptr where it is not there as one. Valid until more is added
+  // for the tensor.
+  bool takes_pieces() const { return !keeps_users_; }
+  const FetchedPieces* FindPieces(TensorId id, int32_t version,
+                                  const std::vector<DeviceId>& devices,
+                                  const PieceBoxes& boxes) const;
+  const FetchedPieces* AddPieces(TensorId id, FetchedPieces pieces);
+  // Something of it was fetched at this version.
+  bool IsFetched(TensorId id, int32_t version) const;
   // Of an input, one for the whole step.
   void AddFetchedInput(TensorId id, FetchedPart part) {
     Insert(std::move(part), known_[id].fetched);
@@ -87,7 +105,8 @@ class FetchStore {
   struct Known {
     std::vector<CompletedState> completed;
     std::vector<FetchedPart> fetched;  // by device, ascending
-    std::vector<int32_t> users;        // ascending
+    std::vector<FetchedPieces> pieces;
+    std::vector<int32_t> users;  // ascending
     DeviceId first_reader;
   };
   struct Taken {

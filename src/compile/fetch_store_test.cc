@@ -21,6 +21,32 @@ const TestStep& ForkStep() {
   return *step;
 }
 
+// What several devices have fetched at once, each of them has fetched: at this version, in this epoch.
+TEST(FetchStore, KnowsPiecesThatWereFetchedAtOnce) {
+  const TensorId id(0);
+  const std::vector<DeviceId> devices = {DeviceId(0), DeviceId(1)};
+  const AxisPlace rows{0, 1, 8, 1};
+  const TensorBox first = {{rows, {0, 4}}}, second = {{rows, {4, 8}}};
+  const PieceBoxes boxes({first, second});
+  FetchStore store(1, /*keeps_users=*/false);
+  store.SetRegathered(IdVector<TensorId, char>(1, 1));
+  store.Begin(0);
+  EXPECT_FALSE(store.IsFetched(id, 0));
+  EXPECT_EQ(store.FindPieces(id, 0, devices, boxes), nullptr);
+  store.AddPieces(id, {0, devices, boxes, {TensorId(7), TensorId(9)}});
+  EXPECT_TRUE(store.IsFetched(id, 0));
+  ASSERT_NE(store.FindPieces(id, 0, devices, PieceBoxes({first, second})), nullptr);
+  EXPECT_EQ(store.FindPieces(id, 0, {DeviceId(1), DeviceId(0)}, boxes), nullptr);
+  EXPECT_EQ(store.FindFetched(id, 0, DeviceId(1), second), TensorId(9));
+  EXPECT_FALSE(store.FindFetched(id, 0, DeviceId(1), first).valid());
+  EXPECT_FALSE(store.FindFetched(id, 0, DeviceId(2), second).valid());
+  EXPECT_FALSE(store.IsFetched(id, 1));
+  EXPECT_EQ(store.FindPieces(id, 1, devices, boxes), nullptr);
+  store.SetEpoch(1);
+  EXPECT_FALSE(store.IsFetched(id, 0));
+  EXPECT_FALSE(store.FindFetched(id, 0, DeviceId(1), second).valid());
+}
+
 TEST(FetchStore, JoinsOnceForAllReadersOfADevice) {
   EXPECT_EQ(ForkStep().Compiled("y: batch a:3 b:5; z u: c"), R"(
 a: y@a [3 6] = relu(x[0:0-3])

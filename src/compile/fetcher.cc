@@ -80,6 +80,14 @@ std::optional<Needs> NeedsOf(const TensorState& state, const std::vector<DeviceI
   return Needs(std::move(needs));
 }
 
+// Every piece is what is needed of it.
+bool HasBoxes(const TensorState& state, const Needs& needs) {
+  for (size_t i = 0; i < state.pieces.size(); ++i) {
+    if (state.BoxAt(i) != needs[i]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // Other devices are sent the sum, not each of them every part of it.
@@ -99,6 +107,7 @@ void Fetcher::Prepare(TensorId id, int32_t version, const std::vector<DeviceId>&
   const std::optional<Needs> needed = NeedsOf(state, devices, boxes);
   if (!needed) return;
   const Needs& needs = *needed;
+  if (!state.IsPartial() && HasBoxes(state, needs)) return;
   const bool of_another = std::any_of(needs.begin(), needs.end(), [&](const TensorBox& need) {
     return IsOfAnotherAxis(state, need);
   });
@@ -174,18 +183,27 @@ bool Fetcher::PrepareAsView(TensorId id, int32_t version, const std::vector<Devi
   }
   Prepare(base, version, devices, of_base);
   const TensorState gathered = store_.StateAt(base, version);
+  if (gathered.IsPartial()) return false;
+  std::vector<TensorId> viewed;
   for (size_t i = 0; i < devices.size(); ++i) {
-    const bool there = !gathered.IsPartial() && gathered.On(devices[i]) != nullptr &&
-                       gathered.BoxAt(gathered.IndexOn(devices[i])) == of_base[i];
-    if (!there) return false;
+    const Piece* const piece = gathered.On(devices[i]);
+    if (piece == nullptr) return false;
+    const auto at = static_cast<size_t>(piece - gathered.pieces.data());
+    if (gathered.BoxAt(at) != of_base[i]) return false;
+    viewed.push_back(piece->tensor);
   }
   TensorState views;
+  views.pieces.reserve(devices.size());
   const TensorId like = store_.state(id).pieces.front().tensor;
+  const bool may_repeat = emitter_.is_folding() && split.IsByLengthsAlone();
+  std::vector<TensorId> again;
   for (size_t i = 0; i < devices.size(); ++i) {
-    const TensorId view =
-        emitter_.AddPartView(split.KeyOf(i), split.CallOf(i), ShapeOf(tensor.shape, boxes[i]), like,
-                             gathered.On(devices[i])->tensor, devices[i]);
-    views.pieces.push_back({devices[i], view});
+    again.clear();
+    if (!may_repeat || !emitter_.AddAgain({&viewed[i], 1}, devices[i], again)) {
+      again = {emitter_.AddPartView(split.KeyOf(i), split.CallOf(i),
+                                    ShapeOf(tensor.shape, boxes[i]), like, viewed[i], devices[i])};
+    }
+    views.pieces.push_back({devices[i], again.front()});
   }
   const bool whole =
       std::all_of(boxes.begin(), boxes.end(), [](const TensorBox& box) { return box.empty(); });
@@ -317,10 +335,7 @@ TensorId Fetcher::Part(TensorId id, int32_t version, const TensorBox& box, Devic
   // What has been gathered is for those that need all of it: a part is one of the pieces, which an op in
   // place then writes.
   const TensorState& own = store_.state(id);
-  const bool same_axes = std::any_of(own.boxes.begin(), own.boxes.end(), [&](const TensorBox& one) {
-    return std::equal(one.begin(), one.end(), box.begin(), box.end(),
-                      [](const AxisPart& a, const AxisPart& b) { return a.place == b.place; });
-  });
+  const bool same_axes = own.boxes.HaveAxesOf(box);
   // Where a group has gathered just that, of which it is more than a piece, it is there.
   const TensorState& ready = store_.StateAt(id, version);
   const auto is_there = [&](const TensorState& state, const auto& holds) {
@@ -333,6 +348,46 @@ TensorId Fetcher::Part(TensorId id, int32_t version, const TensorBox& box, Devic
       MakePart(id, same_axes && !own.IsPartial() && !gathered ? own : ready, box, device);
   Add(id, {version, device, box, part});
   return part;
+}
+
+// What Part asks first.
+bool Fetcher::HasItself(const TensorState& own, const TensorBox& box, DeviceId device) {
+  return own.On(device) != nullptr && Contains(own.BoxAt(own.IndexOn(device)), box);
+}
+
+const std::vector<TensorId>* Fetcher::PartsThere(TensorId id, int32_t version,
+                                                 const std::vector<DeviceId>& devices,
+                                                 const PieceBoxes& boxes) {
+  if (!store_.takes_pieces() || IsInput(id)) return nullptr;
+  if (const FetchedPieces* const known = store_.FindPieces(id, version, devices, boxes)) {
+    return &known->made;
+  }
+  FetchedPieces there{version, devices, boxes, {}};
+  there.made.reserve(devices.size());
+  if (store_.IsFetched(id, version)) {
+    for (size_t i = 0; i < devices.size(); ++i) {
+      there.made.push_back(store_.FindFetched(id, version, devices[i], boxes[i]));
+      if (!there.made.back().valid()) return nullptr;
+    }
+    return &store_.AddPieces(id, std::move(there))->made;
+  }
+  const TensorState& own = store_.state(id);
+  const TensorState& ready = store_.StateAt(id, version);
+  if (ready.IsPartial() || ready.pieces.size() < devices.size() || !ready.boxes.AreApart()) {
+    return nullptr;
+  }
+  const bool may_keep = &own != &ready && own.IsSplit() && !own.IsPartial();
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const bool beside = ready.pieces[i].device == devices[i];
+    const Piece* const piece = beside ? &ready.pieces[i] : ready.On(devices[i]);
+    if (piece == nullptr) return nullptr;
+    const auto at = static_cast<size_t>(piece - ready.pieces.data());
+    if (ready.BoxAt(at) != boxes[i]) return nullptr;
+    // Part gives it what it had before something was gathered.
+    if (may_keep && !boxes[i].empty() && HasItself(own, boxes[i], devices[i])) return nullptr;
+    there.made.push_back(piece->tensor);
+  }
+  return &store_.AddPieces(id, std::move(there))->made;
 }
 
 TensorId Fetcher::MakePart(TensorId id, const TensorState& state, const TensorBox& box,

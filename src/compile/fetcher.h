@@ -39,6 +39,11 @@ class Fetcher {
   TensorId Whole(TensorId id, int32_t version, DeviceId device);
   // A part of it.
   TensorId Part(TensorId id, int32_t version, const TensorBox& box, DeviceId device);
+  // What each of the devices has of it already, where that is the part that Part would give it: by device, or nothing
+  // where they are not all there or there may be others. Valid until more is fetched of the tensor.
+  const std::vector<TensorId>* PartsThere(TensorId id, int32_t version,
+                                          const std::vector<DeviceId>& devices,
+                                          const PieceBoxes& boxes);
   // These devices are about to fetch these parts of it: where they are those that have its pieces, collectives bring
   // them there; where none of them has one, the parts of a sum are added up by those that have them.
   void Prepare(TensorId id, int32_t version, const std::vector<DeviceId>& devices,
@@ -52,6 +57,7 @@ class Fetcher {
 
  private:
   void Add(TensorId id, FetchedPart part);
+  static bool HasItself(const TensorState& own, const TensorBox& box, DeviceId device);
   void CompleteWhereItIs(TensorId id, int32_t version);
   bool IsInput(TensorId id) const;
   bool IsOfInput(TensorId id) const;

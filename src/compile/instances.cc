@@ -43,6 +43,7 @@ InstanceMaker::InstanceMaker(const Graph& graph, const NamedAxes& axes, OpId op,
       made_(memory.made),
       partial_(memory.partial),
       beside_(memory.beside),
+      there_(memory.there),
       devices_(memory.devices),
       boxes_of_splits_(memory.boxes_of_splits),
       older_reads_(memory.older_reads) {
@@ -141,13 +142,16 @@ bool InstanceMaker::CarriesSums(const std::vector<int32_t>& together) const {
     }
     return summed;
   };
+  if (together.size() == 1 && !split_.any()) return true;
   const std::vector<Box> summed = summed_of(together.front());
-  const bool all = AreAllOfSums(axes_, boxes, summed);
   for (const int32_t input : together) {
+    if (input == together.front()) continue;
     const std::vector<Box> others = summed_of(input);
     if (others == summed) continue;
     // All devices' parts count of both, and those that have equal ones of one have equal ones of the other.
-    if (!all || !AreAllOfSums(axes_, boxes, others)) return false;
+    const bool all_of_others = AreAllOfSums(axes_, boxes, others);
+    summed_of(together.front());
+    if (!all_of_others || !AreAllOfSums(axes_, boxes, summed)) return false;
     for (size_t i = 0; i < summed.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
         if ((summed[i] == summed[j]) != (others[i] == others[j])) return false;
@@ -188,9 +192,31 @@ void InstanceMaker::FindBeside() {
   for (size_t i = 0; i < op_.inputs.size(); ++i) beside_[i] = IsBeside(i);
 }
 
+bool InstanceMaker::AreOnTheirDevices(const std::vector<TensorId>& tensors) const {
+  for (size_t share = 0; share < devices_.size(); ++share) {
+    const DeviceId home = emitter_.device_of(tensors[share]);
+    if (home.valid() && home != devices_[share]) return false;
+  }
+  return true;
+}
+
+// What all shares read, where Prepare, or an op before this one, has brought it to them.
+void InstanceMaker::FindThere(size_t input) {
+  if (beside_[input] != 0 || partial_[input] != 0 || devices_.size() < 2) return;
+  if (IsWritten(input) || split_.IsOnce(input)) return;
+  static const TensorAxes none;
+  const TensorAxes& axes = split_.any() ? rule().inputs[input] : none;
+  const std::vector<TensorId>* const there =
+      fetcher_.PartsThere(op_.inputs[input], op_.input_versions[input], devices_,
+                          split_.BoxesIn(axes, boxes_of_splits_));
+  if (there == nullptr || (op_.is_view && !AreOnTheirDevices(*there))) return;
+  there_[input] = there;
+}
+
 TensorId InstanceMaker::FetchInput(size_t input, size_t share) {
   const TensorId id = op_.inputs[input];
   if (beside_[input] != 0) return fetcher_.state(id).pieces[share].tensor;
+  if (there_[input] != nullptr) return (*there_[input])[share];
   const int32_t version = op_.input_versions[input];
   const DeviceId device = layout_.shares[share].device;
   if (partial_[input] != 0) return PieceOn(fetcher_.state(id), share, device)->tensor;
@@ -284,6 +310,8 @@ Status InstanceMaker::Make() {
   for (size_t i = 0; i < op_.inputs.size(); ++i) {
     if (beside_[i] == 0) Prepare(i);
   }
+  there_.assign(op_.inputs.size(), nullptr);
+  for (size_t i = 0; i < op_.inputs.size(); ++i) FindThere(i);
   const bool together = split_.IsSynchronised() && !HasOwnStatistics();
   if (!together && AreAlike()) {
     PW_RETURN_IF_ERROR(MakeAlike());
@@ -305,24 +333,29 @@ Status InstanceMaker::Make() {
 // lengths alone.
 bool InstanceMaker::AreAlike() const {
   if (!emitter_.is_folding() || layout_.shares.size() < 2) return false;
-  if (std::count(beside_.begin(), beside_.end(), 1) < std::ssize(beside_)) return false;
-  return !split_.any() || (rule().form == PartForm::kSameOp && rule().place_argument < 0 &&
-                           rule().axis_parts.empty());
+  for (size_t i = 0; i < beside_.size(); ++i) {
+    if (beside_[i] == 0 && there_[i] == nullptr) return false;
+  }
+  return split_.IsByLengthsAlone();
 }
 
 // The first of a class adds the op; of the others it is enough that they read what stands for the same.
 Status InstanceMaker::MakeAlike() {
-  std::vector<const TensorState*> inputs;
-  for (size_t i = 0; i < op_.inputs.size(); ++i) {
-    PW_RETURN_IF_ERROR(NoteRead(i));
-    inputs.push_back(&fetcher_.state(op_.inputs[i]));
+  const size_t inputs = op_.inputs.size();
+  for (size_t i = 0; i < inputs; ++i) PW_RETURN_IF_ERROR(NoteRead(i));
+  read_.items.resize(inputs * layout_.shares.size());
+  for (size_t i = 0; i < inputs; ++i) {
+    const TensorState& state = fetcher_.state(op_.inputs[i]);
+    for (size_t share = 0; share < layout_.shares.size(); ++share) {
+      read_.items[share * inputs + i] =
+          there_[i] != nullptr ? (*there_[i])[share] : state.pieces[share].tensor;
+    }
   }
-  std::vector<TensorId> read(inputs.size());
   for (size_t share = 0; share < layout_.shares.size(); ++share) {
-    for (size_t i = 0; i < inputs.size(); ++i) read[i] = inputs[i]->pieces[share].tensor;
-    if (emitter_.AddAgain(read, devices_[share], made_.items)) continue;
+    if (emitter_.AddAgain(read_[share], devices_[share], made_.items)) continue;
     emitter_.AddInstance(
-        split_.KeyOf(share), read, devices_[share], [&] { return SpecOf(share); }, made_.items);
+        split_.KeyOf(share), read_[share], devices_[share], [&] { return SpecOf(share); },
+        made_.items);
   }
   return Ok();
 }

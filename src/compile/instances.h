@@ -40,6 +40,7 @@ struct InstanceMemory {
   std::map<StorageId, std::vector<OlderRead>> older_reads;
   TensorsOfParts read, made;
   std::vector<char> partial, beside;
+  std::vector<const std::vector<TensorId>*> there;
   std::vector<DeviceId> devices;
   BoxesOfSplits boxes_of_splits;  // of layouts that stay where they are
 };
@@ -69,6 +70,8 @@ class InstanceMaker {
   bool IsBeside(size_t input) const;
   Status FetchInputs(size_t share);
   Status NoteRead(size_t input);
+  void FindThere(size_t input);
+  bool AreOnTheirDevices(const std::vector<TensorId>& tensors) const;
   TensorId FetchInput(size_t input, size_t share);
   OpSpec SpecOf(size_t share) const;
   void Prepare(size_t input);
@@ -107,6 +110,8 @@ class InstanceMaker {
   std::vector<char>& partial_;  // by input: taken, and left, as a partial sum
   std::vector<char>&
       beside_;  // by input: each instance reads the piece of the same share, which is there
+  // By input that is not beside: what each share reads, where it is there; else nullptr.
+  std::vector<const std::vector<TensorId>*>& there_;
   std::vector<DeviceId>& devices_;  // by share
   BoxesOfSplits& boxes_of_splits_;
   const std::map<StorageId, std::vector<InstanceMemory::OlderRead>>& older_reads_;

@@ -72,6 +72,12 @@ class OpSplit {
   bool IsOnce(size_t input) const;
   bool EntersIn(size_t input, size_t share) const;
 
+  // Whether keys of shares with equal lengths are equal, and instances with these keys the op on each of them.
+  bool IsByLengthsAlone() const {
+    return !any() || (rule().form == PartForm::kSameOp && rule().place_argument < 0 &&
+                      rule().axis_parts.empty());
+  }
+
   // Whether the share is less than all of some axis: else its instance is the op.
   bool IsPart(size_t share) const;
   PartCall CallOf(size_t share) const;

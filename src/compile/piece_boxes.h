@@ -34,6 +34,9 @@ class PieceBoxes {
   // intervals are. Found out once for all copies.
   bool AreApart() const;
 
+  // Whether one of them is of the same axes as this box. Found out once for all copies.
+  bool HaveAxesOf(const TensorBox& box) const;
+
   friend bool operator==(const PieceBoxes& a, const PieceBoxes& b) {
     return a.list_ == b.list_ || a.all() == b.all();
   }
@@ -43,6 +46,7 @@ class PieceBoxes {
     explicit List(std::vector<TensorBox> of) : boxes(std::move(of)) {}
     const std::vector<TensorBox> boxes;
     std::optional<bool> apart;
+    std::vector<size_t> firsts;  // of each set of axes, among the boxes; empty: not found yet
   };
   static const std::vector<TensorBox>& None() {
     static const std::vector<TensorBox> none;

@@ -27,6 +27,17 @@ TEST(PieceBoxes, AreNotApartWhereSomeMeet) {
   EXPECT_FALSE(PieceBoxes({Rows(0, 4), {}}).AreApart());
 }
 
+TEST(PieceBoxes, SomeHaveTheAxesOfABox) {
+  const PieceBoxes boxes({Rows(0, 4), Rows(4, 8), Cells(0, 0)});
+  for (int twice = 0; twice < 2; ++twice) {
+    EXPECT_TRUE(boxes.HaveAxesOf(Rows(2, 3)));
+    EXPECT_TRUE(boxes.HaveAxesOf(Cells(4, 2)));
+    EXPECT_FALSE(boxes.HaveAxesOf({{kOfFour, {0, 2}}}));
+    EXPECT_FALSE(boxes.HaveAxesOf({}));
+  }
+  EXPECT_FALSE(PieceBoxes().HaveAxesOf(Rows(0, 4)));
+}
+
 TEST(PieceBoxes, CopiesAreEqualAndStayWhatTheyAre) {
   PieceBoxes boxes({Rows(0, 4), Rows(4, 8)});
   const PieceBoxes copy = boxes;

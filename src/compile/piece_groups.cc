@@ -25,13 +25,13 @@ std::vector<Members> ByKey(const Members& members, const KeyOf& key_of) {
   std::vector<std::pair<Key, size_t>> known;  // ascending, as keys mostly come; with its group
   std::vector<Members> groups;
   for (const size_t member : members) {
-    Key key = key_of(member);
+    const Key& key = key_of(member);
     const auto at = std::lower_bound(known.begin(), known.end(), key,
                                      [](const auto& row, const Key& of) { return row.first < of; });
     if (at != known.end() && at->first == key) {
       groups[at->second].push_back(member);
     } else {
-      known.insert(at, {std::move(key), groups.size()});
+      known.insert(at, {key, groups.size()});
       groups.push_back({member});
     }
   }
@@ -58,7 +58,8 @@ Members All(const TensorState& state) {
 }
 
 std::vector<Members> ByBox(const TensorState& state) {
-  return ByKey<TensorBox>(All(state), [&](size_t piece) { return state.BoxAt(piece); });
+  return ByKey<TensorBox>(All(state),
+                          [&](size_t piece) -> const TensorBox& { return state.BoxAt(piece); });
 }
 
 // Those with one box have all of its sum, and no part of it in two ways.
@@ -158,8 +159,8 @@ std::optional<TensorState> EmitCompleted(Emitter& emitter, const NamedAxes& axes
   if (!AreApart(axes, state)) return std::nullopt;
   std::vector<Members> groups;
   for (const Members& members : ByBox(state)) {
-    const auto of_box =
-        WithOneOfEach<Box>(members, [&](size_t piece) { return state.SummedAt(piece); });
+    const auto of_box = WithOneOfEach<Box>(
+        members, [&](size_t piece) -> const Box& { return state.SummedAt(piece); });
     if (!of_box) return std::nullopt;
     groups.insert(groups.end(), of_box->begin(), of_box->end());
   }
@@ -180,7 +181,8 @@ std::optional<std::vector<Scattering>> ScatteringsIn(const TensorState& state, c
                                                      Members members) {
   std::stable_sort(members.begin(), members.end(),
                    [&](size_t a, size_t b) { return state.SummedAt(a) < state.SummedAt(b); });
-  const auto by_need = ByKey<TensorBox>(members, [&](size_t piece) { return needs[piece]; });
+  const auto by_need =
+      ByKey<TensorBox>(members, [&](size_t piece) -> const TensorBox& { return needs[piece]; });
   const size_t at_once = by_need.size();
   if (members.size() % at_once != 0) return std::nullopt;
   std::vector<Scattering> scatterings;
@@ -222,8 +224,8 @@ std::optional<TensorState> EmitScattered(Emitter& emitter, const NamedAxes& axes
   if (!AreApart(axes, state)) return std::nullopt;
   std::vector<Scattering> scatterings;
   for (const Members& members : ByBox(state)) {
-    const auto layers =
-        WithOneOfEach<Box>(members, [&](size_t piece) { return state.SummedAt(piece); });
+    const auto layers = WithOneOfEach<Box>(
+        members, [&](size_t piece) -> const Box& { return state.SummedAt(piece); });
     if (!layers) return std::nullopt;
     for (const Members& layer : *layers) {
       const auto some = ScatteringsIn(state, needs, layer);
@@ -261,7 +263,8 @@ std::optional<std::vector<Gathering>> GatheringsAlong(const AxisPlace& place,
                                                       const std::vector<TensorBox>& after) {
   std::vector<Gathering> gatherings;
   const auto along = [&](size_t piece) { return AlongPlace(state.BoxAt(piece), place); };
-  const auto groups = ByKey<TensorBox>(All(state), [&](size_t piece) { return after[piece]; });
+  const auto groups =
+      ByKey<TensorBox>(All(state), [&](size_t piece) -> const TensorBox& { return after[piece]; });
   for (const Members& members : groups) {
     const TensorBox& all = after[members.front()];
     const auto layers = WithOneOfEach<Interval>(members, along);

@@ -184,7 +184,9 @@ Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result, bool in_lane
     step.bound = &prepared().bound();
     return step;
   }
-  PW_ASSIGN(std::unique_ptr<CompiledStep> compiled, evaluator().Compile(result.plan));
+  const bool is_there = compiler_ && compiler_->first == result.plan;
+  PW_ASSIGN(std::unique_ptr<CompiledStep> compiled,
+            is_there ? compiler_->second(result.plan) : evaluator().Compile(result.plan));
   if (!in_lanes && compiled->lanes) {
     PW_ASSIGN(*compiled, DecideAndCompile(*layouts_, result.plan));
   }

@@ -2,9 +2,11 @@
 #ifndef PLACEWRIGHT_PLANNING_PLAN_SESSION_H_
 #define PLACEWRIGHT_PLANNING_PLAN_SESSION_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -104,6 +106,12 @@ class PlanSession {
   Status RecomputeFromFactors(SfbMode mode, const StopToken& stop, Clock::time_point started,
                               PlannerResult& result) const;
 
+  // The step of this plan is compiled by `compile`, of an equal problem whose evaluator still has what it simulated.
+  using PlanCompiler = std::function<Result<std::unique_ptr<CompiledStep>>(const StepPlan&)>;
+  void TakeCompiler(StepPlan plan, PlanCompiler compile) {
+    compiler_.emplace(std::move(plan), std::move(compile));
+  }
+
   // Adds a note where the cluster has GPUs and none of them runs every op.
   void NoteUnservedGpus(PlannerResult& result) const;
   // `in_lanes`: it may be a step in lanes. Errors: those of CompileStep.
@@ -129,6 +137,7 @@ class PlanSession {
   std::unique_ptr<PreparedProblem> prepared_;
   // Layouts by hand, and the plan that they are.
   std::optional<std::pair<DistributionSpec, StepPlan>> stated_;
+  std::optional<std::pair<StepPlan, PlanCompiler>> compiler_;
 };
 
 }  // namespace placewright

@@ -149,7 +149,7 @@ class Request {
     options.policy = PolicyOf(in, graph);
     options.wishes.local_batch_norm = in.local_batch_norm;
     options.planning = Options(started);
-    options.for_auto = for_auto;
+    options.for_auto = options.folds = for_auto;
     if (in.progress) {
       options.tried = [this](const StrategyResult& one, int64_t evaluations,
                              const StrategyResult& best) {
@@ -175,7 +175,7 @@ struct Subject {
   // What of the costs and the cluster was measured; nullptr where the caller gave the costs.
   const MeasuredUse* measured = nullptr;
   const std::vector<LinkId>* links = nullptr;
-  const StrategySearchResult* strategies =
+  StrategySearchResult* strategies =
       nullptr;            // that were tried; the graph is that of the best, if it rewrites
   bool as_found = false;  // the plan is that of the best strategy, which nothing searches on from
 };
@@ -222,6 +222,10 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
   PW_ASSIGN(const std::unique_ptr<PlanSession> session,
             PlanSession::Open(subject.graph, subject.cluster, subject.costs, subject.parts,
                               {.local_batch_norm = in.local_batch_norm}, settings));
+  if (has_plan) PW_RETURN_IF_ERROR(subject.strategies->LayOut(session->problem()));
+  if (has_plan && subject.strategies->compiler) {
+    session->TakeCompiler(subject.strategies->plan.plan, subject.strategies->compiler);
+  }
   PW_ASSIGN(PlannerResult result, Search(request, subject, *session, options, trials));
   PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, in.stop, started, result));
   session->NoteUnservedGpus(result);
@@ -347,7 +351,7 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
                                            made->StrategyOptionsAt(graph, started, true)));
     if (request.stop.StopRequested() && !strategies->has_plan()) return Cancelled();
   }
-  const auto plan = [&](const StrategySearchResult* of, bool as_found) -> Result<PlannedStep> {
+  const auto plan = [&](StrategySearchResult* of, bool as_found) -> Result<PlannedStep> {
     std::unique_ptr<const Graph> rewritten;
     if (of != nullptr && of->rewrites()) {
       PW_ASSIGN(rewritten, ApplyTransforms(graph, TransformsFor(of->best->rewriting)));
@@ -364,8 +368,7 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
   if (!strategies || !planned.ok() || !IsCrowded(planned.value().plan)) return planned;
   StrategySearchOptions in_all_peaks = made->StrategyOptionsAt(graph, Clock::now(), true);
   in_all_peaks.in_all_peaks = true;
-  PW_ASSIGN(const StrategySearchResult others,
-            SearchStrategies(graph, cluster, options, in_all_peaks));
+  PW_ASSIGN(StrategySearchResult others, SearchStrategies(graph, cluster, options, in_all_peaks));
   return others.has_plan() ? plan(&others, true) : std::move(planned);
 }
 

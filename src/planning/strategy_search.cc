@@ -13,8 +13,10 @@
 #include "base/text.h"
 #include "cost/cost_model.h"
 #include "planning/all_peaks.h"
+#include "planning/micro_batch_period.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated.h"
+#include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/layout_search.h"
 #include "search/planner_table.h"
 #include "search/problem/problem.h"
@@ -48,6 +50,7 @@ class LastEvaluation : public Evaluator {
                                                 const EvaluationOptions& options) override {
     std::vector<Result<Evaluation>> evaluations = evaluator_.EvaluatePlans(candidates, options);
     if (!evaluations.empty() && evaluations.back().ok()) last_ = evaluations.back().value();
+    count_ += evaluations.size();
     return evaluations;
   }
   int threads() const override { return evaluator_.threads(); }
@@ -59,11 +62,44 @@ class LastEvaluation : public Evaluator {
   }
 
   const Evaluation& last() const { return last_; }
+  size_t count() const { return count_; }
 
  private:
   Evaluator& evaluator_;
   Evaluation last_;
+  size_t count_ = 0;
 };
+
+// Of a plan that was evaluated before.
+class KnownEvaluator : public Evaluator {
+ public:
+  explicit KnownEvaluator(const Evaluation& known) : known_(known) {}
+
+  std::vector<Evaluation> Evaluate(std::span<const Placement> candidates,
+                                   const EvaluationOptions&) override {
+    return std::vector<Evaluation>(candidates.size(), known_);
+  }
+  std::vector<Result<Evaluation>> EvaluatePlans(std::span<const StepPlan> candidates,
+                                                const EvaluationOptions&) override {
+    return std::vector<Result<Evaluation>>(candidates.size(), known_);
+  }
+  std::unique_ptr<MoveEvaluator> StartMoves(size_t) override { return nullptr; }
+  std::unique_ptr<Evaluator> ForProblem(const Problem&, int) const override {
+    return std::make_unique<KnownEvaluator>(known_);
+  }
+
+ private:
+  const Evaluation known_;
+};
+
+Result<PlannerResult> LaidOut(const Strategy& strategy, const Problem& problem,
+                              Evaluator& evaluator, const PlannerOptions& options) {
+  const PlannerTable planners = MakeLayoutPlanners({.agent = strategy.settings});
+  const auto planner = std::find_if(planners.begin(), planners.end(), [&](const auto& one) {
+    return one->name() == strategy.algorithm;
+  });
+  return (*planner)->Plan(problem, evaluator, options);
+}
 
 Error GivenUp() { return MakeError(ErrorCode::kCancelled, "the step was given up"); }
 
@@ -74,13 +110,18 @@ class RewrittenStep {
                                                      const CostOptions& costs,
                                                      const Rewriting& rewriting,
                                                      const StrategySearchOptions& options,
-                                                     const StopCheck& stop) {
+                                                     const StopCheck& stop,
+                                                     std::optional<int64_t> written = {}) {
     const auto check = [&] { return stop && stop() ? Status(GivenUp()) : Ok(); };
     auto made = std::make_unique<RewrittenStep>();
-    PW_ASSIGN(made->graph_, ApplyTransforms(step, TransformsFor(rewriting)));
+    PW_ASSIGN(made->graph_, ApplyTransforms(step, TransformsFor(rewriting), written));
     PW_RETURN_IF_ERROR(check());
     const Graph& graph = made->graph_ ? *made->graph_ : step;
     PW_ASSIGN(made->layouts_, MakeLayouts(graph, cluster, costs, options.policy, options.wishes));
+    if (written) {
+      made->layouts_->unwritten =
+          static_cast<double>(rewriting.micro_batches) / static_cast<double>(*written);
+    }
     PW_RETURN_IF_ERROR(check());
     // Its graph may count draws, where this one does not.
     PW_ASSIGN(made->problem_, BuildProblem(made->layouts_->graph, cluster, made->layouts_->costs,
@@ -143,10 +184,25 @@ class StrategySearcher {
     }
     RankStrategyResults(found_.strategies);
     if (found_.rewrites()) PW_RETURN_IF_ERROR(BoundAnyRewriting());
+    KeepCompiler();
     return std::move(found_);
   }
 
  private:
+  // What is small of a step in lanes is kept; of other steps the search behind needs the memory.
+  void KeepCompiler() {
+    *at_work_ = nullptr;
+    if (!FoundSome() || found_.folded) return;
+    const Transforms transforms = TransformsFor(found_.best->rewriting);
+    for (auto& [rewriting, written, step] : rewritten_) {
+      if (rewriting != transforms || written || !step.ok()) continue;
+      if (!MayCompileInLanes(*step.value()->problem().layouts, found_.plan.plan)) continue;
+      found_.compiler = [kept = std::shared_ptr<RewrittenStep>(std::move(step).Take())](
+                            const StepPlan& plan) { return kept->evaluator().Compile(plan); };
+      return;
+    }
+  }
+
   Status BoundAnyRewriting() {
     PW_ASSIGN(const auto base,
               MakeLayouts(step_, cluster_, costs_, options_.policy, options_.wishes));
@@ -284,7 +340,8 @@ class StrategySearcher {
   // By what the last one took.
   bool TakesTooLong(size_t i) const {
     if (!deadline_ || !FoundSome()) return false;
-    return Now() + std::chrono::duration_cast<Clock::duration>(took_ * (SizeOf(i) / last_size_)) >
+    const double size = MayFold(i) ? static_cast<double>(kWrittenMicroBatches) : SizeOf(i);
+    return Now() + std::chrono::duration_cast<Clock::duration>(took_ * (size / last_size_)) >
            *deadline_;
   }
 
@@ -335,14 +392,17 @@ class StrategySearcher {
 
   void TryTimed(const Transforms& transforms, size_t i) {
     const Clock::time_point begun = Now();
-    const Result<std::unique_ptr<RewrittenStep>>& step = RewrittenBy(transforms, i);
-    if (step.ok()) {
-      Try(*step.value(), i);
-    } else {
-      Refuse(i, step.error());
+    const bool is_folded = MayFold(i) && TryFolded(transforms, i);
+    if (!is_folded) {
+      const Result<std::unique_ptr<RewrittenStep>>& step = RewrittenBy(transforms, {}, i);
+      if (step.ok()) {
+        Try(*step.value(), i, std::nullopt);
+      } else {
+        Refuse(i, step.error());
+      }
     }
     took_ = Now() - begun;
-    last_size_ = SizeOf(i);
+    last_size_ = is_folded ? static_cast<double>(kWrittenMicroBatches) : SizeOf(i);
     if (best_ == i) found_.best_took = Now() - begun;
   }
 
@@ -362,17 +422,51 @@ class StrategySearcher {
     TryTimed(TransformsFor(estimates_[*early_].strategy.rewriting), *early_);
   }
 
-  // The last few are kept.
+  // The last few are kept. `written`: so many micro-batches of it alone.
   const Result<std::unique_ptr<RewrittenStep>>& RewrittenBy(const Transforms& transforms,
+                                                            std::optional<int64_t> written,
                                                             size_t i) {
-    const auto known = std::find_if(rewritten_.begin(), rewritten_.end(),
-                                    [&](const auto& one) { return one.first == transforms; });
-    if (known != rewritten_.end()) return known->second;
+    const auto known = std::find_if(rewritten_.begin(), rewritten_.end(), [&](const auto& one) {
+      return one.transforms == transforms && one.written == written;
+    });
+    if (known != rewritten_.end()) return known->step;
     if (rewritten_.size() == kKeptRewritings) rewritten_.pop_front();
-    rewritten_.emplace_back(
-        transforms, RewrittenStep::Make(step_, cluster_, costs_, estimates_[i].strategy.rewriting,
-                                        options_, [this] { return IsGivenUp(); }));
-    return rewritten_.back().second;
+    const auto stop = [at_work = at_work_] {
+      return *at_work != nullptr && (*at_work)->IsGivenUp();
+    };
+    rewritten_.push_back(
+        {transforms, written,
+         RewrittenStep::Make(step_, cluster_, costs_, estimates_[i].strategy.rewriting, options_,
+                             stop, written)});
+    return rewritten_.back().step;
+  }
+
+  bool MayFold(size_t i) const {
+    const Rewriting& rewriting = estimates_[i].strategy.rewriting;
+    return options_.folds && !options_.in_all_peaks && rewriting.schedule.empty() &&
+           rewriting.micro_batches > kFoldedMicroBatches &&
+           SizeOf(i) * static_cast<double>(step_.op_count()) >= options_.many_instances;
+  }
+
+  // False: all of its micro-batches have to be simulated.
+  bool TryFolded(const Transforms& transforms, size_t i) {
+    const auto& step = RewrittenBy(transforms, kWrittenMicroBatches, i);
+    if (step.ok()) return Try(*step.value(), i, kWrittenMicroBatches);
+    if (!IsGivenUp()) return false;
+    Refuse(i, step.error());
+    return true;
+  }
+
+  // Of all micro-batches what some of them came to; none: it does not follow from these.
+  static std::optional<Evaluation> Unfolded(const RewrittenStep& step, const StepPlan& plan,
+                                            Evaluation evaluation, int64_t micro_batches) {
+    const auto compiled = step.evaluator().CompileAndKeep(plan);
+    if (!compiled.ok()) return std::nullopt;
+    const std::optional<Nanos> period =
+        PeriodOfMicroBatches(step.problem().layouts->graph, *compiled.value());
+    if (!period) return std::nullopt;
+    evaluation.step_time += *period * (micro_batches - kWrittenMicroBatches);
+    return evaluation;
   }
 
   // What is simulated once a plan fits and time is over, or somebody asked to stop.
@@ -389,21 +483,33 @@ class StrategySearcher {
     result.memory = result.capacity = Bytes();
   }
 
-  void Try(const RewrittenStep& step, size_t i) {
+  bool RefuseHere(size_t i, const Error& error) {
+    Refuse(i, error);
+    return true;
+  }
+
+  // `written`: so many of the step's micro-batches are in it; then false where these do not stand for all.
+  bool Try(const RewrittenStep& step, size_t i, std::optional<int64_t> written) {
     StrategyResult& result = found_.strategies[i];
-    const PlannerTable planners = MakeLayoutPlanners({.agent = result.strategy.settings});
-    const auto planner = std::find_if(planners.begin(), planners.end(), [&](const auto& one) {
-      return one->name() == result.strategy.algorithm;
-    });
     LastEvaluation evaluator(step.evaluator());
-    Result<PlannerResult> planned = (*planner)->Plan(step.problem(), evaluator, options_.planning);
-    if (!planned.ok()) return Refuse(i, planned.error());
+    Result<PlannerResult> planned =
+        LaidOut(result.strategy, step.problem(), evaluator, options_.planning);
+    if (!planned.ok()) return RefuseHere(i, planned.error());
     PlannerResult& plan = planned.value();
+    std::optional<Evaluation> folded;
+    if (written) {
+      if (evaluator.count() == 1) {
+        folded =
+            Unfolded(step, plan.plan, evaluator.last(), result.strategy.rewriting.micro_batches);
+      }
+      if (!folded) return false;
+      plan.step_time = folded->step_time;
+    }
     Status there = Ok();
     if (options_.in_all_peaks && plan.feasible &&
         (!FoundSome() || plan.step_time < found_.plan.step_time)) {
       there = CheckPeaks(step, plan);
-      if (IsGivenUp()) return Refuse(i, GivenUp());
+      if (IsGivenUp()) return RefuseHere(i, GivenUp());
     }
     ++found_.evaluations;
     result.evaluated = true;
@@ -428,8 +534,10 @@ class StrategySearcher {
                                   plan.step_time, plan.algorithm});
       }
       found_.plan = std::move(plan);
+      found_.folded = std::move(folded);
     }
     if (options_.tried) options_.tried(result, found_.evaluations, found_.strategies[best_]);
+    return true;
   }
 
   // Those of the step of one rewriting, by which planners do not search.
@@ -480,6 +588,9 @@ class StrategySearcher {
   const Cluster& cluster_;
   const CostOptions& costs_;
   const StrategySearchOptions& options_;
+  // This one, up to its end: what it leaves behind is not given up.
+  const std::shared_ptr<const StrategySearcher*> at_work_ =
+      std::make_shared<const StrategySearcher*>(this);
   size_t best_ = 0;              // of the strategies
   std::optional<size_t> early_;  // the one that was tried before pipelines were estimated
   const Clock::time_point begun_ = Now();
@@ -489,13 +600,27 @@ class StrategySearcher {
   std::chrono::duration<double, Clock::period> took_{};  // the last that was simulated
   double last_size_ = 1;
   double share_ = 1;  // of the time, at most, once something fits
-  std::deque<std::pair<Transforms, Result<std::unique_ptr<RewrittenStep>>>> rewritten_;
+  struct Rewritten {
+    Transforms transforms;
+    std::optional<int64_t> written;
+    Result<std::unique_ptr<RewrittenStep>> step;
+  };
+  std::deque<Rewritten> rewritten_;
   std::vector<StrategyEstimate> estimates_;
   std::vector<bool> done_;      // simulated, refused or passed over
   StrategySearchResult found_;  // strategies in the order of the estimates until it is over
 };
 
 }  // namespace
+
+Status StrategySearchResult::LayOut(const Problem& problem) {
+  if (!folded) return Ok();
+  KnownEvaluator evaluator(*folded);
+  PW_ASSIGN(PlannerResult laid_out, LaidOut(*best, problem, evaluator, {}));
+  plan.plan = std::move(laid_out.plan);
+  folded.reset();
+  return Ok();
+}
 
 std::vector<StrategyResult> StrategySearchResult::Shown() const {
   std::vector<StrategyResult> shown;
@@ -612,6 +737,13 @@ Result<PlannerResult> SearchBehind(
   options.promising = strategies->Promising();
   options.hopeless = strategies->Hopeless();
   PlannerResult best;
+  // What is evaluated next takes about as long as the best did, and would end behind the deadline.
+  const auto& deadline = options.budget.deadline;
+  if (has_plan && deadline && Clock::now() + 2 * strategies->best_took > *deadline) {
+    best = strategies->ForAuto();
+    NoteCutShort(*strategies, best);
+    return best;
+  }
   if (has_plan) {
     best = strategies->ForAuto();
     options.found = &best;

@@ -38,6 +38,7 @@ inline constexpr double kAboutFits = 1.04;    // times the memory: estimates are
 inline constexpr double kALittleMore = 1.25;  // times the memory, where nothing else fits
 inline constexpr int64_t kMinEvaluations = 3;
 inline constexpr double kShareOfGain = 10;
+inline constexpr int64_t kFoldedMicroBatches = 6;
 inline constexpr double kManyInstances = 1e5;  // ops of the step times micro-batches
 
 struct StrategySearchOptions {
@@ -55,6 +56,10 @@ struct StrategySearchOptions {
   // long as to simulate it. In `auto` a search over layouts goes on from the best, with as much less memory as that takes beside tensors.
   bool in_all_peaks = false;
   double many_instances = kManyInstances;
+  // Where there are many instances, also of more than kFoldedMicroBatches micro-batches in no pipeline: three of these are
+  // laid out and simulated, if those between the first and the last take equally long (micro_batch_period.h). The plan of
+  // the best is then one of such a step, until LayOut. Not in all peaks.
+  bool folds = false;
   // Called in the place of Clock::now where time is shared out or may be over; empty: that.
   std::function<Clock::time_point()> now{};
   // Behind every one that was simulated, with how many these are, and the best so far.
@@ -77,6 +82,13 @@ struct StrategySearchResult {
   // The fastest that fits, or else the one that exceeds memory by the smallest amount; none: nothing was simulated.
   std::optional<Strategy> best;
   PlannerResult plan;  // of `best`, in the ids of the graph that its rewriting makes of the step
+  // `plan` is of a step of which three micro-batches are written: what its evaluation came to, for all of them.
+  std::optional<Evaluation> folded;
+  // Lays the best out for the problem of all of its step, where it is folded. Errors: those of its planner.
+  Status LayOut(const Problem& problem);
+  // Makes the step of `plan` of what was simulated, where that was in lanes and is still there: graph, cluster and costs
+  // have to be, too. Else empty.
+  PlanSession::PlanCompiler compiler;
 
   // The best is one that fits and that rewrites the step: what `auto` goes on with.
   bool rewrites() const { return has_plan() && !TransformsFor(best->rewriting).empty(); }

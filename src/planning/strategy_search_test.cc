@@ -15,6 +15,7 @@
 #include "cost/cost_model.h"
 #include "formats/cluster/cluster_reader.h"
 #include "formats/plan/strategies_json.h"
+#include "planning/micro_batch_period.h"
 #include "planning/quick_fit.h"
 #include "planning/stage_layers.h"
 #include "planning/strategy_trials.h"
@@ -266,6 +267,30 @@ TEST(StrategySearch, WhatFitsInAllPeaksIsSearchedOnFrom) {
   EXPECT_EQ(searched, found.evaluations > 6);
 }
 
+// On many devices that are alike the best's step is made of what was simulated, as often as it is asked for: it is the
+// step that its plan is compiled to.
+TEST(StrategySearch, TheBestStepIsMadeOfWhatWasSimulated) {
+  const Graph graph = PerceptronWriter(kFew).Write();
+  const Cluster hosts = ReadCluster("4x8xH100").Take();
+  StrategySearchOptions options;
+  options.strategies.evaluations = 2;
+  options.strategies.micro_batches = 1;
+  options.strategies.recompute = std::vector<std::string>();
+  const StrategySearchResult found = SearchStrategies(graph, hosts, {}, options).Take();
+  ASSERT_TRUE(found.has_plan());
+  ASSERT_TRUE(found.compiler);
+  const auto layouts = LayoutProblem::Make(graph, hosts, {}, SchedulingPolicy::kProgram).Take();
+  const CompiledStep whole = CompileStep(*layouts, found.plan.plan).Take();
+  EXPECT_EQ(EvaluateStep(whole).step_time, found.plan.step_time);
+  for (int twice = 0; twice < 2; ++twice) {
+    const auto made = found.compiler(found.plan.plan).Take();
+    ASSERT_TRUE(made->lanes);
+    EXPECT_EQ(EvaluateStep(*made).step_time, found.plan.step_time);
+    EXPECT_LT(made->step.graph.op_count(), whole.step.graph.op_count() / 8);
+  }
+  EXPECT_FALSE(SearchStrategies(graph, FourGpus(), {}, options).Take().compiler);
+}
+
 // Draws are made to count, which adds an input to the step.
 TEST(StrategySearch, TriesAStepThatDrawsAsItWasRecorded) {
   const Graph graph = PerceptronWriter(kFew, /*draws=*/true).Write();
@@ -359,6 +384,16 @@ TEST(StrategySearch, TheSearchOfAStepAsItIsGoesOnFromWhatFits) {
     EXPECT_EQ(result.algorithm, time < 100 ? "searched" : "2d tensor=2");
     EXPECT_EQ(result.step_time, Nanos(std::min<int64_t>(time, 100)));
   }
+  // What is evaluated next takes as long as the best did: that is begun where it can end in time.
+  options.budget.deadline = Clock::now() + std::chrono::hours(1);
+  for (const int hours : {0, 2}) {
+    found.best_took = std::chrono::hours(hours);
+    const Searched planner(90);
+    const PlannerResult result = SearchedBehind(&found, planner, problem, *evaluator, options);
+    EXPECT_EQ(planner.moves.has_value(), hours == 0);
+    EXPECT_EQ(result.algorithm, hours == 0 ? "searched" : "2d tensor=2");
+  }
+  options.budget.deadline.reset();
   const Searched alone(110);
   EXPECT_EQ(SearchedBehind(nullptr, alone, problem, *evaluator, options).algorithm, "searched");
   EXPECT_EQ(alone.moves, 5);
@@ -705,6 +740,80 @@ TEST(StrategySearch, TriesFirstWhatIsSoonDone) {
   EXPECT_TRUE(soon.baselines[0].feasible);
   EXPECT_EQ(soon.baselines[1].algorithm, usual.baselines[0].algorithm);
   EXPECT_EQ(soon.plan.step_time, usual.plan.step_time);
+}
+
+// A step with its problem, of which three micro-batches are written or all.
+struct AccumulatedStep {
+  AccumulatedStep(const Graph& step, const Cluster& cluster, int64_t micro_batches,
+                  std::optional<int64_t> written)
+      : graph(
+            ApplyTransforms(step, TransformsFor({.micro_batches = micro_batches}), written).Take()),
+        layouts(LayoutProblem::Make(*graph, cluster, {}, SchedulingPolicy::kProgram).Take()),
+        problem(
+            BuildProblem(layouts->graph, cluster, layouts->costs, {}, SchedulingPolicy::kProgram)
+                .Take()) {
+    problem.layouts = layouts.get();
+    evaluator = MakeSimulatedEvaluator(problem, 1);
+  }
+  const std::unique_ptr<const Graph> graph;
+  const std::unique_ptr<LayoutProblem> layouts;
+  Problem problem;
+  std::unique_ptr<Evaluator> evaluator;
+};
+
+// Where nothing crosses from one micro-batch to the next, three say how long any number of them takes, and what memory:
+// for some planners on each cluster.
+TEST(MicroBatchPeriod, SaysWhatAllOfThemComeTo) {
+  const Graph graph = PerceptronWriter(kMany / 8 * 16).Write();
+  for (const char* const preset : {"4xP100", "mixed-lab", "2x4xH100"}) {
+    const Cluster cluster = ReadCluster(preset).Take();
+    int said = 0;
+    for (const int64_t micro_batches : {8, 16}) {
+      const AccumulatedStep some(graph, cluster, micro_batches, kWrittenMicroBatches);
+      const AccumulatedStep all(graph, cluster, micro_batches, {});
+      for (const auto& planner : MakeLayoutPlanners({})) {
+        const auto of_some = planner->Plan(some.problem, *some.evaluator, {});
+        if (!of_some.ok()) continue;
+        const StepPlan& plan = of_some.value().plan;
+        const Evaluation three = some.evaluator->EvaluatePlan(plan).Take();
+        const auto compiled = some.evaluator->Compile(plan).Take();
+        const auto period = PeriodOfMicroBatches(some.layouts->graph, *compiled);
+        if (!period) continue;
+        const auto of_all = planner->Plan(all.problem, *all.evaluator, {});
+        ASSERT_TRUE(of_all.ok()) << planner->name();
+        const Evaluation whole = all.evaluator->EvaluatePlan(of_all.value().plan).Take();
+        ++said;
+        EXPECT_EQ(three.step_time + *period * (micro_batches - kWrittenMicroBatches),
+                  whole.step_time)
+            << preset << " " << planner->name() << " " << micro_batches;
+        for (size_t d = 0; d < whole.devices.size(); ++d) {
+          EXPECT_EQ(three.devices[d].peak, whole.devices[d].peak) << preset << planner->name();
+        }
+      }
+    }
+    EXPECT_GT(said, 2) << preset;
+  }
+}
+
+// What was found of three micro-batches is laid out for all of them, with what it came to.
+TEST(StrategySearch, AFoldedPlanIsLaidOutForItsStep) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  const AccumulatedStep all(graph, FourGpus(), 8, {});
+  const auto planners = MakeLayoutPlanners();
+  const auto fsdp = std::find_if(planners.begin(), planners.end(),
+                                 [](const auto& one) { return one->name() == "fsdp"; });
+  StrategySearchResult found;
+  found.best = Strategy{.algorithm = "fsdp", .rewriting = {.micro_batches = 8}};
+  found.plan.algorithm = "fsdp";
+  found.plan.step_time = Nanos(100);
+  found.folded = Evaluation{.feasible = true, .step_time = Nanos(100)};
+  ASSERT_TRUE(found.LayOut(all.problem).ok());
+  EXPECT_FALSE(found.folded);
+  EXPECT_EQ(found.plan.step_time, Nanos(100));
+  EXPECT_EQ(found.plan.plan, (*fsdp)->Plan(all.problem, *all.evaluator, {}).Take().plan);
+  found.plan.plan = {};
+  ASSERT_TRUE(found.LayOut(all.problem).ok());
+  EXPECT_EQ(found.plan.plan, StepPlan());  // it is laid out once
 }
 
 TEST(StrategySearch, AStepWithRoomToSpareStaysAsItIs) {

@@ -33,13 +33,15 @@ std::string NameInCopy(const std::string& tensor, const std::string& op, const s
 
 class AccumulationWriter {
  public:
+  // `written`: so many of them are written.
   AccumulationWriter(const Graph& step, const NamedAxes& axes, const MicroBatchRoles& roles,
-                     int64_t micro_batches)
+                     int64_t micro_batches, int64_t written)
       : step_(step),
         held_(step.Held()),
         axes_(axes),
         roles_(roles),
         batches_(micro_batches),
+        written_(written),
         of_one_(step.batch() / micro_batches),
         builder_(step.name(), std::string(step.format())),
         whole_(step.tensor_count()),
@@ -61,7 +63,7 @@ class AccumulationWriter {
       if (!strides.empty()) builder_.SetStrides(whole_[id], strides);
       NoteTensor(whole_[id], id);
     }
-    for (batch_ = 0; batch_ < batches_; ++batch_) {
+    for (batch_ = 0; batch_ < written_; ++batch_) {
       for (const OpId id : step_.ops()) {
         const OpTurn turn = roles_.ops[id];
         if (turn == OpTurn::kEach) PW_RETURN_IF_ERROR(WriteCopy(id));
@@ -506,6 +508,10 @@ class AccumulationWriter {
         continue;
       }
       const Tensor& whole = step_.tensor(id);
+      if (written_ < batches_) {
+        return MakeError(ErrorCode::kTransform, "it joins parts of all micro-batches",
+                         "output " + Printable(whole.name, 80), "Write all of them.");
+      }
       Value::List all;
       for (size_t i = 0; i < outputs_[id].size(); ++i)
         all.push_back(Reference(static_cast<int32_t>(i)));
@@ -528,7 +534,7 @@ class AccumulationWriter {
   const Csr<OpId, TensorId> held_;  // what each op of the step holds
   const NamedAxes& axes_;
   const MicroBatchRoles& roles_;
-  const int64_t batches_, of_one_;
+  const int64_t batches_, written_, of_one_;
   GraphBuilder builder_;
   MicroBatchOrigins origins_;
   int64_t batch_ = 0;                   // which micro-batch is written, from 0
@@ -553,7 +559,8 @@ Error DoesNotDivide(const Graph& step, int64_t micro_batches) {
 }  // namespace
 
 Result<std::unique_ptr<Graph>> WithAccumulation(const Graph& step, int64_t micro_batches,
-                                                const Transform* pipeline) {
+                                                const Transform* pipeline,
+                                                std::optional<int64_t> written) {
   if (micro_batches == 1) return std::unique_ptr<Graph>();
   const NamedAxes axes(step);
   if (axes.samples() == 0) return axes.WhyNoBatch();
@@ -565,7 +572,8 @@ Result<std::unique_ptr<Graph>> WithAccumulation(const Graph& step, int64_t micro
     PW_ASSIGN(chunk_of, PipelineChunks(step, *pipeline));
   }
   PW_ASSIGN(const MicroBatchRoles roles, RolesOverMicroBatches(step, axes, chunk_of));
-  PW_ASSIGN(Graph made, AccumulationWriter(step, axes, roles, micro_batches).Write());
+  const int64_t count = std::min(written.value_or(micro_batches), micro_batches);
+  PW_ASSIGN(Graph made, AccumulationWriter(step, axes, roles, micro_batches, count).Write());
   return std::make_unique<Graph>(std::move(made));
 }
 

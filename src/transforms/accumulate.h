@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/result.h"
 #include "graph/graph.h"
@@ -34,9 +35,12 @@ namespace placewright {
 // nullptr for one micro-batch: the step stays. `pipeline` (kPipeline): what orders the micro-batches later, or nullptr. Errors: kTransform for a number that does not divide the batch, and
 // for ops that cannot be computed in micro-batches (micro_batch_roles.h); kBatchScaling for a step that does not prove
 // how it follows its batch.
+// `written`: only the first so many micro-batches, as if these were all; what is computed is another step then, and an
+// output that has parts of all of them is refused (kTransform).
 // Complexity: O(K (ops + edges)).
 Result<std::unique_ptr<Graph>> WithAccumulation(const Graph& step, int64_t micro_batches,
-                                                const Transform* pipeline = nullptr);
+                                                const Transform* pipeline = nullptr,
+                                                std::optional<int64_t> written = {});
 
 // Of which micro-batch an op of such a step is, from 1: the number behind the first "@" of its name; 0: it is there once.
 int32_t MicroBatchOf(const Op& op);

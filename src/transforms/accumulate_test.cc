@@ -86,6 +86,39 @@ TEST(Accumulate, EachMicroBatchHoldsItsOwn) {
   EXPECT_THAT(held, ElementsAre("wt by gw@2", "p@1 by gw@1", "p@2 by gw@2", "gw.sum@2 by next"));
 }
 
+// Of four micro-batches two: what these do is what they do among the four, and the update reads their sum.
+TEST(Accumulate, SomeAreWrittenAsIfTheyWereAll) {
+  const Graph step = Perceptron(4);
+  const auto all = WithAccumulation(step, 4), some = WithAccumulation(step, 4, nullptr, 2);
+  ASSERT_TRUE(all.ok() && some.ok());
+  const Graph& whole = *all.value();
+  const Graph& part = *some.value();
+  EXPECT_EQ(part.batch(), whole.batch());
+  int of_second = 0;
+  for (const OpId id : part.ops()) {
+    const OpId same = whole.FindOp(part.op(id).name);
+    ASSERT_TRUE(same.valid()) << part.op(id).name;
+    of_second += MicroBatchOf(part.op(id)) == 2 ? 1 : 0;
+    EXPECT_LE(MicroBatchOf(part.op(id)), 2);
+    if (MicroBatchOf(part.op(id)) == 0) continue;
+    EXPECT_EQ(part.op(id).args, whole.op(same).args) << part.op(id).name;
+  }
+  EXPECT_GT(of_second, 5);
+  EXPECT_EQ(part.tensor(part.outputs().front()).name, "loss.sum@2");
+  EXPECT_EQ(LinesOf(*WithAccumulation(step, 2, nullptr, 3).value()), Accumulated(step, 2));
+}
+
+TEST(Accumulate, WhatJoinsAllPartsIsNotOfSome) {
+  BatchedStepWriter step(4);
+  const TensorId x = step.Input("input:x", {4, 3}), w = step.Input("param:w", {3, 5});
+  const Graph graph = step.Build({step.Op("p", "mm.default", {x, w}, {4, 5})});
+  EXPECT_TRUE(WithAccumulation(graph, 4).ok());
+  const auto some = WithAccumulation(graph, 4, nullptr, 2);
+  ASSERT_FALSE(some.ok());
+  EXPECT_EQ(some.error().code, ErrorCode::kTransform);
+  EXPECT_THAT(some.error().ToString(), HasSubstr("joins parts of all micro-batches"));
+}
+
 // All of the first micro-batch, then all of the second; the divisor of the mean is that of all 4 x 5 elements, and
 // the transposed weight is made once.
 TEST(Accumulate, OfAPerceptron) {

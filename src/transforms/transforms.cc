@@ -34,12 +34,12 @@ const Transform* PipelineIn(const Transforms& transforms) {
 
 // `all`: what it is one of.
 Result<std::unique_ptr<Graph>> Apply(const Graph& step, const Transform& transform,
-                                     const Transforms& all) {
+                                     const Transforms& all, std::optional<int64_t> written) {
   PW_RETURN_IF_ERROR(CheckRecorded(step, transform));
   switch (transform.kind) {
     case Transform::kCountedDraws: return WithCountedDraws(step, kDrawSeed);
     case Transform::kAccumulate:
-      return WithAccumulation(step, transform.micro_batches, PipelineIn(all));
+      return WithAccumulation(step, transform.micro_batches, PipelineIn(all), written);
     case Transform::kRecompute: return WithRecomputation(step, transform.modules);
     case Transform::kOffload: return WithOffloading(step, transform.modules);
     case Transform::kPipeline: return WithPipeline(step, transform);
@@ -82,11 +82,13 @@ Transforms TransformsFor(const Rewriting& asked, const std::vector<std::string>&
   return transforms;
 }
 
-Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms) {
+Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms,
+                                               std::optional<int64_t> written) {
   std::unique_ptr<Graph> made;
   Transforms applied = step.transforms();
   for (const Transform& transform : transforms) {
-    PW_ASSIGN(std::unique_ptr<Graph> after, Apply(made ? *made : step, transform, transforms));
+    PW_ASSIGN(std::unique_ptr<Graph> after,
+              Apply(made ? *made : step, transform, transforms, written));
     if (after == nullptr) continue;
     made = std::move(after);
     applied.push_back(transform);

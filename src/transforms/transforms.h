@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,9 @@ Transforms TransformsFor(const Rewriting& asked, const std::vector<std::string>&
 // Ops keep their names. Errors: kUsage for a graph that no recorded step is (draws are counted in others, too), those of
 // WithCountedDraws, WithAccumulation, WithRecomputation, WithOffloading, WithPipeline, WithPrecision and
 // WithSplitBackward.
-Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms);
+// `written`: only the first so many micro-batches (WithAccumulation), to simulate them.
+Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms,
+                                               std::optional<int64_t> written = {});
 
 }  // namespace placewright
 

@@ -45,6 +45,7 @@ Result<StrategySearchResult> SearchStrategies(const Planning& planning, const Co
   options.planning = planner_options;
   options.for_auto = for_auto;
   options.in_all_peaks = in_all_peaks;
+  options.folds = for_auto;
   if (planner_options.progress) {
     options.tried = [&](const StrategyResult& one, int64_t evaluations,
                         const StrategyResult& best) {
@@ -115,6 +116,13 @@ Result<std::unique_ptr<Planning>> Prepare(const InputOptions& input, const Searc
   // A constraint comes from the command line.
   if (!session.ok() && session.error().code == ErrorCode::kConstraint) return session.error();
   PW_ASSIGN(planning->session, std::move(session).InFile(input.graph));
+  if (planning->strategies && planning->strategies->has_plan()) {
+    PW_RETURN_IF_ERROR(planning->strategies->LayOut(planning->problem()));
+  }
+  if (planning->strategies && planning->strategies->compiler) {
+    planning->session->TakeCompiler(planning->strategies->plan.plan,
+                                    planning->strategies->compiler);
+  }
   return planning;
 }
 

@@ -5,6 +5,7 @@ namespace placewright {
 
 std::vector<Piece> EmitAllGather(Emitter& emitter, const std::vector<Piece>& pieces,
                                  const std::vector<AxisPart>& parts) {
+  static constexpr const char* kType = "placewright.all_gather.default";
   std::vector<Piece> whole;
   std::vector<TensorId> made;
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -12,9 +13,11 @@ std::vector<Piece> EmitAllGather(Emitter& emitter, const std::vector<Piece>& pie
     const AxisPlace& place = parts[i].place;
     std::vector<int64_t> shape = emitter.shape(piece.tensor);
     shape[static_cast<size_t>(place.dimension)] = place.outer * place.size * place.inner;
-    const TensorId member =
-        emitter.AddLike("placewright.all_gather.default", {piece.tensor}, PartArguments(parts[i]),
-                        std::move(shape), piece.tensor, piece.device);
+    TensorId member = emitter.AddLikeAgain(kType, piece.tensor, shape, piece.device);
+    if (!member.valid()) {
+      member = emitter.AddLike(kType, {piece.tensor}, PartArguments(parts[i]), std::move(shape),
+                               piece.tensor, piece.device);
+    }
     whole.push_back({piece.device, member});
     made.push_back(member);
   }

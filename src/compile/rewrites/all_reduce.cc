@@ -5,12 +5,16 @@
 namespace placewright {
 
 std::vector<Piece> EmitAllReduce(Emitter& emitter, const std::vector<Piece>& pieces) {
+  static constexpr const char* kType = "placewright.all_reduce.default";
   std::vector<Piece> whole;
   std::vector<TensorId> made;
   for (const Piece& piece : pieces) {
-    const TensorId member =
-        emitter.AddLike("placewright.all_reduce.default", {piece.tensor}, References(1),
-                        emitter.shape(piece.tensor), piece.tensor, piece.device);
+    const std::vector<int64_t>& shape = emitter.shape(piece.tensor);
+    TensorId member = emitter.AddLikeAgain(kType, piece.tensor, shape, piece.device);
+    if (!member.valid()) {
+      member =
+          emitter.AddLike(kType, {piece.tensor}, References(1), shape, piece.tensor, piece.device);
+    }
     whole.push_back({piece.device, member});
     made.push_back(member);
   }

@@ -10,6 +10,7 @@ namespace placewright {
 std::vector<Piece> EmitAllToAll(Emitter& emitter, const std::vector<Piece>& pieces,
                                 const std::vector<AxisPart>& given,
                                 const std::vector<AxisPart>& taken) {
+  static constexpr const char* kType = "placewright.all_to_all.default";
   std::vector<Piece> exchanged;
   std::vector<TensorId> made;
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -17,11 +18,13 @@ std::vector<Piece> EmitAllToAll(Emitter& emitter, const std::vector<Piece>& piec
     std::vector<int64_t> shape = ShapeOf(emitter.shape(piece.tensor), {taken[i]});
     int64_t& length = shape[static_cast<size_t>(given[i].place.dimension)];
     length = length / given[i].interval.length() * given[i].place.size;
-    std::vector<Value> args = PartArguments(given[i]);
-    for (const int64_t number : NumbersOf(taken[i])) args.push_back(Value(number));
-    const TensorId member =
-        emitter.AddLike("placewright.all_to_all.default", {piece.tensor}, std::move(args),
-                        std::move(shape), piece.tensor, piece.device);
+    TensorId member = emitter.AddLikeAgain(kType, piece.tensor, shape, piece.device);
+    if (!member.valid()) {
+      std::vector<Value> args = PartArguments(given[i]);
+      for (const int64_t number : NumbersOf(taken[i])) args.push_back(Value(number));
+      member = emitter.AddLike(kType, {piece.tensor}, std::move(args), std::move(shape),
+                               piece.tensor, piece.device);
+    }
     exchanged.push_back({piece.device, member});
     made.push_back(member);
   }

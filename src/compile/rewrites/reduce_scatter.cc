@@ -10,14 +10,17 @@ namespace placewright {
 
 std::vector<Piece> EmitReduceScatter(Emitter& emitter, const std::vector<Piece>& pieces,
                                      const std::vector<AxisPart>& parts) {
+  static constexpr const char* kType = "placewright.reduce_scatter.default";
   std::vector<Piece> scattered;
   std::vector<TensorId> made;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const Piece& piece = pieces[i];
     std::vector<int64_t> shape = ShapeOf(emitter.shape(piece.tensor), {parts[i]});
-    const TensorId member =
-        emitter.AddLike("placewright.reduce_scatter.default", {piece.tensor},
-                        PartArguments(parts[i]), std::move(shape), piece.tensor, piece.device);
+    TensorId member = emitter.AddLikeAgain(kType, piece.tensor, shape, piece.device);
+    if (!member.valid()) {
+      member = emitter.AddLike(kType, {piece.tensor}, PartArguments(parts[i]), std::move(shape),
+                               piece.tensor, piece.device);
+    }
     scattered.push_back({piece.device, member});
     made.push_back(member);
   }

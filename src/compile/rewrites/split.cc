@@ -12,10 +12,13 @@ std::vector<Value> PartArguments(const AxisPart& part) {
 }
 
 TensorId EmitSplit(Emitter& emitter, TensorId tensor, const TensorBox& box, DeviceId device) {
+  static constexpr const char* kType = "placewright.split.default";
   for (const AxisPart& part : InCuttingOrder(box)) {
     std::vector<int64_t> shape = ShapeOf(emitter.shape(tensor), {part});
-    tensor = emitter.AddLike("placewright.split.default", {tensor}, PartArguments(part),
-                             std::move(shape), tensor, device);
+    const TensorId again = emitter.AddLikeAgain(kType, tensor, shape, device);
+    tensor = again.valid() ? again
+                           : emitter.AddLike(kType, {tensor}, PartArguments(part), std::move(shape),
+                                             tensor, device);
   }
   return tensor;
 }

@@ -34,6 +34,7 @@ class Mesh {
       if (of.axis.empty()) continue;
       const std::string at = fmt::format("{}.mesh[{}].axis", place_, &of - spec_.mesh.data());
       PW_ASSIGN(const AxisId axis, AxisCalled(axes_, of.axis, at));
+      sizes_[of.axis] = axes_.axis(axis).size;
       int64_t& parts = parts_.emplace(axis, 1).first->second;
       parts *= DegreeOf(of);
       const int64_t size = axes_.axis(axis).size;
@@ -117,8 +118,7 @@ class Mesh {
       auto one = std::find_if(box.begin(), box.end(),
                               [&](const auto& other) { return other.axis == of.axis; });
       if (one == box.end()) {
-        const int64_t size = axes_.axis(axes_.Find(of.axis)).size;
-        one = box.insert(box.end(), {of.axis, 0, size});
+        one = box.insert(box.end(), {of.axis, 0, sizes_.at(of.axis)});
       }
       const int64_t length = (one->to - one->from) / DegreeOf(of);
       one->from += coordinates[i] * length;
@@ -135,7 +135,8 @@ class Mesh {
   std::vector<Seat> seats_;  // by device
   int64_t hosts_ = 0, of_host_ = 0;
   bool over_hosts_ = false;
-  std::map<AxisId, int64_t> parts_;  // so far
+  std::map<AxisId, int64_t> parts_;       // so far
+  std::map<std::string, int64_t> sizes_;  // of the axes of the mesh
 };
 
 }  // namespace

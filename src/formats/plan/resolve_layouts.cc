@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "formats/plan/alike_specs.h"
 #include "formats/plan/layout_words.h"
 #include "formats/plan/mesh.h"
 #include "graph/module_globs.h"
@@ -347,38 +348,44 @@ class Resolver {
 
 }  // namespace
 
-LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {
-  for (LayoutSpec& spec : specs) {
-    // One that cannot be is refused where it is resolved.
-    const bool mesh = !spec.mesh.empty();
-    Result<LayoutSpec> expanded = WithoutMesh(axes, cluster, spec, "");
-    if (expanded.ok()) spec = expanded.Take();
-    const bool splits =
-        spec.option == LayoutOption::kAllReduce || spec.option == LayoutOption::kParameterServer;
-    std::vector<LayoutSpec::Device> devices;
-    for (const LayoutSpec::Device& named : spec.devices) {
-      for (const DeviceId device : DevicesCalled(cluster, named.name)) {
-        devices.push_back({cluster.device(device).name, named.box});
-      }
-    }
-    const bool boxes =
-        mesh || std::any_of(devices.begin(), devices.end(), [](const auto& device) {
-          return device.box.size() > 1 || (!device.box.empty() && !device.box[0].axis.empty() &&
-                                           device.box[0].axis != "batch");
-        });
-    spec.devices = std::move(devices);
-    if (boxes && spec.axis.empty()) continue;
-    if (splits && spec.axis.empty()) spec.axis = "batch";
-    const AxisId axis = axes.Find(spec.axis);
-    const auto parts = static_cast<int64_t>(spec.devices.size());
-    for (int64_t i = 0; splits && axis.valid() && i < parts; ++i) {
-      LayoutSpec::Device& device = spec.devices[static_cast<size_t>(i)];
-      if (device.box.size() == 1 && device.box[0].axis == spec.axis) device.box[0].axis.clear();
-      if (!device.box.empty()) continue;
-      const int64_t size = axes.axis(axis).size;
-      device.box = {{"", i * size / parts, (i + 1) * size / parts}};
+namespace {
+
+void Expand(const NamedAxes& axes, const Cluster& cluster, LayoutSpec& spec) {
+  // One that cannot be is refused where it is resolved.
+  const bool mesh = !spec.mesh.empty();
+  Result<LayoutSpec> expanded = WithoutMesh(axes, cluster, spec, "");
+  if (expanded.ok()) spec = expanded.Take();
+  const bool splits =
+      spec.option == LayoutOption::kAllReduce || spec.option == LayoutOption::kParameterServer;
+  std::vector<LayoutSpec::Device> devices;
+  for (const LayoutSpec::Device& named : spec.devices) {
+    for (const DeviceId device : DevicesCalled(cluster, named.name)) {
+      devices.push_back({cluster.device(device).name, named.box});
     }
   }
+  const bool boxes =
+      mesh || std::any_of(devices.begin(), devices.end(), [](const auto& device) {
+        return device.box.size() > 1 || (!device.box.empty() && !device.box[0].axis.empty() &&
+                                         device.box[0].axis != "batch");
+      });
+  spec.devices = std::move(devices);
+  if (boxes && spec.axis.empty()) return;
+  if (splits && spec.axis.empty()) spec.axis = "batch";
+  const AxisId axis = axes.Find(spec.axis);
+  const auto parts = static_cast<int64_t>(spec.devices.size());
+  for (int64_t i = 0; splits && axis.valid() && i < parts; ++i) {
+    LayoutSpec::Device& device = spec.devices[static_cast<size_t>(i)];
+    if (device.box.size() == 1 && device.box[0].axis == spec.axis) device.box[0].axis.clear();
+    if (!device.box.empty()) continue;
+    const int64_t size = axes.axis(axis).size;
+    device.box = {{"", i * size / parts, (i + 1) * size / parts}};
+  }
+}
+
+}  // namespace
+
+LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {
+  ChangeSpecs(specs, [&](LayoutSpec& spec) { Expand(axes, cluster, spec); });
   return specs;
 }
 

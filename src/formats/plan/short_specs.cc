@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/plan/alike_specs.h"
 #include "formats/plan/layout_words.h"
 #include "formats/plan/mesh.h"
 
@@ -178,9 +179,9 @@ std::optional<LayoutSpec> Shortened(const NamedAxes& axes, const Cluster& cluste
 }  // namespace
 
 LayoutSpecs ShortenSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {
-  for (LayoutSpec& spec : specs) {
-    if (std::optional<LayoutSpec> made = Shortened(axes, cluster, spec)) spec = std::move(*made);
-  }
+  ChangeSpecs(specs, [&](LayoutSpec& spec) {
+    if (std::optional<LayoutSpec> made = Shortened(axes, cluster, spec)) spec = *std::move(made);
+  });
   return specs;
 }
 

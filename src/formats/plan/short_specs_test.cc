@@ -69,6 +69,34 @@ TEST(ShortSpecs, EqualSharesAndCopiesAreOneGlob) {
   }
 }
 
+// Groups that lie alike have the same words, each with its own name.
+TEST(ShortSpecs, AlikeGroupsKeepTheirNames) {
+  const OneProduct step(4);
+  std::vector<LayoutSpec::Device> shares, copies;
+  for (size_t i = 0; i < 32; ++i) {
+    const auto from = static_cast<int64_t>(2 * i);
+    shares.push_back({step.gpus[i], {{"", from, from + 2}}});
+    copies.push_back({step.gpus[i], {}});
+  }
+  LayoutSpecs specs;
+  for (int32_t i = 0; i < 6; ++i) {
+    specs.push_back(i % 2 == 0 ? OnAll(shares, kSampleRows, LayoutOption::kAllReduce)
+                               : OnAll(copies, "", LayoutOption::kDuplicate));
+    specs.back().groups = i < 3 ? "layers." + std::to_string(i) : "";
+    if (i >= 3) specs.back().group = GroupId(i);
+  }
+  const LayoutSpecs made = ShortenSpecs(*step.axes, *step.cluster, specs);
+  ASSERT_EQ(made.size(), specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    LayoutSpec one = step.Short(specs[i]);
+    EXPECT_EQ(made[i], one);
+    EXPECT_EQ(made[i].groups, specs[i].groups);
+    EXPECT_EQ(made[i].group, specs[i].group);
+    EXPECT_EQ(made[i].devices.size(), 1u);
+  }
+  EXPECT_EQ(ExpandSpecs(*step.axes, *step.cluster, made), specs);
+}
+
 // The stage of a pipeline: every device of hosts 8 to 31, in their order.
 TEST(ShortSpecs, HostsInARowAreAFewGlobs) {
   const OneProduct step(40);

@@ -42,8 +42,9 @@ constexpr size_t kFewDevices = 16;
 
 // So that a step of all devices is slow: of many micro-batches, say.
 bool HasManyOps(const LayoutProblem& problem, size_t devices) {
-  constexpr size_t kManyOps = 1'000'000;
-  return devices * problem.graph.op_count() >= kManyOps;
+  constexpr double kManyOps = 1e6;
+  const auto ops = static_cast<double>(problem.graph.op_count()) * problem.unwritten;
+  return static_cast<double>(devices) * ops >= kManyOps;
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ struct LayoutProblem {
   // What planners ask for.
   bool local_batch_norm = false;
   int units = kTagParts;  // that a search moves as one, at most
+  // Where the graph has some micro-batches of the step alone: how many times as many the step has.
+  double unwritten = 1;
 
  private:
   LayoutProblem(const Graph& step, std::unique_ptr<const Graph> transformed,
