@@ -350,7 +350,7 @@ class Resolver {
 
 namespace {
 
-void Expand(const NamedAxes& axes, const Cluster& cluster, LayoutSpec& spec) {
+void ExpandSpec(const NamedAxes& axes, const Cluster& cluster, LayoutSpec& spec) {
   // One that cannot be is refused where it is resolved.
   const bool mesh = !spec.mesh.empty();
   Result<LayoutSpec> expanded = WithoutMesh(axes, cluster, spec, "");
@@ -385,7 +385,7 @@ void Expand(const NamedAxes& axes, const Cluster& cluster, LayoutSpec& spec) {
 }  // namespace
 
 LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs) {
-  ChangeSpecs(specs, [&](LayoutSpec& spec) { Expand(axes, cluster, spec); });
+  ChangeSpecs(specs, [&](LayoutSpec& spec) { ExpandSpec(axes, cluster, spec); });
   return specs;
 }
 
