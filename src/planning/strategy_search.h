@@ -124,6 +124,12 @@ void RankStrategyResults(std::vector<StrategyResult>& strategies);
 void TakeFullestDevice(const Cluster& cluster, const Evaluation& evaluation,
                        StrategyResult& result);
 
+// "does not fit: 32 GiB of 24 GiB".
+std::string DoesNotFitIn(Bytes memory, Bytes capacity);
+
+// What is left of the moves, of which every strategy that was simulated was one.
+void LeaveMoves(int64_t evaluations, Budget& budget);
+
 // Whether `auto` chooses strategies: of a recorded step, as it was recorded, whose ops may be split, without constraints.
 bool MayChooseStrategies(const Graph& graph, const Constraints& constraints);
 
