@@ -69,7 +69,7 @@ void Emitter::SetInstanceKey(const InstanceKey& key) {
   for (const InstanceKey::Part& part : key.parts) {
     key_.insert(key_.end(), {part.axis.value(), part.split.value()});
     AppendWide(part.length, key_);
-    if (!prices_.tells_arguments_apart()) continue;
+    if (!prices_.tells_arguments_apart() && !part.priced) continue;
     for (const int64_t number : NumbersOf(part.stated)) AppendWide(number, key_);
   }
 }

@@ -28,9 +28,10 @@ namespace placewright {
 struct InstanceKey {
   struct Part {
     AxisId axis;
-    RuleAxisId split;    // which axis of the op's rule that is
-    int64_t length = 0;  // of the part
-    AxisPart stated;     // where it lies, if one of the instance's arguments says so
+    RuleAxisId split;     // which axis of the op's rule that is
+    int64_t length = 0;   // of the part
+    AxisPart stated;      // where it lies, if one of the instance's arguments says so
+    bool priced = false;  // what the instance takes follows from where that is (AxisPartOp::uneven)
   };
   OpId op;
   SmallVector<Part> parts;  // what it has of axes; all of the others

@@ -179,10 +179,11 @@ TensorBox OpSplit::StatedIn(const PlaceArgument& at, size_t share) const {
 
 InstanceKey::Part OpSplit::KeyPartOf(const By& one, size_t share) const {
   const Interval interval = IntervalOf(one, share);
-  InstanceKey::Part part{one.axis, one.of, interval.length(), {}};
+  InstanceKey::Part part{one.axis, one.of, interval.length(), {}, false};
   if (rule().place_argument < 0 && rule().axis_parts.empty()) return part;
   const PlaceArgument at = PlaceArgumentOf(rule(), one.of);
   if (at.there()) part.stated = {PlaceIn(at.TensorOf(rule()), one), interval};
+  part.priced = at.uneven;
   return part;
 }
 

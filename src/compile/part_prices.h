@@ -85,8 +85,8 @@ class PartPrices {
   const Cluster& cluster() const { return cluster_; }
   const Communication& communication() const { return communication_; }
 
-  // Modelled costs follow from the sizes of what an op reads and makes. What was measured is looked up by all
-  // arguments, so that keys have to have them.
+  // Modelled costs follow from the sizes of what an op reads and makes, but for uneven parts (AxisPartOp). What was
+  // measured is looked up by all arguments, so that keys have to have them.
   bool tells_arguments_apart() const { return by_arguments_; }
 
   PartTypeId ContiguousType(DType dtype, const std::vector<int64_t>& shape);

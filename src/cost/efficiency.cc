@@ -150,9 +150,10 @@ constexpr double kFlashAttention2 = 0.35;
 
 // Not those that compute the scores as a matrix, nor cuDNN's.
 bool IsFlashAttention(std::string_view type) {
-  constexpr std::array<std::string_view, 4> kPrefixes = {
+  constexpr std::array<std::string_view, 5> kPrefixes = {
       "aten._flash_attention_", "aten._efficient_attention_",
-      "aten._scaled_dot_product_flash_attention", "aten._scaled_dot_product_efficient_attention"};
+      "aten._scaled_dot_product_flash_attention", "aten._scaled_dot_product_efficient_attention",
+      "placewright.causal_attention_"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](std::string_view prefix) { return type.starts_with(prefix); });
 }

@@ -134,6 +134,29 @@ TEST(Work, CausalAttentionMakesHalfOfTheScores) {
   EXPECT_EQ(efficient(2).flops, efficient(1).flops);
 }
 
+// Of eight places the last two see seven and eight keys, the first two one and two; on average as [from, to) says.
+TEST(Work, AQueryOfAPartSeesTheKeysUpToItsOwn) {
+  const auto work = [&](int64_t from, int64_t to) {
+    const auto integers = [](std::vector<int64_t> of) {
+      Value::List list;
+      for (const int64_t one : of) list.push_back(Value(one));
+      return Value(std::move(list));
+    };
+    return OneOp("placewright.causal_attention_part.default")
+        .Input({2, 3, to - from, 4})
+        .Input({2, 3, 8, 4})
+        .Input({2, 3, 8, 4})
+        .Output({2, 3, to - from, 4})
+        .Args({In(0), In(1), In(2), Value(0.0), Value(true), integers({2, 1, 8, from, to})})
+        .Get();
+  };
+  EXPECT_EQ(work(0, 8).flops, 4608);
+  EXPECT_EQ(work(0, 2).flops, 9216. / 4 / 8);
+  EXPECT_EQ(work(6, 8).flops, 9216. / 4 * 7 / 8);
+  EXPECT_EQ(work(0, 2).flops + work(2, 7).flops + work(7, 8).flops, work(0, 8).flops);
+  EXPECT_EQ(work(6, 8).macs, 2 * 3 * 2 * 8 * 8);
+}
+
 // 12 rows in 3 groups by [3, 5, 7]: 12 * 5 * 7 = 420, and so much for each gradient: of the rows
 // [12, 7] by [3, 7, 5], of the matrices [5, 12] by [12, 7] to [3, 5, 7].
 TEST(Work, GroupedProducts) {

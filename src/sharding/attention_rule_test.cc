@@ -41,6 +41,37 @@ TEST(AttentionRule, ACausalMaskTiesPlacesTogether) {
   EXPECT_EQ(Flash(true).Verdict('a'), PartVerdict::kConcat);
 }
 
+// Of the CPU's kernel another operator computes a part, which knows the places that it has.
+TEST(AttentionRule, APartOfPlacesUnderACausalMaskKnowsWhichTheyAre) {
+  const std::vector<int64_t> keys = {2, 4, 16, 64};
+  const auto forward = [&](Value causal, std::vector<int64_t> of = {2, 4, 16, 64}) {
+    return OneOp("aten._scaled_dot_product_flash_attention_for_cpu.default", {kQuery, of, of},
+                 {kQuery, kSums}, {Input(0), Input(1), Input(2), Value(0.0), std::move(causal)});
+  };
+  const OneOp plain = forward(Value(false)), causal = forward(Value(true));
+  EXPECT_EQ(plain.Part('d', 5).type, "aten._scaled_dot_product_flash_attention_for_cpu.default");
+  EXPECT_EQ(causal.Verdict('d'), PartVerdict::kConcat);
+  EXPECT_EQ(causal.Verdict('d', 1), PartVerdict::kConcat);
+  PartCall call = causal.Part('d', 5);
+  EXPECT_EQ(call.type, "placewright.causal_attention_part.default");
+  const PlaceArgument at = PlaceArgumentOf(*causal.rule, RuleAxisId('d' - 'a'));
+  at.Set({{{2, 1, 16, 1}, {3, 8}}}, call);
+  EXPECT_EQ(call.args, (std::vector<Value>{Input(0), Input(1), Input(2), Value(0.0), Value(true),
+                                           Integers({2, 1, 16, 3, 8})}));
+  EXPECT_EQ(causal.Part('a', 1).type, plain.Part('a', 1).type);
+  // As many keys as queries alone: the mask begins at the first of both.
+  EXPECT_EQ(forward(Value(true), kKey).Verdict('d'), PartVerdict::kWhole);
+
+  const OneOp backward(
+      "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+      {kQuery, kQuery, keys, keys, kQuery, kSums}, {kQuery, keys, keys},
+      {Input(0), Input(1), Input(2), Input(3), Input(4), Input(5), Value(0.0), Value(true)});
+  EXPECT_EQ(backward.Verdict('d'), PartVerdict::kConcat);
+  EXPECT_EQ(backward.Verdict('d', 1), PartVerdict::kSum);
+  EXPECT_EQ(backward.Part('d', 5).type, "placewright.causal_attention_backward_part.default");
+  EXPECT_EQ(PlaceArgumentOf(*backward.rule, RuleAxisId('d' - 'a')).argument, 8);
+}
+
 // Each part for itself: one device would draw for all otherwise, and compute all.
 TEST(AttentionRule, DropoutKeepsNoPartWhole) {
   EXPECT_FALSE(Flash(false, 0.1).rule->draws_random);

@@ -69,6 +69,8 @@ struct AxisPartOp {
   std::string type;
   int32_t args = 0;
   bool of_output = false;  // that tensor is output 0; else input 0
+  bool keywords = false;   // it takes the op's keyword arguments
+  bool uneven = false;     // what a part takes is not in proportion to its size
 };
 
 // at::Reduction::Sum, as the losses of ATen take it.

@@ -76,7 +76,7 @@ PartCall CallOnPart(const Op& op, const OpRule& rule, const SmallVector<RuleAxis
     }
     call.args.resize(static_cast<size_t>(part->args));
     call.args.push_back(Value(Value::List()));
-    call.attributes.clear();
+    if (!part->keywords) call.attributes.clear();
   }
   return call;
 }
@@ -143,9 +143,9 @@ void PlaceArgument::Set(const TensorBox& box, PartCall& call) const {
 
 PlaceArgument PlaceArgumentOf(const OpRule& rule, RuleAxisId axis) {
   if (const AxisPartOp* const part = PartOpOf(rule, axis)) {
-    return {part->args, part->of_output, axis};
+    return {part->args, part->of_output, axis, part->uneven};
   }
-  return {rule.place_argument, true, RuleAxisId()};
+  return {rule.place_argument, true, RuleAxisId(), false};
 }
 
 }  // namespace placewright

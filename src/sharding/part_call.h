@@ -36,6 +36,7 @@ struct PlaceArgument {
   bool of_output = true;  // the tensor is output 0; else input 0
   RuleAxisId
       axis;  // of which alone it states the part (AxisPartOp); none: of all by which the op is split
+  bool uneven = false;  // AxisPartOp::uneven
 
   bool there() const { return argument >= 0; }
   const TensorAxes& TensorOf(const OpRule& rule) const {

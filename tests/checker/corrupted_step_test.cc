@@ -303,8 +303,9 @@ bool ReadAnother(const DistributedStep& step, StepEditor& editor, Random& random
 // A part of a vocabulary that is said to be another one.
 bool ShiftVocabulary(const DistributedStep& step, StepEditor& editor, Random& random) {
   std::vector<OpId> parts;
-  for (const char* const type : {"embedding_part", "embedding_dense_backward_part", "nll_loss_part",
-                                 "nll_loss_backward_part"}) {
+  for (const char* const type :
+       {"embedding_part", "embedding_dense_backward_part", "nll_loss_part",
+        "nll_loss_backward_part", "causal_attention_part", "causal_attention_backward_part"}) {
     const auto found = OpsOf(step, std::string("placewright.") + type + ".default");
     parts.insert(parts.end(), found.begin(), found.end());
   }

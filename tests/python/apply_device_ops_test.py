@@ -68,6 +68,28 @@ class DeviceOpsTest(unittest.TestCase):
         self.assertLess(apart(found, [leaf.grad for leaf in leaves]), 1e-12)
         self.assertEqual(found[1].shape, key.shape)
 
+    def test_parts_of_places_under_a_causal_mask(self):
+        """Outputs are rows of the whole's; gradients of keys and values add up to the whole's."""
+        for groups in (1, 2):
+            given, grad = call(torch.float64, causal=True, groups=groups)
+            query, key, value, _, _, scale = given
+            wanted = device_ops.products(*given)
+            gradients = device_ops.products_backward(grad, query, key, value, *wanted, None, True,
+                                                     scale)
+            outputs, of_queries, of_keys, of_values = [], [], 0, 0
+            for begin, end in ((0, 5), (5, 6), (6, 12)):
+                rows = [one[:, :, begin:end] for one in (grad, query)]
+                made = device_ops.causal_part(rows[1], key, value, begin, scale)
+                of_query, of_key, of_value = device_ops.causal_part_backward(
+                    *rows, key, value, *made, begin, scale)
+                outputs.append(made)
+                of_queries.append(of_query)
+                of_keys, of_values = of_keys + of_key, of_values + of_value
+            found = [torch.cat(one, 2) for one in zip(*outputs)]
+            self.assertLess(apart(found, wanted), 1e-12)
+            found = [torch.cat(of_queries, 2), of_keys, of_values]
+            self.assertLess(apart(found, gradients), 1e-12)
+
     def test_operators_of_gpus_on_the_cpu(self):
         """With logarithms padded as a GPU has them, and without dropout alone."""
         given, grad = call(torch.float32, masked=True)

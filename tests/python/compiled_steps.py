@@ -256,9 +256,29 @@ class Step:
             args[target_at], args[target_at + 3] = torch.where(own, target - place[3], -100), -100
             operator = name.replace("_part", "_forward" if target_at == 1 else "")
             return getattr(torch.ops.aten, operator).default(*args[:-1])
+        if name == "causal_attention_part":
+            (query, key, value, _, _, place), scale = args, kwargs.get("scale")
+            scores = self._scores_seen(query, key, place, scale)
+            repeated = value.repeat_interleave(query.shape[1] // value.shape[1], 1)
+            return torch.softmax(scores, -1) @ repeated, torch.logsumexp(scores, -1)
+        if name == "causal_attention_backward_part":
+            grad, place = args[0], args[8]
+            leaves = [tensor.detach().clone().requires_grad_() for tensor in args[1:4]]
+            with torch.enable_grad():
+                scores = self._scores_seen(leaves[0], leaves[1], place, kwargs.get("scale"))
+                repeated = leaves[2].repeat_interleave(grad.shape[1] // leaves[2].shape[1], 1)
+                return torch.autograd.grad(torch.softmax(scores, -1) @ repeated, leaves, grad)
         if name in ("sort_part", "histc_part", "order_part_", "unsort_part", "sort_rows_part"):
             return self._routed(name, *args)
         raise NotImplementedError(name)
+
+    @staticmethod
+    def _scores_seen(query, key, place, scale):
+        """Of queries of the places [place[3], place[4]): -inf for keys behind their own."""
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        keys = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
+        later = torch.arange(key.shape[2]) > torch.arange(place[3], place[4]).unsqueeze(1)
+        return (query @ keys.transpose(-2, -1) * scale).masked_fill(later, float("-inf"))
 
     @staticmethod
     def _routed(name, x, *others):

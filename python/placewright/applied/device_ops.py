@@ -14,6 +14,7 @@ comes to that there); a GPU computes them in the weights' type.
 """
 
 import torch
+from torch import Tensor
 
 from . import op_schemas
 from .errors import ApplyError
@@ -158,6 +159,67 @@ def products_backward(grad, query, key, value, output, logarithms, attn_mask, is
     of_key = of_scores.transpose(-2, -1) @ query.to(scores.dtype) * scale
     return (of_query.to(query.dtype), _added_up(of_key, own).to(key.dtype),
             _added_up(of_value, own).to(value.dtype))
+
+
+# Of places [first, first + rows) under a causal mask what a device has: keys up to the last of them, and a mask but for
+# GPUs' flash kernel, whose own begins at the last of both.
+
+def _seen(query, first, *of):
+    return [tensor[:, :, :first + query.size(-2)] for tensor in of]
+
+
+def _later(query, first):
+    """0 for the keys that a query sees, -inf for those behind its own."""
+    rows, seen = query.size(-2), first + query.size(-2)
+    mask = torch.full((rows, seen), float("-inf"), dtype=query.dtype, device=query.device)
+    return mask.triu_(first + 1)
+
+
+def _kernel_of_part(query, key, value):
+    """On which device whose operators, and whether these have the mask."""
+    on_cpu = query.device.type == "cpu"
+    return on_cpu, not on_cpu and _kernel_of(query, key, value, None) == "flash"
+
+
+def causal_part(query: Tensor, key: Tensor, value: Tensor, first: int,
+                scale: float | None) -> tuple[Tensor, Tensor]:
+    """attention() of a part of the places of queries, on any device."""
+    key, value = _seen(query, first, key, value)
+    on_cpu, masks = _kernel_of_part(query, key, value)
+    if masks:
+        return ATEN._scaled_dot_product_flash_attention.default(
+            query, key, value, 0.0, True, False, scale=scale)[:2]
+    call = ATEN._scaled_dot_product_flash_attention_for_cpu.default if on_cpu else attention
+    return call(query, key, value, 0.0, False, attn_mask=_later(query, first), scale=scale)
+
+
+def causal_part_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, output: Tensor,
+                         logarithms: Tensor, first: int,
+                         scale: float | None) -> tuple[Tensor, Tensor, Tensor]:
+    """attention_backward() of a part of the places of queries, on any device: of keys that it
+    does not see the gradient is 0."""
+    seen_key, seen_value = _seen(query, first, key, value)
+    on_cpu, masks = _kernel_of_part(query, seen_key, seen_value)
+    if masks:
+        none = torch.zeros((), dtype=torch.int64, device=query.device)  # the state of no dropout
+        made = ATEN._scaled_dot_product_flash_attention_backward.default(
+            grad, query, seen_key, seen_value, output, logarithms, None, None, query.size(-2),
+            seen_key.size(-2), 0.0, True, none, none, scale=scale)
+    else:
+        call = (ATEN._scaled_dot_product_flash_attention_for_cpu_backward.default if on_cpu
+                else attention_backward)
+        made = call(grad, query, seen_key, seen_value, output, logarithms, 0.0, False,
+                    attn_mask=_later(query, first), scale=scale)
+    of_query, of_key, of_value = made
+    return of_query, _behind(of_key, key), _behind(of_value, value)
+
+
+def _behind(of, like):
+    """Zeros where `like` has more places, lying in memory as `of` does."""
+    more = like.size(-2) - of.size(-2)
+    if more == 0:
+        return of
+    return torch.nn.functional.pad(of.transpose(1, 2), (0, 0, 0, 0, 0, more)).transpose(1, 2)
 
 
 # Norms on a GPU.

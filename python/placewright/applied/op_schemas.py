@@ -17,7 +17,8 @@ HIDDEN_WRITES = {"native_batch_norm": ((3, 4), 5), "cudnn_batch_norm": ((3, 4), 
                  "batch_norm_gather_stats_with_counts": ((3, 4), None),
                  "batch_norm_update_stats": ((1, 2), None)}
 OWN_WRITES = ("counter_bernoulli_", "counter_draw_", "order_part_")
-OWN_LISTED = ("counter_dropout", "nll_loss_part", "sort_part")
+OWN_LISTED = ("causal_attention_backward_part", "causal_attention_part", "counter_dropout",
+              "nll_loss_part", "sort_part")
 # Whose result a copy may stand for, where nothing is written through it.
 RESHAPES = ("aten.view.default", "aten._unsafe_view.default", "aten._reshape_alias.default")
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from . import device_ops
 from .counted_draws import OPERATORS as DRAWS
 from .tensors import cut, join
 
@@ -99,6 +100,19 @@ def sort_part(keys: Tensor, place: Sequence[int]) -> tuple[Tensor, Tensor]:
     return found, places[order]
 
 
+def causal_attention_part(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, is_causal: bool,
+                          place: Sequence[int], *, attn_mask: None = None,
+                          scale: float | None = None) -> tuple[Tensor, Tensor]:
+    return device_ops.causal_part(query, key, value, place[3], scale)
+
+
+def causal_attention_backward_part(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, output: Tensor,
+                                   logarithms: Tensor, dropout_p: float, is_causal: bool,
+                                   place: Sequence[int], *, attn_mask: None = None,
+                                   scale: float | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    return device_ops.causal_part_backward(grad, query, key, value, output, logarithms, place[3], scale)
+
+
 def histc_part(keys: Tensor, bins: int, first: int, last: int, place: Sequence[int]) -> Tensor:
     return torch.ops.aten.histc.default(keys, bins, first, last)[place[3]:place[4]].clone()
 
@@ -119,6 +133,8 @@ def sort_rows_part(x: Tensor, places: Sequence[Tensor], rows: Tensor, place: Seq
 OPERATORS = {"split": split, "concat": concat, "add_n": add_n, "pack": pack, "unpack": unpack,
              "embedding_part": embedding_part,
              "embedding_dense_backward_part": embedding_dense_backward_part,
+             "causal_attention_part": causal_attention_part,
+             "causal_attention_backward_part": causal_attention_backward_part,
              "nll_loss_part": nll_loss_part, "nll_loss_backward_part": nll_loss_backward_part,
              "sort_part": sort_part, "histc_part": histc_part, "order_part_": order_part_,
              "unsort_part": unsort_part, "sort_rows_part": sort_rows_part,

@@ -21,6 +21,8 @@ void SumOfParts(const OpView& op, const WorkRow& row, Work& work) {
 constexpr WorkRow kPlacewrightRows[] = {
     {"add_n", kElementwise, SumOfParts, kCheap},
     {"all_gather all_reduce all_to_all broadcast reduce_scatter", kDataMovement, Nothing},
+    {"causal_attention_part", kGemm, CausalAttentionPart, 5},  // where its place stands
+    {"causal_attention_backward_part", kGemm, CausalAttentionBackwardPart, 8},
     {"concat pack", kDataMovement, Streaming},
     {"embedding_part sort_rows_part split", kDataMovement,
      Gathering},  // split reads the part alone

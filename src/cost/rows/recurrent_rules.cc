@@ -35,8 +35,15 @@ bool IsCausal(const OpView& op, const WorkRow& row) {
   return OpView::BoolOr(op.Arg(static_cast<size_t>(row.flops)), false);
 }
 
-// Scores q k^T and their product with v: 2 * b*l*s*(e + ev) flops; softmax ~ 8 an element.
-void SetAttention(const OpView& op, const WorkRow& row, size_t q_at, double times, Work& work) {
+// Of a part of the places under a causal mask, [from, to) of all, the mean place: a query sees the keys up to its own.
+double SeenByPart(const OpView& op, const WorkRow& row) {
+  const auto place = OpView::Integers(op.Arg(static_cast<size_t>(row.flops)));
+  if (!place || place->size() != 5 || (*place)[2] < 1) return 1;
+  return static_cast<double>((*place)[3] + (*place)[4]) / static_cast<double>(2 * (*place)[2]);
+}
+
+// Scores q k^T and their product with v: 2 * b*l*s*(e + ev) flops; softmax ~ 8 an element. Of them `seen` is computed.
+void SetAttention(const OpView& op, size_t q_at, double times, double seen, Work& work) {
   const Tensor *q = op.input(q_at), *k = op.input(q_at + 1), *v = op.input(q_at + 2);
   work.bytes_read = Bytes(op.InputBytes());
   work.bytes_written = Bytes(op.OutputBytes());
@@ -45,7 +52,7 @@ void SetAttention(const OpView& op, const WorkRow& row, size_t q_at, double time
   const double rows = static_cast<double>(Elements(*q) / width);
   const double keys = static_cast<double>(k->shape[k->shape.size() - 2]);
   const double depth = static_cast<double>(width) + static_cast<double>(v->shape.back());
-  work.flops = times * rows * keys * (2 * depth + 8) * (IsCausal(op, row) ? 0.5 : 1);
+  work.flops = times * rows * keys * (2 * depth + 8) * seen;
   const double macs = times * rows * keys * depth;
   work.macs = macs < static_cast<double>(kMaxQuantity) ? static_cast<int64_t>(macs) : kMaxQuantity;
   work.depth = SaturatingAdd(width, k->shape[k->shape.size() - 2]);
@@ -54,13 +61,21 @@ void SetAttention(const OpView& op, const WorkRow& row, size_t q_at, double time
 }  // namespace
 
 void AttentionForward(const OpView& op, const WorkRow& row, Work& work) {
-  SetAttention(op, row, 0, 1, work);
+  SetAttention(op, 0, 1, IsCausal(op, row) ? 0.5 : 1, work);
+}
+void CausalAttentionPart(const OpView& op, const WorkRow& row, Work& work) {
+  SetAttention(op, 0, 1, SeenByPart(op, row), work);
 }
 
 // Recomputes the scores and makes four products: 5 where the forward pass makes 2 (Dao et al. 2022,
 // app. B).
+constexpr double kBackward = 2.5;
+
 void AttentionBackward(const OpView& op, const WorkRow& row, Work& work) {
-  SetAttention(op, row, 1, 2.5, work);
+  SetAttention(op, 1, kBackward, IsCausal(op, row) ? 0.5 : 1, work);
+}
+void CausalAttentionBackwardPart(const OpView& op, const WorkRow& row, Work& work) {
+  SetAttention(op, 1, kBackward, SeenByPart(op, row), work);
 }
 
 // com.microsoft.Attention: x [b, s, h] times weights [h, 3h], then attention over s.

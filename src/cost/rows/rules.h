@@ -72,6 +72,8 @@ void OnnxRecurrent(const OpView& op, const WorkRow& row, Work& work);  // flops:
 // flops: the argument is_causal; 0: all scores are made, whatever is masked.
 void AttentionForward(const OpView& op, const WorkRow& row, Work& work);
 void AttentionBackward(const OpView& op, const WorkRow& row, Work& work);
+void CausalAttentionPart(const OpView& op, const WorkRow& row, Work& work);
+void CausalAttentionBackwardPart(const OpView& op, const WorkRow& row, Work& work);
 void ContribAttention(const OpView& op, const WorkRow& row, Work& work);
 
 // Convolutions (convolution_rules.cc).

@@ -17,6 +17,7 @@
 #include "runtime/executor/copy_lanes.h"
 #include "runtime/executor/team.h"
 #include "runtime/executor/worker.h"
+#include "runtime/ops/attention_ops.h"
 #include "runtime/ops/newer_ops.h"
 #include "runtime/ops/part_ops.h"
 #include "runtime/ops/random_ops.h"
@@ -56,6 +57,7 @@ class Executor::Run {
                  std::vector<std::unique_ptr<RuntimeDevice>> devices,
                  const ExecutorOptions& options) {
     RegisterNewerOps();
+    RegisterAttentionOps();
     RegisterPartOps();
     RegisterRandomOps();
     RegisterVocabularyOps();

@@ -4,7 +4,6 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
-#include <cmath>
 #include <limits>
 #include <set>
 #include <tuple>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "aten/torch_version.h"
+#include "runtime/ops/attention_ops.h"
 
 namespace placewright {
 namespace {
@@ -27,67 +27,13 @@ at::Tensor SafeSoftmax(const at::Tensor& self, int64_t dim, TorchOptional<at::Sc
   return shares.masked_fill(none, 0);
 }
 
-// The CPU's kernel adds up in float32 what has fewer bits.
-at::ScalarType SumType(const at::Tensor& of) {
-  return of.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
-double ScaleOf(const at::Tensor& query, const TorchOptional<double>& scale) {
-  return scale.has_value() ? *scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
-}
-
-// [batch heads queries keys]
-at::Tensor Scores(const at::Tensor& query, const at::Tensor& key, bool is_causal,
-                  const TorchOptional<at::Tensor>& mask, double scale) {
-  at::Tensor scores = at::matmul(query, key.transpose(-2, -1)) * scale;
-  if (is_causal) {
-    const at::Tensor later =
-        at::ones({query.size(-2), key.size(-2)}, query.options().dtype(at::kBool)).triu(1);
-    scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
-  }
-  if (!mask.has_value() || !mask->defined()) return scores;
-  if (mask->scalar_type() != at::kBool) return scores + mask->to(scores.scalar_type());
-  return scores.masked_fill(mask->logical_not(), -std::numeric_limits<double>::infinity());
-}
-
-// Keys and values that several heads of queries share (grouped queries), for each of these.
-at::Tensor ForHeads(const at::Tensor& of, const at::Tensor& query, at::ScalarType type) {
-  const int64_t heads = query.size(1), own = of.size(1);
-  TORCH_CHECK(own > 0 && heads % own == 0,
-              "heads of keys and values do not divide those of queries");
-  return heads == own ? of.to(type) : of.to(type).repeat_interleave(heads / own, 1);
-}
-// The gradient of one of these, of what was made for each head.
-at::Tensor SumForHeads(const at::Tensor& grad, const at::Tensor& of) {
-  if (grad.size(1) == of.size(1)) return grad;
-  return grad.unflatten(1, at::IntArrayRef({of.size(1), -1})).sum(2);
-}
-
-// As the kernels lay out gradients of [batch heads places width]: heads behind places. Their output lies as the query
-// does.
-at::Tensor HeadsInside(const at::Tensor& value, at::ScalarType type) {
-  return value.transpose(1, 2).to(type).contiguous().transpose(1, 2);
-}
-
-// Of rows without any key: 0.
-at::Tensor SharesOf(const at::Tensor& scores, const at::Tensor& logsumexp) {
-  return (scores - logsumexp.unsqueeze(-1)).exp().nan_to_num(0);
-}
-
 std::tuple<at::Tensor, at::Tensor> Attention(const at::Tensor& query, const at::Tensor& key,
                                              const at::Tensor& value, double dropout_p,
                                              bool is_causal,
                                              const TorchOptional<at::Tensor>& attn_mask,
                                              TorchOptional<double> scale) {
   TORCH_CHECK(dropout_p == 0, "fused attention of the CPU does not drop out");
-  const at::ScalarType type = SumType(query);
-  const at::Tensor scores = Scores(query.to(type), ForHeads(key, query, type), is_causal, attn_mask,
-                                   ScaleOf(query, scale));
-  const at::Tensor sums = at::logsumexp(scores, {-1});
-  const at::Tensor output = at::matmul(SharesOf(scores, sums), ForHeads(value, query, type));
-  at::Tensor laid_out = output.sizes() == query.sizes() ? at::empty_like(query).copy_(output)
-                                                        : HeadsInside(output, query.scalar_type());
-  return {std::move(laid_out), HeadsInside(sums, type)};
+  return AttentionByProducts(query, key, value, {is_causal, 0, attn_mask, scale});
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> AttentionBackward(
@@ -95,21 +41,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttentionBackward(
     const at::Tensor& value, const at::Tensor& out, const at::Tensor& logsumexp, double dropout_p,
     bool is_causal, const TorchOptional<at::Tensor>& attn_mask, TorchOptional<double> scale) {
   TORCH_CHECK(dropout_p == 0, "fused attention of the CPU does not drop out");
-  const at::ScalarType type = SumType(query);
-  const double factor = ScaleOf(query, scale);
-  const at::Tensor grad = grad_out.to(type);
-  const at::Tensor keys = ForHeads(key, query, type), values = ForHeads(value, query, type);
-  const at::Tensor shares =
-      SharesOf(Scores(query.to(type), keys, is_causal, attn_mask, factor), logsumexp.to(type));
-  const at::Tensor of_shares = at::matmul(grad, values.transpose(-2, -1));
-  // sum_k shares_k of_shares_k of a row is what its output and the gradient of that give.
-  const at::Tensor mean = (grad * out.to(type)).sum(-1, /*keepdim=*/true);
-  const at::Tensor of_scores = shares * (of_shares - mean) * factor;
-  const at::Tensor of_keys = at::matmul(of_scores.transpose(-2, -1), query.to(type)),
-                   of_values = at::matmul(shares.transpose(-2, -1), grad);
-  return {HeadsInside(at::matmul(of_scores, keys), query.scalar_type()),
-          HeadsInside(SumForHeads(of_keys, key), key.scalar_type()),
-          HeadsInside(SumForHeads(of_values, value), value.scalar_type())};
+  return AttentionBackwardByProducts(grad_out, query, key, value, out, logsumexp,
+                                     {is_causal, 0, attn_mask, scale});
 }
 
 // The groups of `offs`, which says where each ends.

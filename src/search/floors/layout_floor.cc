@@ -45,9 +45,15 @@ std::vector<AxisId> AxesOf(const Layout& layout) {
 }  // namespace
 
 void LayoutFloor::AddOp(OpId op, const std::vector<AxisId>& axes, Work* by_kind) const {
-  const bool split = std::any_of(axes.begin(), axes.end(), [&](AxisId axis) {
-    return problem_.axes.SplitBy(op, axis).valid();
-  });
+  bool split = false, even = true;
+  for (const AxisId axis : axes) {
+    const RuleAxisId by = problem_.axes.SplitBy(op, axis);
+    if (!by.valid()) continue;
+    split = true;
+    for (const AxisPartOp& part : problem_.axes.rule(op)->axis_parts) {
+      even = even && !(part.axis == by && part.uneven);
+    }
+  }
   for (size_t kind = 0; kind < kinds_; ++kind) {
     if (!one_of_[kind].valid()) continue;
     const double whole =
@@ -55,7 +61,7 @@ void LayoutFloor::AddOp(OpId op, const std::vector<AxisId>& axes, Work* by_kind)
     const double launch = static_cast<double>(floors_.Fixed(op, one_of_[kind]));
     const double fixed = split ? std::min(whole, launch) : whole;
     by_kind[kind].fixed += fixed;
-    by_kind[kind].shared += whole - fixed;
+    if (even) by_kind[kind].shared += whole - fixed;
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // By part_floors.h: an op that is whole on a device takes there at least its floor; a part of n of the F elements of the
 // axis that is split at least the launch (of what was measured: 0) and n / F of the rest. Where a layout has several axes,
-// of which an op may be split by some alone, n / F is the share of all of them. Equal GPUs of one layout are slower than
+// of which an op may be split by some alone, n / F is the share of all of them; of parts that are uneven (AxisPartOp)
+// the launch alone. Equal GPUs of one layout are slower than
 // one, as cost/slowest.h says. What is moved, joined and summed is not counted, nor is any wait.
 #ifndef PLACEWRIGHT_SEARCH_FLOORS_LAYOUT_FLOOR_H_
 #define PLACEWRIGHT_SEARCH_FLOORS_LAYOUT_FLOOR_H_

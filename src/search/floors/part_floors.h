@@ -19,7 +19,9 @@
 // * equal GPUs side by side are taken for slower than one (cost/slowest.h): not counted.
 //
 // Counted by their bytes alone: ops that are other ops in parts (means; batch norms, of which a part reads its
-// elements twice and writes them once, whatever else is emitted), and ops that only move data. An op that reads
+// elements twice and writes them once, whatever else is emitted), and ops that only move data. Counted by its arithmetic
+// alone, which adds up over parts as lengths do: attention under a causal mask, of whose places the first ones see few
+// keys. An op that reads
 // one storage through several tensors counts the largest of them.
 //
 // Where ops were measured on a device's kind, a part has what was measured for its signature or what is modelled:

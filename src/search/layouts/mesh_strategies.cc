@@ -591,12 +591,12 @@ Status CheckAttentionSplits(const Graph& graph, const NamedAxes& axes,
       return axis.valid() && axes.SplitBy(op, axis).valid();
     });
     if (split) continue;
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{} cannot split this attention: it masks what comes later "
-                                 "without a mask, or has other heads",
-                                 algorithm),
-                     "op " + std::string(graph.op(op).name),
-                     "Take ulysses, or record the model with a mask (padded samples).");
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} cannot split this attention: its kernel masks what comes later "
+                    "without a mask, or it has other heads",
+                    algorithm),
+        "op " + std::string(graph.op(op).name), "Take ulysses, or record the model on the CPU.");
   }
   if (attentions > 0) return Ok();
   return MakeError(ErrorCode::kUsage, fmt::format("{} needs attention as one operator", algorithm),

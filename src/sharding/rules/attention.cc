@@ -3,8 +3,10 @@
 // several of the queries': "b [h g] s d" (Ainslie et al. 2023, GQA).
 //
 // Parts of samples and of heads are parts of the result. So are parts of the queries' places, each with all
-// keys, where a causal mask does not tie queries to keys by their distance from the first; gradients of keys,
-// values are sums over them. Places of keys are whole: their parts would have to be normalised together.
+// keys; gradients of keys, values are sums over them. A causal mask ties queries to keys by their distance from the
+// first: a part of the places is computed by an operator that knows which ones it has, for the CPU's kernel, which
+// steps are recorded with; of other kernels they are whole. Places of keys are whole: their parts would have to be
+// normalised together.
 //
 // Dropout is drawn inside of the kernel, from a seed and an offset that it returns for its backward. Each part draws
 // for itself, as every replica of a data-parallel step does elsewhere: the numbers are others than the whole's.
@@ -31,13 +33,17 @@ struct AttentionForm {
   size_t lengths = kNowhere;    // of packed sequences, two tensors
   size_t longest = kNowhere;    // the sequences' lengths as numbers, two
   bool rounded_places = false;  // logarithms have the places of queries rounded up
+  // What computes a part of the places under a causal mask, with the arguments up to that flag; "": nothing.
+  std::string_view causal_part = "";
 };
 
 constexpr AttentionForm kForms[] = {
     {"_scaled_dot_product_flash_attention", "qkv", false, true, 4},
     {"_scaled_dot_product_flash_attention_backward", "qqkvql", true, true, 11, 6, 8},
-    {"_scaled_dot_product_flash_attention_for_cpu", "qkv", false, true, 4},
-    {"_scaled_dot_product_flash_attention_for_cpu_backward", "qqkvql", true, true, 7},
+    {"_scaled_dot_product_flash_attention_for_cpu", "qkv", false, true, 4, kNowhere, kNowhere,
+     false, "placewright.causal_attention_part.default"},
+    {"_scaled_dot_product_flash_attention_for_cpu_backward", "qqkvql", true, true, 7, kNowhere,
+     kNowhere, false, "placewright.causal_attention_backward_part.default"},
     {"_scaled_dot_product_efficient_attention", "qkvm", false, true, 6, kNowhere, kNowhere, true},
     {"_scaled_dot_product_efficient_attention_backward", "qqkvmql", true, true, 11, kNowhere,
      kNowhere, true},
@@ -126,6 +132,13 @@ class Attention {
            is_window("window_size");
   }
 
+  // A mask beside the causal one would have to be cut, too; arguments before the place are by position.
+  bool HasCausalPart() const {
+    const std::vector<Value>& args = maker_.op().args;
+    return !form_.causal_part.empty() && args.size() == form_.causal + 1 &&
+           Named("attn_mask") < 0 && maker_.InputAt(0) == 0;
+  }
+
   bool FindAxes(int32_t query, int32_t key) {
     q_ = maker_.in(static_cast<size_t>(query));
     const std::vector<int64_t>& k = maker_.in(static_cast<size_t>(key));
@@ -141,9 +154,17 @@ class Attention {
     if (q_[heads_at] != k[heads_at]) {
       heads_.push_back(maker_.Axis(q_[heads_at] / k[heads_at], outside));
     }
-    const bool tied = IsCausal() || form_.rounded_places;
+    const bool causal = IsCausal();
+    const bool by_part = causal && HasCausalPart() && q_[places_at] == k[places_at];
+    const bool tied = (causal && !by_part) || form_.rounded_places;
     places_ = {maker_.Axis(q_[places_at], tied ? Parts::kWhole : outside)};
     key_places_ = {maker_.Axis(k[places_at], Parts::kWhole)};
+    if (by_part) {
+      // The places are those of the output, or of its gradient, input 0.
+      maker_.rule().axis_parts = {{places_.front(), std::string(form_.causal_part),
+                                   static_cast<int32_t>(form_.causal) + 1, !form_.backward,
+                                   /*keywords=*/true, /*uneven=*/true}};
+    }
     return true;
   }
 
