@@ -86,6 +86,10 @@ class LayoutReckoner {
     double f = gpus_.Pass(table_.forward, device, others, widths);
     double b = gpus_.Pass(table_.backward, device, others, widths) +
                gpus_.Pass(table_.gradient_casts, device, 1, 1 / cut_);
+    if (family_.split == LayoutFamily::kTokens) {
+      f += gpus_.LastTokens(table_.forward, device, others, token_parts_);
+      b += gpus_.LastTokens(table_.backward, device, others, token_parts_);
+    }
     floor_ = std::max(floor_, m_ * (gpus_.Divided(table_.forward, device, others, widths) +
                                     gpus_.Divided(table_.backward, device, others, widths)));
     if (family_.gathers_anew) {

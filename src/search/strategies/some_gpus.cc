@@ -92,6 +92,11 @@ double SomeGpus::Divided(const StepTable::Work& work, DeviceId device, double sa
   return (work.nanos[Kind(device)] - by_width) * samples + by_width * widths;
 }
 
+double SomeGpus::LastTokens(const StepTable::Work& work, DeviceId device, double share,
+                            double parts) const {
+  return Slower(device) * work.causal[Kind(device)] * share * (1 - 1 / parts);
+}
+
 double SomeGpus::Pass(const StepTable::Work& work, DeviceId device, double samples,
                       double widths) const {
   return Slower(device) * (work.launches * Launch(device) + work.fill[Kind(device)] +

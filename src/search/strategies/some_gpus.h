@@ -55,6 +55,9 @@ class SomeGpus {
   double Pass(const StepTable::Work& work, DeviceId device, double samples, double widths) const;
   // Of that, what parts divide, on a GPU alone.
   double Divided(const StepTable::Work& work, DeviceId device, double samples, double widths) const;
+  // What the last of `parts` equal parts of the tokens takes more than the mean one, which has `share` of all samples'
+  // tokens: of queries that see the keys up to their own the last part has (2 parts - 1) / parts times the mean.
+  double LastTokens(const StepTable::Work& work, DeviceId device, double share, double parts) const;
   double Whole(const StepTable::Work& work, DeviceId device, double share) const;
   // In and out of flat buffers (compile/rewrites/flat_copies.h): all is read and written.
   double Copies(double bytes, int64_t tensors, DeviceId device) const;

@@ -129,6 +129,9 @@ StepFacts::StepFacts(const LayoutProblem& problem, const std::vector<DeviceId>& 
         if (may_sum && axes.verdict(op, axis, 0) == PartVerdict::kSum) facts |= kSums;
       }
     }
+    for (size_t i = 0; rule != nullptr && i < rule->axis_parts.size(); ++i) {
+      if (rule->axis_parts[i].uneven) facts |= kCausal;
+    }
     op_.push_back(facts);
     // Launch and fill (FillOf) apart from what parts divide: a measured time may be below what the model says of both.
     const auto time_on = [&](size_t kind, DeviceId device) {
@@ -282,6 +285,7 @@ void FactsOfStep::AddWork(StepTable& table) const {
     for (size_t kind = 0; kind < facts_.kinds(); ++kind) {
       work.nanos[kind] += nanos[kind];
       if (facts_.widths(of)) work.by_width[kind] += nanos[kind];
+      if (facts_.causal(of)) work.causal[kind] += nanos[kind];
       longest = std::max(longest, nanos[kind]);
     }
     AddTo(work.fill, facts_.fill(of), facts_.kinds());
@@ -349,7 +353,7 @@ StepTable FactsOfStep::MakeTable() const {
   StepTable table;
   for (StepTable::Work* const work :
        {&table.forward, &table.backward, &table.once, &table.gradient_casts, &table.update}) {
-    work->nanos = work->by_width = work->fill = ByKind(facts_.kinds(), 0);
+    work->nanos = work->by_width = work->causal = work->fill = ByKind(facts_.kinds(), 0);
   }
   AddWork(table);
   AddReads(table);

@@ -23,6 +23,8 @@ struct StepTable {
   struct Work {
     ByKind nanos;
     ByKind by_width;  // of `nanos`, of ops that heads or inner widths split
+    ByKind
+        causal;  // of `nanos`, of ops whose last part of the tokens takes more than the first (AxisPartOp::uneven)
     ByKind fill;
     double launches = 0;
   };
@@ -127,6 +129,7 @@ class StepFacts {
   bool sums(OpId op) const {
     return (op_[op] & kSums) != 0;
   }  // its first output, over widths, of samples
+  bool causal(OpId op) const { return (op_[op] & kCausal) != 0; }
   bool samples(TensorId id) const { return (tensor_[id] & kSamples) != 0; }
   bool widths(TensorId id) const { return (tensor_[id] & kWidths) != 0; }
   // Of every kind, without a launch and fill; 0 where it does not run the op.
@@ -135,7 +138,7 @@ class StepFacts {
   double launch(size_t kind) const { return launch_[kind]; }
 
  private:
-  static constexpr uint8_t kSamples = 1, kWidths = 2, kSums = 4;
+  static constexpr uint8_t kSamples = 1, kWidths = 2, kSums = 4, kCausal = 8;
 
   const LayoutProblem& problem_;
   const ModelStructure structure_;
