@@ -18,6 +18,7 @@
 #include "search/layouts/model_structure.h"
 #include "search/layouts/routed_experts.h"
 #include "search/layouts/tensor_parallel.h"
+#include "search/layouts/token_shares.h"
 #include "sharding/axis_places.h"
 #include "sharding/op_rule.h"
 #include "transforms/accumulate.h"
@@ -353,22 +354,53 @@ class MeshLayouts {
     const int64_t data = count() / degree;
     PW_RETURN_IF_ERROR(CheckSamples(data));
     const AxisId batch = axes_.batch();
-    const auto over_groups = [&](AxisId axis) {
+    const auto over_groups = [&](AxisId axis, const std::vector<Interval>& parts) {
       return Add(Boxes([&](int64_t i) {
         return std::vector<AxisInterval>{
             {batch, EqualPart(i / degree, data, {0, axes_.axis(batch).size})},
-            {axis, EqualPart(i % degree, degree, {0, axes_.axis(axis).size})}};
+            {axis, parts[static_cast<size_t>(i % degree)]}};
       }));
     };
-    over_groups(tokens);
+    const auto equal = [&](AxisId axis) {
+      std::vector<Interval> parts;
+      for (int64_t i = 0; i < degree; ++i) {
+        parts.push_back(EqualPart(i, degree, {0, axes_.axis(axis).size}));
+      }
+      return parts;
+    };
+    over_groups(tokens, options_.tokens_by_work ? TokensByWork(tokens, degree) : equal(tokens));
     ShardParameters(options_.shards_in_hosts ? *of_host : count());
     if (!by_heads) return Ok();
     for (const AxisId axis : found.heads) {
-      const LayoutId heads = over_groups(axis);
+      const LayoutId heads = over_groups(axis, equal(axis));
       SetWhere(heads,
                [&](OpId op) { return Attends(graph_.op(op)) && axes_.SplitBy(op, axis).valid(); });
     }
     return Ok();
+  }
+
+  // By the times of ops on the first GPU, without their launches.
+  std::vector<Interval> TokensByWork(AxisId tokens, int64_t degree) const {
+    const DeviceId device = devices_.front();
+    const Nanos launch = problem_.cluster.kind(device).launch_overhead;
+    double causal = 0, rest = 1;  // whatever is not known takes something
+    for (const OpId op : graph_.ops()) {
+      const RuleAxisId split = axes_.SplitBy(op, tokens);
+      if (!split.valid() || graph_.op(op).is_view || !problem_.costs.Supports(op, device)) continue;
+      const auto& parts = axes_.rule(op)->axis_parts;
+      const bool uneven = std::any_of(parts.begin(), parts.end(), [&](const AxisPartOp& part) {
+        return part.axis == split && part.uneven;
+      });
+      const int64_t time = problem_.costs.time(op, device).count - launch.count;
+      (uneven ? causal : rest) += static_cast<double>(std::max<int64_t>(0, time));
+    }
+    std::vector<Interval> parts;
+    int64_t begin = 0;
+    for (const int64_t end : EndsOfEqualWork(axes_.axis(tokens).size, degree, causal, rest)) {
+      parts.push_back({begin, end});
+      begin = end;
+    }
+    return parts;
   }
 
   Status MakeOfExperts() {
@@ -560,6 +592,12 @@ std::vector<AgentSetting> OwnSettingsOf(MeshStrategy strategy) {
   }
   const std::string_view degree = DegreeSettingOf(strategy);
   if (strategy == MeshStrategy::kExperts) return {DegreeSetting(degree), GpusSetting()};
+  if (strategy == MeshStrategy::kContext) {
+    return {DegreeSetting(degree), GpusSetting(), ShardsSetting(),
+            WordSetting("tokens", {"equal", "work"},
+                        "tokens of each GPU: equal numbers, or so that all take equally long under "
+                        "a causal mask, where the last ones take most")};
+  }
   if (!degree.empty()) return {DegreeSetting(degree), GpusSetting(), ShardsSetting()};
   return {GpusSetting(),
           WordSetting("shares", {"equal", "speed"},
@@ -667,6 +705,7 @@ Result<PlannerResult> MeshStrategyPlanner::Plan(const Problem& problem, Evaluato
   if (settings.Has("sequence")) mesh.sequence = settings.Is("sequence", "on");
   if (settings.Has("shares")) mesh.by_speed = settings.Is("shares", "speed");
   mesh.gpus = settings.Word("gpus");
+  if (settings.Has("tokens")) mesh.tokens_by_work = settings.Is("tokens", "work");
   if (settings.Has("shards")) mesh.shards_in_hosts = settings.Is("shards", "hosts");
   if (settings.Has("optimizer")) mesh.shards_update = settings.Is("optimizer", "shards");
   mesh.by_unit = settings.Is("collectives", "unit");

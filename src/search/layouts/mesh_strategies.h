@@ -65,6 +65,8 @@ struct MeshOptions {
   bool sequence = true;  // `tensor`, `2d`: tokens are split where nothing else is
   // `zero-2`, `fsdp` and those of hosts: samples in proportion to speed, 1 / time of what they split; else equal numbers.
   bool by_speed = false;
+  // `context`: tokens such that GPUs of a group take equally long under a causal mask (token_shares.h); else equal numbers.
+  bool tokens_by_work = false;
   std::string gpus{kEveryGpu};  // DevicesToSplitOver
   bool shards_update = false;   // `tensor`: over the groups, too (ZeRO-1)
   // `2d`, `ulysses`, `context`: shards of parameters over the GPUs of each host, the same on every host; else over all.

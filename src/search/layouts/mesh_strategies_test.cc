@@ -15,6 +15,7 @@
 #include "graph/batch/at_batch.h"
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated_layouts.h"
+#include "search/layouts/test_attention.h"
 #include "search/layouts/test_layer_writer.h"
 #include "sharding/mixture.h"
 #include "transforms/accumulate.h"
@@ -384,6 +385,26 @@ TEST(Zero1, GathersACastOnce) {
   const OnCluster wider(
       "8xH100", std::move(*WithPrecision(Layers().Build(), {"reduce=f64", "master=f64"}).Take()));
   EXPECT_EQ(GathersOf(wider.Compile(MeshStrategy::kZero1)), kLayers + 1u);
+}
+
+// Queries of the first places see few keys: the first GPU has more of them, and takes as long as the last one.
+TEST(Context, SharesTokensOutByWork) {
+  const OnCluster step("2xH100", SelfAttention(/*causal=*/true, /*places=*/4096));
+  MeshOptions options;
+  const auto first_tokens = [&] {
+    const StepPlan plan = LayOutOnMesh(*step.problem, MeshStrategy::kContext, options).Take();
+    EXPECT_TRUE(CompileStep(*step.problem, plan).ok());
+    const AxisId tokens = step.problem->axes.Find("input:x[1]");
+    int64_t found = 0;
+    for (const AxisInterval& one : plan.layouts.layouts.front().shares.front().box) {
+      if (one.axis == tokens) found = one.interval.length();
+    }
+    return found;
+  };
+  EXPECT_EQ(first_tokens(), 2048);
+  options.tokens_by_work = true;
+  EXPECT_GT(first_tokens(), 2048 + 64);
+  EXPECT_LT(first_tokens(), 2897);  // the root of a half: attention alone
 }
 
 // Two experts over the GPUs of each of two hosts: from the sort to the return a GPU has the rows of its expert, of all

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "search/layouts/token_shares.h"
 #include "search/strategies/expert_estimate.h"
 
 namespace placewright {
@@ -19,6 +20,7 @@ class LayoutReckoner {
         experts_(experts),
         degree_(degree),
         gpus_(gpus),
+        facts_(facts),
         table_(table),
         estimate_(estimate),
         micro_batches_(std::max<int64_t>(1, estimate.strategy.rewriting.micro_batches)),
@@ -86,7 +88,7 @@ class LayoutReckoner {
     double f = gpus_.Pass(table_.forward, device, others, widths);
     double b = gpus_.Pass(table_.backward, device, others, widths) +
                gpus_.Pass(table_.gradient_casts, device, 1, 1 / cut_);
-    if (family_.split == LayoutFamily::kTokens) {
+    if (family_.split == LayoutFamily::kTokens && !family_.by_work) {
       f += gpus_.LastTokens(table_.forward, device, others, token_parts_);
       b += gpus_.LastTokens(table_.backward, device, others, token_parts_);
     }
@@ -248,6 +250,16 @@ class LayoutReckoner {
            m_ * (gpus_.Beside(backward_, anew + scatters - last) + last);
   }
 
+  // Of a sample's tokens the share of the GPU that has the first ones, which takes as long as the others.
+  double LargestTokens() const {
+    const size_t kind = gpus_.Kind(devices_.front().first);
+    const double causal = table_.forward.causal[kind] + table_.backward.causal[kind];
+    const double all = table_.forward.nanos[kind] + table_.backward.nanos[kind];
+    const int64_t tokens = facts_.tokens();
+    const int64_t first = EndsOfEqualWork(tokens, degree_, causal, std::max(1.0, all - causal))[0];
+    return static_cast<double>(first) / static_cast<double>(tokens);
+  }
+
   double MemoryOf(double share) const {
     double memory = (table_.parameters + table_.state) * own_;
     if (family_.gathers_anew) {
@@ -259,8 +271,8 @@ class LayoutReckoner {
       memory += table_.copied * (micro_batches_ > 1 ? 1 : again ? 0.75 : 0.5);
     }
     const double part = share / m_;
-    StepTable::Moment parts{part / token_parts_, part / std::max(cut_, token_parts_), own_,
-                            1 / cut_, own_};
+    const double tokens = family_.by_work ? LargestTokens() : 1 / token_parts_;
+    StepTable::Moment parts{part * tokens, part * std::min(1 / cut_, tokens), own_, 1 / cut_, own_};
     if (micro_batches_ > 1) {
       // Sums and casts are there all the time, and a micro-batch's gradient goes when it is added.
       memory += table_.gradients * own_ + table_.casts / cut_;
@@ -277,6 +289,7 @@ class LayoutReckoner {
   const ExpertTable& experts_;  // empty: they lie as the other parameters do
   const int64_t degree_;
   const SomeGpus& gpus_;
+  const StepFacts& facts_;
   const StepTable& table_;
   StrategyEstimate& estimate_;
   const int64_t micro_batches_, samples_;

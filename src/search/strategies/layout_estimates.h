@@ -17,8 +17,9 @@ struct LayoutFamily {
   bool shards = false, in_hosts = false, gathers_anew = false;
   enum Split : uint8_t { kSamples, kWidths, kHeadsOfTokens, kTokens, kExperts } split = kSamples;
   bool by_speed = false;  // --set shares=speed, or a name of its own
+  bool by_work = false;   // --set tokens=work
 };
-inline constexpr std::array<LayoutFamily, 18> kLayoutFamilies = {{
+inline constexpr std::array<LayoutFamily, 20> kLayoutFamilies = {{
     {.algorithm = "data-parallel"},
     {.algorithm = "data-parallel-p", .by_speed = true},
     {.algorithm = "zero-2", .shards = true},
@@ -43,6 +44,12 @@ inline constexpr std::array<LayoutFamily, 18> kLayoutFamilies = {{
      .split = LayoutFamily::kHeadsOfTokens},
     {.algorithm = "context", .shards = true, .split = LayoutFamily::kTokens},
     {.algorithm = "context", .shards = true, .in_hosts = true, .split = LayoutFamily::kTokens},
+    {.algorithm = "context", .shards = true, .split = LayoutFamily::kTokens, .by_work = true},
+    {.algorithm = "context",
+     .shards = true,
+     .in_hosts = true,
+     .split = LayoutFamily::kTokens,
+     .by_work = true},
     {.algorithm = "experts", .shards = true, .split = LayoutFamily::kExperts},
 }};
 

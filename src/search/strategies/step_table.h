@@ -130,6 +130,9 @@ class StepFacts {
     return (op_[op] & kSums) != 0;
   }  // its first output, over widths, of samples
   bool causal(OpId op) const { return (op_[op] & kCausal) != 0; }
+  bool has_causal() const {
+    return std::any_of(op_.begin(), op_.end(), [](uint8_t of) { return (of & kCausal) != 0; });
+  }
   bool samples(TensorId id) const { return (tensor_[id] & kSamples) != 0; }
   bool widths(TensorId id) const { return (tensor_[id] & kWidths) != 0; }
   // Of every kind, without a launch and fill; 0 where it does not run the op.

@@ -240,10 +240,12 @@ class StrategyEstimator::Impl {
   void AddFamily(const LayoutFamily& family, const SomeGpus& gpus, const Rewriting& rewriting) {
     if (family.in_hosts && gpus.hosts().size() < 2) return;  // the same as over all GPUs
     if (family.by_speed && gpus.of_one_kind()) return;       // the same as in equal shares
+    if (family.by_work && !facts_.has_causal()) return;      // so it is
     if (gpus.count() == 1 && family.algorithm != "data-parallel") return;
     Strategy strategy = Named(family.algorithm, gpus, rewriting);
     const bool splits = family.split != LayoutFamily::kSamples;
     if (splits && family.in_hosts) strategy.settings.emplace_back("shards=hosts");
+    if (family.by_work) strategy.settings.emplace_back("tokens=work");
     if (family.by_speed && family.algorithm != "data-parallel-p") {
       strategy.settings.push_back("shares=speed");
     }
