@@ -233,18 +233,23 @@ MaybeViolation GroupLayouts::CheckBoxes(size_t index) const {
   bool follow = spec.axes.size() == 1, replicas = false;
   int64_t next = 0;
   for (const LayoutSpec::Device& device : stated_[index].devices) {
-    if (device.box.size() != spec.axes.size()) return wrong("boxes of different axes");
-    std::vector<PartAlong> along;
+    // Of an axis that its box does not name a device has all.
+    std::map<AxisId, std::pair<int64_t, int64_t>> named;
     for (const auto& [name, from, to] : device.box) {
-      const AxisId axis = AxisOf(stated_[index], name);
-      along.push_back(
-          {static_cast<int32_t>(axis.index()), 1, axes_.axis(axis).size, from, to, false});
+      named[AxisOf(stated_[index], name)] = {from, to};
+    }
+    std::vector<PartAlong> along;
+    for (const AxisId axis : spec.axes) {
+      const int64_t size = axes_.axis(axis).size;
+      const auto [from, to] = named.try_emplace(axis, 0, size).first->second;
+      along.push_back({static_cast<int32_t>(axis.index()), 1, size, from, to, false});
+      if (spec.axes.size() > 1) continue;
+      follow = follow && from == next;
+      next = to;
     }
     Part box = Merged(std::move(along));
     replicas = replicas || std::find(boxes.begin(), boxes.end(), box) != boxes.end();
     boxes.push_back(std::move(box));
-    follow = follow && device.box.front().from == next;
-    next = device.box.front().to;
   }
   if (spec.axes.size() == 1 && !follow && !replicas) {
     return wrong("the shares do not follow one another from 0");
