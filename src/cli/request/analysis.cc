@@ -112,9 +112,19 @@ std::string RenderModuleTable(const Analysis& analysis, const Plan& plan, const 
   return table + Wrap(DescribeAverages(analysis.strategy.averages) + "\n", style) + copies;
 }
 
+namespace {
+
+bool IsPipeline(const Plan& plan) {
+  const Transforms transforms = plan.distribution.transforms.value_or(Transforms());
+  return std::any_of(transforms.begin(), transforms.end(),
+                     [](const Transform& one) { return one.kind == Transform::kPipeline; });
+}
+
+}  // namespace
+
 std::string RenderRates(const Analysis& analysis, const Plan& plan, const Style& style) {
-  const std::string text =
-      DescribeRates(analysis.rates, analysis.source_of_times, plan.space == PlanSpace::kPlaced);
+  const std::string text = DescribeRates(analysis.rates, analysis.source_of_times,
+                                         plan.space == PlanSpace::kPlaced || IsPipeline(plan));
   return text.empty() ? text : Wrap(fmt::format("  {:<10} {}\n", "rates", text), style, 13);
 }
 

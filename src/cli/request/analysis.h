@@ -48,7 +48,7 @@ std::string Explain(const Analysis& analysis, const Cluster& cluster, const Styl
 std::string RenderModuleTable(const Analysis& analysis, const Plan& plan, const Cluster& cluster,
                               const Style& style);
 
-// A line of DescribeRates, "" where it has nothing to say. The bubble is one of placements over several devices.
+// A line of DescribeRates, "" where it has nothing to say. The bubble is one of placements over several devices, and of pipelines.
 std::string RenderRates(const Analysis& analysis, const Plan& plan, const Style& style);
 
 // The same for the page of a plan.
