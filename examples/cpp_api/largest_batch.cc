@@ -1,5 +1,5 @@
 // largest_batch GRAPH CLUSTER [COST_STORE]: the largest batch of a recorded step that fits, data parallel, with gradients
-// recomputed from factors where that is faster; with times that were measured, where a store has some.
+// made of gathered factors where that is faster; with times that were measured, where a store has some.
 #include <placewright/placewright.h>
 
 #include <cstdio>

@@ -101,7 +101,7 @@ struct PlanRequest {
   std::optional<PlanSpace> space{};
   bool local_batch_norm =
       false;  // of split batch norms: each part by the statistics of its own samples
-  SfbMode sfb = SfbMode::kNone;  // of plans that split ops: gradients recomputed from factors
+  SfbMode sfb = SfbMode::kNone;  // of plans that split ops: gradients made of gathered factors
   // Layouts by hand, in the place of an algorithm's (ReadLayouts).
   std::optional<DistributionSpec> layouts{};
   // A cost store (docs/formats/cost-store.md): times of ops and collectives and figures of links that were measured

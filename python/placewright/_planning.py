@@ -88,7 +88,7 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
     local_batch_norm : bool
         Batch norms that are split take the statistics of each part alone.
     sfb : {"none", "embeddings", "cut", "paper"}
-        Which gradients are recomputed from gathered factors in the place of being synchronised.
+        Which gradients are made of gathered factors in the place of being synchronised.
     for_engine : {"ddp", "fsdp2", "tp"}, optional
         Only plans that DistributedDataParallel, fully_shard or parallelize_module can say, in the
         place of an algorithm: `Plan.to_ddp`, `Plan.to_fsdp2`, `Plan.to_parallelize_module`.

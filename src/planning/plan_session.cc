@@ -72,29 +72,30 @@ Status PlanSession::RecomputeFromFactors(SfbMode mode, const StopToken& stop,
                                          Clock::time_point started, PlannerResult& result) const {
   if (mode == SfbMode::kNone) return Ok();
   if (stop.StopRequested()) {
-    result.notes.push_back("no gradient is recomputed from factors, as the run was interrupted");
+    result.notes.push_back("no gradient is made of gathered factors, as the run was interrupted");
     return Ok();
   }
   if (result.space == PlanSpace::kPlaced) {
     result.notes.push_back(
-        "the plan splits no op, so that there are no synchronised gradients to recompute (--sfb)");
+        "the plan splits no op, so that there are no synchronised gradients to make of factors "
+        "(--sfb)");
     return Ok();
   }
-  PW_ASSIGN(SfbResult recomputed, ApplySfb(*layouts_, evaluator(), result.plan, mode));
-  result.notes.push_back(recomputed.Note());
+  PW_ASSIGN(SfbResult of_factors, ApplySfb(*layouts_, evaluator(), result.plan, mode));
+  result.notes.push_back(of_factors.Note());
   // It alone has baselines, and promises to be no worse than any of its plans.
   const bool of_auto = !result.baselines.empty();
-  const bool changed = !recomputed.duplicated.empty();
-  const bool better = recomputed.after.score() < recomputed.before.score();
+  const bool changed = !of_factors.duplicated.empty();
+  const bool better = of_factors.after.score() < of_factors.before.score();
   if (of_auto && changed && !better) {
     result.notes.push_back(
         "that is no faster, so gradients stay synchronised: auto's plan is never worse than what "
-        "it found (--algo data-parallel recomputes them all the same)");
+        "it found (--algo data-parallel takes them all the same)");
     return Ok();
   }
-  result.SetEvaluation(recomputed.after);
+  result.SetEvaluation(of_factors.after);
   if (!changed) return Ok();
-  result.plan = std::move(recomputed.plan);
+  result.plan = std::move(of_factors.plan);
   result.algorithm += "+sfb";
   if (of_auto) result.baselines.push_back(BaselineOf(problem(), result, true));
   // With `paper` the step of a single planner may be slower than on its way.

@@ -99,7 +99,7 @@ class PlanSession {
   // Plans of this session that are still these layouts keep their words. Errors: those of ResolvePlan and CompileStep.
   Result<PlannerResult> TakeLayouts(DistributionSpec spec);
 
-  // The plan with gradients recomputed from factors (search/sfb/sfb_search.h), what is predicted of it, and a note. It is
+  // The plan with gradients made of gathered factors (search/sfb/sfb_search.h), what is predicted of it, and a note. It is
   // then the plan of "ALGORITHM+sfb", in `auto` one more baseline, and there only if it is better than before; of a plan
   // that splits nothing, or where `stop` was requested, there is a note alone. `started`: the process. Errors: those of
   // ApplySfb.

@@ -82,7 +82,7 @@ TEST_F(SfbOfAStep, BothModesCompile) {
       if (mode == SfbMode::kCut) {
         EXPECT_LE(result.after.step_time, result.before.step_time);
       } else {
-        EXPECT_GT(result.recomputed, 0);
+        EXPECT_GT(result.from_factors, 0);
       }
       EXPECT_LE(result.tries, kSfbTries);
     }

@@ -1,4 +1,4 @@
-// Whether gradients that devices would synchronise are recomputed from factors (search/sfb/sfb_search.h).
+// Whether gradients that devices would synchronise are made of gathered factors (search/sfb/sfb_search.h).
 #ifndef PLACEWRIGHT_PLAN_SFB_MODE_H_
 #define PLACEWRIGHT_PLAN_SFB_MODE_H_
 

@@ -56,7 +56,7 @@ void AddSpaceOptions(CommandLine app, SpaceOptions* options, bool search) {
 
 void AddSfbOption(CommandLine app, SpaceOptions* options) {
   app.AddOption("--sfb", options->sfb,
-                "Gradients recomputed from gathered factors: none (default), embeddings (those of "
+                "Gradients made of gathered factors: none (default), embeddings (those of "
                 "embeddings, from their rows), cut (where the step is faster) or paper (TAG's "
                 "program)")
       .TypeName("NAME")

@@ -222,7 +222,7 @@ class StrategyFinder {
     if (paths.summed) return devices == 1 ? SyncKind::kServer : SyncKind::kSummed;
     if (paths.gathered) return SyncKind::kGathered;
     if (devices < 2) return SyncKind::kNone;
-    return parts ? SyncKind::kParts : SyncKind::kRecomputed;
+    return parts ? SyncKind::kParts : SyncKind::kEverywhere;
   }
 
   const StrategyInputs& inputs_;
@@ -254,7 +254,7 @@ std::string_view ToString(SyncKind kind) {
     case SyncKind::kSummed: return "summed";
     case SyncKind::kGathered: return "gathered";
     case SyncKind::kParts: return "parts";
-    case SyncKind::kRecomputed: return "recomputed";
+    case SyncKind::kEverywhere: return "everywhere";
   }
   return "none";
 }

@@ -50,7 +50,7 @@ enum class SyncKind : uint8_t {
   kSummed,                  // every device of the parameter fetches all parts and sums them itself
   kGathered,                // parts of the gradient, not shares of a sum, are put together
   kParts,                   // each device has a part of the parameter and the gradient of that part
-  kRecomputed               // every device of the parameter computes the whole gradient
+  kEverywhere               // every device of the parameter computes the whole gradient
 };
 // "none", "all-reduce", "parameter-server", ...: as in --json.
 std::string_view ToString(SyncKind kind);

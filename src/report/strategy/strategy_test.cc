@@ -214,7 +214,7 @@ TEST_F(ReportedStrategy, NamesHowGradientsComeTogether) {
   std::vector<SyncKind> kinds;
   for (const ParameterStrategy& parameter : found.parameters) kinds.push_back(parameter.sync);
   EXPECT_THAT(kinds, ElementsAre(SyncKind::kAllReduce, SyncKind::kAllReduce, SyncKind::kServer,
-                                 SyncKind::kReduceScatter, SyncKind::kRecomputed, SyncKind::kNone,
+                                 SyncKind::kReduceScatter, SyncKind::kEverywhere, SyncKind::kNone,
                                  SyncKind::kReduceScatter, SyncKind::kReduceScatterAllReduce));
   EXPECT_FALSE(found.parameters[0].in_buckets);
   EXPECT_TRUE(found.parameters[1].in_buckets);

@@ -104,7 +104,7 @@ std::string SyncText(const SyncPart& part, const Cluster& cluster, Bytes fusion)
     case SyncKind::kSummed: return "summed by each device";
     case SyncKind::kGathered: return "gathered parts";
     case SyncKind::kParts: return "none (each its part)";
-    case SyncKind::kRecomputed: return "none (each computes it)";
+    case SyncKind::kEverywhere: return "none (each computes it)";
   }
   return "none";
 }

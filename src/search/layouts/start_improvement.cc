@@ -85,7 +85,7 @@ bool StartImprovement::SplitsSamples(LayoutId id) const {
   return axes.batch().valid() && layout.shares.size() > 1 && layout.axis() == axes.batch();
 }
 
-// With gradients recomputed from factors: what moves would come to one gradient at a time.
+// With gradients made of gathered factors: what moves would come to one gradient at a time.
 void StartImprovement::TryFactors() {
   if (Ended()) return;
   const auto splits = [this](LayoutId id) { return SplitsSamples(id); };

@@ -70,7 +70,7 @@ class SfbSearch {
     EmbeddingRows rows = GatherEmbeddingRows(problem_.graph, problem_.axes, plan_.layouts);
     if (rows.gradients == 0) return Ok();
     result_.plan.layouts = std::move(rows.layouts);
-    result_.recomputed = rows.gradients;
+    result_.from_factors = rows.gradients;
     for (const OpId op : problem_.graph.ops()) {
       const GroupId group = problem_.graph.group(op);
       const bool moved = std::find(rows.moved.begin(), rows.moved.end(), group) != rows.moved.end();
@@ -196,7 +196,7 @@ class SfbSearch {
     result_.plan = PlanWith(count);
     result_.after = evaluation;
     result_.duplicated.clear();
-    result_.recomputed = 0;
+    result_.from_factors = 0;
     const IdVector<GroupId, bool> duplicated = GroupsOf(count);
     for (const OpId op : problem_.graph.ops()) {
       if (duplicated[problem_.graph.group(op)]) result_.duplicated.push_back(op);
@@ -204,7 +204,7 @@ class SfbSearch {
     for (const ReplicatedStep& step : steps_) {
       for (const size_t gradient : step.gradients) {
         const int32_t from = step.tensors[gradient].from;
-        if (duplicated[step.nodes[static_cast<size_t>(from)].group]) ++result_.recomputed;
+        if (duplicated[step.nodes[static_cast<size_t>(from)].group]) ++result_.from_factors;
       }
     }
   }
@@ -262,7 +262,7 @@ std::string SfbResult::Note() const {
         gradients);
   }
   if (duplicated.empty()) {
-    return fmt::format("none of {} gradients is recomputed from factors: {}", gradients,
+    return fmt::format("none of {} gradients is made of gathered factors: {}", gradients,
                        pieces == 0 ? "each costs less to synchronise"
                                    : "no step with fewer synchronised ones is faster");
   }
@@ -272,13 +272,13 @@ std::string SfbResult::Note() const {
     return fmt::format(
         "{} of {} gradients are made of gathered rows of embeddings ({} where their tables are "
         "updated): {} instead of {}",
-        recomputed, gradients, ops, FormatNanos(after.step_time), FormatNanos(before.step_time));
+        from_factors, gradients, ops, FormatNanos(after.step_time), FormatNanos(before.step_time));
   }
   const std::string what =
-      recomputed == 0
+      from_factors == 0
           ? fmt::format("{} computed by every device, not in parts, and no gradient", ops)
-          : fmt::format("{} of {} gradients are recomputed from factors ({} duplicated)",
-                        recomputed, gradients, ops);
+          : fmt::format("{} of {} gradients are made of gathered factors ({} duplicated)",
+                        from_factors, gradients, ops);
   return fmt::format("{}: {} instead of {}", what, FormatNanos(after.step_time),
                      FormatNanos(before.step_time));
 }

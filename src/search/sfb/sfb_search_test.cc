@@ -170,7 +170,7 @@ TEST_F(SfbSearchTest, RecomputesOverSlowLinks) {
     ASSERT_TRUE(applied.ok()) << applied.error().ToString();
     const SfbResult& result = applied.value();
     EXPECT_EQ(result.gradients, 1);
-    EXPECT_EQ(result.recomputed, 1);
+    EXPECT_EQ(result.from_factors, 1);
     EXPECT_THAT(NamesOf(result.duplicated), ::testing::Contains("dw"));
     EXPECT_LT(result.after.step_time, result.before.step_time);
     EXPECT_EQ(EvaluateCompiled(*problem_, result.plan).Take().step_time, result.after.step_time);
@@ -184,7 +184,7 @@ TEST_F(SfbSearchTest, ServersGiveTheirParametersAway) {
   Make(1 << 20, LayoutOption::kParameterServer);
   EXPECT_TRUE(StepOf().servers);
   const SfbResult result = ApplySfb(*problem_, *evaluator_, plan_, SfbMode::kCut).Take();
-  EXPECT_EQ(result.recomputed, 1);
+  EXPECT_EQ(result.from_factors, 1);
   const Layout& of_parameter = result.plan.layouts.Of(graph_.group(graph_.FindOp("w1")));
   EXPECT_EQ(of_parameter.shares.size(), 2U);
   EXPECT_FALSE(of_parameter.axis().valid());
@@ -195,7 +195,7 @@ TEST_F(SfbSearchTest, ServersGiveTheirParametersAway) {
 TEST_F(SfbSearchTest, LeavesFastLinksAlone) {
   Make(int64_t{1} << 50, LayoutOption::kAllReduce);
   const SfbResult result = ApplySfb(*problem_, *evaluator_, plan_, SfbMode::kCut).Take();
-  EXPECT_EQ(result.recomputed, 0);
+  EXPECT_EQ(result.from_factors, 0);
   EXPECT_EQ(result.plan, plan_);
   EXPECT_EQ(result.after.step_time, result.before.step_time);
 }

@@ -8,7 +8,7 @@
 //           first, and with it data parallelism by speed, in buckets and late, which strategies do not have (a setting):
 //           the plan is never worse than these
 //   plan    the best strategy looked at, by any score (search/evaluator.h). Every 200 strategies, and at the end, gradients
-//           of the best are recomputed from factors where the step is faster for it (search/sfb)
+//           of the best are made of gathered factors where the step is faster for it (search/sfb)
 //
 // Strategies that come to one state are simulated once. A strategy looked at is a move, simulated or not.
 //
