@@ -1,6 +1,7 @@
 #include "compile/op_split.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "compile/sum_parts.h"
@@ -157,7 +158,9 @@ PartCall OpSplit::CallOf(size_t share) const {
     split.push_back(one.of);
   }
   PartCall call = CallOnPart(op_, rule(), {split.begin(), split.end()}, sizes);
+  std::set<RuleAxisId> stated;  // a place is of all factors of its axis
   for (const By& one : parts) {
+    if (!stated.insert(one.of).second) continue;
     const PlaceArgument at = PlaceArgumentOf(rule(), one.of);
     if (!at.there()) continue;
     at.Set(StatedIn(at, share), call);

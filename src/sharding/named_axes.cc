@@ -288,7 +288,9 @@ RuleAxisId NamedAxes::SplitBy(OpId op, AxisId axis) const {
   for (size_t i = 0; i < found->axes.size(); ++i) {
     const RuleAxisId id(i);
     if (found->axes[id].parts == Parts::kWhole) continue;
-    const std::span<const AxisId> factors = FactorsOf(op, id);
+    std::span<const AxisId> factors = FactorsOf(op, id);
+    // Parts of an inner factor lie apart, which such an operator cannot say.
+    if (HasUnevenParts(*found, id)) factors = factors.first(std::min<size_t>(1, factors.size()));
     if (std::find(factors.begin(), factors.end(), axis) != factors.end()) return id;
   }
   return RuleAxisId();

@@ -12,6 +12,7 @@
 #ifndef PLACEWRIGHT_SHARDING_OP_RULE_H_
 #define PLACEWRIGHT_SHARDING_OP_RULE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -106,6 +107,11 @@ struct OpRule {
   std::vector<AxisPartOp> axis_parts;
 };
 
+// Whether parts of that axis are uneven (AxisPartOp): the op is then split by its outermost factor alone.
+inline bool HasUnevenParts(const OpRule& rule, RuleAxisId axis) {
+  return std::any_of(rule.axis_parts.begin(), rule.axis_parts.end(),
+                     [&](const AxisPartOp& part) { return part.axis == axis && part.uneven; });
+}
 // Whether a tensor of these axes has `axis`.
 bool Holds(const TensorAxes& tensor, RuleAxisId axis);
 bool IsUnread(const OpRule& rule, size_t input);

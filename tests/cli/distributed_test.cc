@@ -282,8 +282,9 @@ TEST_F(Distributed, GathersRowsOfEmbeddings) {
 }
 
 // Attention under a causal mask whose queries are split by their places: x [2 samples, 6 places, 8] times one weight
-// each is queries, keys and values of two heads; the loss is the sum of squares of what attention gives.
-Json CausalAttention() {
+// each is queries, keys and values of two heads; the loss is the sum of squares of what attention gives. `paired`: the
+// places are seen as three pairs, too, so that they are two axes.
+Json CausalAttention(bool paired) {
   Json ops = Json::array();
   const auto op = [&](const std::string& name, const std::string& target, Json inputs, Json args,
                       const std::vector<std::vector<int64_t>>& shapes, const char* phase) {
@@ -301,6 +302,10 @@ Json CausalAttention() {
   const std::string attention = "_scaled_dot_product_flash_attention_for_cpu";
   Json inputs = {{{"name", "input:x"}, {"kind", "input"}, {"shape", {2, 6, 8}}, {"dtype", "f32"}}};
   op("rows", "view.default", {"input:x"}, {"%0", rows}, {rows}, "fwd");
+  if (paired) {
+    const std::vector<int64_t> pairs = {2, 3, 2, 8};
+    op("pairs", "view.default", {"input:x"}, {"%0", pairs}, {pairs}, "fwd");
+  }
   for (const std::string w : {"q", "k", "v"}) {
     inputs.push_back(
         {{"name", "param:" + w}, {"kind", "param"}, {"shape", {8, 8}}, {"dtype", "f32"}});
@@ -325,13 +330,40 @@ Json CausalAttention() {
     op(w + "_grad", "mm.default", {"columns", w + "_flat"}, {"%0", "%1"}, {{8, 8}}, "bwd");
     op(w + "_step", "add_.Tensor", {"param:" + w, w + "_grad"}, {"%0", "%1"}, {{8, 8}}, "opt");
   }
-  return {{"name", "causal"}, {"n_ops", ops.size()}, {"n_edges", 36},
+  return {{"name", "causal"}, {"n_ops", ops.size()}, {"n_edges", paired ? 37 : 36},
           {"inputs", inputs}, {"ops", ops},          {"outputs", {"loss"}}};
+}
+
+// Boxes by hand: of an axis that its box does not name a device has all.
+TEST_F(Distributed, BoxesMayNameOtherAxes) {
+  Write("boxes.json", R"({"layouts": [{"groups": "*", "devices": [
+      {"name": "cpu0", "box": {"batch": [0, 3]}},
+      {"name": "cpu1", "box": {"batch": [3, 8], "param:hidden0.weight[0]": [0, 32]}}]}]})");
+  ASSERT_EQ(Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--layouts", "boxes.json", "-o",
+                 "boxes.plan.json"})
+                .status,
+            0);
+  const Outcome checked = Run({"check", "boxes.plan.json", "--run"});
+  EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
+}
+
+// What a pipeline's devices wait is in the report's line of rates.
+TEST_F(Distributed, APipelineHasABubble) {
+  ASSERT_EQ(Run({"capture", "gpt-2", "--batch", "4", "--param", "layers=2", "--param", "hidden=32",
+                 "--param", "heads=2", "--param", "sequence=8", "--param", "vocabulary=50", "-o",
+                 "mlp.json.gz"})
+                .status,
+            0);
+  const Outcome planned = Run({"plan", "mlp.json.gz", "-c", "2xV100", "--algo", "1f1b", "--stages",
+                               "2", "--micro-batches", "2", "-o", "stages.plan.json"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("; bubble "));
+  EXPECT_THAT(Run({"simulate", "stages.plan.json"}).out, HasSubstr("; bubble "));
 }
 
 // Even and uneven parts of the places are those of one device.
 TEST_F(Distributed, QueriesUnderACausalMaskAreSplitByTheirPlaces) {
-  Write("mlp.json.gz", CausalAttention().dump());
+  Write("mlp.json.gz", CausalAttention(/*paired=*/false).dump());
   const Json uneven = {{{"name", "cpu0"}, {"from", 0}, {"to", 1}},
                        {{"name", "cpu1"}, {"from", 1}, {"to", 6}}};
   for (const Json& devices : {Json{"cpu0", "cpu1"}, uneven}) {
@@ -343,6 +375,24 @@ TEST_F(Distributed, QueriesUnderACausalMaskAreSplitByTheirPlaces) {
     ASSERT_EQ(Run({"export", "places.plan.json", "--to", "aten", "-o", "step.json"}).status, 0);
     EXPECT_THAT(Read("step.json"), HasSubstr("placewright.causal_attention_part"));
     EXPECT_THAT(Read("step.json"), HasSubstr("placewright.causal_attention_backward_part"));
+    const Outcome checked = Run({"check", "places.plan.json", "--run"});
+    EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
+  }
+}
+
+// Of places that are two axes the outer one's parts lie together. The inner one's do not, so that attention is whole.
+TEST_F(Distributed, QueriesUnderACausalMaskAreSplitByRunsOfPlaces) {
+  Write("mlp.json.gz", CausalAttention(/*paired=*/true).dump());
+  for (const char* const axis : {"input:x[1].0", "input:x[1].1"}) {
+    const bool outer = std::string(axis).back() == '0';
+    const Json layout = {{"groups", "*"}, {"axis", axis}, {"devices", {"cpu0", "cpu1"}}};
+    Write("layouts.json", Json{{"layouts", Json::array({layout})}}.dump());
+    const Outcome planned = Run({"plan", "mlp.json.gz", "-c", "two.yaml", "--layouts",
+                                 "layouts.json", "-o", "places.plan.json"});
+    ASSERT_EQ(planned.status, 0) << planned.err;
+    ASSERT_EQ(Run({"export", "places.plan.json", "--to", "aten", "-o", "step.json"}).status, 0);
+    const bool in_parts = Read("step.json").find("causal_attention_part") != std::string::npos;
+    EXPECT_EQ(in_parts, outer) << axis;
     const Outcome checked = Run({"check", "places.plan.json", "--run"});
     EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
   }
@@ -362,7 +412,7 @@ TEST_F(Distributed, AutoRecomputesGradientsFromFactors) {
   EXPECT_LE(paper["step_time_ns"], none["step_time_ns"]);
   EXPECT_EQ(cut["algorithm"], none["algorithm"].get<std::string>() + "+sfb");
   EXPECT_EQ(cut["baselines"].size(), none["baselines"].size() + 1);
-  // A plan of whole ops has nothing to recompute, and says so.
+  // A plan of whole ops has no such gradients, and says so.
   const Outcome whole = RunJson({"plan", "mlp.json.gz", "-c", "two.yaml", "--iterations", "1",
                                  "--pin", "*=cpu0", "--sfb", "cut"});
   ASSERT_EQ(whole.status, 0) << whole.err;

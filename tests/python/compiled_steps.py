@@ -277,7 +277,8 @@ class Step:
         """Of queries of the places [place[3], place[4]): -inf for keys behind their own."""
         scale = query.shape[-1] ** -0.5 if scale is None else scale
         keys = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
-        later = torch.arange(key.shape[2]) > torch.arange(place[3], place[4]).unsqueeze(1)
+        run = key.shape[2] // place[2]
+        later = torch.arange(key.shape[2]) > torch.arange(place[3] * run, place[4] * run).unsqueeze(1)
         return (query @ keys.transpose(-2, -1) * scale).masked_fill(later, float("-inf"))
 
     @staticmethod

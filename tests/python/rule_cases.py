@@ -171,7 +171,8 @@ class RuleCheck:
     def run(self):
         """What is wrong, the first found, or ""."""
         for axis, one in enumerate(self.rule["axes"]):
-            if one["parts"] not in ("split", "sum"):
+            # Operators of the program's own compute parts of some axes: its runtime's tests execute these.
+            if one["parts"] not in ("split", "sum") or "part_op" in one:
                 continue
             for count in (2, 3):
                 if one["size"] < count:

@@ -100,17 +100,27 @@ def sort_part(keys: Tensor, place: Sequence[int]) -> tuple[Tensor, Tensor]:
     return found, places[order]
 
 
+def _first_place(query: Tensor, key: Tensor, place: Sequence[int]) -> int:
+    """Of [2, 1, size, begin, end]: all places are `size` runs of equal length."""
+    dimension, outer, size, begin, end = place
+    run, rest = divmod(key.shape[2], size)
+    if (dimension, outer, rest) != (2, 1, 0) or (end - begin) * run != query.shape[2]:
+        raise ValueError(f"no place of {query.shape[2]} queries among {key.shape[2]} keys: {place}")
+    return begin * run
+
+
 def causal_attention_part(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, is_causal: bool,
                           place: Sequence[int], *, attn_mask: None = None,
                           scale: float | None = None) -> tuple[Tensor, Tensor]:
-    return device_ops.causal_part(query, key, value, place[3], scale)
+    return device_ops.causal_part(query, key, value, _first_place(query, key, place), scale)
 
 
 def causal_attention_backward_part(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, output: Tensor,
                                    logarithms: Tensor, dropout_p: float, is_causal: bool,
                                    place: Sequence[int], *, attn_mask: None = None,
                                    scale: float | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    return device_ops.causal_part_backward(grad, query, key, value, output, logarithms, place[3], scale)
+    return device_ops.causal_part_backward(grad, query, key, value, output, logarithms,
+                                           _first_place(query, key, place), scale)
 
 
 def histc_part(keys: Tensor, bins: int, first: int, last: int, place: Sequence[int]) -> Tensor:

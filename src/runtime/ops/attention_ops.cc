@@ -93,12 +93,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> AttentionBackwardByProducts(
 
 namespace {
 
-// The first of the part's places, of [2, 1, all places, from, to].
+// The first of the part's places, of [2, 1, size, from, to]: all places are `size` runs of equal length.
 int64_t FirstOf(at::IntArrayRef place, const at::Tensor& query, const at::Tensor& key) {
-  TORCH_CHECK(place.size() == 5 && place[0] == 2 && place[1] == 1 && place[2] == key.size(-2) &&
-                  place[3] >= 0 && place[4] <= place[2] && place[4] - place[3] == query.size(-2),
-              "no place of ", query.size(-2), " queries among ", key.size(-2), " keys");
-  return place[3];
+  const bool runs = place.size() == 5 && place[0] == 2 && place[1] == 1 && place[2] > 0 &&
+                    key.size(-2) % place[2] == 0 && place[3] >= 0 && place[4] <= place[2];
+  const int64_t run = runs ? key.size(-2) / place[2] : 0;
+  TORCH_CHECK(runs && (place[4] - place[3]) * run == query.size(-2), "no place of ", query.size(-2),
+              " queries among ", key.size(-2), " keys");
+  return place[3] * run;
 }
 
 void CheckIsOfAPart(double dropout_p, bool is_causal, const TorchOptional<at::Tensor>& mask) {

@@ -1,13 +1,14 @@
 // Attention by products, and its part by the places of queries under a causal mask, for LibTorch: library "placewright".
 //
-//   causal_attention_part(query, key, value, dropout_p, is_causal, place, attn_mask, scale)  what the places [from, to) of all
-//                          give of aten._scaled_dot_product_flash_attention_for_cpu: query [batch heads to-from width],
+//   causal_attention_part(query, key, value, dropout_p, is_causal, place, attn_mask, scale)  what the places of a part
+//                          give of aten._scaled_dot_product_flash_attention_for_cpu: query [batch heads places width],
 //                          keys and values of all places, of which a query sees those up to its own
 //   causal_attention_backward_part(grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, place, attn_mask,
 //                          scale)
 //                          the gradients of these queries, and what they add to those of all keys and values
 //
-// `place` is [2, 1, all, from, to]; dropout is 0, and there is no other mask. The parts' outputs together are the whole's, and gradients of keys and values are
+// `place` is [2, 1, size, from, to]: all places are `size` runs, of which the part has [from, to). Dropout is 0, and there
+// is no other mask. The parts' outputs together are the whole's, and gradients of keys and values are
 // sums over parts.
 //
 // Source: Dubey et al. 2024, "The Llama 3 Herd of Models", section 3.3.2 (context parallelism: keys and values are

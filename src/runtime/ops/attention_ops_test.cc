@@ -51,6 +51,18 @@ TEST(AttentionOps, PartsOfCausalAttentionAreTheWhole) {
   EXPECT_TRUE(at::allclose(of_values, of_v, 1e-12, 1e-12));
 }
 
+// The last of three runs of four places is the places from the ninth on.
+TEST(AttentionOps, PlacesAreCountedInRuns) {
+  at::manual_seed(6);
+  const at::Tensor q = at::randn({1, 2, 12, 4}, at::kDouble),
+                   k = at::randn({1, 2, 12, 4}, at::kDouble);
+  const std::vector<int64_t> place = {2, 1, 3, 2, 3};
+  const auto made = CallPart("placewright::causal_attention_part",
+                             {q.slice(2, 8, 12), k, k, 0.0, true, place, c10::IValue(), kScale});
+  const auto whole = AttentionByProducts(q, k, k, {true, 0, {}, kScale});
+  EXPECT_TRUE(at::allclose(made[0].toTensor(), std::get<0>(whole).slice(2, 8, 12), 1e-12, 1e-12));
+}
+
 TEST(AttentionOps, APlaceThatDoesNotFitIsRefused) {
   const at::Tensor q = at::zeros({1, 1, 3, 4}), k = at::zeros({1, 1, 7, 4});
   const auto part = [&](std::vector<int64_t> place) {
@@ -58,8 +70,10 @@ TEST(AttentionOps, APlaceThatDoesNotFitIsRefused) {
                     {q, k, k, 0.0, true, place, c10::IValue(), c10::IValue()});
   };
   EXPECT_NO_THROW((void)part(PlaceOf(4, 7)));
-  for (const auto& place : {PlaceOf(4, 8), PlaceOf(3, 7), std::vector<int64_t>{2, 1, 6, 3, 6},
-                            std::vector<int64_t>{1, 1, 7, 4, 7}, std::vector<int64_t>{}}) {
+  for (const auto& place :
+       {PlaceOf(4, 8), PlaceOf(3, 7), std::vector<int64_t>{2, 1, 6, 3, 6},
+        std::vector<int64_t>{2, 7, 1, 0, 1}, std::vector<int64_t>{2, 1, 0, 0, 0},
+        std::vector<int64_t>{1, 1, 7, 4, 7}, std::vector<int64_t>{}}) {
     EXPECT_THROW((void)part(place), c10::Error);
   }
 }

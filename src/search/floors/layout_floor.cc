@@ -50,9 +50,7 @@ void LayoutFloor::AddOp(OpId op, const std::vector<AxisId>& axes, Work* by_kind)
     const RuleAxisId by = problem_.axes.SplitBy(op, axis);
     if (!by.valid()) continue;
     split = true;
-    for (const AxisPartOp& part : problem_.axes.rule(op)->axis_parts) {
-      even = even && !(part.axis == by && part.uneven);
-    }
+    even = even && !HasUnevenParts(*problem_.axes.rule(op), by);
   }
   for (size_t kind = 0; kind < kinds_; ++kind) {
     if (!one_of_[kind].valid()) continue;

@@ -387,10 +387,7 @@ class MeshLayouts {
     for (const OpId op : graph_.ops()) {
       const RuleAxisId split = axes_.SplitBy(op, tokens);
       if (!split.valid() || graph_.op(op).is_view || !problem_.costs.Supports(op, device)) continue;
-      const auto& parts = axes_.rule(op)->axis_parts;
-      const bool uneven = std::any_of(parts.begin(), parts.end(), [&](const AxisPartOp& part) {
-        return part.axis == split && part.uneven;
-      });
+      const bool uneven = HasUnevenParts(*axes_.rule(op), split);
       const int64_t time = problem_.costs.time(op, device).count - launch.count;
       (uneven ? causal : rest) += static_cast<double>(std::max<int64_t>(0, time));
     }
