@@ -162,7 +162,7 @@ struct RewritingAdvice {
   Rewriting from, to;
   bool fits = false;
   Nanos step_time;
-  Bytes memory, capacity;  // of the device that lacks most, or has least to spare
+  Bytes memory, capacity;  // of the device that lacks most, or has the smallest rest
 };
 // As options of the program ("--micro-batches 2") or as arguments in Python ("micro_batches=2").
 enum class RewritingWords : uint8_t { kOptions, kArguments };

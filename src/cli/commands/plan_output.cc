@@ -10,7 +10,7 @@
 namespace placewright {
 namespace {
 
-// The device that lacks most, or has least to spare.
+// The device that lacks most, or has the smallest rest.
 std::string PlaceOf(const Plan& plan) {
   const auto worst = std::max_element(
       plan.devices.begin(), plan.devices.end(), [](const DeviceUse& a, const DeviceUse& b) {
