@@ -125,8 +125,8 @@ class MemoryCommand : public Command {
     if (!is_plan) return Ok();
     if (!plan_.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       Printable(input_.graph, 4096) + " is a plan, and --plan names another",
-                       "--plan", "Give one of them.");
+                       Printable(input_.graph, 4096) + " is a plan, and --plan names another", "",
+                       "Give one of them.");
     }
     plan_ = input_.graph;
     PW_ASSIGN(const Plan plan, LoadPlan(plan_));
@@ -147,7 +147,7 @@ class MemoryCommand : public Command {
       if (!app_.Given(option)) continue;
       return MakeError(ErrorCode::kUsage,
                        fmt::format("{} cannot be used with a plan, which has its layouts", option),
-                       option, fmt::format("Leave {} out.", option));
+                       "", fmt::format("Leave {} out.", option));
     }
     return Ok();
   }
