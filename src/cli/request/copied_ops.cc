@@ -59,11 +59,18 @@ class Copies {
   IdVector<TensorId, bool> shares_;
 };
 
+// A box may state an axis of which every device has everything.
+bool Splits(const LayoutSpec& layout) {
+  if (layout.devices.empty() || layout.devices.front().box.empty()) return !layout.axis.empty();
+  return std::any_of(layout.devices.begin(), layout.devices.end(),
+                     [&](const auto& one) { return one.box != layout.devices.front().box; });
+}
+
 // Of an op that the batch could split.
 std::string ReasonOfLayout(const StrategyInputs& step, const ComputeStrategy& computed, OpId op) {
   const LayoutSpec* const layout =
       step.spec_of_group.empty() ? nullptr : step.spec_of_group[step.original.group(op).index()];
-  const std::string axes = layout == nullptr ? "" : AxesOfLayout(*layout);
+  const std::string axes = layout == nullptr || !Splits(*layout) ? "" : AxesOfLayout(*layout);
   if (axes.empty()) {
     return fmt::format("its layout copies it to {} devices, though the batch can split it",
                        computed.devices.size());
