@@ -157,6 +157,26 @@ struct SettledRewriting {
 Result<SettledRewriting> SettleRewriting(const Graph& step, const Cluster& cluster,
                                          const PlanRequest& request, const Rewriting& asked);
 
+// How a step would have to be rewritten further so that a plan of the same algorithm fits.
+struct RewritingAdvice {
+  Rewriting from, to;
+  bool fits = false;
+  Nanos step_time;
+  Bytes memory, capacity;  // of the device that lacks most, or has the smallest rest
+};
+// As options of the program ("--micro-batches 2") or as arguments in Python ("micro_batches=2").
+enum class RewritingWords : uint8_t { kOptions, kArguments };
+// "--micro-batches 2: it then fits, 890 ms a step", or what it still lacks.
+std::string Describe(const RewritingAdvice& advice, RewritingWords words);
+// Of a plan of the request's algorithm that does not fit, `step` rewritten as it was planned and as it was `recorded`: tries
+// more micro-batches, recomputation and both for about ten seconds, the cheapest first, and returns the first that fits,
+// else the last that was tried. Nothing where there is none: of `auto` and of other searches, of layouts by hand, of plans
+// that split no ops. `asked`: the rewriting that was asked for. Errors: those of SettleRewriting.
+Result<std::optional<RewritingAdvice>> AdviseRewriting(const Graph& recorded, const Graph& step,
+                                                       const Cluster& cluster,
+                                                       const PlanRequest& request,
+                                                       const Rewriting& asked);
+
 // Strategies for a recorded step, as it was recorded, on a cluster: those that were simulated and fit, the fastest first;
 // those that are estimated to fit, likewise; those that do not; those that are none for this step or cluster. All are
 // estimated, the best of them simulated, until `strategies.evaluations` or the time is over. `request`: strategies, costs,

@@ -33,7 +33,10 @@ StepHandle ReadStep(const std::string& path, const nb::dict& options) {
 }
 
 ClusterHandle ReadClusterOf(const std::string& path_or_preset) {
-  return {std::make_shared<const ClusterFile>(ValueOf(ReadClusterFile(path_or_preset)))};
+  Result<ClusterFile> read = ReadClusterFile(path_or_preset);
+  // What is neither a file nor a preset has no place but the argument.
+  if (!read.ok() && read.error().place.empty()) read.error().place = "argument cluster";
+  return {std::make_shared<const ClusterFile>(ValueOf(std::move(read)))};
 }
 
 // None where it is proven how sizes follow the batch; else why not.

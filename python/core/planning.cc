@@ -206,6 +206,26 @@ std::unique_ptr<Planned> PlanOf(const StepHandle& step, const ClusterHandle& clu
   return std::make_unique<Planned>(ValueOf(std::move(*made)), step, cluster, stops.interrupted());
 }
 
+// What rewrites the step further, so that a plan of the algorithm fits ("micro_batches=2: it then fits, 890 ms a step"),
+// and whether it does; "" where nothing is known. `rewriting`: what was asked for.
+nb::tuple Advise(const StepHandle& recorded, const StepHandle& step, const ClusterHandle& cluster,
+                 const nb::dict& options, const nb::dict& rewriting, bool catch_interrupts) {
+  const Cluster& machines = cluster.cluster->cluster;
+  PlanRequest request = ValueOf(RequestOf(options, step.step->graph, machines));
+  InterruptStops stops(catch_interrupts);
+  request.stop = stops.token();
+  const Rewriting asked = RewritingOf(rewriting);
+  std::optional<Result<std::optional<RewritingAdvice>>> advice;
+  {
+    nb::gil_scoped_release released;
+    advice = AdviseRewriting(recorded.step->graph, step.step->graph, machines, request, asked);
+  }
+  // It is of use beside an error that is said anyway.
+  if (!advice->ok() || !advice->value()) return nb::make_tuple("", false);
+  return nb::make_tuple(Describe(*advice->value(), RewritingWords::kArguments),
+                        advice->value()->fits);
+}
+
 std::string Picture(const Planned& made) {
   const PlannedStep& p = made.planned;
   nb::gil_scoped_release released;
@@ -244,6 +264,8 @@ void BindPlanning(nb::module_& module) {
       .def("write", &Write, nb::arg("path"), nb::arg("step"), nb::arg("cluster"));
   module.def("settle", &Settle, nb::arg("step"), nb::arg("cluster"), nb::arg("options"),
              nb::arg("rewriting"));
+  module.def("advise", &Advise, nb::arg("recorded"), nb::arg("step"), nb::arg("cluster"),
+             nb::arg("options"), nb::arg("rewriting"), nb::arg("catch_interrupts"));
   module.def("plan", &PlanOf, nb::arg("step"), nb::arg("cluster"), nb::arg("options"),
              nb::arg("progress").none(), nb::arg("catch_interrupts"));
 }

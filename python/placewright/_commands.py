@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import datetime
 import os
-import pathlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +19,6 @@ from ._show import html_table, text_table
 from ._step import Step, step_of
 from ._strategies import strategies_of, strategy_table
 from ._units import bytes_text, time_text
-from .errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,8 +192,7 @@ def memory(plan: Plan | str | os.PathLike[str]) -> dict[str, Any]:
         Where the plan's files cannot be read, or are not those that it was made with.
     """
     with _file_of(plan) as path:
-        step, cluster = _inputs_of(pathlib.Path(path))
-        return run(["memory", step, "-c", cluster, "--plan", path])
+        return run(["memory", path])
 
 
 def check(plan: Plan | str | os.PathLike[str]) -> dict[str, Any]:
@@ -242,19 +239,6 @@ def explain(name: str | int) -> str:
     if not isinstance(name, str):
         name = str(arguments.integer("name", name, 0, 255))
     return text_of(["explain", arguments.text("name", name, wanted)])
-
-
-def _inputs_of(plan: pathlib.Path) -> tuple[str, str]:
-    """The graph's file and the cluster that a plan's file names, as the program takes them."""
-    document = files.json_of(plan)
-    try:
-        graph, machines = document["graph"]["path"], document["cluster"]
-        if "preset" in machines:
-            return str(plan.parent / graph), machines["preset"]
-        return str(plan.parent / graph), str(plan.parent / machines["path"])
-    except (KeyError, TypeError):
-        raise InputError("plan-format", "it names no graph and cluster that are files of their own",
-                         file=str(plan), remedy="Give a plan that `plan` has made.") from None
 
 
 @contextlib.contextmanager

@@ -146,27 +146,31 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
         stages=stages, chunks=chunks, stage_layers=stage_layers, mixed_precision=mixed_precision)
     hear, end = hearer(progress)
     machines = cluster_of(cluster)
-    planned_step, options["algorithm"] = _settled(step_of(step), machines, options, asked)
+    given = step_of(step)
+    recorded, wanted, options["algorithm"] = _settled(given, machines, options, asked)
+    planned_step = given if wanted == given._options else given._read_with(wanted)
     try:
         made = core().plan(planned_step._held, machines._held, options, hear, _takes_interrupts())
     finally:
         end()
     found = Plan(made, planned_step, machines)
     if not found.feasible:
-        raise _does_not_fit(found)
+        raise _does_not_fit(found, lambda: core().advise(
+            recorded._held, planned_step._held, machines._held, options, wanted,
+            _takes_interrupts()))
     return found
 
 
 def _settled(step: Step, machines: Cluster, options: dict[str, Any],
-             asked: dict[str, Any]) -> tuple[Step, str]:
-    """The step as it is to be planned, and the algorithm: a pipeline's go with each other."""
+             asked: dict[str, Any]) -> tuple[Step, dict[str, Any], str]:
+    """The step as it was recorded, the options that it is to be planned with, and the algorithm: a
+    pipeline's go with each other."""
     wanted = {**step._options, **asked}
     recorded = step
     if rewriting.rewrites(step._options):
         recorded = step._read_with(rewriting.as_recorded(step._options))
     algorithm, chosen = core().settle(recorded._held, machines._held, options, wanted)
-    wanted = rewriting.complete({**wanted, **chosen})
-    return (step if wanted == step._options else step._read_with(wanted)), algorithm
+    return recorded, rewriting.complete({**wanted, **chosen}), algorithm
 
 
 def _algorithm(algorithm: Any, engine: Any) -> str:
@@ -207,14 +211,16 @@ def _takes_interrupts() -> bool:
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 
 
-def _does_not_fit(found: Plan) -> Exception:
+def _does_not_fit(found: Plan, advise: Callable[[], tuple[str, bool]]) -> Exception:
+    """`advise`: what rewrites the step further, in words, and whether a plan then fits."""
     if found.interrupted:
         return SearchStoppedError("interrupted", "interrupted before any plan that fits was found",
-                                  remedy="Give it more time.")
+                                  place="argument time", remedy="Give it more time.")
     worst = max(found.devices, key=lambda use: use.peak_memory - use.capacity)
     message = (f"the plan of {found.algorithm} does not fit: {worst.name} needs "
                f"{bytes_text(worst.peak_memory)} and has {bytes_text(worst.capacity)}")
-    remedy = "Give more time (time=), more memory or a smaller batch."
+    more_time = "more time (time=), " if found.iterations > 1 else ""
+    remedy = f"Give {more_time}more memory or a smaller batch."
     nearest = next((one for one in found.strategies if one.capacity and not one.fits), None)
     if nearest and nearest.memory - nearest.capacity < worst.peak_memory - worst.capacity:
         message = (f"nothing fits: of the strategies {nearest} comes nearest and needs "
@@ -222,6 +228,10 @@ def _does_not_fit(found: Plan) -> Exception:
                    f"{bytes_text(nearest.capacity)}")
         remedy = (f"Give {bytes_text(nearest.memory - nearest.capacity)} more memory a device, more "
                   "devices, more time (time=) or a smaller batch.")
-    error = NothingFoundError("nothing-found", message, remedy=remedy)
+    else:
+        advice, fits = advise()
+        if advice:
+            remedy = remedy[:-1] + ("; or " if fits else "; ") + advice + "."
+    error = NothingFoundError("nothing-found", message, place=f"device {worst.name}", remedy=remedy)
     error.plan = found
     return error

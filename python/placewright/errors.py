@@ -29,7 +29,8 @@ class PlacewrightError(Exception):
     file : str
         The file that it was found in, or an empty text.
     place : str
-        The argument, or the place in the file, as ``"ops[12].inputs[0]"``; or an empty text.
+        The argument, or the place in the file, as ``"ops[12].inputs[0]"``; where neither is known
+        the file, or ``"arguments"``.
     remedy : str
         What to do about it.
     exit_status : int
@@ -44,11 +45,12 @@ class PlacewrightError(Exception):
         self.code = code
         self.message = message
         self.file = file
-        self.place = place
+        self.place = place or file or "arguments"
         self.remedy = remedy
 
     def __str__(self) -> str:
-        before = "".join(f"{part}: " for part in (self.file, self.place) if part)
+        stated = self.args[3]
+        before = "".join(f"{part}: " for part in (self.file, stated) if part)
         return f"{before}{self.message} [{self.code}]" + (f"\n{self.remedy}" if self.remedy else "")
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -118,10 +120,11 @@ def error_of(status: int, code: str, message: str, file: str, place: str,
     status : int
         The program's exit status for it; an unknown one is an `InternalError`.
     code, message, file, place, remedy : str
-        As `PlacewrightError` has them.
+        As `PlacewrightError` has them; without a place, what the message names is one.
     """
     kind = _BY_STATUS.get(status, InternalError)
-    return kind(code, _in_python(message), file=file, place=place, remedy=_in_python(remedy))
+    return kind(code, _in_python(message), file=file, place=_place(message, place),
+                remedy=_in_python(remedy))
 
 
 # What the library names by the program's options or by its own enumerators: arguments here.
@@ -130,9 +133,24 @@ _OPTIONS = {
     "--forbid": "forbid", "--colocate": "colocate", "--colocate-each": "colocate_each",
     "--space": "space", "--precision": "precision", "--layouts": "layouts", "--time": "time",
     "--iterations": "iterations", "--batch": "batch", "--sfb": "sfb", "--order": "order",
-    "--gpu": "gpu", "--for": "for_engine", "kPlaced": '"placed"', "kReplicated": '"replicated"',
+    "--gpu": "gpu", "--for": "for_engine", "--cluster": "cluster", "--seed": "seed",
+    "--threads": "threads", "--micro-batches": "micro_batches", "--recompute": "recompute",
+    "--cost-store": "cost_store", "--set": "settings", "kPlaced": '"placed"', "kReplicated": '"replicated"',
 }
+# The program's arguments without a name.
+_POSITIONAL = {"GRAPH": "step", "FILE": "step", "PLAN": "plan", "CLUSTER": "cluster"}
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*|kPlaced|kReplicated)(?![\w-])")
+
+
+def _place(message: str, place: str) -> str:
+    """Where the error is, as far as it is known: the argument that the program or the message
+    names."""
+    named = _OPTION.fullmatch(place) or (None if place else _OPTION.search(message))
+    if named and named[0] in _OPTIONS:
+        return f"argument {_OPTIONS[named[0]]}"
+    if place in _POSITIONAL:
+        return f"argument {_POSITIONAL[place]}"
+    return place
 
 
 def _in_python(text: str) -> str:

@@ -1,10 +1,12 @@
 #include "base/out_of_memory.h"
 
+#include <utility>
+
 namespace placewright {
 
-Error OutOfMemory() {
-  return MakeError(ErrorCode::kInternal, "out of memory", "",
-                   "Free some memory, or give a smaller graph.");
+Error OutOfMemory(std::string place) {
+  return MakeError(ErrorCode::kOutOfMemory, "out of memory", std::move(place),
+                   "Free some memory, raise a limit (ulimit -v), or give a smaller graph.");
 }
 
 }  // namespace placewright

@@ -4,12 +4,14 @@
 #ifndef PLACEWRIGHT_BASE_OUT_OF_MEMORY_H_
 #define PLACEWRIGHT_BASE_OUT_OF_MEMORY_H_
 
+#include <string>
+
 #include "base/result.h"
 
 namespace placewright {
 
-// kInternal "out of memory": never the fault of the file that was being read.
-Error OutOfMemory();
+// kOutOfMemory: never the fault of the file that was being read. `place`: of what there was not enough memory.
+Error OutOfMemory(std::string place = "memory");
 
 }  // namespace placewright
 

@@ -72,7 +72,8 @@ std::optional<std::pair<int, int>> Nearness(std::string_view name, std::string_v
     if (begin > 0 && candidate[begin - 1] != '/' && candidate[begin - 1] != '.') continue;
     const std::string_view end = candidate.substr(begin);
     const int common = CommonPrefix(name, end);
-    const bool begins = common == length ? length >= 2 : common >= 3 && 4 * common >= 3 * length;
+    // Three letters are the beginning of many words.
+    const bool begins = common == length ? length >= 2 : common >= 4 && 4 * common >= 3 * length;
     const int longer = static_cast<int>(end.size()) - length;
     if (!begins && std::abs(longer) > limit) continue;
     const int distance = EditDistance(name, end);

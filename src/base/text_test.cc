@@ -36,6 +36,8 @@ TEST(NearNames, WhatFollowsDoesNotCount) {
   EXPECT_THAT(NearNames("V1000", {"P100-12GB", "V100-16GB", "V100-32GB"}),
               ElementsAre("V100-16GB", "V100-32GB"));
   EXPECT_EQ(DidYouMean("V1000", {"V100-16GB"}), " (did you mean V100-16GB?)");
+  EXPECT_EQ(DidYouMean("plan", {"placeto", "placement"}), "");
+  EXPECT_THAT(NearNames("place", {"placement", "schedule"}), ElementsAre("placement"));
   EXPECT_EQ(DidYouMean("nothing", {"V100-16GB"}), "");
 }
 

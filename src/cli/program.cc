@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstring>
 #include <exception>
@@ -29,6 +30,11 @@ std::string FullName(const CLI::App* app) {
                                       : FullName(app->get_parent()) + " " + app->get_name();
 }
 
+// "--time" without its dashes, which make every option begin as every other does.
+std::string WithoutDashes(const std::string& option) {
+  return option.substr(std::min(option.find_first_not_of('-'), option.size()));
+}
+
 std::vector<std::string> OptionNames(const CLI::App* app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app->get_options()) {
@@ -43,6 +49,17 @@ std::vector<std::string> CommandNames(const CLI::App* app) {
     names.push_back(sub->get_name());
   }
   return names;
+}
+
+// " (did you mean --time?)", or "".
+std::string NearOptions(const std::string& name, const CLI::App* app) {
+  std::vector<std::string> bare;
+  for (const std::string& option : OptionNames(app)) bare.push_back(WithoutDashes(option));
+  std::string text;
+  for (const std::string& near : NearNames(WithoutDashes(name), bare)) {
+    text += (text.empty() ? " (did you mean --" : ", --") + near;
+  }
+  return text.empty() ? text : text + "?)";
 }
 
 // "--time", or the name of a positional argument.
@@ -119,7 +136,7 @@ Error UsageError(const CLI::ParseError& thrown, const CLI::App& program) {
           ErrorCode::kUsage, "option " + Printable(name) + " stands before its command", "",
           "Options go after the command: `" + FullName(app) + " ... " + Printable(name) + "`.");
     }
-    message = "unknown option " + Printable(name) + DidYouMean(name, OptionNames(app));
+    message = "unknown option " + Printable(name) + NearOptions(name, app);
   } else if (!word.empty() && !commands.empty()) {
     message = "unknown command " + Printable(word) + DidYouMean(word, commands);
   } else if (!word.empty()) {
@@ -168,6 +185,67 @@ std::string NamedCommand(std::span<const char* const> words) {
   return "";
 }
 
+// Whether the text has the word by itself.
+bool Names(const std::string& text, const std::string& word) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const auto goes_on = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-';
+    };
+    if ((at == 0 || !goes_on(text[at - 1])) && (end == text.size() || !goes_on(text[end])))
+      return true;
+  }
+  return false;
+}
+
+// Of an error that says no place: the argument whose value or name it is about, else the command. The message names
+// these, so that it is for programs alone.
+void AddPlace(const CLI::App& program, Error& error) {
+  if (!error.place.empty()) return;
+  const CLI::App* app = NamedCommand(program);
+  for (const CLI::Option* option : app->get_options()) {
+    for (const std::string& value : option->results()) {
+      const bool is_named = value.size() > 1 && Names(error.message, '"' + value + '"');
+      if (!is_named && (error.file.empty() || error.file != value)) continue;
+      error.place = NameOf(*option);
+      // What stands where a file could, and is none.
+      if (error.file.empty() && error.code == ErrorCode::kUnknownName) error.file = value;
+      return;
+    }
+  }
+  for (const std::string& option : OptionNames(app)) {
+    if (error.place.empty() && Names(error.message, option)) error.place = option;
+  }
+  if (error.place.empty()) error.place = FullName(app);
+}
+
+// What the words say, parsed by `program`, into which the commands have been registered as `apps`.
+Result<int> RunParsed(CLI::App& program, const std::vector<std::unique_ptr<Command>>& commands,
+                      const std::vector<CommandLine>& apps, int argc, const char* const* argv,
+                      Context& context) {
+  Console& console = context.console;
+  try {
+    std::vector<const char*> words = WithHelp(program, argc, argv);
+    program.parse(static_cast<int>(words.size()), words.data());
+    PW_RETURN_IF_ERROR(RejectEmptyValues(&program));
+    std::string standard_input;
+    PW_RETURN_IF_ERROR(RejectSecondStandardInput(&program, standard_input));
+  } catch (const CLI::CallForVersion&) {
+    PrintWords(console, "version", PLACEWRIGHT_VERSION, program.version() + "\n");
+    return 0;
+  } catch (const CLI::CallForHelp&) {
+    const std::string help = program.help();
+    PrintWords(console, "help", help, help);
+    return 0;
+  } catch (const CLI::ParseError& thrown) {
+    return UsageError(thrown, program);
+  }
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (apps[i].Parsed()) return commands[i]->Run(context);
+  }
+  return MakeError(ErrorCode::kUsage, "no command was given");
+}
+
 Result<int> ParseAndRun(int argc, const char* const* argv,
                         const std::vector<std::unique_ptr<Command>>& commands, Context& context) {
   CLI::App program("Places the ops of a deep-learning training step on CPUs and GPUs.",
@@ -190,27 +268,9 @@ Result<int> ParseAndRun(int argc, const char* const* argv,
     }
   }
   AddOutputOptions(&program, context.console);  // before the command or after it
-  Console& console = context.console;
-  try {
-    std::vector<const char*> words = WithHelp(program, argc, argv);
-    program.parse(static_cast<int>(words.size()), words.data());
-    PW_RETURN_IF_ERROR(RejectEmptyValues(&program));
-    std::string standard_input;
-    PW_RETURN_IF_ERROR(RejectSecondStandardInput(&program, standard_input));
-  } catch (const CLI::CallForVersion&) {
-    PrintWords(console, "version", PLACEWRIGHT_VERSION, program.version() + "\n");
-    return 0;
-  } catch (const CLI::CallForHelp&) {
-    const std::string help = program.help();
-    PrintWords(console, "help", help, help);
-    return 0;
-  } catch (const CLI::ParseError& thrown) {
-    return UsageError(thrown, program);
-  }
-  for (size_t i = 0; i < commands.size(); ++i) {
-    if (apps[i].Parsed()) return commands[i]->Run(context);
-  }
-  return MakeError(ErrorCode::kUsage, "no command was given");
+  Result<int> done = RunParsed(program, commands, apps, argc, argv, context);
+  if (!done.ok() && context.console.json) AddPlace(program, done.error());
+  return done;
 }
 
 int Report(const Error& error, Console& console) {

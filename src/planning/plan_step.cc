@@ -12,6 +12,7 @@
 #include "planning/batch_trials.h"
 #include "planning/plan_session.h"
 #include "planning/rewriting.h"
+#include "planning/rewriting_advice.h"
 #include "planning/search_budget.h"
 #include "planning/stage_layers.h"
 #include "planning/strategy_search.h"
@@ -335,6 +336,25 @@ Result<SettledRewriting> SettleRewriting(const Graph& step, const Cluster& descr
             LayersOfUnequalStages(step, described, costs, settled.rewriting, settled.algorithm,
                                   request.settings));
   return settled;
+}
+
+Result<std::optional<RewritingAdvice>> AdviseRewriting(const Graph& recorded, const Graph& step,
+                                                       const Cluster& described,
+                                                       const PlanRequest& request,
+                                                       const Rewriting& asked) {
+  PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
+  PW_ASSIGN(const MeasuredMachines machines, made->MachinesOf(described));
+  PW_ASSIGN(const bool splits, made->Splits(step, machines.cluster));
+  const bool searches = request.algorithm == "auto" || made->planner().iterative();
+  if (!splits || searches || request.layouts) return std::optional<RewritingAdvice>();
+  StrategyTrialOptions trials;
+  PW_ASSIGN(trials.costs, made->CostsOn(machines.cluster));
+  trials.policy = PolicyOf(request, step);
+  trials.stop = request.stop;
+  StrategyTrier trier(recorded);
+  return AdviseRewriting({step, machines.cluster, request.algorithm, request.settings, asked,
+                          std::move(trials), Clock::now() + kAdvicePatience},
+                         trier);
 }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,

@@ -1,6 +1,7 @@
 #include "planning/strategy_trials.h"
 
 #include <gmock/gmock.h>
+#include <placewright/placewright.h>
 
 #include "cluster/cluster_changes.h"
 #include "cluster/machine_presets.h"
@@ -70,6 +71,36 @@ TEST(StrategyTrials, OneDeviceRecomputesWhereItMust) {
   EXPECT_NE(Describe(tight.Best()->strategy), "single");
   EXPECT_LE(tight.Best()->memory.count, room);
   EXPECT_GT(tight.Best()->step_time, free.Best()->step_time);
+}
+
+// Where a strategy does not fit, the cheapest rewriting that makes it fit is advised, in the words of who asks.
+TEST(RewritingAdvice, IsTheFirstThatFits) {
+  const Graph graph = TinyTransformer();
+  StrategyTrier trier(graph);
+  const Cluster plenty = ClusterOf("2x4090");
+  const Strategy again{"fsdp", {.recompute = {"full"}}};
+  const StrategyResult as_it_is = trier.Try(plenty, {.algorithm = "fsdp"}, {}).Take();
+  const StrategyResult recomputed = trier.Try(plenty, again, {}).Take();
+  // Buffers of communicators are counted where memory is short: 40 MiB.
+  const int64_t room = recomputed.memory.count + (int64_t{48} << 20);
+  ASSERT_LT(room, as_it_is.memory.count);
+  const Cluster tight = ClusterOf("2x4090", {}, AllBut(room));
+  PlanRequest request;
+  request.algorithm = "fsdp";
+  const auto advice = AdviseRewriting(graph, graph, tight, request, {}).Take();
+  ASSERT_TRUE(advice.has_value());
+  EXPECT_TRUE(advice->fits);
+  EXPECT_LE(advice->memory, advice->capacity);
+  EXPECT_THAT(Describe(*advice, RewritingWords::kOptions), HasSubstr(": it then fits, "));
+  const RewritingAdvice both{
+      {}, {.micro_batches = 4, .recompute = {"full"}}, true, Nanos(2'000'000)};
+  EXPECT_EQ(Describe(both, RewritingWords::kOptions),
+            "--micro-batches 4 --recompute full: it then fits, 2.00 ms a step");
+  EXPECT_EQ(Describe(both, RewritingWords::kArguments),
+            "micro_batches=4, recompute=\"full\": it then fits, 2.00 ms a step");
+  // Of a search more time may be the remedy.
+  request.algorithm = "auto";
+  EXPECT_FALSE(AdviseRewriting(graph, graph, tight, request, {}).Take().has_value());
 }
 
 TEST(StrategyTrials, TheSplitOfAStepSumsToIt) {

@@ -42,21 +42,29 @@ struct MemoryLine {
   std::string note = "";
 };
 
-// What fills the device's peak, the largest first.
-std::vector<MemoryLine> LinesOf(const DevicePeaks& memory) {
-  std::vector<MemoryLine> parts;
-  for (const MemoryUse use : kMemoryUses) {
-    parts.push_back({std::string(ToString(use)), memory.Of(use)});
-  }
-  parts.push_back({"between tensors", memory.reserved - memory.allocated});
-  parts.push_back({"NCCL", memory.library.bytes, LibraryText(memory.library)});
-  parts.push_back({"context", memory.context});
+// Those that are there, the largest first.
+std::vector<MemoryLine> Sorted(std::vector<MemoryLine> parts) {
   std::erase_if(parts, [](const MemoryLine& part) { return part.bytes.count == 0; });
   std::stable_sort(parts.begin(), parts.end(),
                    [](const MemoryLine& a, const MemoryLine& b) { return a.bytes > b.bytes; });
   return parts;
 }
 
+// What the device has beside what the allocator holds.
+std::vector<MemoryLine> BesideReserved(const DevicePeaks& memory) {
+  return Sorted(
+      {{"NCCL", memory.library.bytes, LibraryText(memory.library)}, {"context", memory.context}});
+}
+
+std::vector<MemoryLine> OfAllocated(const DevicePeaks& memory) {
+  std::vector<MemoryLine> parts;
+  for (const MemoryUse use : kMemoryUses) {
+    parts.push_back({std::string(ToString(use)), memory.Of(use)});
+  }
+  return Sorted(std::move(parts));
+}
+
+// Each peak, and behind it what it has beside the next one, which is a part of it.
 std::string RenderOne(const std::string& names, const DevicePeaks& memory, bool gpu,
                       const Style& style) {
   Table table({{names},
@@ -73,13 +81,18 @@ std::string RenderOne(const std::string& names, const DevicePeaks& memory, bool 
   const Tone tone = memory.fits ? Tone::kGood : Tone::kBad;
   const std::string tensors =
       fmt::format("tensors and workspace, at {}", FormatNanos(memory.peak_time));
+  const auto add_parts = [&](const std::vector<MemoryLine>& parts) {
+    for (const MemoryLine& part : parts) add("  " + part.name, part, Tone::kPlain);
+  };
   add("device", {"", memory.Device(), gpu ? "reserved, context and NCCL's buffers" : tensors},
       tone);
+  add_parts(BesideReserved(memory));
   if (gpu) {
     add("reserved", {"", memory.reserved, "held by PyTorch's caching allocator"}, tone);
+    add_parts(Sorted({{"between tensors", memory.reserved - memory.allocated}}));
     add("allocated", {"", memory.allocated, tensors}, tone);
   }
-  for (const MemoryLine& part : LinesOf(memory)) add("  " + part.name, part, Tone::kPlain);
+  add_parts(OfAllocated(memory));
   return table.Render(style);
 }
 

@@ -50,6 +50,15 @@ TEST_F(MemoryReport, PeaksAndWhatFillsThem) {
   EXPECT_THAT(text, HasSubstr("allocated          1.0 GiB"));
   EXPECT_THAT(text, HasSubstr("  parameters       1.0 GiB"));
   EXPECT_THAT(text, HasSubstr("1 communicator"));
+  // Each peak is followed by what it alone has: NCCL's buffers are no part of what the allocator holds, and what lies
+  // between tensors is none of what is allocated.
+  size_t at = 0;
+  for (const char* line : {"\ndevice ", "\n  NCCL ", "\n  context ", "\nreserved ",
+                           "\n  between tensors ", "\nallocated ", "\n  parameters "}) {
+    const size_t found = text.find(line, at);
+    ASSERT_NE(found, std::string::npos) << line << " is not behind the one before:\n" << text;
+    at = found + 1;
+  }
   EXPECT_THAT(text, Not(HasSubstr("activations")));
 }
 

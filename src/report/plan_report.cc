@@ -24,8 +24,10 @@ Table::Cell MemoryCell(const DeviceUse& device, const Style& style) {
 
 // As far as the table shows them.
 bool HasEqualFigures(const DeviceUse& a, const DeviceUse& b) {
-  return a.kind == b.kind && a.capacity == b.capacity && a.ops == b.ops &&
-         a.peak_memory == b.peak_memory && FormatShare(a.busy) == FormatShare(b.busy);
+  return a.kind == b.kind && a.ops == b.ops && FormatShare(a.busy) == FormatShare(b.busy) &&
+         FormatBytes(a.capacity) == FormatBytes(b.capacity) &&
+         FormatBytesLike(a.peak_memory, a.capacity) == FormatBytesLike(b.peak_memory, b.capacity) &&
+         (a.peak_memory > a.capacity) == (b.peak_memory > b.capacity);
 }
 
 }  // namespace
@@ -194,7 +196,7 @@ std::string DescribeReserve(std::span<const DeviceUse> devices) {
 
 std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style) {
   std::vector<std::pair<const DeviceUse*, std::vector<std::string>>> rows;  // of equal figures
-  std::vector<std::pair<Bytes, std::vector<std::string>>> overflows;
+  std::vector<std::pair<std::string, std::vector<std::string>>> overflows;  // by how much
   std::vector<std::string> idle;
   const auto name_beside = [](auto& named, const auto& alike, auto key, const std::string& name) {
     const auto same = std::find_if(named.begin(), named.end(),
@@ -211,9 +213,9 @@ std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style
         rows, [&](const DeviceUse* other) { return HasEqualFigures(*other, d); }, &d, name);
     if (d.ops == 0) idle.push_back(name);
     if (d.peak_memory <= d.capacity) continue;
-    const Bytes over = d.peak_memory - d.capacity;
+    const std::string over = FormatBytes(d.peak_memory - d.capacity);
     name_beside(
-        overflows, [&](Bytes other) { return other == over; }, over, name);
+        overflows, [&](const std::string& other) { return other == over; }, over, name);
   }
   const bool folded = rows.size() < devices.size();
   Table table({{folded ? "devices" : "device"},
@@ -234,7 +236,7 @@ std::string RenderDevices(std::span<const DeviceUse> devices, const Style& style
   for (const auto& [over, names] : overflows) {
     remarks +=
         Paint(fmt::format("{} overflow{} by {}{}", FoldNames(names), names.size() == 1 ? "s" : "",
-                          FormatBytes(over), names.size() == 1 ? "" : " each"),
+                          over, names.size() == 1 ? "" : " each"),
               Tone::kBad, style) +
         "\n";
   }

@@ -41,6 +41,31 @@ TEST_F(PlanReport, SaysIdleAndOverflowingDevicesAloud) {
   EXPECT_THAT(RenderDevices(uses, {}), HasSubstr("idle: d0, d2-13 (no op runs there)\n"));
 }
 
+// What is printed alike is one row, whatever the bytes behind it.
+TEST_F(PlanReport, DevicesOfEqualWordsAreOneRow) {
+  std::vector<DeviceUse> uses = UseOfDevices(result_, *cluster_);
+  const int64_t gibibyte = int64_t{1} << 30;
+  uses.resize(1);
+  uses[0].name = "d0";
+  uses[0].capacity = Bytes(80 * gibibyte);
+  uses[0].peak_memory = Bytes(60 * gibibyte);
+  for (int i = 1; i < 4; ++i) {
+    uses.push_back(uses[0]);
+    uses.back().name = "d" + std::to_string(i);
+    uses.back().peak_memory = Bytes(60 * gibibyte + 1024 * i);
+    uses.back().capacity = Bytes(80 * gibibyte + i);
+  }
+  EXPECT_THAT(RenderDevices(uses, {}), HasSubstr("\nd0-3 "));
+  uses[3].peak_memory = Bytes(61 * gibibyte);
+  EXPECT_THAT(RenderDevices(uses, {}), HasSubstr("\nd0-2 "));
+  // Those that overflow and those that do not differ by the remark below, and stay apart.
+  uses[3].peak_memory = uses[3].capacity;
+  uses[2].peak_memory = Bytes(uses[2].capacity.count + 1);
+  const std::string text = RenderDevices(uses, {});
+  EXPECT_THAT(text, HasSubstr("\nd2 "));
+  EXPECT_THAT(text, HasSubstr("\nd3 "));
+}
+
 TEST_F(PlanReport, DevicesOfEqualFiguresAreOneRow) {
   std::vector<DeviceUse> uses = UseOfDevices(result_, *cluster_);
   for (const DeviceUse& use : uses) {

@@ -40,7 +40,9 @@ void FoundPlans::AddFailure(std::string_view planner, Error error) {
 }
 
 void FoundPlans::AddRefusal(const Planner& planner, Error error) {
-  if (error.code != ErrorCode::kUsage) return AddFailure(planner.name(), std::move(error));
+  const bool unsuited =
+      error.code == ErrorCode::kUsage || error.code == ErrorCode::kClusterUnsuited;
+  if (!unsuited) return AddFailure(planner.name(), std::move(error));
   std::string& names = problem_.constraints.Empty() ? unsuited_ : constrained_;
   names += (names.empty() ? "" : ", ") + std::string(planner.name());
   Keep(std::move(error));

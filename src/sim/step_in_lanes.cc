@@ -6,6 +6,10 @@ namespace placewright {
 
 void SetCommunicators(const StepLanes& lanes, SimGraph& sim_graph) {
   sim_graph.communicator = lanes.communicator;
+  sim_graph.of_many.raw().clear();
+  for (const int32_t over : lanes.communicator) {
+    sim_graph.of_many.push_back(lanes.sets[static_cast<size_t>(over)].front().size() > 2 ? 1 : 0);
+  }
 }
 
 void ExpandLanes(const StepLanes& lanes, SimResult& result) {

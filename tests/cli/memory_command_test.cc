@@ -193,7 +193,7 @@ TEST_F(MemoryCommand, APlanHasItsAlgorithm) {
   const Outcome run = Run({"memory", "mlp.json.gz", "-c", "gpus.yaml", "--plan", "x.plan.json",
                            "--algo", "data-parallel"});
   EXPECT_EQ(run.status, 2);
-  EXPECT_THAT(run.err, HasSubstr("--algo cannot be used with --plan"));
+  EXPECT_THAT(run.err, HasSubstr("--algo cannot be used with a plan"));
 }
 
 }  // namespace

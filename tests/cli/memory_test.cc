@@ -46,9 +46,9 @@ class Memory : public ProgramTest {
 };
 
 void ExpectOutOfMemory(const Outcome& run) {
-  EXPECT_EQ(run.status, 1) << run.err;
+  EXPECT_EQ(run.status, 6) << run.err;
   const Json object = run.json();
-  EXPECT_EQ(object["error"]["code"], "internal");
+  EXPECT_EQ(object["error"]["code"], "out-of-memory");
   EXPECT_EQ(object["error"]["message"], "out of memory");
 }
 
@@ -62,15 +62,15 @@ TEST_F(Memory, SearchEndsWithWhatItHas) {
     const Outcome run =
         RunJson({"plan", "net.json", "--iterations", "200", "--threads", "4"}, Limited(mebibytes));
     if (run.status == 127) continue;  // too little to load the program itself
-    EXPECT_THAT(run.status, AnyOf(0, 1)) << mebibytes << run.err;
+    EXPECT_THAT(run.status, AnyOf(0, 6)) << mebibytes << run.err;
     const Json object = run.json();
-    if (run.status == 1) ExpectOutOfMemory(run);
+    if (run.status == 6) ExpectOutOfMemory(run);
     const bool plan = object.contains("plan_file") && object["plan_file"].is_string();
     EXPECT_EQ(plan, Exists("net.plan.json")) << mebibytes;
     if (plan) {
       EXPECT_EQ(Run({"check", "net.plan.json"}).status, 0) << mebibytes;
     }
-    refused += run.status == 1 ? 1 : 0;
+    refused += run.status == 6 ? 1 : 0;
     planned += plan ? 1 : 0;
   }
   EXPECT_GT(refused, 0);

@@ -208,6 +208,9 @@ class CompiledSteps(InParts):
         copied = {row["type"] for row in said["copied_ops"]["types"]}
         self.assertIn("aten.pow.Tensor_Scalar", copied)
         self.assertNotIn("aten.add.Tensor", copied)
+        for row in said["copied_ops"]["types"]:
+            self.assertNotEqual(row["reason"], "its layout")
+            self.assertGreater(row["time_ns"], 0)
 
     def test_data_parallelism_is_the_step_on_one_device(self):
         for name, model, x, loss, target in steps():

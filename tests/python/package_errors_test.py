@@ -4,7 +4,7 @@ import pickle
 import re
 import unittest
 
-from package_support import SOURCE, PackageTest
+from package_support import EXAMPLE, SOURCE, PackageTest
 
 import placewright as pw
 from placewright import _find, errors
@@ -47,6 +47,49 @@ class Errors(PackageTest):
                                 "Leave --init out; see --help and a--pin.")
         self.assertEqual(error.message, 'algorithm x takes no initial, "placed"')
         self.assertEqual(error.remedy, "Leave initial out; see --help and a--pin.")
+
+    def test_every_exception_says_where_and_what_to_do(self):
+        text, empty = self.written("a.txt", "no graph"), self.written("b.json", "")
+        calls = [
+            (pw.read, ["/dev/null"], {}), (pw.read, [text], {}), (pw.read, [empty], {}),
+            (pw.read, [self.folder / "nowhere"], {}),
+            (pw.plan, ["/dev/null", "8xH100"], {}), (pw.plan, [EXAMPLE, "8xH10"], {}),
+            (pw.plan, [EXAMPLE, text], {}), (pw.plan, [EXAMPLE, 3], {}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"algorithm": "fsdpp"}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"algorithm": "fsdp", "space": "placed"}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"algorithm": "fsdp", "settings": {"x": 1}}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"algorithm": "heft", "initial": {"x": "y"}}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"order": "x"}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"space": "x"}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"precision": "x"}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"cost_profile": "x"}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"pin": {"x": "y"}}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"layouts": text}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"time": "soon"}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"micro_batches": 5}),
+            (pw.plan, [EXAMPLE, "4xP100"], {"algorithm": "1f1b", "stages": 9}),
+            (pw.plan, [EXAMPLE, self.two_gpus(400)], {"iterations": 20}),
+            (pw.compare, [EXAMPLE, "8xH10"], {}), (pw.simulate, [text], {}),
+            (pw.check, ["/dev/null"], {}), (pw.check, [EXAMPLE], {}),
+            (pw.explain, ["nothing-at-all"], {}),
+        ]
+        for function, given, named in calls:
+            with self.subTest(function.__name__, given=given, named=named):
+                with self.assertRaises(pw.PlacewrightError) as caught:
+                    function(*given, **named)
+                self.assertNotIsInstance(caught.exception, errors.InternalError)
+                self.assertTrue(caught.exception.place, repr(caught.exception))
+                self.assertTrue(caught.exception.remedy, repr(caught.exception))
+
+    def test_places_are_arguments(self):
+        for call, place in [(lambda: pw.plan(EXAMPLE, "8xH10"), "argument cluster"),
+                            (lambda: pw.compare(EXAMPLE, "8xH10"), "argument cluster"),
+                            (lambda: pw.plan(EXAMPLE, "4xP100", algorithm="fsdpp"),
+                             "argument algorithm"),
+                            (lambda: pw.read("/dev/null"), "/dev/null")]:
+            with self.assertRaises(pw.PlacewrightError) as caught:
+                call()
+            self.assertEqual(caught.exception.place, place, str(caught.exception))
 
     def test_usage_errors_are_value_errors(self):
         with self.assertRaises(ValueError):

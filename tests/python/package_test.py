@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -225,9 +226,30 @@ class Planning(PackageTest):
 class Rewriting(PackageTest):
     """Steps that a plan rewrites."""
 
+    def test_the_remedy_of_what_does_not_fit_is_the_programs(self):
+        # Cards that hold what two micro-batches need, and not what the whole batch does.
+        plenty = self.two_gpus(8000)
+        peaks = [max(use.peak_memory for use in pw.plan(
+            self.wide, plenty, algorithm="fsdp", micro_batches=count).devices) for count in (1, 2)]
+        self.assertLess(peaks[1] + (32 << 20), peaks[0])
+        cards = self.two_gpus(int(sum(peaks) / 2 / 0.95) >> 20)
+        error = self.refused(NothingFoundError, "nothing-found", ["fsdp does not fit"], pw.plan,
+                             self.wide, cards, algorithm="fsdp")
+        advice = re.search(r"; or micro_batches=2: it then fits, [0-9.]+ \w+ a step", error.remedy)
+        self.assertTrue(advice, error.remedy)
+        self.assertNotIn("more time", error.remedy)
+        self.assertEqual(error.place, "device host0/gpu0")
+        run = subprocess.run([_find.program(), "plan", self.wide, "-c", cards, "--algo", "fsdp",
+                              "--no-store", "--json"], capture_output=True, text=True, check=False)
+        said = json.loads(run.stdout)["error"]
+        self.assertEqual((run.returncode, said["place"]), (5, "device host0/gpu0"))
+        self.assertIn(advice[0].replace("micro_batches=2", "--micro-batches 2"), said["remedy"])
+        self.assertTrue(pw.plan(self.wide, cards, algorithm="fsdp", micro_batches=2).feasible)
+
     def setUp(self):
         super().setUp()
         self.step = self.written("step.json", json.dumps(linear(64, layers=6)))
+        self.wide = self.written("wide.json", json.dumps(linear(1 << 18, layers=6)))
         self.unequal = self.written(
             "unequal.yaml", "name: unequal\ngpus: [{kind: H100, count: 1}, {kind: T4, count: 1}]\n")
 
@@ -492,7 +514,7 @@ class Commands(PackageTest):
             path = plan.save(self.folder / "a.plan.json.gz")
             self.assertEqual(pw.memory(path)["devices"], said["devices"])
         broken = self.written("broken.plan.json", json.dumps({"graph": {"path": "x"}}))
-        self.refused(InputError, "plan-format", [str(broken)], pw.memory, broken)
+        self.refused(InputError, "format-unknown", [str(broken)], pw.memory, broken)
         self.refused(InputError, "file-unreadable", [], pw.memory, self.folder / "missing")
 
     def test_a_configuration_is_planned_beside_the_best(self):

@@ -7,8 +7,7 @@
 #include "check_plan/transforms/congruence.h"
 #include "check_plan/transforms/micro_batches.h"
 #include "check_plan/transforms/precision.h"
-#include "formats/aten/reader.h"
-#include "formats/text/file.h"
+#include "formats/aten/format.h"
 
 namespace placewright::check {
 namespace {
@@ -84,37 +83,63 @@ Result<MaybeViolation> CheckAccumulation(const Plan& plan, const std::string& pl
   return CheckMicroBatches(without.graph, step.graph, micro_batches);
 }
 
-Result<Findings> CheckStepOf(const PlanInputs& inputs, const std::string& plan_path,
-                             const PlanInputOptions& options) {
+// A graph of millions of ops takes gigabytes, so that the inputs' is never there twice: it is the step's while that is
+// compared. `step`: without its graph, or none: as its file has it.
+Result<Findings> CheckStepOf(PlanInputs& inputs, std::optional<DistributedStep> step,
+                             const std::string& plan_path, const PlanInputOptions& options) {
   const Plan& plan = inputs.plan;
-  const Cluster& cluster = inputs.cluster.cluster;
-  const std::string step_path = FilesOf(plan, plan_path).back();
   PW_ASSIGN(LoadedGraph original, LoadOriginal(plan, plan_path, options, StatedBy(plan)));
   PW_ASSIGN(original, WithDrawsOf(inputs.graph.graph, std::move(original)));
-  PW_ASSIGN(const std::string text, ReadFile(step_path));
-  PW_ASSIGN(const DistributedStep step,
-            ReadAtenStep(text, original.graph, cluster).InFile(step_path));
-  return CheckDistribution(original.graph, step, cluster, plan.distribution);
+  if (!step) {
+    PW_ASSIGN(step, StepOfFile(inputs.graph, original.graph, inputs.cluster.cluster)
+                        .InFile(FilesOf(plan, plan_path).back()));
+  }
+  step->graph = std::move(inputs.graph.graph);
+  Findings findings =
+      CheckDistribution(original.graph, *step, inputs.cluster.cluster, plan.distribution);
+  inputs.graph.graph = std::move(step->graph);
+  return findings;
+}
+
+Result<CheckedPlan> CheckAll(PlanInputs inputs, std::optional<DistributedStep> step,
+                             const std::string& plan_path, const PlanInputOptions& options,
+                             const CheckProgress& progress) {
+  const auto next = [&progress](std::string_view what) {
+    if (progress) progress(what);
+  };
+  CheckedPlan checked;
+  checked.inputs = std::move(inputs);
+  const Plan& plan = checked.inputs.plan;
+  next("checking schedule, memory and figures");
+  checked.violation = CheckPlan(checked.inputs);
+  if (checked.violation) return checked;
+  next("checking what the step was rewritten by");
+  PW_ASSIGN(checked.violation, CheckTypes(plan, plan_path, options));
+  if (checked.violation) return checked;
+  PW_ASSIGN(checked.violation, CheckAccumulation(plan, plan_path, options));
+  if (checked.violation) return checked;
+  PW_ASSIGN(checked.violation, CheckCopies(plan, plan_path, options));
+  if (checked.violation || plan.space == PlanSpace::kPlaced) return checked;
+  next("checking that the compiled step is the original one");
+  PW_ASSIGN(Findings findings, CheckStepOf(checked.inputs, std::move(step), plan_path, options));
+  checked.violation = std::move(findings.violation);
+  checked.not_proven = std::move(findings.not_proven);
+  return checked;
 }
 
 }  // namespace
 
-Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path,
-                                     const PlanInputOptions& options) {
-  CheckedPlan checked;
-  PW_ASSIGN(checked.inputs, LoadPlanInputs(plan_path, options));
-  checked.violation = CheckPlan(checked.inputs);
-  if (checked.violation) return checked;
-  PW_ASSIGN(checked.violation, CheckTypes(checked.inputs.plan, plan_path, options));
-  if (checked.violation) return checked;
-  PW_ASSIGN(checked.violation, CheckAccumulation(checked.inputs.plan, plan_path, options));
-  if (checked.violation) return checked;
-  PW_ASSIGN(checked.violation, CheckCopies(checked.inputs.plan, plan_path, options));
-  if (checked.violation || checked.inputs.plan.space == PlanSpace::kPlaced) return checked;
-  PW_ASSIGN(Findings findings, CheckStepOf(checked.inputs, plan_path, options));
-  checked.violation = std::move(findings.violation);
-  checked.not_proven = std::move(findings.not_proven);
-  return checked;
+Result<CheckedPlan> LoadAndCheckPlan(const std::string& plan_path, const PlanInputOptions& options,
+                                     const CheckProgress& progress) {
+  if (progress) progress("reading the plan's files");
+  PW_ASSIGN(PlanInputs inputs, LoadPlanInputs(plan_path, options));
+  return CheckAll(std::move(inputs), std::nullopt, plan_path, options, progress);
+}
+
+Result<CheckedPlan> CheckPlanInMemory(PlanInputs inputs, DistributedStep step,
+                                      const std::string& plan_path, const PlanInputOptions& options,
+                                      const CheckProgress& progress) {
+  return CheckAll(std::move(inputs), std::move(step), plan_path, options, progress);
 }
 
 }  // namespace placewright::check

@@ -10,11 +10,16 @@ namespace placewright::check {
 
 struct CheckApi {
   // Grows with every change of what crosses: a library of another program is refused.
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
 
   int version;
   Result<CheckedPlan> (*load_and_check)(const std::string& plan_path,
-                                        const PlanInputOptions& options);
+                                        const PlanInputOptions& options,
+                                        const CheckProgress& progress);
+  Result<CheckedPlan> (*check_in_memory)(PlanInputs inputs, DistributedStep step,
+                                         const std::string& plan_path,
+                                         const PlanInputOptions& options,
+                                         const CheckProgress& progress);
   Error (*to_error)(const Violation& violation);
 };
 

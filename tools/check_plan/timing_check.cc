@@ -111,28 +111,50 @@ IdVector<CollectiveId, Nanos> EndsOfCollectives(const Step& step) {
   return ends;
 }
 
-// Rule 18: when collectives run that have a member on each device; none where they do not share links.
-IdVector<DeviceId, std::vector<OpSpan>> CollectivesBeside(const Step& step) {
-  IdVector<DeviceId, std::vector<OpSpan>> beside(step.cluster().device_count());
+// Rule 18: when collectives run that have a member on a device, by their start, and when the last of those ends that have
+// begun up to each.
+struct Beside {
+  std::vector<OpSpan> spans;
+  std::vector<Nanos> latest_end;
+
+  void Sort() {
+    std::sort(spans.begin(), spans.end(),
+              [](const OpSpan& a, const OpSpan& b) { return a.start < b.start; });
+    Nanos latest;
+    for (const OpSpan& span : spans) {
+      latest = std::max(latest, span.end);
+      latest_end.push_back(latest);
+    }
+  }
+  // Where those are that begin at `time` or later.
+  size_t From(Nanos time) const {
+    const auto at = std::lower_bound(spans.begin(), spans.end(), time,
+                                     [](const OpSpan& span, Nanos t) { return span.start < t; });
+    return static_cast<size_t>(at - spans.begin());
+  }
+};
+
+// None where they do not share links.
+IdVector<DeviceId, Beside> CollectivesBeside(const Step& step) {
+  IdVector<DeviceId, Beside> beside(step.cluster().device_count());
   if (!step.cluster().collectives_share()) return beside;
   for (const CollectiveId id : step.graph().collectives()) {
     if (!CommunicatorOf(step, id).back().valid()) continue;  // a copy
     for (const OpId member : step.graph().collective(id).members) {
-      beside[step.placement()[member]].push_back(step.span(id));
+      beside[step.placement()[member]].spans.push_back(step.span(id));
     }
   }
+  for (Beside& each : beside) each.Sort();
   return beside;
 }
 
 // Whether the op may take so long: its cost, or more by a factor if a collective runs beside it as it begins. One that
 // begins in the same instant may have done so in an earlier phase.
-bool MayTake(const Step& step, const std::vector<OpSpan>& beside, DeviceId device,
-             const OpSpan& span, Nanos cost) {
-  bool runs = false, may_run = false;
-  for (const OpSpan& collective : beside) {
-    runs = runs || (collective.start < span.start && collective.end > span.start);
-    may_run = may_run || (collective.start == span.start);
-  }
+bool MayTake(const Step& step, const Beside& beside, DeviceId device, const OpSpan& span,
+             Nanos cost) {
+  const size_t from = beside.From(span.start);
+  const bool runs = from > 0 && beside.latest_end[from - 1] > span.start;
+  const bool may_run = from < beside.spans.size() && beside.spans[from].start == span.start;
   if (span.end == After(span.start, cost) && !runs) return true;
   if (!runs && !may_run) return false;
   const DeviceKind& kind = step.cluster().kind(device);
@@ -203,7 +225,7 @@ MaybeViolation CheckStart(const Step& step, const Waits& waits, const Ends& ends
 }  // namespace
 
 MaybeViolation CheckDurations(const Step& step) {
-  const IdVector<DeviceId, std::vector<OpSpan>> beside = CollectivesBeside(step);
+  const IdVector<DeviceId, Beside> beside = CollectivesBeside(step);
   for (OpId op : step.graph().ops()) {
     if (step.IsMember(op)) continue;
     const OpSpan& span = step.span(op);

@@ -1,8 +1,13 @@
 #include <fmt/format.h>
 
+#include <new>
 #include <optional>
+#include <string_view>
+#include <utility>
 
+#include "base/available_memory.h"
 #include "base/on_demand_library.h"
+#include "base/out_of_memory.h"
 #include "base/text.h"
 #include "check_plan/check_library.h"
 #include "cli/commands/command.h"
@@ -36,12 +41,16 @@ class CheckCommand : public Command {
   }
 
   Result<int> Run(Context& context) override {
-    PW_ASSIGN(const WholePlan whole, WholePlan::Open(plan_, options_));
     PW_ASSIGN(const OnDemandLibrary library, OpenChecker());
     const check::CheckApi& checker =
         *reinterpret_cast<decltype(&placewright_check_api)>(library.Find(check::kCheckEntry))();
-    PW_ASSIGN(const check::CheckedPlan checked,
-              checker.load_and_check(whole.path(), options_).InFile(plan_));
+    PW_RETURN_IF_ERROR(CheckFitsIntoMemory());
+    std::optional<WholePlan> files;  // that an execution reads, too
+    if (run_ || !IsInLanes(plan_)) {
+      PW_ASSIGN(files, WholePlan::Open(plan_, options_));
+    }
+    PW_ASSIGN(const check::CheckedPlan checked, Check(checker, files, context));
+    context.console.Progress("");
     const PlanInputs& inputs = checked.inputs;
     if (checked.violation) {
       Error error = checker.to_error(*checked.violation);
@@ -50,7 +59,7 @@ class CheckCommand : public Command {
     }
     std::optional<ExecutedCheck> executed;
     if (run_) {
-      PW_ASSIGN(executed, ExecuteBesideOriginal(inputs, whole.path(), options_).InFile(plan_));
+      PW_ASSIGN(executed, ExecuteBesideOriginal(inputs, files->path(), options_).InFile(plan_));
       if (!executed->equal) return Differs(*executed);
     }
     const auto ops = inputs.graph.graph.op_count();
@@ -93,6 +102,47 @@ class CheckCommand : public Command {
   }
 
  private:
+  // At its peak, for each op that a device runs: the step's graph, its layouts' parts, its schedule.
+  static constexpr int64_t kBytesOfOp = 3000;
+
+  // A check of millions of ops takes minutes: what it cannot be done with is said before.
+  Status CheckFitsIntoMemory() const {
+    const int64_t ops = OpsOfAllDevices(plan_);
+    const Bytes needed(SaturatingMultiply(ops, kBytesOfOp));
+    const std::optional<Bytes> left = AvailableMemory();
+    if (!left || needed <= *left) return Ok();
+    Error error =
+        MakeError(ErrorCode::kOutOfMemory,
+                  fmt::format("to check its {} takes about {} of memory, and {} are left",
+                              CountOf(ops, "op"), FormatBytes(needed), FormatBytes(*left)),
+                  "devices",
+                  "Free memory, raise the limit (ulimit -v), or check it on a machine with more: "
+                  "every op of every device is looked at.");
+    error.file = plan_;
+    return error;
+  }
+
+  // `files`: of all devices; none: a plan in lanes, whose step is compiled and stays in memory.
+  Result<check::CheckedPlan> Check(const check::CheckApi& checker,
+                                   const std::optional<WholePlan>& files, Context& context) const {
+    const auto progress = [&context](std::string_view what) {
+      context.console.Progress(context.started, what);
+    };
+    try {
+      if (files) return checker.load_and_check(files->path(), options_, progress).InFile(plan_);
+      progress("compiling the step of all devices");
+      PW_ASSIGN(StepOfAllDevices whole, CompileWhole(plan_, options_));
+      return checker
+          .check_in_memory(std::move(whole.inputs), std::move(whole.step), plan_, options_,
+                           progress)
+          .InFile(plan_);
+    } catch (const std::bad_alloc&) {
+      Error error = OutOfMemory("devices");
+      error.file = plan_;
+      return error;
+    }
+  }
+
   static Result<OnDemandLibrary> OpenChecker() {
     PW_ASSIGN(OnDemandLibrary library,
               OnDemandLibrary::Open(check::kCheckLibrary,

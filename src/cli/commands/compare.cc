@@ -479,7 +479,8 @@ class CompareCommand : public Command {
     object["strategies"] = StrategiesToJson(comparison.strategies);
     object["not_run"] = comparison.not_run;
     object["interrupted"] = comparison.interrupted;
-    if (comparison.interrupted) object["error"] = ErrorToJson(Interrupted(comparison))["error"];
+    if (comparison.interrupted)
+      object["error"] = ErrorToJson(Interrupted(comparison), "compare")["error"];
     object["peak_rss_bytes"] = PeakResidentBytes();
     console.PrintJson(object);
   }

@@ -11,6 +11,7 @@
 #include "cli/request/result_json.h"
 #include "cli/terminal/interrupt.h"
 #include "formats/plan/layouts_json.h"
+#include "formats/plan/plan_files.h"
 #include "planning/algorithms.h"
 #include "planning/rewriting.h"
 #include "planning/search_budget.h"
@@ -30,7 +31,7 @@ constexpr const char* kMemoryExamples =
     "Examples:\n"
     "  placewright memory gpt-2 -c 8xH100 --batch 64 --algo data-parallel\n"
     "  placewright plan gpt-2 -c 8xH100 --batch 64 --algo zero-2 -o gpt-2.plan.json\n"
-    "  placewright memory gpt-2 -c 8xH100 --batch 64 --plan gpt-2.plan.json --json";
+    "  placewright memory gpt-2.plan.json --json";
 
 // What is measured, and of which plan.
 struct Measured {
@@ -53,8 +54,10 @@ class MemoryCommand : public Command {
     CommandLine app = program.AddCommand(
         "memory", "What a plan takes of every device: allocated, reserved and device peaks");
     app_ = app;
-    app.AddOption("GRAPH", input_.graph,
-                  "Graph of any readable format (docs/formats), model of the zoo, or hf:PATH")
+    app.AddOption(
+           "GRAPH", input_.graph,
+           "Graph of any readable format (docs/formats), model of the zoo, hf:PATH, or a plan, "
+           "which names its graph and cluster")
         .Required();
     AddInputOptions(app, &input_);
     app.AddOption("--algo", algorithm_,
@@ -76,6 +79,7 @@ class MemoryCommand : public Command {
 
   Result<int> Run(Context& context) override {
     const std::atomic<bool>& interrupted = CatchInterrupts();
+    PW_RETURN_IF_ERROR(TakeGraphOfPlan());
     PW_RETURN_IF_ERROR(CheckOptions());
     PW_RETURN_IF_ERROR(TakeInputsOfPlan());
     AlignPipeline(!space_.layouts.empty() || !plan_.empty(), algorithm_, input_.rewriting);
@@ -115,17 +119,34 @@ class MemoryCommand : public Command {
   }
 
  private:
-  Status CheckOptions() const {
+  // A plan in the place of the graph: of what it was made of, and with what.
+  Status TakeGraphOfPlan() {
     PW_ASSIGN(const bool is_plan, IsPlan(input_.graph));
-    if (is_plan) {
-      return MakeError(ErrorCode::kUsage, Printable(input_.graph, 4096) + " is a plan", "",
-                       "Give its graph, and the plan with --plan.");
+    if (!is_plan) return Ok();
+    if (!plan_.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       Printable(input_.graph, 4096) + " is a plan, and --plan names another", "",
+                       "Give one of them.");
     }
+    plan_ = input_.graph;
+    PW_ASSIGN(const Plan plan, LoadPlan(plan_));
+    const std::vector<std::string> files = FilesOf(plan, plan_);
+    input_.graph = files.front();
+    if (!app_.Given("--cluster") && plan.cluster.path != kClusterInGraph) {
+      input_.cluster = plan.cluster.path.starts_with(kPresetPrefix) ? plan.cluster.path : files[1];
+    }
+    if (!app_.Given("--precision")) input_.precision = plan.precision;
+    if (!app_.Given("--cost-profile")) input_.cost_profile = plan.cost_profile;
+    if (plan.cost_store && !app_.Given("--cost-store")) input_.cost_store = plan.cost_store->path;
+    return Ok();
+  }
+
+  Status CheckOptions() const {
     if (plan_.empty()) return Ok();
     for (const char* option : {"--algo", "--set", "--layouts"}) {
       if (!app_.Given(option)) continue;
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("{} cannot be used with --plan, which has its layouts", option),
+                       fmt::format("{} cannot be used with a plan, which has its layouts", option),
                        "", fmt::format("Leave {} out.", option));
     }
     return Ok();

@@ -10,6 +10,15 @@
 namespace placewright {
 namespace {
 
+// The device that lacks most, or has the smallest rest.
+std::string PlaceOf(const Plan& plan) {
+  const auto worst = std::max_element(
+      plan.devices.begin(), plan.devices.end(), [](const DeviceUse& a, const DeviceUse& b) {
+        return a.peak_memory - a.capacity < b.peak_memory - b.capacity;
+      });
+  return worst == plan.devices.end() ? "plan" : "device " + worst->name;
+}
+
 void PrintAsJson(const PlanOutput& output, Console& console) {
   const auto& [of, plan, analysis, file, notes, error, max_batch, changes, from, beside,
                init_differs] = output;
@@ -43,7 +52,7 @@ void PrintAsJson(const PlanOutput& output, Console& console) {
   AddNotes(inputs, &object);
   for (const std::string& note : notes) object["notes"].push_back(note);
   object["interrupted"] = error && error->code == ErrorCode::kInterrupted;
-  if (error) object["error"] = ErrorToJson(*error)["error"];
+  if (error) object["error"] = ErrorToJson(*error, PlaceOf(plan))["error"];
   console.PrintJson(object);
 }
 

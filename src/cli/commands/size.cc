@@ -371,7 +371,7 @@ class SizeCommand : public Command {
     if (table.answer) object["answer"] = *table.answer;
     object["neighbours"] = table.neighbours;
     object["interrupted"] = table.interrupted;
-    if (error) object["error"] = ErrorToJson(*error)["error"];
+    if (error) object["error"] = ErrorToJson(*error, "--target")["error"];
     console.PrintJson(object);
   }
 

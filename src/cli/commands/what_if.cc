@@ -262,7 +262,7 @@ class WhatIfCommand : public Command {
       object["changes"].push_back(AnswerToJson(answer));
     }
     object["interrupted"] = answers.interrupted;
-    if (error) object["error"] = ErrorToJson(*error)["error"];
+    if (error) object["error"] = ErrorToJson(*error, "what-if")["error"];
     console.PrintJson(object);
   }
 

@@ -11,9 +11,9 @@
 #include <csignal>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <new>
 
+#include "base/available_memory.h"
 #include "base/units.h"
 
 namespace placewright {
@@ -26,17 +26,10 @@ constexpr rlim_t kCopiesOfWeights = 8;
 
 enum Outcome : int { kRecorded = 0, kOutOfMemory = 3 };
 
-// Address space in use; 0: unknown.
-rlim_t AddressSpace() {
-  rlim_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
-}
-
 void LimitMemory(const std::string& model) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(model, error);
-  const rlim_t used = AddressSpace();
+  const auto used = static_cast<rlim_t>(AddressSpace().count);
   if (error || used == 0) return;
   rlimit limit = {};
   if (getrlimit(RLIMIT_AS, &limit) != 0) return;

@@ -59,12 +59,31 @@ class Copies {
   IdVector<TensorId, bool> shares_;
 };
 
-std::string ReasonOf(const Graph& graph, const NamedAxes& axes,
-                     const IdVector<GroupId, bool>& unsplit, OpId op) {
-  const std::string_view why = WhyWholeOnBatch(graph, axes, op, unsplit);
+// A box may state an axis of which every device has everything.
+bool Splits(const LayoutSpec& layout) {
+  if (layout.devices.empty() || layout.devices.front().box.empty()) return !layout.axis.empty();
+  return std::any_of(layout.devices.begin(), layout.devices.end(),
+                     [&](const auto& one) { return one.box != layout.devices.front().box; });
+}
+
+// Of an op that the batch could split.
+std::string ReasonOfLayout(const StrategyInputs& step, const ComputeStrategy& computed, OpId op) {
+  const LayoutSpec* const layout =
+      step.spec_of_group.empty() ? nullptr : step.spec_of_group[step.original.group(op).index()];
+  const std::string axes = layout == nullptr || !Splits(*layout) ? "" : AxesOfLayout(*layout);
+  if (axes.empty()) {
+    return fmt::format("its layout copies it to {} devices, though the batch can split it",
+                       computed.devices.size());
+  }
+  return fmt::format("its layout splits {}, by which this op cannot be split", Printable(axes, 80));
+}
+
+std::string ReasonOf(const StrategyInputs& step, const ComputeStrategy& computed,
+                     const NamedAxes& axes, const IdVector<GroupId, bool>& unsplit, OpId op) {
+  const std::string_view why = WhyWholeOnBatch(step.original, axes, op, unsplit);
   if (!why.empty()) return std::string(why);
   if (axes.batch().valid() && !axes.Touches(op, axes.batch())) return "it has no batch";
-  return "its layout";
+  return ReasonOfLayout(step, computed, op);
 }
 
 double ShareOfTime(int64_t part, int64_t whole) {
@@ -100,7 +119,7 @@ CopiedOps FindCopiedOps(const StrategyInputs& step, const StepStrategy& strategy
     if (step.placement[op] != found.device || !is_copy.Has(op)) continue;
     const OpId origin = step.origin[op];
     const std::string_view type = step.original.op(origin).type;
-    CopiedOps::Row& row = rows[{type, ReasonOf(step.original, axes, unsplit, origin)}];
+    CopiedOps::Row& row = rows[{type, ReasonOf(step, strategy.ops[origin], axes, unsplit, origin)}];
     row.type = type;
     ++row.ops;
     row.time.count += time_of(op);

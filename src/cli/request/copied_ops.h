@@ -21,9 +21,10 @@ struct CopiedOps {
   struct Row {
     std::string type;
     int64_t ops = 0;
-    Nanos time;          // on `device`, in one step
-    double share = 0;    // of the time that `device` computes
-    std::string reason;  // as in WhyWholeOnBatch; "its layout" where it could be split
+    Nanos time;        // on `device`, in one step
+    double share = 0;  // of the time that `device` computes
+    std::string
+        reason;  // as in WhyWholeOnBatch; where the batch could split it, which layout does not
   };
   DeviceId device;        // whose share is the largest; none: nothing is copied
   std::vector<Row> rows;  // most time first, then by type

@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "formats/aten/reader.h"
+#include "formats/aten/format.h"
 #include "formats/aten/writer.h"
-#include "formats/text/file.h"
 #include "transforms/transforms.h"
 
 namespace placewright {
@@ -235,9 +234,8 @@ Result<std::optional<OriginalStep>> LoadOriginal(const PlanInputs& loaded,
   PW_ASSIGN(original.transformed,
             ApplyTransforms(original.graph.graph,
                             plan.distribution.transforms.value_or(kUsualTransforms)));
-  PW_ASSIGN(const std::string text, ReadFile(files.back()));
   PW_ASSIGN(DistributedStep step,
-            ReadAtenStep(text, original.step(), loaded.cluster.cluster).InFile(files.back()));
+            StepOfFile(loaded.graph, original.step(), loaded.cluster.cluster).InFile(files.back()));
   original.pieces = std::move(step.inputs);
   original.origin = std::move(step.origin);
   return std::optional(std::move(original));

@@ -14,7 +14,7 @@
 #include "cli/request/steps_by_batch.h"
 #include "plan/space_words.h"
 #include "planning/quick_fit.h"
-#include "planning/stage_layers.h"
+#include "planning/rewriting_advice.h"
 
 namespace placewright {
 namespace {
@@ -65,71 +65,8 @@ std::string AlgorithmAdvice(const FitAdviceRequest& request) {
                      FormatNanos(plan.step_time));
 }
 
-// How a step is rewritten, as options state it. Layers that stages have by choice are open again.
-Rewriting RewritingOf(const Graph& step, const Rewriting& stated) {
-  Rewriting made;
-  for (const Transform& one : step.transforms()) {
-    if (one.kind == Transform::kAccumulate) made.micro_batches = one.micro_batches;
-    if (one.kind == Transform::kRecompute) made.recompute = one.modules;
-    if (one.kind == Transform::kOffload) made.offload = one.modules;
-    if (one.kind != Transform::kPipeline) continue;
-    made.schedule = one.schedule;
-    made.stages = one.stages;
-    made.chunks = one.chunks;
-    made.layers = stated.layers;
-  }
-  return made;
-}
-
-constexpr int64_t kTriedOps = 300'000;  // a step of more takes long to rewrite and simulate
-
-// Twice as many micro-batches as now and more, `max` of them, with samples for `parts`; ascending.
-std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64_t parts,
-                                      int64_t max) {
-  std::vector<int64_t> more;
-  // All micro-batches of gpipe are kept, however small.
-  if (now.schedule == "gpipe") return more;
-  const bool rounds = now.schedule == "interleaved";
-  max = std::min(max, batch / parts);
-  for (int64_t m = 2 * std::max<int64_t>(1, now.micro_batches); m <= max; ++m) {
-    if (batch % m == 0 && (!rounds || m % now.stages == 0)) more.push_back(m);
-  }
-  return more;
-}
-
-// What rewrites the step further, so that it needs less memory; the cheapest first.
-std::vector<Rewriting> FurtherRewritings(const Rewriting& now, const Graph& step, int64_t gpus) {
-  const int64_t stages = std::max<int64_t>(1, now.stages);
-  const int64_t max = kTriedOps / static_cast<int64_t>(std::max<size_t>(1, step.op_count()));
-  const std::vector<int64_t> more =
-      MoreMicroBatches(now, step.samples(), (gpus + stages - 1) / stages, max);
-  std::vector<Rewriting> further;
-  const auto add = [&](int64_t micro_batches, bool again) {
-    further.push_back(now);
-    further.back().micro_batches = micro_batches;
-    if (again) further.back().recompute = {"full"};
-  };
-  const bool may_recompute = now.recompute.empty();
-  if (!more.empty()) add(more.front(), false);
-  if (may_recompute) add(now.micro_batches, true);
-  if (more.size() > 1) add(more.back(), false);
-  if (may_recompute && !more.empty()) add(more.back(), true);
-  return further;
-}
-
-std::string OptionsFor(const Rewriting& rewriting, const Rewriting& now) {
-  std::string text;
-  if (rewriting.micro_batches != now.micro_batches) {
-    text = fmt::format("--micro-batches {}", rewriting.micro_batches);
-  }
-  if (rewriting.recompute != now.recompute) {
-    text += fmt::format("{}--recompute full", text.empty() ? "" : " ");
-  }
-  return text;
-}
-
 // The algorithm that was asked for, on the step rewritten further: the first that fits, or what the last one still needs.
-std::string RewritingAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
+std::string FurtherRewritingAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
   const Graph& graph = inputs.graph.graph;
   const bool given = !request.space.layouts.empty();
   const bool splits = request.planning != nullptr && request.planning->layouts() != nullptr;
@@ -142,35 +79,12 @@ std::string RewritingAdvice(const FitAdviceRequest& request, const Inputs& input
   options.costs = costs.Take();
   options.policy = inputs.policy;
   options.stop = request.stop;
-  const Rewriting now = RewritingOf(graph, request.input.rewriting);
-  int64_t gpus = 0;
-  for (const DeviceId id : inputs.cluster.cluster.devices()) {
-    if (inputs.cluster.cluster.kind(id).device_class == DeviceClass::kGpu) ++gpus;
-  }
-  std::string last;
-  const Clock::time_point until = Clock::now() + 2 * kPatience;
-  for (Rewriting& further :
-       FurtherRewritings(now, trier.value()->step(), std::max<int64_t>(1, gpus))) {
-    if (Clock::now() > until || request.stop.StopRequested()) break;
-    const std::string words = OptionsFor(further, now);
-    Strategy strategy{std::string(request.asked.name()), further, request.input.settings};
-    if (!further.schedule.empty() && further.layers.empty()) {
-      const auto layers =
-          LayersOfUnequalStages(trier.value()->step(), inputs.cluster.cluster, options.costs,
-                                further, strategy.algorithm, strategy.settings);
-      if (layers.ok()) strategy.rewriting.layers = layers.value();
-    }
-    const Result<StrategyResult> tried =
-        trier.value()->Try(inputs.cluster.cluster, strategy, options);
-    if (!tried.ok() || !tried.value().evaluated) continue;
-    if (tried.value().fits) {
-      return fmt::format("; or {}: it then fits, {} a step", words,
-                         FormatNanos(tried.value().step_time));
-    }
-    last = fmt::format("; {} does not suffice, as a device with {} would need {}", words,
-                       FormatBytes(tried.value().capacity), FormatBytes(tried.value().memory));
-  }
-  return last;
+  const auto advice = AdviseRewriting(
+      {graph, inputs.cluster.cluster, std::string(request.asked.name()), request.input.settings,
+       request.input.rewriting, std::move(options), Clock::now() + kAdvicePatience},
+      *trier.value());
+  if (!advice) return "";
+  return (advice->fits ? "; or " : "; ") + Describe(*advice, RewritingWords::kOptions);
 }
 
 std::string BatchAdvice(const FitAdviceRequest& request, const Inputs& inputs, Console& console) {
@@ -205,7 +119,7 @@ std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   console.Progress("nothing fits: what would?");
   std::string text;
   const bool splits = request.planning != nullptr && request.planning->layouts() != nullptr;
-  text += RewritingAdvice(request, inputs);
+  text += FurtherRewritingAdvice(request, inputs);
   if (splits) text += AlgorithmAdvice(request);
   if (!splits && !request.space.MaySplit()) text += SplitAdvice(request, inputs);
   text += BatchAdvice(request, inputs, console);

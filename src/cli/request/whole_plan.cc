@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -83,22 +84,70 @@ Status CheckLanes(const PlanInputs& in_lanes, const StepOfPlan& step, const SimR
   return Ok();
 }
 
+// The plan's document where it has that field: a document without the word, which may be of millions of ops, is not parsed.
+std::optional<Json> ReadWith(std::string_view field, const std::string& plan_path) {
+  const Result<std::string> text = ReadFile(plan_path);
+  if (!text.ok() || text.value().find(fmt::format("\"{}\"", field)) == std::string::npos) {
+    return std::nullopt;
+  }
+  Result<Json> document = ParseJson(text.value());
+  if (!document.ok() || !document.value().is_object() || !document.value().contains(field)) {
+    return std::nullopt;
+  }
+  return document.Take();
+}
+
 // The plan with paths that hold from every folder.
 Plan WithOpenPaths(Plan plan, const std::string& plan_path, const PlanInputOptions& options) {
   const std::vector<std::string> files = FilesOf(plan, plan_path);
-  plan.graph.path = options.graph.value_or(files.front());
+  const auto open = [](const std::string& path) {
+    return std::filesystem::absolute(path).string();
+  };
+  plan.graph.path = open(options.graph.value_or(files.front()));
   const bool preset = plan.cluster.path.starts_with(kPresetPrefix);
-  if (!preset) plan.cluster.path = options.cluster.value_or(files[1]);
+  if (!preset) plan.cluster.path = open(options.cluster.value_or(files[1]));
   return plan;
+}
+
+// The step of all devices, and its plan as one of all devices.
+struct Simulated {
+  StepAgain again;
+  Schedule schedule;
+};
+
+Result<Simulated> SimulateWhole(const std::string& plan_path, const PlanInputOptions& options) {
+  PlanInputOptions of_classes = options;
+  of_classes.in_lanes = true;
+  PW_ASSIGN(const PlanInputs read, LoadPlanInputs(plan_path, of_classes));
+  Simulated simulated;
+  PW_ASSIGN(simulated.again, CompileAgain(plan_path, options, std::nullopt, /*in_lanes=*/false));
+  const StepOfPlan& step = simulated.again.step;
+  Simulator simulator(*step.sim_graph);
+  const SimResult& replay =
+      simulator.Run(step.placement, {.policy = step.compiled->policy, .schedule = true});
+  PW_RETURN_IF_ERROR(CheckLanes(read, step, replay).InFile(plan_path));
+  PW_RETURN_IF_ERROR(CheckDigest(read.document).InFile(plan_path));
+  simulated.schedule = *replay.schedule;
+  Plan& plan = simulated.again.plan;
+  plan = WithOpenPaths(std::move(plan), plan_path, options);
+  plan.lanes.clear();
+  plan.placement =
+      NamePlacement(step.placement, *step.graph, simulated.again.whole->cluster.cluster);
+  return simulated;
 }
 
 }  // namespace
 
-bool IsInLanes(const std::string& plan_path) {
-  const Result<std::string> text = ReadFile(plan_path);
-  if (!text.ok() || text.value().find("\"lanes\"") == std::string::npos) return false;
-  const Result<Json> document = ParseJson(text.value());
-  return document.ok() && document.value().is_object() && document.value().contains("lanes");
+bool IsInLanes(const std::string& plan_path) { return ReadWith("lanes", plan_path).has_value(); }
+
+int64_t OpsOfAllDevices(const std::string& plan_path) {
+  const std::optional<Json> document = ReadWith("step", plan_path);
+  if (!document) return 0;
+  const Result<Plan> plan = PlanFromJson(*document);
+  if (!plan.ok()) return 0;
+  int64_t ops = 0;
+  for (const DeviceUse& use : plan.value().devices) ops += use.ops;
+  return ops;
 }
 
 Result<StepAgain> CompileAgain(const std::string& plan_path, const PlanInputOptions& options,
@@ -129,24 +178,29 @@ Result<StepAgain> CompileAgain(const std::string& plan_path, const PlanInputOpti
   return again;
 }
 
+Result<StepOfAllDevices> CompileWhole(const std::string& plan_path,
+                                      const PlanInputOptions& options) {
+  PW_ASSIGN(Simulated simulated, SimulateWhole(plan_path, options));
+  CompiledStep& compiled = *simulated.again.step.compiled;
+  StepOfAllDevices whole;
+  PlanInputs& inputs = whole.inputs;
+  inputs.plan = std::move(simulated.again.plan);
+  inputs.document = PlanToJson(inputs.plan);
+  inputs.cluster = std::move(simulated.again.whole->cluster);
+  inputs.costs = std::move(compiled.costs);
+  inputs.schedule = {std::move(simulated.schedule), compiled.step.placement};
+  inputs.graph.graph = std::move(compiled.step.graph);
+  whole.step = std::move(compiled.step);
+  return whole;
+}
+
 Result<WholePlan> WholePlan::Open(const std::string& plan_path, const PlanInputOptions& options) {
   WholePlan whole;
   whole.path_ = plan_path;
   if (!IsInLanes(plan_path)) return whole;
-  PlanInputOptions of_classes = options;
-  of_classes.in_lanes = true;
-  PW_ASSIGN(PlanInputs read, LoadPlanInputs(plan_path, of_classes));
-  PW_ASSIGN(StepAgain again, CompileAgain(plan_path, options, std::nullopt, /*in_lanes=*/false));
-  const StepOfPlan& step = again.step;
-  const Cluster& cluster = again.whole->cluster.cluster;
-  Simulator simulator(*step.sim_graph);
-  const SimResult& replay =
-      simulator.Run(step.placement, {.policy = step.compiled->policy, .schedule = true});
-  PW_RETURN_IF_ERROR(CheckLanes(read, step, replay).InFile(plan_path));
-  PW_RETURN_IF_ERROR(CheckDigest(read.document).InFile(plan_path));
-  Plan plan = WithOpenPaths(std::move(again.plan), plan_path, options);
-  plan.lanes.clear();
-  plan.placement = NamePlacement(step.placement, *step.graph, cluster);
+  PW_ASSIGN(Simulated simulated, SimulateWhole(plan_path, options));
+  const StepOfPlan& step = simulated.again.step;
+  const Cluster& cluster = simulated.again.whole->cluster.cluster;
   PW_ASSIGN(const std::string text, FormatAtenStep(step.compiled->step, *step.original, cluster));
   whole.folder_ = std::make_unique<TemporaryFolder>();
   if (whole.folder_->path().empty()) {
@@ -154,8 +208,8 @@ Result<WholePlan> WholePlan::Open(const std::string& plan_path, const PlanInputO
                      "Set TMPDIR to a folder that can be written.");
   }
   whole.path_ = whole.folder_->path() + "/whole.plan.json";
-  PW_RETURN_IF_ERROR(WritePlanFiles(std::move(plan), *step.costs, *replay.schedule, *step.graph,
-                                    cluster, whole.path_, text));
+  PW_RETURN_IF_ERROR(WritePlanFiles(std::move(simulated.again.plan), *step.costs,
+                                    simulated.schedule, *step.graph, cluster, whole.path_, text));
   return whole;
 }
 

@@ -2,13 +2,16 @@
 #ifndef PLACEWRIGHT_CLI_REQUEST_WHOLE_PLAN_H_
 #define PLACEWRIGHT_CLI_REQUEST_WHOLE_PLAN_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "cli/request/inputs.h"
 #include "cli/request/temporary_folder.h"
 #include "formats/plan/plan_files.h"
+#include "plan/distributed_step.h"
 #include "planning/plan_session.h"
 #include "search/problem/layout_problem.h"
 
@@ -16,6 +19,9 @@ namespace placewright {
 
 // Whether a plan's file says so. What is wrong with it is said where it is read.
 bool IsInLanes(const std::string& plan_path);
+
+// How many ops all devices run, as the file of a plan that splits or copies ops says it; 0 where it does not.
+int64_t OpsOfAllDevices(const std::string& plan_path);
 
 // The step of such a plan, compiled of its layouts with costs as they are modelled now.
 struct StepAgain {
@@ -29,12 +35,21 @@ struct StepAgain {
 Result<StepAgain> CompileAgain(const std::string& plan_path, const PlanInputOptions& options,
                                std::optional<SchedulingPolicy> order, bool in_lanes);
 
-// What reads a plan with all its devices opens it by this.
+// A plan in lanes as that of all devices.
+struct StepOfAllDevices {
+  PlanInputs inputs;
+  DistributedStep step;  // without its graph, which is that of the inputs
+};
+// The step is compiled in full and simulated, and every device has to do what the one does that stands for it, at the
+// same times. Errors: those of the readers and of CompileAgain; kPlanInvalid (a device that does not, a plan that is not
+// as it was written); kPlanMismatch (costs that come out otherwise now).
+Result<StepOfAllDevices> CompileWhole(const std::string& plan_path,
+                                      const PlanInputOptions& options);
+
+// What reads the files of a plan with all its devices opens it by this.
 class WholePlan {
  public:
-  // Of a plan in lanes the step is compiled in full and simulated, and every device has to do what the one does that
-  // stands for it, at the same times. Errors: those of the readers and of CompileAgain; kPlanInvalid (a device that does
-  // not, a plan that is not as it was written); kPlanMismatch (costs that come out otherwise now).
+  // Errors: those of the readers and of CompileWhole.
   static Result<WholePlan> Open(const std::string& plan_path, const PlanInputOptions& options);
 
   // Of a plan in lanes that of the plan of all devices, written with its files into a folder that is gone with this

@@ -68,12 +68,6 @@ int WidthOf(int output) {
   return size.ws_col;
 }
 
-// There is no other place to report that standard error cannot be written.
-void WriteError(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
-}
-
 }  // namespace
 
 Console::Console() {
@@ -99,6 +93,18 @@ void Console::Print(std::string_view text) {
 void Console::PrintJson(const Json& object) {
   // Names from files may hold anything; bytes that are no UTF-8 are replaced, not thrown about.
   Print(object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+// What was printed before comes before, where both outputs are one file. There is no other place to report that standard
+// error cannot be written.
+void Console::WriteError(const std::string& text) {
+  FlushOutput();
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+void Console::FlushOutput() {
+  if (std::fflush(stdout) != 0 && write_error_ == 0) write_error_ = errno;
 }
 
 void Console::Note(std::string_view text) {
@@ -135,7 +141,7 @@ void Console::Progress(Clock::time_point since, std::string_view text) {
 
 Status Console::Finish() {
   Progress("");
-  if (std::fflush(stdout) != 0 && write_error_ == 0) write_error_ = errno;
+  FlushOutput();
   if (write_error_ == 0 || write_error_ == EPIPE) return Ok();
   Error error = MakeError(ErrorCode::kFileUnwritable,
                           fmt::format("cannot write: {}", std::strerror(write_error_)));
@@ -143,12 +149,12 @@ Status Console::Finish() {
   return error;
 }
 
-Json ErrorToJson(const Error& error) {
+Json ErrorToJson(const Error& error, std::string_view place) {
   Json body;
   body["code"] = InfoOf(error.code).name;
   body["message"] = error.message;
   body["file"] = error.file;
-  body["place"] = error.place;
+  body["place"] = error.place.empty() ? place : error.place;
   body["remedy"] = error.Remedy();
   Json object;
   object["schema"] = "placewright.error/1";

@@ -40,14 +40,17 @@ class Console {
   Status Finish();
 
  private:
+  void WriteError(const std::string& text);
+  void FlushOutput();
+
   Style style_, error_style_;
   bool error_is_terminal_ = false;
   bool progress_shown_ = false;
   int write_error_ = 0;  // errno of the first failed write to standard output
 };
 
-// {schema, error{code, message, file, place, remedy}}.
-Json ErrorToJson(const Error& error);
+// {schema, error{code, message, file, place, remedy}}. `place`: of an error that says none.
+Json ErrorToJson(const Error& error, std::string_view place = "");
 
 }  // namespace placewright
 

@@ -2,29 +2,19 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <cstdio>
 #include <new>
+
+#include "base/available_memory.h"
 
 namespace placewright {
 namespace {
 
 std::atomic<void*> g_reserve{nullptr};
 size_t g_reserve_bytes = 0;  // written before the handler is set
-
-// In bytes; libraries alone can take most of a limit. 0 where /proc is missing.
-size_t AddressSpace() {
-  size_t pages = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr) return 0;
-  if (std::fscanf(file, "%zu", &pages) != 1) pages = 0;
-  std::fclose(file);
-  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
 
 void GiveBack() {
   void* taken = g_reserve.exchange(nullptr);
@@ -38,7 +28,7 @@ void KeepMemoryReserve() {
   rlimit limit{};
   size_t bytes = size_t{64} << 20;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    const size_t used = AddressSpace();
+    const auto used = static_cast<size_t>(AddressSpace().count);
     const size_t left = limit.rlim_cur > used ? static_cast<size_t>(limit.rlim_cur) - used : 0;
     bytes = std::min(bytes, left / 2);
   }

@@ -27,6 +27,13 @@ Status LoadAten(std::string_view bytes, const GraphInputOptions& options, Loaded
 
 }  // namespace
 
+Result<DistributedStep> StepOfFile(const LoadedGraph& file, const Graph& original,
+                                   const Cluster& cluster) {
+  const AtenDetails none, *const details = file.Details<AtenDetails>();
+  const AtenDetails& of = details != nullptr ? *details : none;
+  return ResolveStep(file.graph, {of.origin, of.pieces, file.placement}, original, cluster);
+}
+
 constinit const GraphFormat kAtenFormat = {
     .name = "an ATen training graph",
     .extension = ".json",

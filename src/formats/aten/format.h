@@ -6,6 +6,7 @@
 
 #include "formats/aten/records.h"
 #include "formats/graph_format.h"
+#include "plan/distributed_step.h"
 
 namespace placewright {
 
@@ -16,6 +17,10 @@ struct AtenDetails {
   IdVector<OpId, std::string> origin;  // of a distributed step
   std::vector<NamedPiece> pieces;  // of a distributed step: what each input is of the original's
 };
+
+// The step that a file is, without its graph, which is the file's and may be large. Errors: those of ReadAtenStep.
+Result<DistributedStep> StepOfFile(const LoadedGraph& file, const Graph& original,
+                                   const Cluster& cluster);
 
 extern const GraphFormat kAtenFormat;
 

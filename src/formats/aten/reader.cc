@@ -351,32 +351,31 @@ Result<AtenGraph> ReadAtenFile(std::string_view text, std::optional<int64_t> bat
   return graph;
 }
 
-Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& original,
-                                     const Cluster& cluster) {
-  PW_ASSIGN(AtenGraph file, ReadAtenFile(text));
-  if (file.origin.empty() || !file.placement) {
-    return MakeError(ErrorCode::kField, "the file is no distributed step", "",
+Result<DistributedStep> ResolveStep(const Graph& graph, const NamedStep& named,
+                                    const Graph& original, const Cluster& cluster) {
+  if (named.origin.empty() || !named.placement) {
+    return MakeError(ErrorCode::kField, "the file is no distributed step", "ops",
                      "Give what `placewright compile` wrote.");
   }
   DistributedStep step;
-  PW_ASSIGN(step.placement, ResolvePlacement(*file.placement, file.graph, cluster));
-  for (const OpId op : file.graph.ops()) {
+  PW_ASSIGN(step.placement, ResolvePlacement(*named.placement, graph, cluster));
+  for (const OpId op : graph.ops()) {
     OpId origin;
-    if (!file.origin[op].empty()) {
-      origin = original.FindOp(file.origin[op]);
+    if (!named.origin[op].empty()) {
+      origin = original.FindOp(named.origin[op]);
       if (!origin.valid()) {
         return MakeError(ErrorCode::kUnknownName,
-                         fmt::format("the step has no op \"{}\"", Printable(file.origin[op], 120)),
-                         PlaceOfOp(op.index(), file.graph.op(op).name) + ".of");
+                         fmt::format("the step has no op \"{}\"", Printable(named.origin[op], 120)),
+                         PlaceOfOp(op.index(), graph.op(op).name) + ".of");
       }
     }
     step.origin.push_back(origin);
   }
   size_t next = 0;
-  for (const TensorId id : file.graph.tensors()) {
-    if (file.graph.tensor(id).producer.valid()) continue;
+  for (const TensorId id : graph.tensors()) {
+    if (graph.tensor(id).producer.valid()) continue;
     const std::string place = fmt::format("inputs[{}].of", next);
-    NamedPiece& piece = file.pieces[next++];
+    const NamedPiece& piece = named.pieces[next++];
     const TensorId of = original.FindTensor(piece.input);
     if (!of.valid() || original.tensor(of).producer.valid()) {
       return MakeError(ErrorCode::kUnknownName,
@@ -391,15 +390,23 @@ Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& origina
                       Printable(piece.input, 80)),
           place);
     }
-    if (ShapeOf(shape, piece.box) != file.graph.tensor(id).shape) {
+    if (ShapeOf(shape, piece.box) != graph.tensor(id).shape) {
       return MakeError(
           ErrorCode::kPlanMismatch,
           fmt::format("\"{}\" has other sizes than that part of \"{}\"",
-                      Printable(file.graph.tensor(id).name, 80), Printable(piece.input, 80)),
+                      Printable(graph.tensor(id).name, 80), Printable(piece.input, 80)),
           place);
     }
-    step.inputs.push_back({of, id, std::move(piece.box)});
+    step.inputs.push_back({of, id, piece.box});
   }
+  return step;
+}
+
+Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& original,
+                                     const Cluster& cluster) {
+  PW_ASSIGN(AtenGraph file, ReadAtenFile(text));
+  PW_ASSIGN(DistributedStep step,
+            ResolveStep(file.graph, {file.origin, file.pieces, file.placement}, original, cluster));
   step.graph = std::move(file.graph);
   return step;
 }

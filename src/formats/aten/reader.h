@@ -39,6 +39,16 @@ Result<Graph> ReadAtenGraph(std::string_view text);
 Result<DistributedStep> ReadAtenStep(std::string_view text, const Graph& original,
                                      const Cluster& cluster);
 
+// What a file that was read says of a distributed step beside its graph, as AtenGraph has it.
+struct NamedStep {
+  const IdVector<OpId, std::string>& origin;
+  const std::vector<NamedPiece>& pieces;
+  const std::optional<NamedPlacement>& placement;
+};
+// The same step without its graph, which is `graph` and may be large: of a file that was read already.
+Result<DistributedStep> ResolveStep(const Graph& graph, const NamedStep& named,
+                                    const Graph& original, const Cluster& cluster);
+
 }  // namespace placewright
 
 #endif  // PLACEWRIGHT_FORMATS_ATEN_READER_H_

@@ -40,8 +40,9 @@ Result<ResolvedLayouts> ResolveLayouts(const Graph& graph, const NamedAxes& axes
 // Layouts that can be resolved, with every device by its name and every share stated: as plans keep them.
 LayoutSpecs ExpandSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs);
 
-// Of more than 16 devices the same by a glob of their names, with equal shares or as a mesh, where these say it: as
-// files keep them, whose size follows the strategy and not the devices. ExpandSpecs makes of it what it was.
+// Of more than eight devices the same by a glob of their names, with equal shares, and boxes of several axes as a mesh,
+// where these say it: as files keep them, whose size follows the strategy and not the devices. ExpandSpecs makes of it
+// what it was.
 LayoutSpecs ShortenSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSpecs specs);
 
 // The inverse, with as few entries as modules allow: the most frequent layout for "*", as parameter servers where that

@@ -29,7 +29,7 @@ class Mesh {
 
   Result<std::vector<LayoutSpec::Device>> Boxes() {
     PW_RETURN_IF_ERROR(TakeSeats());
-    PW_RETURN_IF_ERROR(CheckPlaces());
+    PW_RETURN_IF_ERROR(CheckDevices());
     for (const LayoutSpec::MeshAxis& of : spec_.mesh) {
       if (of.axis.empty()) continue;
       const std::string at = fmt::format("{}.mesh[{}].axis", place_, &of - spec_.mesh.data());
@@ -79,16 +79,21 @@ class Mesh {
     return of.over == MeshOver::kGpusOfHost ? of_host_ : of.parts;
   }
 
+  static std::string CountOfDevices(int64_t count) {
+    return fmt::format("{} device{}", count, count == 1 ? "" : "s");
+  }
+
   // Beside hosts, parts are of the devices that a host has.
-  Status CheckPlaces() const {
-    int64_t places = 1;
+  Status CheckDevices() const {
+    int64_t covered = 1;
     for (const LayoutSpec::MeshAxis& of : spec_.mesh) {
-      if (places <= kMaxQuantity / std::max<int64_t>(1, DegreeOf(of))) places *= DegreeOf(of);
+      if (covered <= kMaxQuantity / std::max<int64_t>(1, DegreeOf(of))) covered *= DegreeOf(of);
     }
-    if (places == static_cast<int64_t>(devices_.size())) return Ok();
+    if (covered == static_cast<int64_t>(devices_.size())) return Ok();
     return MakeError(
         ErrorCode::kField,
-        fmt::format("the mesh has {} places for {} devices", places, devices_.size()),
+        fmt::format("the mesh is of {}, and the layout of {}", CountOfDevices(covered),
+                    CountOfDevices(std::ssize(devices_))),
         place_ + ".mesh",
         R"(Let its axes cover the devices; {"parts": 2} without an axis is for replicas.)");
   }

@@ -156,9 +156,9 @@ TEST(LayoutSpecs, AMeshThatCannotBeIsAnError) {
   const OnHosts step;
   const LayoutSpec::MeshAxis rows = {kRows, MeshOver::kHosts, 0};
   EXPECT_THAT(step.ErrorOf({step.Mesh({rows})}),
-              HasSubstr("layouts[0].mesh: the mesh has 2 places for 4 devices"));
+              HasSubstr("layouts[0].mesh: the mesh is of 2 devices, and the layout of 4 devices"));
   EXPECT_THAT(step.ErrorOf({step.Mesh({rows, {kColumns, MeshOver::kParts, 3}})}),
-              HasSubstr("the mesh has 6 places for 4 devices"));
+              HasSubstr("the mesh is of 6 devices, and the layout of 4 devices"));
   LayoutSpec three = step.Mesh({rows});
   three.devices = {{"host0/*", {}}, {"host1/gpu0", {}}};
   EXPECT_THAT(step.ErrorOf({three}),

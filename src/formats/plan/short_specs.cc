@@ -15,7 +15,8 @@
 namespace placewright {
 namespace {
 
-constexpr size_t kMostNamed = 8;  // beyond, a list of devices is nothing that people read
+// Beyond, a list of devices is nothing that people read, and one of boxes of several axes is long for few.
+constexpr size_t kMostNamed = 8, kMostBoxes = 2;
 
 using Devices = std::vector<LayoutSpec::Device>;
 using MeshAxes = std::vector<LayoutSpec::MeshAxis>;
@@ -159,7 +160,11 @@ bool AreAlike(const Devices& a, const Devices& b) {
 // One of all of its devices in fewer words; nothing where there are none that say the same.
 std::optional<LayoutSpec> Shortened(const NamedAxes& axes, const Cluster& cluster,
                                     const LayoutSpec& spec) {
-  if (spec.devices.size() <= kMostNamed || !spec.mesh.empty()) return std::nullopt;
+  const bool boxes =
+      spec.axis.empty() && !spec.devices.empty() && !spec.devices.front().box.empty();
+  if (spec.devices.size() <= (boxes ? kMostBoxes : kMostNamed) || !spec.mesh.empty()) {
+    return std::nullopt;
+  }
   const std::vector<std::string> globs = GlobsOf(spec.devices, cluster);
   if (globs.empty()) return std::nullopt;
   LayoutSpec made{spec.groups, spec.group, spec.axis, {}, spec.option};
@@ -171,8 +176,8 @@ std::optional<LayoutSpec> Shortened(const NamedAxes& axes, const Cluster& cluste
   const std::optional<MeshAxes> mesh = MeshOf(spec.devices);
   if (!mesh) return std::nullopt;
   made.mesh = *mesh;
-  const Result<LayoutSpec> boxes = WithoutMesh(axes, cluster, made, "");
-  const bool same = boxes.ok() && AreAlike(boxes.value().devices, spec.devices);
+  const Result<LayoutSpec> expanded = WithoutMesh(axes, cluster, made, "");
+  const bool same = expanded.ok() && AreAlike(expanded.value().devices, spec.devices);
   return same ? std::optional(made) : std::nullopt;
 }
 

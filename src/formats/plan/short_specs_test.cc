@@ -140,6 +140,27 @@ TEST(ShortSpecs, ShardsWithinHostsAreAMesh) {
   EXPECT_EQ(step.Resolved(made), step.Resolved(spec));
 }
 
+// Boxes of several axes are long for each device: of one host they are a mesh, too, and equal shares are not.
+TEST(ShortSpecs, BoxesOfOneHostAreAMesh) {
+  const OneProduct step(1);
+  std::vector<LayoutSpec::Device> devices, shares;
+  for (size_t i = 0; i < 8; ++i) {
+    const auto row = static_cast<int64_t>(16 * (i / 2)),
+               column = static_cast<int64_t>(32 * (i % 2));
+    devices.push_back(
+        {step.gpus[i], {{kSampleRows, row, row + 16}, {kWeightColumns, column, column + 32}}});
+    const auto from = static_cast<int64_t>(8 * i);
+    shares.push_back({step.gpus[i], {{"", from, from + 8}}});
+  }
+  const LayoutSpec spec = OnAll(devices, "", LayoutOption::kAllReduce), made = step.Short(spec);
+  EXPECT_EQ(made.devices, (std::vector<LayoutSpec::Device>{{"host*/gpu*", {}}}));
+  EXPECT_EQ(made.mesh, (std::vector<LayoutSpec::MeshAxis>{{kSampleRows, MeshOver::kParts, 4},
+                                                          {kWeightColumns, MeshOver::kParts, 2}}));
+  EXPECT_EQ(step.Resolved(made), step.Resolved(spec));
+  const LayoutSpec one_axis = OnAll(shares, kSampleRows, LayoutOption::kAllReduce);
+  EXPECT_EQ(step.Short(one_axis), one_axis);
+}
+
 // What no glob or mesh says stays: other lengths, another order, some devices, or few of them.
 TEST(ShortSpecs, OtherDevicesAreNamed) {
   const OneProduct step(4);

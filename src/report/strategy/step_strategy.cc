@@ -107,16 +107,6 @@ class StrategyFinder {
     return inputs_.spec_of_group[original_.group(op).index()];
   }
 
-  // "batch", or "batch x heads" of boxes.
-  static std::string AxesOf(const LayoutSpec& spec) {
-    if (!spec.axis.empty() || spec.devices.empty()) return WithoutPath(spec.axis);
-    std::string axes;
-    for (const LayoutSpec::Interval& one : spec.devices.front().box) {
-      axes += (axes.empty() ? "" : " x ") + WithoutPath(one.axis);
-    }
-    return axes;
-  }
-
   ComputeStrategy ComputeOf(OpId op) const {
     ComputeStrategy found;
     found.devices = DevicesOf(instances_[op]);
@@ -126,7 +116,7 @@ class StrategyFinder {
     found.kind = split ? ComputeKind::kSplit : ComputeKind::kCopied;
     const LayoutSpec* const spec = SpecOf(op);
     if (!split || spec == nullptr) return found;
-    found.axis = AxesOf(*spec);
+    found.axis = AxesOfLayout(*spec);
     const IdVector<DeviceId, int64_t>& lengths = LengthsOf(*spec);
     for (const DeviceId device : found.devices) {
       if (lengths[device] >= 0) found.shares.push_back(lengths[device]);
@@ -257,6 +247,15 @@ std::string_view ToString(SyncKind kind) {
     case SyncKind::kEverywhere: return "everywhere";
   }
   return "none";
+}
+
+std::string AxesOfLayout(const LayoutSpec& spec) {
+  if (!spec.axis.empty() || spec.devices.empty()) return WithoutPath(spec.axis);
+  std::string axes;
+  for (const LayoutSpec::Interval& one : spec.devices.front().box) {
+    axes += (axes.empty() ? "" : " x ") + WithoutPath(one.axis);
+  }
+  return axes;
 }
 
 StepStrategy FindStrategy(const StrategyInputs& inputs) { return StrategyFinder(inputs).Find(); }

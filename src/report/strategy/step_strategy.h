@@ -29,6 +29,9 @@ enum class ComputeKind : uint8_t { kPlaced, kSplit, kCopied };
 
 std::string_view ToString(ComputeKind kind);  // "placed", "split", "copied"
 
+// "batch", or "batch x heads" of boxes, each without the path of its module; "": every device has everything.
+std::string AxesOfLayout(const LayoutSpec& spec);
+
 struct ComputeStrategy {
   ComputeKind kind = ComputeKind::kPlaced;
   // Of a split, without the path of the module that it is of ("batch", "query.weight[0]"); "" where the layouts

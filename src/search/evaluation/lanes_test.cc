@@ -159,6 +159,12 @@ Layout DrawLayout(Random& random, const NamedAxes& axes, const std::vector<Devic
   return layout;
 }
 
+Layout WholeOn(const std::vector<DeviceId>& devices) {
+  Layout layout;
+  for (const DeviceId device : devices) layout.shares.push_back({device, {}});
+  return layout;
+}
+
 // Two or three layouts, by modules or by ops; now and then a group is on one device, or stages share the devices.
 StepPlan DrawPlan(Random& random, const LayoutProblem& problem) {
   const std::vector<DeviceId> gpus = GpusOf(problem.cluster);
@@ -336,6 +342,27 @@ TEST(Lanes, AreTheFullSimulation) {
   }
   EXPECT_EQ(evaluated, 480);
   EXPECT_GT(folded, 100);
+}
+
+// One device sends to a class of several: in lanes these are two members, and no copy from one device to another.
+TEST(Lanes, ABroadcastToAClassIsNoCopy) {
+  const LaneStep step(GpuMachines("H100", {4}, Interconnect::kNvswitch, 100'000, 4));
+  const std::vector<DeviceId> gpus = GpusOf(step.cluster);
+  StepPlan plan;
+  plan.layouts.layouts.push_back(WholeOn(gpus));
+  plan.layouts.layouts.push_back(PlacedOn(gpus.front()));
+  plan.switches.broadcasts = true;
+  size_t broadcasts = 0;
+  for (size_t alone = 0; alone < step.graph.group_count(); ++alone) {
+    plan.layouts.of_group.assign(step.graph.group_count(), LayoutId(0));
+    plan.layouts.of_group[GroupId(alone)] = LayoutId(1);
+    for (const SchedulingPolicy order : {SchedulingPolicy::kFifo, SchedulingPolicy::kProgram}) {
+      plan.switches.order = order;
+      const auto classes = step.ExpectSame(plan, "group " + std::to_string(alone));
+      broadcasts += classes == std::optional<size_t>(2);
+    }
+  }
+  EXPECT_GT(broadcasts, 4u);
 }
 
 // One class of GPUs stands for all of them, two where every second one has its NIC's other half under rule 15.

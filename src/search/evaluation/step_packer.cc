@@ -499,6 +499,7 @@ Status StepPacker::AddCollectives(const StepArrays& arrays) {
   Begin(p_.collective_links);
   p_.collective_time.raw().clear();
   p_.communicator.raw().clear();
+  p_.of_many.raw().clear();
   LaneLinks in_lanes;
   if (arrays.lanes != nullptr) {
     PW_ASSIGN(in_lanes, FindLaneLinks(arrays, communication_));
@@ -523,6 +524,8 @@ Status StepPacker::AddCollectives(const StepArrays& arrays) {
     EndRow(p_.collective_members);
     if (arrays.lanes != nullptr) {
       p_.communicator.push_back(collective.over);
+      p_.of_many.push_back(
+          arrays.over[static_cast<size_t>(collective.over)].front().size() > 2 ? 1 : 0);
       hold(in_lanes.collectives[id.index()].time, in_lanes.collectives[id.index()].links);
       continue;
     }

@@ -73,6 +73,10 @@ Status CheckMaySplit(const Problem& problem, std::string_view planner, std::stri
       "", "Leave them out, or write layouts by hand (--layouts).");
 }
 
+std::string ClusterPlace(const Cluster& cluster) {
+  return fmt::format("cluster {}", Printable(cluster.name(), 80));
+}
+
 AgentSetting GpusSetting() {
   return TextSetting("gpus", {std::string(kEveryGpu), "KIND+HOST+..."},
                      "GPUs of these kinds and hosts alone");

@@ -2,6 +2,7 @@
 #ifndef PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_DEVICES_H_
 #define PLACEWRIGHT_SEARCH_LAYOUTS_LAYOUT_DEVICES_H_
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,9 @@ std::string WhyNoGpuServes(const Graph& graph, const Cluster& cluster, const Cos
 // `where`: what the planner does that leaves no room for constraints, as in "expert-hybrid chooses ...".
 // Errors: kUsage (the problem has no layouts; constraints).
 Status CheckMaySplit(const Problem& problem, std::string_view planner, std::string_view where);
+
+// Where an error is that these machines are the reason of.
+std::string ClusterPlace(const Cluster& cluster);
 
 // GPUs that support every op, or all such devices where there are no GPUs; ascending. `of`: kEveryGpu, or names of kinds
 // and of hosts with "+" between them: those of these alone. Errors: kInfeasible, kUsage (a name without such devices).

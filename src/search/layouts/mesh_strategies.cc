@@ -123,9 +123,15 @@ class MeshLayouts {
     return static_cast<int64_t>(hosts_.front().size());
   }
   Error UnequalHosts() const {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{} needs hosts with equal numbers of GPUs", name_), "",
-                     "Take zero-2 or data-parallel-p, or state boxes by hand (--layouts).");
+    const auto of = [](const std::vector<DeviceId>& host) { return std::to_string(host.size()); };
+    std::string counts;
+    for (const auto& host : hosts_) counts += (counts.empty() ? "" : ", ") + of(host);
+    return MakeError(
+        ErrorCode::kClusterUnsuited,
+        fmt::format("{} needs hosts with equal numbers of GPUs, and these have {}", name_, counts),
+        ClusterPlace(problem_.cluster),
+        "Take fsdp, zero-1, zero-2, data-parallel-p or 1f1b, which share out to unequal hosts, or "
+        "leave GPUs out (--set gpus=KIND+HOST).");
   }
 
   Status CheckSamples(int64_t parts) const {

@@ -79,8 +79,9 @@ Status OffloadLayouts::FindDevices() {
     if (beside && IsCpu(problem_, device)) cpus_.push_back(device);
   }
   if (gpus_.empty()) {
-    return MakeError(ErrorCode::kUsage,
-                     "offload needs a host with GPUs whose CPU is a device, too: there is none", "",
+    return MakeError(ErrorCode::kClusterUnsuited,
+                     "offload needs a host with GPUs whose CPU is a device, too: there is none",
+                     ClusterPlace(problem_.cluster),
                      "State `cpus` and `memory` of the host in the cluster file "
                      "(docs/formats/cluster.md).");
   }

@@ -199,7 +199,7 @@ TEST(OffloadPlans, NeedACpu) {
   const OnCard on(/*frozen=*/false, 1 << 28, /*cpu=*/false);
   const auto layouts = OffloadLayouts::Make(*on.problem, 1000);
   ASSERT_FALSE(layouts.ok());
-  EXPECT_EQ(layouts.error().code, ErrorCode::kUsage);
+  EXPECT_EQ(layouts.error().code, ErrorCode::kClusterUnsuited);
   EXPECT_THAT(layouts.error().message, HasSubstr("whose CPU is a device"));
 }
 

@@ -80,8 +80,10 @@ Result<StageDevices> DevicesOfStages(const LayoutProblem& problem, std::string_v
   }
   const auto count = static_cast<int64_t>(devices.size());
   if (count < stages) {
-    return Usage(fmt::format("{} stages need as many devices, and there are {}", stages, count),
-                 "Take fewer stages (--stages), or more devices.");
+    return MakeError(ErrorCode::kClusterUnsuited,
+                     fmt::format("{} stages need as many devices, and there are {}", stages, count),
+                     ClusterPlace(problem.cluster),
+                     "Take fewer stages (--stages), or more devices.");
   }
   for (int64_t stage = 0; stage < stages; ++stage) {
     const auto [from, to] = RunOfStage(hosts, stage, stages);
@@ -95,8 +97,10 @@ Result<StageDevices> DevicesOfStages(const LayoutProblem& problem, std::string_v
 Result<int64_t> TensorDegreeOf3d(const LayoutProblem& problem, const ModelStructure& structure,
                                  const StageDevices& devices, int64_t stated) {
   if (devices.of_host == 1) {
-    return Usage("3d needs GPUs of one host that are as many in every stage and on every host",
-                 "Take 1f1b, or other --stages, or --set gpus=KIND+HOST.");
+    return MakeError(ErrorCode::kClusterUnsuited,
+                     "3d needs GPUs of one host that are as many in every stage and on every host",
+                     ClusterPlace(problem.cluster),
+                     "Take 1f1b, or other --stages, or --set gpus=KIND+HOST.");
   }
   const int64_t heads = structure.attends() ? CommonSize(problem.axes, structure.heads) : 0;
   return ChooseDegree({"3d", "tensor", "heads of attention", heads, devices.of_host, stated});

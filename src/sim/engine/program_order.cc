@@ -128,6 +128,7 @@ bool ReadsSlices(const PackedStep& packed, ExecOpId op) {
 
 bool IsCopy(const SimGraph& p, const PackedStep& packed, CollectiveId id) {
   const std::span<const ExecOpId> members = p.collective_members[id];
+  if (!p.of_many.empty() && p.of_many[id] != 0) return false;
   if (members.size() != 2 || ReadsSlices(packed, members[0]) == ReadsSlices(packed, members[1])) {
     return false;
   }

@@ -66,6 +66,8 @@ struct SimGraph {
   Csr<CollectiveId, LinkId> collective_links;
   // Which communicator does each (rules 17 and 18), where members do not say it: one may stand for several.
   IdVector<CollectiveId, int32_t> communicator;
+  // Of a step in lanes: whether more than two devices take part, of which two members may be there; empty: as these say.
+  IdVector<CollectiveId, char> of_many;
   IdVector<CollectiveId, int64_t> collective_time;  // ns
 
   // Derived from the above for the event loop and for analyses.
