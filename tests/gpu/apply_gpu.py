@@ -290,8 +290,9 @@ def compare(folder, case, device, where=None, **more):
     return text
 
 
-def attention_call(device, dtype, causal=False, masked=False, groups=4, rows=40, size=16):
-    """How far the device's attention is from products in float64, forward and backward."""
+def attention_call(device, dtype, causal=False, masked=False, groups=4, rows=40, size=16, part=None):
+    """How far the device's attention is from products in float64, forward and backward; `part`: of places [begin, end)
+    under a causal mask."""
     from placewright.applied import device_ops
     torch.manual_seed(3)
     query = torch.randn(2, rows, 4, size, device=device, dtype=dtype).transpose(1, 2)
@@ -310,6 +311,13 @@ def attention_call(device, dtype, causal=False, masked=False, groups=4, rows=40,
                                        attn_mask=mask, scale=0.3)
     of_wanted = device_ops.products_backward(grad.double(), *wide, *wanted, wide_mask, causal, 0.3)
     kernel = device_ops._kernel_of(query, key, value, mask)
+    if part is not None:
+        own = [one[:, :, slice(*part)] for one in (grad, query)]
+        found = device_ops.causal_part(own[1], key, value, part[0], 0.3)
+        of = device_ops.causal_part_backward(*own, key, value, *found, part[0], 0.3)
+        wide_own = [one.double() for one in own]
+        wanted = device_ops.causal_part(wide_own[1], *wide[1:], part[0], 0.3)
+        of_wanted = device_ops.causal_part_backward(*wide_own, *wide[1:], *wanted, part[0], 0.3)
     far = [apart(a.double(), b) for a, b in zip((*found, *of), (*wanted, *of_wanted), strict=True)]
     text = f"{kernel}: output {far[0]:.1e}, logarithms {far[1]:.1e}, gradients {max(far[2:]):.1e}"
     assert max(far) <= (2e-2 if dtype == torch.bfloat16 else LIMIT), text
@@ -324,6 +332,9 @@ ATTENTION = {
     "odd-head-f32": {"dtype": torch.float32, "causal": True, "size": 15},
     "f64": {"dtype": torch.float64, "causal": True},
     "causal-bf16": {"dtype": torch.bfloat16, "causal": True},
+    "part-f32": {"dtype": torch.float32, "causal": True, "part": (8, 24)},
+    "part-bf16": {"dtype": torch.bfloat16, "causal": True, "part": (8, 24)},
+    "last-part-bf16": {"dtype": torch.bfloat16, "causal": True, "groups": 2, "part": (24, 40)},
     "plain-bf16": {"dtype": torch.bfloat16, "rows": 65, "size": 64},
     "masked-bf16": {"dtype": torch.bfloat16, "masked": True},
     "groups-bf16": {"dtype": torch.bfloat16, "causal": True, "groups": 2},

@@ -14,6 +14,7 @@
 #include "search/evaluation/compiled_step.h"
 #include "search/evaluation/simulated.h"
 #include "search/evaluation/simulated_layouts.h"
+#include "search/layouts/test_attention.h"
 #include "search/layouts/test_layout_optimum.h"
 #include "search/layouts/test_steps.h"
 
@@ -103,6 +104,26 @@ Layouts HalvedBy(const LayoutProblem& problem, int64_t length) {
   }
   layouts.of_group = IdVector<GroupId, LayoutId>(problem.graph.group_count(), LayoutId(0));
   return layouts;
+}
+
+// Under a causal mask the first 70 of 100 places of queries take half of the time.
+TEST(LayoutFloor, IsNotAboveUnevenPartsOfAttention) {
+  constexpr int64_t kPlaces = 512;
+  const Graph graph = SelfAttention(/*causal=*/true, kPlaces);
+  const Cluster cluster = TwoGpus();
+  const auto problem = LayoutProblem::Make(graph, cluster, {}, SchedulingPolicy::kProgram).Take();
+  LayoutFloor floor(*problem);
+  const AxisId places = problem->axes.Find("input:x[1]");
+  Layouts layouts;
+  layouts.of_group = IdVector<GroupId, LayoutId>(graph.group_count(), LayoutId(0));
+  for (const int64_t first : {1, 128, 256, 360, 448, 511}) {
+    layouts.layouts.push_back(
+        SplitOver(places, {DeviceId(0), DeviceId(1)}, {first, kPlaces - first}));
+    for (LayoutId& of : layouts.of_group) of = LayoutId(layouts.layouts.size() - 1);
+    const Evaluation step = EvaluateCompiled(*problem, {layouts, {}}).Take();
+    EXPECT_LE(floor.Of(layouts), step.step_time) << first;
+    EXPECT_GT(floor.Of(layouts).count, 0) << first;
+  }
 }
 
 // GPUs side by side are modelled as slower than one; what was measured is taken as it is.
