@@ -1,6 +1,7 @@
 #include "cli/request/fit_advice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,6 +21,7 @@ namespace placewright {
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};  // for each thing that may help
+constexpr int64_t kTriedOps = 150'000;  // a step of more takes longer to rewrite and simulate
 
 PlannerOptions OptionsOf(const FitAdviceRequest& request) {
   PlannerOptions options;
@@ -53,10 +55,41 @@ std::string SplitAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
                      which, plan.algorithm, FormatNanos(plan.step_time));
 }
 
-// Plans of all algorithms, where one was asked for.
+bool AsksForOne(const FitAdviceRequest& request) {
+  return request.asked.name() != "auto" || !request.space.layouts.empty();
+}
+
+constexpr size_t kNamedStrategies = 3;
+
+// What is estimated to fit, with the step rewritten as each algorithm needs it: what was asked for first, then others.
+std::string StrategyAdvice(const FitAdviceRequest& request, const Inputs& inputs,
+                           const Graph& step) {
+  const Cluster& cluster = inputs.cluster.cluster;
+  const Result<Constraints> constraints = ParseConstraints(request.search);
+  const Result<CostOptions> costs = CostOptionsOf(request.input, cluster);
+  if (!constraints.ok() || !costs.ok()) return "";
+  if (!MayChooseStrategies(step, constraints.value())) return "";
+  const auto fitting = EstimatedToFit(step, cluster, costs.value(), inputs.policy);
+  if (!fitting.ok()) return "";
+  std::vector<std::string> names;
+  for (const bool is_asked : {true, false}) {
+    for (const StrategyResult& one : fitting.value()) {
+      const bool is_of_it = one.strategy.algorithm == request.asked.name();
+      if (is_of_it != is_asked || names.size() == kNamedStrategies) continue;
+      names.push_back(
+          fmt::format("{} ({} a step)", Describe(one.strategy), FormatNanos(one.estimated_time)));
+    }
+  }
+  if (names.empty()) return "";
+  const bool given = !request.space.layouts.empty();
+  return fmt::format(
+      "; or leave {} out, and how the step is rewritten: estimated to fit are {}",
+      given ? "--layouts" : "--algo", fmt::join(names, "; "));
+}
+
+// A plan of any algorithm for the step as it is, where one was asked for.
 std::string AlgorithmAdvice(const FitAdviceRequest& request) {
   const bool given = !request.space.layouts.empty();
-  if (request.asked.name() == "auto" && !given) return "";
   const Result<QuickFit> fit = FindFit(request.planning->problem(), nullptr, OptionsOf(request));
   if (!fit.ok() || !fit.value().fits) return "";
   const PlannerResult& plan = fit.value().plan;
@@ -81,7 +114,6 @@ Rewriting RewritingOf(const Graph& step, const Rewriting& stated) {
   return made;
 }
 
-constexpr int64_t kTriedOps = 300'000;  // a step of more takes long to rewrite and simulate
 
 // Twice as many micro-batches as now and more, `max` of them, with samples for `parts`; ascending.
 std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64_t parts,
@@ -105,6 +137,7 @@ std::vector<Rewriting> FurtherRewritings(const Rewriting& now, const Graph& step
       MoreMicroBatches(now, step.samples(), (gpus + stages - 1) / stages, max);
   std::vector<Rewriting> further;
   const auto add = [&](int64_t micro_batches, bool again) {
+    if (micro_batches > std::max<int64_t>(1, max)) return;
     further.push_back(now);
     further.back().micro_batches = micro_batches;
     if (again) further.back().recompute = {"full"};
@@ -129,16 +162,13 @@ std::string OptionsFor(const Rewriting& rewriting, const Rewriting& now) {
 }
 
 // The algorithm that was asked for, on the step rewritten further: the first that fits, or what the last one still needs.
-std::string RewritingAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
+std::string RewritingAdvice(const FitAdviceRequest& request, const Inputs& inputs,
+                            StrategyTrier& trier) {
   const Graph& graph = inputs.graph.graph;
-  const bool given = !request.space.layouts.empty();
-  const bool splits = request.planning != nullptr && request.planning->layouts() != nullptr;
-  if (!splits || given || request.asked.name() == "auto" || request.asked.iterative()) return "";
-  StepsByBatch steps(request.input);
-  const Result<StrategyTrier*> trier = steps.At(request.input.batch);
+  if (!request.space.layouts.empty() || request.asked.iterative()) return "";
   StrategyTrialOptions options;
   Result<CostOptions> costs = CostOptionsOf(request.input, inputs.cluster.cluster);
-  if (!trier.ok() || !costs.ok()) return "";
+  if (!costs.ok()) return "";
   options.costs = costs.Take();
   options.policy = inputs.policy;
   options.stop = request.stop;
@@ -150,18 +180,18 @@ std::string RewritingAdvice(const FitAdviceRequest& request, const Inputs& input
   std::string last;
   const Clock::time_point until = Clock::now() + 2 * kPatience;
   for (Rewriting& further :
-       FurtherRewritings(now, trier.value()->step(), std::max<int64_t>(1, gpus))) {
+       FurtherRewritings(now, trier.step(), std::max<int64_t>(1, gpus))) {
     if (Clock::now() > until || request.stop.StopRequested()) break;
     const std::string words = OptionsFor(further, now);
     Strategy strategy{std::string(request.asked.name()), further, request.input.settings};
     if (!further.schedule.empty() && further.layers.empty()) {
       const auto layers =
-          LayersOfUnequalStages(trier.value()->step(), inputs.cluster.cluster, options.costs,
-                                further, strategy.algorithm, strategy.settings);
+          LayersOfUnequalStages(trier.step(), inputs.cluster.cluster, options.costs, further,
+                                strategy.algorithm, strategy.settings);
       if (layers.ok()) strategy.rewriting.layers = layers.value();
     }
     const Result<StrategyResult> tried =
-        trier.value()->Try(inputs.cluster.cluster, strategy, options);
+        trier.Try(inputs.cluster.cluster, strategy, options);
     if (!tried.ok() || !tried.value().evaluated) continue;
     if (tried.value().fits) {
       return fmt::format("; or {}: it then fits, {} a step", words,
@@ -173,10 +203,25 @@ std::string RewritingAdvice(const FitAdviceRequest& request, const Inputs& input
   return last;
 }
 
+// Of one algorithm, or layouts by hand: the step rewritten further, and other algorithms.
+std::string AdviceBesideOne(const FitAdviceRequest& request, const Inputs& inputs,
+                            Console& console) {
+  StepsByBatch steps(request.input);
+  const Result<StrategyTrier*> trier = steps.At(request.input.batch);
+  if (!trier.ok()) return AlgorithmAdvice(request);
+  console.Progress("nothing fits: would more micro-batches, or computing layers again?");
+  const std::string rewritten = RewritingAdvice(request, inputs, *trier.value());
+  console.Progress("nothing fits: would another algorithm?");
+  const std::string others = StrategyAdvice(request, inputs, trier.value()->step());
+  return rewritten + (others.empty() ? AlgorithmAdvice(request) : others);
+}
+
 std::string BatchAdvice(const FitAdviceRequest& request, const Inputs& inputs, Console& console) {
+  if (static_cast<int64_t>(inputs.graph.graph.op_count()) > kTriedOps) return "";
   const int64_t batch = inputs.graph.graph.samples();
   InputOptions input = request.input;
   input.batch.reset();
+  console.Progress("nothing fits: would a smaller batch?");
   const auto smaller =
       FindSmallerBatch({input, request.search, request.space, request.asked, request.stop}, batch,
                        kPatience, console);
@@ -205,8 +250,7 @@ std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   console.Progress("nothing fits: what would?");
   std::string text;
   const bool splits = request.planning != nullptr && request.planning->layouts() != nullptr;
-  text += RewritingAdvice(request, inputs);
-  if (splits) text += AlgorithmAdvice(request);
+  if (splits && AsksForOne(request)) text += AdviceBesideOne(request, inputs, console);
   if (!splits && !request.space.MaySplit()) text += SplitAdvice(request, inputs);
   text += BatchAdvice(request, inputs, console);
   console.Progress("");
