@@ -139,8 +139,11 @@ Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& 
   return loaded;
 }
 
-Status TransformLoaded(const Transforms& transforms, LoadedGraph& loaded) {
-  PW_ASSIGN(const std::unique_ptr<Graph> made, ApplyTransforms(loaded.graph, transforms));
+Status TransformLoaded(const Transforms& transforms, LoadedGraph& loaded,
+                       std::unique_ptr<Graph> made) {
+  if (made == nullptr) {
+    PW_ASSIGN(made, ApplyTransforms(loaded.graph, transforms));
+  }
   const Transforms& done = made == nullptr ? loaded.graph.transforms() : made->transforms();
   for (const Transform& asked : transforms) {
     if (asked.kind != Transform::kRecompute) continue;

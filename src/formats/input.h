@@ -7,6 +7,7 @@
 #include <any>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,8 +71,10 @@ struct LoadedGraph {
 // or dimensions that the format cannot take), kPlanMismatch, those of ApplyTransforms.
 Result<LoadedGraph> LoadGraph(const std::string& path, const GraphInputOptions& options = {});
 
-// Its graph becomes what the transforms make of it, and what lies beside it follows. Errors: those of ApplyTransforms.
-Status TransformLoaded(const Transforms& transforms, LoadedGraph& loaded);
+// Its graph becomes what the transforms make of it, and what lies beside it follows. `made`: what they make of it, where that
+// is there already. Errors: those of ApplyTransforms.
+Status TransformLoaded(const Transforms& transforms, LoadedGraph& loaded,
+                       std::unique_ptr<Graph> made = nullptr);
 
 struct LoadedCluster {
   std::string path;  // as given; "preset:4xP100" for a preset

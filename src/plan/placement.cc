@@ -90,8 +90,11 @@ Result<Placement> ResolvePlacement(const NamedPlacement& named, const Graph& gra
                                    const Cluster& cluster) {
   Placement placement(graph.op_count());
   std::vector<std::string> unknown;
+  OpId next(size_t{0});  // mostly ops are named in the graph's order
   for (const auto& [op_name, device_name] : named) {
-    const OpId op = graph.FindOp(op_name);
+    const bool is_next = next.index() < graph.op_count() && graph.op(next).name == op_name;
+    const OpId op = is_next ? next : graph.FindOp(op_name);
+    if (op.valid()) next = OpId(op.index() + 1);
     if (!op.valid()) {
       unknown.push_back(op_name);
       continue;

@@ -374,7 +374,10 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
   const auto plan = [&](StrategySearchResult* of, bool as_found) -> Result<PlannedStep> {
     std::unique_ptr<const Graph> rewritten;
     if (of != nullptr && of->rewrites()) {
-      PW_ASSIGN(rewritten, ApplyTransforms(graph, TransformsFor(of->best->rewriting)));
+      rewritten = std::move(of->rewritten);
+      if (rewritten == nullptr) {
+        PW_ASSIGN(rewritten, ApplyTransforms(graph, TransformsFor(of->best->rewriting)));
+      }
     }
     const Graph& step = rewritten ? *rewritten : graph;
     CostModelReport report;

@@ -10,7 +10,7 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kTriedOps = 300'000;  // a step of more takes long to rewrite and simulate
+constexpr int64_t kTriedOps = 150'000;  // a step of more takes longer to rewrite and simulate
 
 // Twice as many micro-batches as now and more, `max` of them, with samples for `parts`; ascending.
 std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64_t parts,
@@ -35,6 +35,7 @@ std::vector<Rewriting> FurtherRewritings(const Rewriting& now, const Graph& reco
       MoreMicroBatches(now, recorded.samples(), (gpus + stages - 1) / stages, max);
   std::vector<Rewriting> further;
   const auto add = [&](int64_t micro_batches, bool again) {
+    if (micro_batches > std::max<int64_t>(1, max)) return;
     further.push_back(now);
     further.back().micro_batches = micro_batches;
     if (again) further.back().recompute = {"full"};

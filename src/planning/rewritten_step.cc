@@ -25,7 +25,7 @@ Result<std::unique_ptr<RewrittenStep>> RewrittenStep::Make(
     const StrategySearchOptions& options, const StopCheck& stop, std::optional<int64_t> written) {
   const auto check = [&] { return stop && stop() ? Status(GivenUp()) : Ok(); };
   auto made = std::make_unique<RewrittenStep>();
-  PW_ASSIGN(made->graph_, ApplyTransforms(step, TransformsFor(rewriting), written));
+  PW_ASSIGN(made->graph_, ApplyTransforms(step, TransformsFor(rewriting), written, stop));
   PW_RETURN_IF_ERROR(check());
   const Graph& graph = made->graph_ ? *made->graph_ : step;
   PW_ASSIGN(made->layouts_, MakeLayouts(graph, cluster, costs, options.policy, options.wishes));
@@ -40,6 +40,13 @@ Result<std::unique_ptr<RewrittenStep>> RewrittenStep::Make(
   made->problem_.layouts = made->layouts_.get();
   made->evaluator_ = MakeSimulatedEvaluator(made->problem_, options.planning.threads, stop);
   return made;
+}
+
+std::unique_ptr<Graph> RewrittenStep::TakeGraph() {
+  evaluator_.reset();
+  problem_ = Problem();
+  layouts_.reset();
+  return std::move(graph_);
 }
 
 }  // namespace placewright

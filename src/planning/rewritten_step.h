@@ -70,9 +70,11 @@ class RewrittenStep {
 
   const Problem& problem() const { return problem_; }
   Evaluator& evaluator() const { return *evaluator_; }
+  // The rewritten graph, without all else; nullptr: the step is as it was. Nothing else can be asked for then.
+  std::unique_ptr<Graph> TakeGraph();
 
  private:
-  std::unique_ptr<const Graph> graph_;  // nullptr: the step as it is
+  std::unique_ptr<Graph> graph_;  // nullptr: the step as it is
   std::unique_ptr<LayoutProblem> layouts_;
   Problem problem_;
   std::unique_ptr<Evaluator> evaluator_;

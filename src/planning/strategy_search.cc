@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -30,6 +31,8 @@ constexpr double kAsFast = 1.03;  // times the best estimate that is left: a rew
 constexpr double kNotFarSlower =
     2;  // times the best estimate: what may be tried first as it is sooner done
 constexpr size_t kKeptRewritings = 3;
+constexpr auto kWrittenSize = static_cast<double>(kWrittenMicroBatches);
+constexpr size_t kNamedUntried = 3;
 constexpr double kShareAsRecorded =
     0.4;  // of the strategies' time, where planners of `auto` follow
 constexpr int64_t kSlackOfPeaks =
@@ -41,6 +44,21 @@ std::optional<Clock::time_point> DeadlineOf(const StrategySearchOptions& options
   std::optional<Clock::time_point> deadline = options.planning.budget.deadline;
   if (deadline && options.for_auto) *deadline -= (*deadline - begun) / 2;
   return deadline;
+}
+
+StrategyResult ResultOf(const StrategyEstimate& estimate) {
+  StrategyResult result;
+  result.strategy = estimate.strategy;
+  result.estimated_time = estimate.time;
+  result.estimated_memory = result.memory = estimate.memory;
+  result.capacity = estimate.capacity;
+  result.fits = estimate.Fits();
+  result.why_not = estimate.why_not;
+  result.layer_optimum = estimate.layer_optimum;
+  if (result.why_not.empty() && !result.fits) {
+    result.why_not = DoesNotFitIn(result.memory, result.capacity);
+  }
+  return result;
 }
 
 class StrategySearcher {
@@ -67,24 +85,43 @@ class StrategySearcher {
       PW_RETURN_IF_ERROR(SearchInAllPeaks());
     }
     RankStrategyResults(found_.strategies);
+    if (found_.out_of_time && FoundSome()) NameUntried();
     if (found_.rewrites()) PW_RETURN_IF_ERROR(BoundAnyRewriting());
-    KeepCompiler();
+    KeepStep();
     return std::move(found_);
   }
 
  private:
-  // What is small of a step in lanes is kept; of other steps the search behind needs the memory.
-  void KeepCompiler() {
+  // What is small of a step in lanes is kept; of other steps their graph, as the search behind needs the memory.
+  void KeepStep() {
     *at_work_ = nullptr;
     if (!FoundSome() || found_.folded) return;
     const Transforms transforms = TransformsFor(found_.best->rewriting);
     for (auto& [rewriting, written, step] : rewritten_) {
       if (rewriting != transforms || written || !step.ok()) continue;
-      if (!MayCompileInLanes(*step.value()->problem().layouts, found_.plan.plan)) continue;
+      if (!MayCompileInLanes(*step.value()->problem().layouts, found_.plan.plan)) {
+        found_.rewritten = step.value()->TakeGraph();
+        return;
+      }
       found_.compiler = [kept = std::shared_ptr<RewrittenStep>(std::move(step).Take())](
                             const StepPlan& plan) { return kept->evaluator().Compile(plan); };
       return;
     }
+  }
+
+  // With the time that they would take: by their sizes as long as what was simulated last. Half of it is not for strategies.
+  void NameUntried() {
+    double sizes = 0;
+    std::set<std::string> algorithms;
+    for (const StrategyResult& one : found_.strategies) {
+      const bool beats = one.fits && !one.evaluated && one.estimated_time < found_.plan.step_time;
+      if (!beats || found_.untried.size() == kNamedUntried) continue;
+      if (!algorithms.insert(one.strategy.algorithm).second) continue;
+      sizes += static_cast<double>(std::max<int64_t>(1, one.strategy.rewriting.micro_batches));
+      found_.untried.push_back(one);
+    }
+    const std::chrono::duration<double> needed = (Now() - begun_) + took_ * (sizes / last_size_);
+    found_.suggested_time = std::chrono::minutes(1 + static_cast<int64_t>(2 * needed.count() / 60));
   }
 
   Status BoundAnyRewriting() {
@@ -106,7 +143,7 @@ class StrategySearcher {
     if (early_) tried = std::move(found_.strategies[*early_]);
     found_.strategies.clear();
     estimates_ = std::move(estimates);
-    for (const StrategyEstimate& estimate : estimates_) Add(estimate);
+    for (const StrategyEstimate& one : estimates_) found_.strategies.push_back(ResultOf(one));
     if (!tried) return;
     const std::string name = Describe(tried->strategy);
     for (size_t i = 0; i < estimates_.size(); ++i) {
@@ -116,21 +153,6 @@ class StrategySearcher {
       early_ = best_ = i;
       return;
     }
-  }
-
-  void Add(const StrategyEstimate& estimate) {
-    StrategyResult result;
-    result.strategy = estimate.strategy;
-    result.estimated_time = estimate.time;
-    result.estimated_memory = result.memory = estimate.memory;
-    result.capacity = estimate.capacity;
-    result.fits = estimate.Fits();
-    result.why_not = estimate.why_not;
-    result.layer_optimum = estimate.layer_optimum;
-    if (result.why_not.empty() && !result.fits) {
-      result.why_not = DoesNotFitIn(result.memory, result.capacity);
-    }
-    found_.strategies.push_back(std::move(result));
   }
 
   bool Rewrites(size_t i) const { return !TransformsFor(estimates_[i].strategy.rewriting).empty(); }
@@ -191,28 +213,38 @@ class StrategySearcher {
 
   Clock::time_point Now() const { return options_.now ? options_.now() : Clock::now(); }
 
+  // What `auto` leaves of its time is of use where it suffices for more than an evaluation of the best.
+  const std::optional<Clock::time_point>& Deadline() const {
+    const auto& whole = options_.planning.budget.deadline;
+    const bool is_of_use =
+        deadline_ && (!FoundSome() || 2 * found_.best_took <= *whole - *deadline_);
+    return has_all_time_ || !is_of_use ? whole : deadline_;
+  }
+
   bool Expired() const {
-    const Budget& budget = options_.planning.budget;
-    const auto& deadline = has_all_time_ ? budget.deadline : deadline_;
-    return budget.Stopped() || (deadline && Now() >= *deadline);
+    const auto& deadline = Deadline();
+    return options_.planning.budget.Stopped() || (deadline && Now() >= *deadline);
   }
 
   // `best`: by estimate, of all that are left.
   bool IsOver(int64_t best) {
     const Budget& budget = options_.planning.budget;
     const int64_t min = FoundSome() ? 1 : kMinEvaluations;
-    is_over_ |= budget.Stopped() || (TimeIsOver(best) && found_.evaluations >= min) ||
+    const bool out_of_time = TimeIsOver(best) && found_.evaluations >= min;
+    found_.out_of_time |= out_of_time;
+    is_over_ |= budget.Stopped() || out_of_time ||
                 found_.evaluations >= std::max(min, budget.iterations.value_or(kMaxQuantity));
     found_.cut_short |= is_over_;
     return is_over_ || found_.evaluations >= options_.strategies.evaluations;
   }
 
   bool TimeIsOver(int64_t best) const {
-    if (has_all_time_ || !deadline_ || !FoundSome() || !options_.for_auto) return Expired();
+    const auto& deadline = Deadline();
+    if (has_all_time_ || !deadline || !FoundSome() || !options_.for_auto) return Expired();
     const auto found = static_cast<double>(found_.plan.step_time.count);
     const double gain = kMisjudged - static_cast<double>(best) / found;
     const double share = std::clamp(kShareOfGain * gain, 0.0, share_);
-    return Now() - begun_ >= (*deadline_ - begun_) * share;
+    return Now() - begun_ >= (*deadline - begun_) * share;
   }
 
   // How many instances of ops there are, about, in units of the step's: a stage has its layers alone.
@@ -221,13 +253,14 @@ class StrategySearcher {
         std::max<int64_t>(1, estimates_[i].strategy.rewriting.micro_batches));
   }
 
-  // By what the last one took.
-  bool TakesTooLong(size_t i) const {
-    if (!deadline_ || !FoundSome()) return false;
-    const double size = MayFold(i) ? static_cast<double>(kWrittenMicroBatches) : SizeOf(i);
+  // By what the last one took. `size`: as SizeOf has it.
+  bool TakesTooLong(double size) const {
+    if (!Deadline() || !FoundSome() || has_all_time_) return false;
     return Now() + std::chrono::duration_cast<Clock::duration>(took_ * (size / last_size_)) >
-           *deadline_;
+           *Deadline();
   }
+
+  void PassOver() { found_.cut_short = found_.out_of_time = true; }
 
   // Whether it may still be better than what was found.
   bool MayWin(size_t i) const {
@@ -264,30 +297,44 @@ class StrategySearcher {
         has_all_time_ = i == order.front() && early_ && early_ != i;
         if (IsOver(best)) return;
         done_[i] = true;
-        if (!has_all_time_ && TakesTooLong(i)) {
-          found_.cut_short = true;
-          continue;
+        if (TakesTooLong(MayFold(i) ? kWrittenSize : SizeOf(i))) {
+          PassOver();
+        } else {
+          TryTimed(transforms, i);
         }
-        TryTimed(transforms, i);
         has_all_time_ = false;
       }
     }
   }
 
   void TryTimed(const Transforms& transforms, size_t i) {
-    const Clock::time_point begun = Now();
-    const bool is_folded = MayFold(i) && TryFolded(transforms, i);
-    if (!is_folded) {
-      const Result<std::unique_ptr<RewrittenStep>>& step = RewrittenBy(transforms, {}, i);
-      if (step.ok()) {
-        Try(*step.value(), i, std::nullopt);
-      } else {
-        Refuse(i, step.error());
-      }
+    Clock::time_point begun = Now();
+    const auto end = [&](double size) {
+      took_ = Now() - begun;
+      last_size_ = size;
+      if (best_ != i) return;
+      found_.best_took = std::chrono::duration_cast<Clock::duration>(took_ * (SizeOf(i) / size));
+    };
+    if (MayFold(i)) {
+      const bool is_folded = TryFolded(transforms, i);
+      end(kWrittenSize);
+      if (is_folded) return;
+      unfoldable_.insert(KindOf(i));
+      if (TakesTooLong(SizeOf(i))) return PassOver();
+      begun = Now();
     }
-    took_ = Now() - begun;
-    last_size_ = is_folded ? static_cast<double>(kWrittenMicroBatches) : SizeOf(i);
-    if (best_ == i) found_.best_took = Now() - begun;
+    const Result<std::unique_ptr<RewrittenStep>>& step = RewrittenBy(transforms, {}, i);
+    if (step.ok()) {
+      Try(*step.value(), i, std::nullopt);
+    } else {
+      Refuse(i, step.error());
+    }
+    end(SizeOf(i));
+  }
+
+  // What decides whether some micro-batches stand for all.
+  std::pair<std::string, std::vector<std::string>> KindOf(size_t i) const {
+    return {estimates_[i].strategy.algorithm, estimates_[i].strategy.settings};
   }
 
   // The first that Simulate comes to is no pipeline, so that it need not wait for the estimates of these; where it would
@@ -328,7 +375,7 @@ class StrategySearcher {
   bool MayFold(size_t i) const {
     const Rewriting& rewriting = estimates_[i].strategy.rewriting;
     return options_.folds && !options_.in_all_peaks && rewriting.schedule.empty() &&
-           rewriting.micro_batches > kFoldedMicroBatches &&
+           rewriting.micro_batches > kFoldedMicroBatches && !unfoldable_.contains(KindOf(i)) &&
            SizeOf(i) * static_cast<double>(step_.op_count()) >= options_.many_instances;
   }
 
@@ -359,6 +406,7 @@ class StrategySearcher {
   void Refuse(size_t i, const Error& error) {
     if (error.code == ErrorCode::kCancelled || IsGivenUp()) {
       found_.cut_short = is_over_ = true;  // it stays what it is estimated to be
+      found_.out_of_time |= !options_.planning.budget.Stopped();
       return;
     }
     StrategyResult& result = found_.strategies[i];
@@ -414,6 +462,8 @@ class StrategySearcher {
       found_.best = result.strategy;
       best_ = i;
       if (plan.feasible) {
+        const auto& deadline = options_.planning.budget.deadline;
+        if (found_.history.empty()) found_.first_was_late = deadline && Now() > *deadline;
         found_.history.push_back({found_.evaluations, SecondsSince(options_.planning.started),
                                   plan.step_time, plan.algorithm});
       }
@@ -483,6 +533,8 @@ class StrategySearcher {
   const std::optional<Clock::time_point> deadline_ = DeadlineOf(options_, begun_);
   std::chrono::duration<double, Clock::period> took_{};  // the last that was simulated
   double last_size_ = 1;
+  // Of these some micro-batches do not stand for all.
+  std::set<std::pair<std::string, std::vector<std::string>>> unfoldable_;
   double share_ = 1;  // of the time, at most, once something fits
   struct Rewritten {
     Transforms transforms;
@@ -501,6 +553,21 @@ bool MayChooseStrategies(const Graph& graph, const Constraints& constraints) {
   const BatchScaling* const laws = graph.batch_scaling();
   return graph.format() == "aten" && laws != nullptr && laws->reason.empty() &&
          constraints.Empty() && MayBeRewritten(graph.transforms());
+}
+
+Result<std::vector<StrategyResult>> EstimatedToFit(const Graph& graph, const Cluster& cluster,
+                                                   const CostOptions& costs,
+                                                   SchedulingPolicy policy) {
+  PW_ASSIGN(const auto base, MakeLayouts(graph, cluster, costs, policy, {}));
+  PW_ASSIGN(StrategyEstimator estimator, StrategyEstimator::Make(*base, {}));
+  estimator.Unpipelined();
+  std::vector<StrategyResult> fitting;
+  std::set<std::string> algorithms;
+  for (const StrategyEstimate& one : estimator.All()) {
+    const bool is_first = one.Fits() && algorithms.insert(one.strategy.algorithm).second;
+    if (is_first) fitting.push_back(ResultOf(one));
+  }
+  return fitting;
 }
 
 Result<StrategySearchResult> SearchStrategies(const Graph& graph, const Cluster& cluster,

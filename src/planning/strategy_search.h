@@ -11,13 +11,16 @@
 // Everything follows from the step, the cluster and the number of evaluations, so that this number repeats it; time, or
 // the budget's iterations, end it earlier, but not before something fits or kMinEvaluations were made. Once something fits,
 // `auto` goes on for as long as there is something to win: of the time that strategies have kShareOfGain times as much as
-// the best estimate may be ahead of it, and what would take longer than is left is passed over. What is being simulated
-// when time ends, once something fits, is given up, and stays an estimate. Threads change nothing.
+// the best estimate may be ahead of it, and what would take longer than is left is passed over: of what does not fold
+// (`folds`) so much that is seen of three micro-batches. What is being simulated when time ends, once something fits, is
+// given up, and stays an estimate. Threads change nothing.
 #ifndef PLACEWRIGHT_PLANNING_STRATEGY_SEARCH_H_
 #define PLACEWRIGHT_PLANNING_STRATEGY_SEARCH_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,7 +48,8 @@ struct StrategySearchOptions {
   StrategyOptions strategies{};
   SchedulingPolicy policy = SchedulingPolicy::kProgram;
   SplitWishes wishes{};
-  // Budget: its deadline, of the time until which `auto` leaves half to what follows, and stop token; threads, seed.
+  // Budget: its deadline, of the time until which `auto` leaves half to what follows, where that may do anything with it,
+  // and stop token; threads, seed.
   PlannerOptions planning{};
   // `auto` has it: where the best by estimate leaves the step as it was recorded, and fits with room to spare, no rewriting
   // is simulated, and without settings that are as fast, as far as estimates can say, nothing, as it tries planners without
@@ -72,8 +76,14 @@ struct StrategySearchResult {
   // are none for this step or cluster.
   std::vector<StrategyResult> strategies;
   int64_t evaluations = 0;      // that were simulated
-  bool cut_short = false;       // by time, or by the limit of evaluations
-  Clock::duration best_took{};  // to lay out and simulate the best
+  bool cut_short = false;       // by time, a stop, or the limit of evaluations
+  bool out_of_time = false;     // by time
+  bool first_was_late = false;  // behind the deadline there was no plan that fits yet
+  // Estimated to be faster than the best and to fit, and not simulated as time was over: the first of the first few
+  // algorithms. And the time with which they may be.
+  std::vector<StrategyResult> untried;
+  std::chrono::minutes suggested_time{};
+  Clock::duration best_took{};  // to lay out and simulate the best, of all its micro-batches
   // Where the best rewrites the step: what no plan beats under any rewriting, by the work of the step as it was recorded,
   // to which micro-batches, recomputation and pipelines only add; none where another argument bounds that step.
   std::optional<Bound> any_rewriting;
@@ -86,6 +96,8 @@ struct StrategySearchResult {
   std::optional<Evaluation> folded;
   // Lays the best out for the problem of all of its step, where it is folded. Errors: those of its planner.
   Status LayOut(const Problem& problem);
+  // What the best makes of the step, where that is there still, and nothing else holds it.
+  std::unique_ptr<Graph> rewritten;
   // Makes the step of `plan` of what was simulated, where that was in lanes and is still there: graph, cluster and costs
   // have to be, too. Else empty.
   PlanSession::PlanCompiler compiler;
@@ -102,7 +114,9 @@ struct StrategySearchResult {
   // The algorithms of those that do not rewrite the step and are far behind the best of these, exceed memory by far, or are
   // none for this step; nothing where none fits.
   std::vector<std::string> Hopeless() const;
-  // `plan` as `auto` has it: with the name of its strategy, baselines, history, and a note of `any_rewriting`.
+  // What time left out, and the remedy; nothing where it left out nothing.
+  std::vector<std::string> NotesOfTime() const;
+  // `plan` as `auto` has it: with the name of its strategy, baselines, history, notes of `any_rewriting` and of time.
   PlannerResult ForAuto() const;
 };
 
@@ -132,6 +146,12 @@ void LeaveMoves(int64_t evaluations, Budget& budget);
 
 // Whether `auto` chooses strategies: of a recorded step, as it was recorded, whose ops may be split, without constraints.
 bool MayChooseStrategies(const Graph& graph, const Constraints& constraints);
+
+// By tables of the step alone, of each algorithm the fastest that is estimated to fit; the fastest first. `graph`: as it was
+// recorded. Errors: kInfeasible (no device supports every op), those of LayoutProblem::Make.
+Result<std::vector<StrategyResult>> EstimatedToFit(const Graph& graph, const Cluster& cluster,
+                                                   const CostOptions& costs,
+                                                   SchedulingPolicy policy);
 
 // `graph`: as it was recorded; it may count its draws. Errors: kUsage (a graph that is rewritten already), kInfeasible (no
 // device supports every op), those of LayoutProblem::Make.

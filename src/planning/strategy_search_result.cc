@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -104,6 +105,31 @@ std::vector<std::string> StrategySearchResult::Hopeless() const {
   return names;
 }
 
+std::vector<std::string> StrategySearchResult::NotesOfTime() const {
+  std::vector<std::string> notes;
+  if (first_was_late) {
+    notes.push_back(fmt::format(
+        "the first plan that fits came after {:.1f} s: behind --time, as there was none before",
+        history.front().seconds));
+  }
+  if (!out_of_time) return notes;
+  notes.push_back(
+      fmt::format("time ended the strategies when {} had been simulated: another machine may try "
+                  "more or fewer, whatever --iterations says",
+                  evaluations));
+  if (untried.empty()) return notes;
+  std::vector<std::string> names;
+  for (const StrategyResult& one : untried) {
+    names.push_back(
+        fmt::format("{} ({})", Describe(one.strategy), FormatNanos(one.estimated_time)));
+  }
+  notes.push_back(fmt::format(
+      "estimated to be faster, but not simulated for lack of time: {}; --time {}s may try {}",
+      fmt::join(names, "; "), std::chrono::seconds(suggested_time).count(),
+      names.size() == 1 ? "it" : "them"));
+  return notes;
+}
+
 PlannerResult StrategySearchResult::ForAuto() const {
   PlannerResult result = plan;
   result.iterations = evaluations;
@@ -118,18 +144,11 @@ PlannerResult StrategySearchResult::ForAuto() const {
         fmt::format("{}: at most {:.1f}% below this is possible under any rewriting ({})",
                     plan.algorithm, left, FormatNanos(any_rewriting->value)));
   }
+  for (std::string& note : NotesOfTime()) result.notes.push_back(std::move(note));
   return result;
 }
 
 namespace {
-
-void NoteCutShort(const StrategySearchResult& found, PlannerResult& result) {
-  if (!found.cut_short) return;
-  result.notes.push_back(
-      fmt::format("time ended the strategies when {} had been simulated: another machine may try "
-                  "more or fewer, whatever --iterations says",
-                  found.evaluations));
-}
 
 // The best strategy's plan, and what a search over layouts makes of it with what is left of the budget, where that is more
 // than an evaluation takes.
@@ -140,7 +159,6 @@ Result<PlannerResult> GoOnFrom(const StrategySearchResult& found, const Problem&
   if (options.budget.iterations.value_or(1) <= 0 || options.budget.Stopped()) return result;
   const auto& deadline = options.budget.deadline;
   if (deadline && Clock::now() + 2 * found.best_took > *deadline) return result;
-  NoteCutShort(found, result);
   options.starts = {found.plan.plan};
   const LayoutSearchPlanner search;
   PW_ASSIGN(const PlannerResult searched, search.Plan(problem, evaluator, options));
@@ -175,9 +193,7 @@ Result<PlannerResult> SearchBehind(
   // What is evaluated next takes about as long as the best did, and would end behind the deadline.
   const auto& deadline = options.budget.deadline;
   if (has_plan && deadline && Clock::now() + 2 * strategies->best_took > *deadline) {
-    best = strategies->ForAuto();
-    NoteCutShort(*strategies, best);
-    return best;
+    return strategies->ForAuto();
   }
   if (has_plan) {
     best = strategies->ForAuto();
@@ -187,7 +203,7 @@ Result<PlannerResult> SearchBehind(
   PW_ASSIGN(PlannerResult result, search(options));
   if (!has_plan) return result;
   result.iterations += strategies->evaluations;
-  NoteCutShort(*strategies, result);
+  for (std::string& note : strategies->NotesOfTime()) result.notes.push_back(std::move(note));
   return result;
 }
 

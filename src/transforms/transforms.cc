@@ -83,12 +83,14 @@ Transforms TransformsFor(const Rewriting& asked, const std::vector<std::string>&
 }
 
 Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms,
-                                               std::optional<int64_t> written) {
+                                               std::optional<int64_t> written,
+                                               const StopCheck& stop) {
   std::unique_ptr<Graph> made;
   Transforms applied = step.transforms();
   for (const Transform& transform : transforms) {
     PW_ASSIGN(std::unique_ptr<Graph> after,
               Apply(made ? *made : step, transform, transforms, written));
+    if (stop && stop()) return MakeError(ErrorCode::kCancelled, "the rewriting was given up");
     if (after == nullptr) continue;
     made = std::move(after);
     applied.push_back(transform);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/stop_check.h"
 #include "graph/graph.h"
 #include "graph/transform.h"
 
@@ -30,9 +31,11 @@ Transforms TransformsFor(const Rewriting& asked, const std::vector<std::string>&
 // Ops keep their names. Errors: kUsage for a graph that no recorded step is (draws are counted in others, too), those of
 // WithCountedDraws, WithAccumulation, WithRecomputation, WithOffloading, WithPipeline, WithPrecision and
 // WithSplitBackward.
-// `written`: only the first so many micro-batches (WithAccumulation), to simulate them.
+// `written`: only the first so many micro-batches (WithAccumulation), to simulate them. `stop`: asked behind each transform;
+// true ends it with kCancelled.
 Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms,
-                                               std::optional<int64_t> written = {});
+                                               std::optional<int64_t> written = {},
+                                               const StopCheck& stop = {});
 
 }  // namespace placewright
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -89,13 +90,47 @@ struct Comparison {
     for (const Entry& e : entries) {
       best->baselines.push_back({e.name, e.plan.feasible, e.plan.step_time, e.devices, e.search});
     }
+    // Strategies that `auto` simulated have no entries of their own.
+    for (const Entry& e : entries) {
+      for (const Baseline& one : e.plan.baselines) {
+        if (!HasEntry(one.algorithm)) best->baselines.push_back(one);
+      }
+    }
     return best;
   }
 
-  bool HasStrategy(const std::string& algorithm) const {
+  bool HasEntry(const std::string& name) const {
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const Entry& entry) { return entry.name == name; });
+  }
+
+  // The table of strategies says why it is none.
+  bool HasReason(const std::string& algorithm) const {
     return std::any_of(strategies.begin(), strategies.end(), [&](const StrategyResult& one) {
-      return one.strategy.algorithm == algorithm;
+      return one.strategy.algorithm == algorithm && one.capacity == Bytes() && !one.why_not.empty();
     });
+  }
+
+  // Why algorithms made no plan of the step as it is, those of one reason in one line.
+  std::vector<std::string> Refusals() const {
+    std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+    for (const auto& [algorithm, why] : refusals) {
+      if (HasReason(algorithm)) continue;
+      const std::string start = algorithm + " ";
+      const std::string reason = why.starts_with(start) ? why.substr(start.size()) : why;
+      const auto same = std::find_if(by_reason.begin(), by_reason.end(),
+                                     [&](const auto& one) { return one.first == reason; });
+      if (same == by_reason.end()) {
+        by_reason.push_back({reason, {algorithm}});
+      } else {
+        same->second.push_back(algorithm);
+      }
+    }
+    std::vector<std::string> lines;
+    for (const auto& [reason, names] : by_reason) {
+      lines.push_back(fmt::format("{}: {}", fmt::join(names, ", "), reason));
+    }
+    return lines;
   }
 };
 
@@ -234,7 +269,9 @@ class CompareCommand : public Command {
         const bool refused = !entry.ok() && planners[i]->space() != PlanSpace::kPlaced &&
                              entry.error().code != ErrorCode::kCancelled;
         if (refused) {
-          comparison.refusals.emplace_back(planners[i]->name(), entry.error().message);
+          const Error& error = entry.error();
+          const std::string remedy = error.remedy.empty() ? "" : " (" + error.remedy + ")";
+          comparison.refusals.emplace_back(planners[i]->name(), error.message + remedy);
           continue;
         }
         // Ended before it had any plan: what the others found stands.
@@ -266,10 +303,7 @@ class CompareCommand : public Command {
     comparison.algorithms = true;
     comparison.unknown_types = UnknownTypes(graph);
     comparison.notes = DescribeAssumptions(planning->inputs);
-    for (const auto& [algorithm, why] : comparison.refusals) {
-      if (comparison.HasStrategy(algorithm)) continue;  // which says so
-      comparison.notes.push_back(fmt::format("{}: {}", algorithm, why));
-    }
+    for (std::string& line : comparison.Refusals()) comparison.notes.push_back(std::move(line));
     comparison.interrupted = interrupted;
     Print(comparison, context.console);
     if (!comparison.interrupted) return 0;
@@ -278,18 +312,35 @@ class CompareCommand : public Command {
     return InfoOf(error.code).exit_status;
   }
 
-  Result<Entry> RunPlanner(const Planner& planner, const Planning& planning,
+  // What `plan` makes: strategies come first, of which the best may rewrite the step.
+  bool ChoosesStrategies(const Planner& planner) const {
+    return planner.name() == "auto" && space_.layouts.empty() &&
+           input_.rewriting.micro_batches == 0 && input_.rewriting.recompute.empty();
+  }
+
+  Result<Entry> RunPlanner(const Planner& planner, const Planning& recorded,
                            const std::atomic<bool>& interrupted, Context& context,
                            std::vector<DeviceUse>* devices) const {
     const Clock::time_point start = Clock::now();
     PW_ASSIGN(Budget budget, MakeBudget(search_, start));
     budget.stop = StopToken(&interrupted);
     PlannerOptions options = MakePlannerOptions(search_, budget, context);
-    options.bound = planning.prepared().search_bound();
     options.started = start;
+    std::unique_ptr<Planning> chosen;
+    if (ChoosesStrategies(planner)) {
+      PW_ASSIGN(chosen, Prepare(input_, search_, space_, &options));
+      PW_ASSIGN(options.budget, MakeBudget(search_, chosen->loaded));
+      options.budget.stop = budget.stop;
+    }
+    const Planning& planning = chosen ? *chosen : recorded;
+    const StrategySearchResult* const strategies =
+        planning.strategies ? &*planning.strategies : nullptr;
+    options.bound = planning.prepared().search_bound();
     options.given = GivenPlacement(planning.inputs, planning.problem().sim_graph);
-    Result<PlannerResult> planned =
-        planner.Plan(planning.problem(), planning.prepared().evaluator(), options);
+    Evaluator& evaluator = planning.prepared().evaluator();
+    Result<PlannerResult> planned = SearchBehind(
+        strategies, planning.problem(), evaluator, options,
+        [&](const PlannerOptions& of) { return planner.Plan(planning.problem(), evaluator, of); });
     PW_ASSIGN(PlannerResult result, std::move(planned).InFile(input_.graph));
     if (result.out_of_memory) return OutOfMemory();  // entries would not be comparable
     for (const std::string& note : result.notes) context.console.Note(note);

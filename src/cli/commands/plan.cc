@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "base/out_of_memory.h"
 #include "base/text.h"
@@ -199,6 +200,7 @@ class PlanCommand : public Command {
     PW_ASSIGN(Budget budget, MakeBudget(search_, context.started));
     budget.stop = stop;
     const PlannerOptions choose = MakePlannerOptions(search_, budget, context);
+    context.console.Progress("reading the step");
     Result<std::unique_ptr<Planning>> prepared =
         Prepare(input_, search_, space_, ChoosesStrategies() ? &choose : nullptr);
     if (!prepared.ok() && prepared.error().code == ErrorCode::kInfeasible) {
@@ -218,6 +220,27 @@ class PlanCommand : public Command {
   Result<PlannerResult> TakeLayouts(const Planning& planning) const {
     PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
     return planning.session->TakeLayouts(std::move(spec)).InFile(space_.layouts);
+  }
+
+  // `auto` tries both.
+  void NoteEqualShares(const Planner& planner, const Problem& problem,
+                       PlannerResult& result) const {
+    if (planner.settable() == nullptr || result.space == PlanSpace::kPlaced) return;
+    const auto& settings = planner.settable()->settings;
+    const bool can = std::any_of(settings.begin(), settings.end(), [](const AgentSetting& one) {
+      return one.name == "shares" && one.words == std::vector<std::string>{"equal", "speed"};
+    });
+    const bool states = std::any_of(settings_.agent.begin(), settings_.agent.end(),
+                                    [](const auto& one) { return one.starts_with("shares="); });
+    if (!can || states) return;
+    std::set<int32_t> kinds;
+    for (const DeviceId device : DevicesOf(result.plan)) {
+      kinds.insert(problem.cluster->device(device).kind);
+    }
+    if (kinds.size() < 2) return;
+    result.notes.push_back(
+        "GPUs of unequal speed have equal shares of the samples: --set shares=speed gives each as "
+        "many as it is fast");
   }
 
   // Where the search starts, by the options.
@@ -262,11 +285,13 @@ class PlanCommand : public Command {
     const StrategySearchResult* const strategies =
         planning.strategies ? &*planning.strategies : nullptr;
     const auto search = [&](const PlannerOptions& of) {
+      context.console.Progress(fmt::format("{} makes its plan", planner->name()));
       return planner->Plan(planning.problem(), evaluator, of);
     };
     PW_ASSIGN(PlannerResult result,
               SearchBehind(strategies, planning.problem(), evaluator, options, search)
                   .InFile(input_.graph));
+    NoteEqualShares(*planner, planning.problem(), result);
     const bool has_plan = max_batch_ && !max_batch_->plan.algorithm.empty();
     if (has_plan) TakeTrialsPlan(*max_batch_, planning.problem(), result);
     return result;
@@ -292,8 +317,10 @@ class PlanCommand : public Command {
     if (measured_) TakeMeasured(planning, result);
     // Pictures draw every device.
     const bool in_lanes = pictures_.svg.empty() && pictures_.html.empty();
-    PW_ASSIGN(const StepInputs of, StepOf(planning, result, file, in_lanes));
+    const Clock::time_point searched = Clock::now();
     const double seconds = SecondsSince(context.started);
+    context.console.Progress("compiling and checking the plan");
+    PW_ASSIGN(const StepInputs of, StepOf(planning, result, file, in_lanes));
     context.console.Progress("");
     NoteReplicatedBound(planning, of.step, result);
     planning.session->NoteUnservedGpus(result);
@@ -339,10 +366,29 @@ class PlanCommand : public Command {
       PW_ASSIGN(beside_, CompareWithBest(*from_, input_, budget.stop));
       context.console.Progress("");
     }
+    if (plan.feasible) PW_RETURN_IF_ERROR(NoteTime(planning, of, searched, context.console));
     PrintPlan({of, plan, analysis, output_, result.notes, error, max_batch_, permitted_.changes,
                from_, beside_, init_differs_},
               context.console);
     return error ? InfoOf(error->code).exit_status : 0;
+  }
+
+  // Where all of it took noticeably longer than --time: what has no limit.
+  Status NoteTime(const Planning& planning, const StepInputs& of, Clock::time_point searched,
+                  Console& console) const {
+    constexpr std::chrono::milliseconds kNoticeable{500};
+    PW_ASSIGN(const Budget limit, MakeBudget(search_, planning.loaded));
+    const Clock::time_point now = Clock::now();
+    if (!limit.deadline || now <= *limit.deadline + kNoticeable) return Ok();
+    const auto seconds = [](Clock::duration time) {
+      return std::chrono::duration<double>(time).count();
+    };
+    console.Note(
+        fmt::format("the search took {:.1f} s; to compile the plan ({}), to check, analyse and "
+                    "write it took {:.1f} s more, which --time does not limit",
+                    seconds(searched - planning.loaded), CountOf(of.step.graph->op_count(), "op"),
+                    seconds(now - searched)));
+    return Ok();
   }
 
   // What is not looked at is a note of the result.

@@ -1,8 +1,8 @@
 #include "cli/request/fit_advice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -20,6 +20,7 @@ namespace placewright {
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};  // for each thing that may help
+constexpr int64_t kTriedOps = 150'000;        // a step of more takes longer to rewrite and simulate
 
 PlannerOptions OptionsOf(const FitAdviceRequest& request) {
   PlannerOptions options;
@@ -53,10 +54,40 @@ std::string SplitAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
                      which, plan.algorithm, FormatNanos(plan.step_time));
 }
 
-// Plans of all algorithms, where one was asked for.
+bool AsksForOne(const FitAdviceRequest& request) {
+  return request.asked.name() != "auto" || !request.space.layouts.empty();
+}
+
+constexpr size_t kNamedStrategies = 3;
+
+// What is estimated to fit, with the step rewritten as each algorithm needs it: what was asked for first, then others.
+std::string StrategyAdvice(const FitAdviceRequest& request, const Inputs& inputs,
+                           const Graph& step) {
+  const Cluster& cluster = inputs.cluster.cluster;
+  const Result<Constraints> constraints = ParseConstraints(request.search);
+  const Result<CostOptions> costs = CostOptionsOf(request.input, cluster);
+  if (!constraints.ok() || !costs.ok()) return "";
+  if (!MayChooseStrategies(step, constraints.value())) return "";
+  const auto fitting = EstimatedToFit(step, cluster, costs.value(), inputs.policy);
+  if (!fitting.ok()) return "";
+  std::vector<std::string> names;
+  for (const bool is_asked : {true, false}) {
+    for (const StrategyResult& one : fitting.value()) {
+      const bool is_of_it = one.strategy.algorithm == request.asked.name();
+      if (is_of_it != is_asked || names.size() == kNamedStrategies) continue;
+      names.push_back(
+          fmt::format("{} ({} a step)", Describe(one.strategy), FormatNanos(one.estimated_time)));
+    }
+  }
+  if (names.empty()) return "";
+  const bool given = !request.space.layouts.empty();
+  return fmt::format("; or leave {} out, and how the step is rewritten: estimated to fit are {}",
+                     given ? "--layouts" : "--algo", fmt::join(names, "; "));
+}
+
+// A plan of any algorithm for the step as it is, where one was asked for.
 std::string AlgorithmAdvice(const FitAdviceRequest& request) {
   const bool given = !request.space.layouts.empty();
-  if (request.asked.name() == "auto" && !given) return "";
   const Result<QuickFit> fit = FindFit(request.planning->problem(), nullptr, OptionsOf(request));
   if (!fit.ok() || !fit.value().fits) return "";
   const PlannerResult& plan = fit.value().plan;
@@ -66,31 +97,43 @@ std::string AlgorithmAdvice(const FitAdviceRequest& request) {
 }
 
 // The algorithm that was asked for, on the step rewritten further: the first that fits, or what the last one still needs.
-std::string FurtherRewritingAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
+std::string RewritingAdvice(const FitAdviceRequest& request, const Inputs& inputs,
+                            StrategyTrier& trier) {
   const Graph& graph = inputs.graph.graph;
-  const bool given = !request.space.layouts.empty();
-  const bool splits = request.planning != nullptr && request.planning->layouts() != nullptr;
-  if (!splits || given || request.asked.name() == "auto" || request.asked.iterative()) return "";
-  StepsByBatch steps(request.input);
-  const Result<StrategyTrier*> trier = steps.At(request.input.batch);
+  if (!request.space.layouts.empty() || request.asked.iterative()) return "";
   StrategyTrialOptions options;
   Result<CostOptions> costs = CostOptionsOf(request.input, inputs.cluster.cluster);
-  if (!trier.ok() || !costs.ok()) return "";
+  if (!costs.ok()) return "";
   options.costs = costs.Take();
   options.policy = inputs.policy;
   options.stop = request.stop;
   const auto advice = AdviseRewriting(
       {graph, inputs.cluster.cluster, std::string(request.asked.name()), request.input.settings,
        request.input.rewriting, std::move(options), Clock::now() + kAdvicePatience},
-      *trier.value());
+      trier);
   if (!advice) return "";
   return (advice->fits ? "; or " : "; ") + Describe(*advice, RewritingWords::kOptions);
 }
 
+// Of one algorithm, or layouts by hand: the step rewritten further, and other algorithms.
+std::string AdviceBesideOne(const FitAdviceRequest& request, const Inputs& inputs,
+                            Console& console) {
+  StepsByBatch steps(request.input);
+  const Result<StrategyTrier*> trier = steps.At(request.input.batch);
+  if (!trier.ok()) return AlgorithmAdvice(request);
+  console.Progress("nothing fits: would more micro-batches, or computing layers again?");
+  const std::string rewritten = RewritingAdvice(request, inputs, *trier.value());
+  console.Progress("nothing fits: would another algorithm?");
+  const std::string others = StrategyAdvice(request, inputs, trier.value()->step());
+  return rewritten + (others.empty() ? AlgorithmAdvice(request) : others);
+}
+
 std::string BatchAdvice(const FitAdviceRequest& request, const Inputs& inputs, Console& console) {
+  if (static_cast<int64_t>(inputs.graph.graph.op_count()) > kTriedOps) return "";
   const int64_t batch = inputs.graph.graph.samples();
   InputOptions input = request.input;
   input.batch.reset();
+  console.Progress("nothing fits: would a smaller batch?");
   const auto smaller =
       FindSmallerBatch({input, request.search, request.space, request.asked, request.stop}, batch,
                        kPatience, console);
@@ -119,8 +162,7 @@ std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   console.Progress("nothing fits: what would?");
   std::string text;
   const bool splits = request.planning != nullptr && request.planning->layouts() != nullptr;
-  text += FurtherRewritingAdvice(request, inputs);
-  if (splits) text += AlgorithmAdvice(request);
+  if (splits && AsksForOne(request)) text += AdviceBesideOne(request, inputs, console);
   if (!splits && !request.space.MaySplit()) text += SplitAdvice(request, inputs);
   text += BatchAdvice(request, inputs, console);
   console.Progress("");

@@ -20,7 +20,7 @@ struct FitAdviceRequest {
 };
 
 // "; or --recompute full: it then fits, 890 ms a step; or --batch 4, the largest that fits (horovod)": the step rewritten
-// further, plans of another kind (split where only whole ops were allowed; those of all algorithms where one was asked for)
+// further, plans of another kind (split where only whole ops were allowed; those of all algorithms where one was asked for),
 // and a smaller batch, each looked for in about five seconds. What does not help, or is not found in that time, is left out. It
 // decides nothing but words.
 std::string FitAdvice(const FitAdviceRequest& request, Console& console);

@@ -70,7 +70,9 @@ Status TakeStrategy(const InputOptions& input, Planning& planning) {
   if (!planning.strategies->rewrites()) return Ok();
   Inputs& inputs = planning.inputs;
   const Transforms transforms = TransformsFor(planning.strategies->best->rewriting);
-  PW_RETURN_IF_ERROR(TransformLoaded(transforms, inputs.graph).InFile(input.graph));
+  PW_RETURN_IF_ERROR(
+      TransformLoaded(transforms, inputs.graph, std::move(planning.strategies->rewritten))
+          .InFile(input.graph));
   PW_ASSIGN(inputs.costs,
             LoadCosts(input, inputs.graph.graph, inputs.cluster.cluster, &inputs.cost_report));
   return Ok();

@@ -308,8 +308,9 @@ class Hybrid {
 
   // What is sorted by experts lies with them, in the layouts that SplitGroups gave to these axes.
   void LayRoutedRows(const std::vector<AxisId>& experts, WantedLayouts& wanted) const {
+    const RoutedExperts routed(graph_, problem_.axes);
     for (size_t i = 0; i < experts.size(); ++i) {
-      const auto rows = GroupsOfRoutedRows(graph_, problem_.axes, experts[i]);
+      const IdVector<GroupId, bool> rows = routed.GroupsOf(experts[i]);
       for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
         if (rows[group]) wanted.of_group[group] = static_cast<int32_t>(i);
       }

@@ -425,8 +425,9 @@ class MeshLayouts {
     std::vector<LayoutId> layouts;           // by axis
     std::vector<std::set<ModuleId>> modules;
     std::vector<IdVector<GroupId, bool>> rows;
+    const RoutedExperts routed(graph_, axes_);
     for (const AxisId axis : found.experts) {
-      rows.push_back(GroupsOfRoutedRows(graph_, axes_, axis));
+      rows.push_back(routed.GroupsOf(axis));
       const auto own = [&](int64_t i) {
         return AxisInterval{axis, EqualPart(i % degree, degree, {0, axes_.axis(axis).size})};
       };

@@ -13,18 +13,17 @@ namespace {
 
 class RowGroups {
  public:
-  RowGroups(const Graph& graph, const NamedAxes& axes, AxisId axis)
+  RowGroups(const Graph& graph, const NamedAxes& axes, AxisId axis,
+            const IdVector<GroupId, std::vector<OpId>>& ops_of)
       : graph_(graph),
         axes_(axes),
         axis_(axis),
+        ops_of_(ops_of),
         with_(graph.group_count(), false),
-        summed_(graph.storage_count(), false),
-        ops_of_(graph.group_count()) {
-    for (const OpId op : graph.ops()) ops_of_[graph.group(op)].push_back(op);
-  }
+        summed_(graph.storage_count(), false) {}
 
-  IdVector<GroupId, bool> Find() {
-    for (const std::vector<OpId>& region : FindRoutedRows(graph_).regions) {
+  IdVector<GroupId, bool> Find(const std::vector<std::vector<OpId>>& regions) {
+    for (const std::vector<OpId>& region : regions) {
       const bool by_axis = std::any_of(region.begin(), region.end(),
                                        [&](OpId op) { return axes_.SplitBy(op, axis_).valid(); });
       if (!by_axis) continue;
@@ -137,16 +136,25 @@ class RowGroups {
   const Graph& graph_;
   const NamedAxes& axes_;
   const AxisId axis_;
+  const IdVector<GroupId, std::vector<OpId>>& ops_of_;
   IdVector<GroupId, bool> with_;
   IdVector<StorageId, bool> summed_;
-  IdVector<GroupId, std::vector<OpId>> ops_of_;
   std::set<GroupId> next_;
 };
 
 }  // namespace
 
-IdVector<GroupId, bool> GroupsOfRoutedRows(const Graph& graph, const NamedAxes& axes, AxisId axis) {
-  return RowGroups(graph, axes, axis).Find();
+RoutedExperts::RoutedExperts(const Graph& graph, const NamedAxes& axes)
+    : graph_(graph),
+      axes_(axes),
+      regions_(FindRoutedRows(graph).regions),
+      ops_of_(graph.group_count()) {
+  if (regions_.empty()) return;
+  for (const OpId op : graph.ops()) ops_of_[graph.group(op)].push_back(op);
+}
+
+IdVector<GroupId, bool> RoutedExperts::GroupsOf(AxisId axis) const {
+  return RowGroups(graph_, axes_, axis, ops_of_).Find(regions_);
 }
 
 }  // namespace placewright

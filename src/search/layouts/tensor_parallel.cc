@@ -9,7 +9,6 @@
 
 #include "graph/ownership/module_path.h"
 #include "search/layouts/routed_experts.h"
-#include "sharding/routing.h"
 
 namespace placewright {
 namespace {
@@ -36,8 +35,9 @@ class CutFinder {
     const std::set<AxisId> rows = RowsOfWords();
     by.insert(by.end(), rows.begin(), rows.end());
     CutBy(by);
-    for (const AxisId axis : structure.experts) CutByExperts(axis);
-    CutRegionsAlike();
+    const RoutedExperts routed(graph_, axes_);
+    for (const AxisId axis : structure.experts) CutByExperts(axis, routed);
+    CutRegionsAlike(routed.regions());
     if (tokens_.valid()) CutTokens();
     return std::move(cuts_);
   }
@@ -69,10 +69,10 @@ class CutFinder {
   }
 
   // Before inner widths: small products are not made smaller.
-  void CutByExperts(AxisId axis) {
+  void CutByExperts(AxisId axis, const RoutedExperts& routed) {
     if (axes_.axis(axis).size < degree_) return;
     CutBy({axis});
-    const IdVector<GroupId, bool> rows = GroupsOfRoutedRows(graph_, axes_, axis);
+    const IdVector<GroupId, bool> rows = routed.GroupsOf(axis);
     for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
       if (!rows[group]) continue;
       cuts_[group].over_group = axis;
@@ -81,8 +81,8 @@ class CutFinder {
   }
 
   // Rows that are sorted by their expert have one layout from the sort to the return.
-  void CutRegionsAlike() {
-    for (const std::vector<OpId>& region : FindRoutedRows(graph_).regions) {
+  void CutRegionsAlike(const std::vector<std::vector<OpId>>& regions) {
+    for (const std::vector<OpId>& region : regions) {
       AxisId axis;
       for (const OpId op : region) {
         const AxisId own = cuts_[graph_.group(op)].over_group;
