@@ -672,12 +672,24 @@ TEST(StrategySearch, GivesUpWhatItSimulatesWhenTimeEnds) {
   ASSERT_GE(all.evaluations, 3);
   ASSERT_GT(seconds, 4);
   std::set<int64_t> evaluations;
+  EXPECT_TRUE(all.NotesOfTime().empty());
+  size_t untried = 0;
   for (const int64_t last : {int64_t{1}, seconds / 3, seconds / 2}) {
     clock.Run(options, last);
     const StrategySearchResult found = SearchStrategies(graph, FourGpus(), {}, options).Take();
     EXPECT_TRUE(found.cut_short);
+    EXPECT_TRUE(found.out_of_time);
     EXPECT_TRUE(found.has_plan());
     EXPECT_LT(found.evaluations, all.evaluations);
+    // What may have been better is named, with a time for it.
+    for (const StrategyResult& one : found.untried) {
+      EXPECT_TRUE(one.fits && !one.evaluated);
+      EXPECT_LT(one.estimated_time, found.plan.step_time);
+      EXPECT_GE(found.suggested_time, std::chrono::minutes(1));
+    }
+    untried += found.untried.size();
+    EXPECT_EQ(found.NotesOfTime().size(), (found.first_was_late ? 2U : 1U) +
+                                              (found.untried.empty() ? 0U : 1U));
     evaluations.insert(found.evaluations);
     const auto simulated = std::count_if(found.strategies.begin(), found.strategies.end(),
                                          [](const StrategyResult& one) { return one.evaluated; });
@@ -685,6 +697,7 @@ TEST(StrategySearch, GivesUpWhatItSimulatesWhenTimeEnds) {
     EXPECT_EQ(found.strategies.size(), all.strategies.size());
   }
   EXPECT_GT(evaluations.size(), 1U);
+  EXPECT_GT(untried, 0U);
 }
 
 std::vector<std::string> TriedBy(const StrategySearchResult& found) {

@@ -164,6 +164,12 @@ std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   const bool splits = request.planning != nullptr && request.planning->layouts() != nullptr;
   if (splits && AsksForOne(request)) text += AdviceBesideOne(request, inputs, console);
   if (!splits && !request.space.MaySplit()) text += SplitAdvice(request, inputs);
+  const Graph& step = inputs.graph.graph;
+  if (request.planning == nullptr && step.batch_scaling() != nullptr) {
+    text += "; the proof is of the step as it is, of none under --micro-batches or --recompute";
+    const bool others = request.space.MaySplit() && request.asked.name() != "auto";
+    if (others) text += StrategyAdvice(request, inputs, step);
+  }
   text += BatchAdvice(request, inputs, console);
   console.Progress("");
   return request.stop.StopRequested() ? "" : text;
