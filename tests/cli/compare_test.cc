@@ -133,9 +133,8 @@ TEST_F(Compare, StrategiesStandBelowTheAlgorithms) {
   EXPECT_GE(simulated, 3);
   // `auto` chooses among them, as in plan: what it comes to is no worse than any that was simulated and fits.
   const auto plans = result["plans"];
-  const auto automatic = std::find_if(plans.begin(), plans.end(), [](const Json& one) {
-    return one["planner"] == "auto";
-  });
+  const auto automatic = std::find_if(plans.begin(), plans.end(),
+                                      [](const Json& one) { return one["planner"] == "auto"; });
   ASSERT_NE(automatic, plans.end()) << plans.dump();
   for (const Json& one : result["strategies"]) {
     if (one["step_time_ns"].is_null() || one["fits"] != true) continue;

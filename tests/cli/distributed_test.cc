@@ -330,7 +330,7 @@ Json CausalAttention(bool paired) {
     op(w + "_grad", "mm.default", {"columns", w + "_flat"}, {"%0", "%1"}, {{8, 8}}, "bwd");
     op(w + "_step", "add_.Tensor", {"param:" + w, w + "_grad"}, {"%0", "%1"}, {{8, 8}}, "opt");
   }
-  return {{"name", "causal"}, {"n_ops", ops.size()}, {"n_edges", paired ? 37 : 36},
+  return {{"name", "causal"}, {"n_ops", ops.size()}, {"n_edges", 36},
           {"inputs", inputs}, {"ops", ops},          {"outputs", {"loss"}}};
 }
 

@@ -208,6 +208,7 @@ class Kind:
     names: tuple = ()     # of what the model is given, where it is not given by position
     needs: str = ""       # the library that it is of
     exact: bool = True    # whether all of it is computed in the weights' type
+    exact_compiled: bool = True  # the same of what torch.compile makes of it, which rounds float32 otherwise
 
 
 def text(draws):
@@ -228,7 +229,8 @@ KINDS = {
     "vit": Kind(vit, lambda d: [d.numbers(3, 16, 16), d.integers(CLASSES)],
                 names=("pixel_values", "labels"), needs="transformers"),
     "unet": Kind(unet, lambda d: [d.numbers(3, 8, 8), d.integers(1000), d.numbers(3, 8, 8)],
-                 lambda output, y: F.mse_loss(output.sample, y), needs="diffusers"),
+                 lambda output, y: F.mse_loss(output.sample, y), needs="diffusers",
+                 exact_compiled=False),  # the embedding of time steps
     "translation": Kind(Translation,
                         lambda d: [*text(d), d.integers(WORDS, LENGTH)],
                         lambda output, y: F.cross_entropy(output, y.flatten())),

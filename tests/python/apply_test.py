@@ -44,7 +44,9 @@ def there(model):
 def differs(case, result):
     """What of a result is not as in the user's own loop; "" if it is equal."""
     # Losses that are computed in float32, whatever the weights are.
-    exact = case["dtype"] == "float64" and KINDS[case["model"]].exact
+    kind = KINDS[case["model"]]
+    exact = case["dtype"] == "float64" and kind.exact
+    exact = exact and (kind.exact_compiled or not case.get("compile"))
     apart = {what: result[what] for what in COMPARED
              if not result[what] <= (EXACT if exact else SINGLE)}
     if result["untouched"] != 0:

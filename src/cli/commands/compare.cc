@@ -104,10 +104,10 @@ struct Comparison {
                        [&](const Entry& entry) { return entry.name == name; });
   }
 
-  // The table of strategies says why it is none.
-  bool HasReason(const std::string& algorithm) const {
+  // The table of strategies says what it comes to, or why it is none.
+  bool HasStrategy(const std::string& algorithm) const {
     return std::any_of(strategies.begin(), strategies.end(), [&](const StrategyResult& one) {
-      return one.strategy.algorithm == algorithm && one.capacity == Bytes() && !one.why_not.empty();
+      return one.strategy.algorithm == algorithm;
     });
   }
 
@@ -115,7 +115,7 @@ struct Comparison {
   std::vector<std::string> Refusals() const {
     std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
     for (const auto& [algorithm, why] : refusals) {
-      if (HasReason(algorithm)) continue;
+      if (HasStrategy(algorithm)) continue;
       const std::string start = algorithm + " ";
       const std::string reason = why.starts_with(start) ? why.substr(start.size()) : why;
       const auto same = std::find_if(by_reason.begin(), by_reason.end(),

@@ -13,7 +13,6 @@
 #include "graph/batch/at_batch.h"
 #include "search/evaluation/simulated_layouts.h"
 #include "search/layouts/mesh_strategies.h"
-#include "search/layouts/test_attention.h"
 #include "search/layouts/test_layer_writer.h"
 #include "sim/communication_use.h"
 #include "sim/simulator.h"
@@ -202,9 +201,7 @@ StepPlan DrawPlan(Random& random, const LayoutProblem& problem) {
 
 struct LaneStep {
   explicit LaneStep(Cluster machines, int layers = 3, bool loss = false, bool in_place = false)
-      : LaneStep(std::move(machines), LaneLayers(layers, loss, in_place).Build()) {}
-  LaneStep(Cluster machines, Graph of)
-      : graph(std::move(of)),
+      : graph(LaneLayers(layers, loss, in_place).Build()),
         cluster(std::move(machines)),
         problem(LayoutProblem::Make(graph, cluster, {}, SchedulingPolicy::kProgram).Take()) {}
 
@@ -388,19 +385,6 @@ TEST(Lanes, AreFewWhereDevicesDoAlike) {
     const auto classes = step.ExpectSame(hsdp, "hsdp");
     ASSERT_TRUE(classes.has_value()) << kind;
     EXPECT_LE(*classes, 8u) << kind;
-  }
-}
-
-// GPUs of a host have the same tokens of other samples as those of another one; of one host none is like another, as the
-// last tokens see the most keys.
-TEST(Lanes, FoldPartsOfPlacesUnderACausalMaskByHosts) {
-  const LaneStep step(GpuMachines("H100", {2, 2}, Interconnect::kNvswitch, 400'000, 2),
-                      SelfAttention(/*causal=*/true, /*places=*/256));
-  for (const bool by_work : {false, true}) {
-    MeshOptions options;
-    options.tokens_by_work = by_work;
-    const StepPlan plan = LayOutOnMesh(*step.problem, MeshStrategy::kContext, options).Take();
-    EXPECT_EQ(step.ExpectSame(plan, by_work ? "by work" : "equal"), 2u);
   }
 }
 
