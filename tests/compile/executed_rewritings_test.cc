@@ -237,7 +237,7 @@ class ExecutedDraws : public ExecutedMicroBatches {
 };
 
 TEST_P(ExecutedDraws, AreTheStep) {
-  const Draws draws = DrawsOr(8);
+  const Draws draws = DrawsOr(20);
   for (int i = draws.from; i < draws.to && !HasFailure(); ++i) Draw(static_cast<uint64_t>(i));
 }
 
@@ -303,12 +303,18 @@ std::vector<int64_t> DrawStageLayers(Random& random, int64_t layers, int64_t chu
 
 // Stages of a pipeline on one or two devices each, under every schedule, are the step: whatever the micro-batches, the
 // layers of each stage, what is computed again, and weights that two stages read.
-class ExecutedPipelines : public ExecutedMicroBatches {};
+class ExecutedPipelines : public ExecutedMicroBatches {
+ protected:
+  void SetUp() override {
+    batch_ = 24;
+    Prepare(true);
+  }
+};
 
 TEST_P(ExecutedPipelines, GiveTheStep) {
   const auto layers = static_cast<int64_t>(LayersOf(original()).names.size());
   ASSERT_GE(layers, 2);
-  const Draws draws = DrawsOr(5);
+  const Draws draws = DrawsOr(12);
   for (int i = draws.from; i < draws.to && !HasFailure(); ++i) {
     Random random(static_cast<uint64_t>(i));
     const std::string schedule(kPipelineSchedules[static_cast<size_t>(i) % 4]);
@@ -318,7 +324,7 @@ TEST_P(ExecutedPipelines, GiveTheStep) {
     asked.stages =
         2 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(layers / asked.chunks) - 1));
     asked.stages = std::min<int64_t>(asked.stages, 4);
-    const std::vector<int64_t> numbers = {1, 2, 3, 4, 6};
+    const std::vector<int64_t> numbers = {1, 2, 3, 4, 6, 8};
     asked.micro_batches = asked.chunks > 1 ? (asked.stages == 2 ? 4 : asked.stages)
                                            : numbers[random.Below(numbers.size())];
     if (random.Below(3) == 0) asked.recompute = {"full"};
@@ -581,6 +587,11 @@ std::vector<TinyModel> ModelsOfLayers() {
   std::erase_if(models, [](const TinyModel& model) {
     return std::string(model.model) == "mlp" || std::string(model.model) == "rnnlm-2";
   });
+  // And one with grouped queries.
+  for (const TinyModel& model : RecomputedModels()) {
+    const bool is_llama = std::string(model.model) == "llama-3-8b";
+    if (is_llama && model.training == Training::kAdam) models.push_back(model);
+  }
   return models;
 }
 
