@@ -7,94 +7,25 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <numeric>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "cost/cost_model.h"
 #include "formats/cluster/cluster_reader.h"
 #include "formats/plan/strategies_json.h"
-#include "planning/micro_batch_period.h"
 #include "planning/quick_fit.h"
-#include "planning/stage_layers.h"
 #include "planning/strategy_trials.h"
+#include "planning/test_perceptron.h"
 #include "search/evaluation/simulated.h"
 #include "search/layouts/data_parallel.h"
-#include "search/layouts/test_layer_writer.h"
 #include "search/planner_table.h"
 
 namespace placewright {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-// Six layers, each a product with a square weight, what is kept of it, and a head; updated with a momentum. A tensor of one
-// sample has 32 KiB, a weight 256 MiB: with momentum and gradient 5.3 GiB in all, of 11.4 GiB that a P100 offers.
-constexpr int64_t kPerceptronWidth = 8192;
-
-class PerceptronWriter : private LayerWriter {
- public:
-  // `draws`: the input is multiplied with zeros and ones that are drawn.
-  explicit PerceptronWriter(int64_t samples, bool draws = false)
-      : samples_(samples), draws_(draws) {
-    builder_.set_batch(samples);
-  }
-
-  Graph Write() {
-    TensorId x = Input("input:x", TensorKind::kInput, rows_);
-    if (draws_) x = Add("aten.mul.Tensor", {x, Add("aten.bernoulli.default", {x}, rows_)}, rows_);
-    std::vector<TensorId> weights, read, made;
-    for (int i = 0; i < 7; ++i) {
-      module_ = i < 6 ? "layers." + std::to_string(i) + ".up" : "head";
-      read.push_back(x);
-      weights.push_back(Input("param:" + module_ + ".weight", TensorKind::kParameter, square_));
-      made.push_back(Add("aten.mm.default", {x, weights.back()}, rows_));
-      x = Add("aten.tanh.default", {made.back()}, rows_);
-    }
-    phase_ = Phase::kBackward;
-    TensorId g = x;
-    std::vector<TensorId> gradients(weights.size());
-    for (size_t i = weights.size(); i-- > 0;) {
-      module_ = i < 6 ? "layers." + std::to_string(i) + ".up" : "head";
-      g = Add("aten.mul.Tensor", {g, made[i]}, rows_);
-      const TensorId across =
-          Add("aten.t.default", {read[i]}, {kPerceptronWidth, samples_}, AliasKind::kView);
-      gradients[i] = Add("aten.mm.default", {across, g}, square_);
-      const TensorId turned = Add("aten.t.default", {weights[i]}, square_, AliasKind::kView);
-      g = Add("aten.mm.default", {g, turned}, rows_);
-    }
-    phase_ = Phase::kOptimizer;
-    std::vector<TensorId> outputs;
-    for (size_t i = 0; i < weights.size(); ++i) {
-      module_ = i < 6 ? "layers." + std::to_string(i) + ".up" : "head";
-      const TensorId momentum =
-          Input("opt_state:" + module_ + ".weight.m", TensorKind::kOptimizerState, square_);
-      const TensorId sum =
-          Add("aten.add_.Tensor", {momentum, gradients[i]}, square_, AliasKind::kInPlace);
-      outputs.push_back(Add("aten.sub_.Tensor", {weights[i], sum}, square_, AliasKind::kInPlace));
-    }
-    builder_.SetOutputs(outputs);
-    return Scaled(std::move(builder_).Build().Take(), samples_);
-  }
-
- private:
-  const int64_t samples_;
-  const bool draws_;
-  const std::vector<int64_t> rows_ = {samples_, kPerceptronWidth};
-  const std::vector<int64_t> square_ = {kPerceptronWidth, kPerceptronWidth};
-};
-
-// Eight times a prime: micro-batches are halves, quarters, eighths, or next to nothing. 15 GiB of activations on each of
-// four GPUs.
-constexpr int64_t kMany = 8 * 16381;
-constexpr int64_t kFew = 4 * 1021;
-
-const Cluster& FourGpus() {
-  static const Cluster cluster = ReadCluster("4xP100").Take();
-  return cluster;
-}
+using ::testing::Not;
 
 std::vector<StrategyResult> Rank(const Graph& graph, std::optional<int64_t> micro_batches,
                                  int64_t evaluations) {
@@ -471,153 +402,6 @@ TEST(StrategySearch, UnequalGpusHaveSharesBySpeedAndLeaveSlowOnesOut) {
   EXPECT_GT(time(equal), Nanos(0));
 }
 
-// On a V100, two GTX 1080 Ti and a T4 stages that dynamic programming chose take less time, as simulated, than stages of
-// equal work.
-TEST(StrategySearch, StagesOfUnequalGpusHaveUnequalLayers) {
-  const Graph graph = PerceptronWriter(kMany).Write();
-  const Cluster cluster = ReadCluster("mixed-lab").Take();
-  PlanRequest request;
-  request.strategies.evaluations = 1;
-  request.strategies.micro_batches = 8;
-  request.strategies.recompute = std::vector<std::string>();
-  StrategyTrier trier(graph);
-  int compared = 0;
-  const std::vector<StrategyResult> ranked = RankStrategies(graph, cluster, request).Take();
-  for (const StrategyResult& one : ranked) {
-    const Rewriting& rewriting = one.strategy.rewriting;
-    if (rewriting.layers.empty()) continue;
-    EXPECT_EQ(std::accumulate(rewriting.layers.begin(), rewriting.layers.end(), int64_t{0}), 6);
-    EXPECT_GT(one.layer_optimum, Nanos(0)) << Describe(one.strategy);
-    // Passes and waits of the schedule alone; zb-h1 waits for less.
-    if (rewriting.schedule != "zb-h1") {
-      EXPECT_LE(one.layer_optimum, one.estimated_time) << Describe(one.strategy);
-    }
-    if (++compared > 2) continue;
-    Strategy equal = one.strategy;
-    equal.rewriting.layers.clear();
-    const StrategyResult before = trier.Try(cluster, equal, {}).Take();
-    const StrategyResult after = trier.Try(cluster, one.strategy, {}).Take();
-    EXPECT_TRUE(after.fits) << after.why_not;
-    EXPECT_TRUE(!before.fits || after.step_time < before.step_time) << Describe(one.strategy);
-  }
-  EXPECT_GT(compared, 0);
-}
-
-// So is a pipeline that is asked for by its name, on the GPUs that its settings say; GPUs of one kind have stages of equal
-// work.
-TEST(StrategySearch, APipelineByNameIsCutForItsGpus) {
-  const Graph graph = PerceptronWriter(kMany).Write();
-  const Cluster mixed = ReadCluster("mixed-lab").Take();
-  Rewriting asked;
-  asked.micro_batches = 8;
-  asked.schedule = "1f1b";
-  asked.stages = 3;
-  asked.chunks = 1;
-  const auto layers = [&](const Cluster& cluster, const std::vector<std::string>& settings) {
-    return LayersOfUnequalStages(graph, cluster, {}, asked, "1f1b", settings).Take();
-  };
-  // A stage of a V100 and two of a GTX 1080 Ti each.
-  const std::vector<int64_t> chosen = layers(mixed, {"gpus=V100-32GB+GTX-1080Ti"});
-  ASSERT_EQ(chosen.size(), 3U);
-  EXPECT_EQ(std::accumulate(chosen.begin(), chosen.end(), int64_t{0}), 6);
-  EXPECT_GT(chosen[0], chosen[1]);
-  EXPECT_GE(chosen[1], chosen[2]);  // which has the head
-  EXPECT_THAT(layers(mixed, {"gpus=GTX-1080Ti"}), IsEmpty());
-  EXPECT_THAT(layers(ReadCluster("6xH100").Take(), {}), IsEmpty());
-  // More stages than GPUs are no pipeline, which its planner says.
-  asked.stages = 5;
-  EXPECT_THAT(layers(mixed, {}), IsEmpty());
-  EXPECT_FALSE(LayersOfUnequalStages(graph, mixed, {}, asked, "1f1b", {"gpus=H100"}).ok());
-}
-
-// GPUs that do not run some op of the step hold no stage; the CPUs beside them are no pipeline that was asked for.
-TEST(StrategySearch, APipelineSaysWhichOpItsGpusDoNotRun) {
-  const Graph graph = PerceptronWriter(kMany).Write();
-  StrategyTrialOptions options;
-  options.costs.overrides = {
-      {.op = "op0*", .kind = "P100*", .time = CostTable::kUnsupported, .place = "here"}};
-  const Strategy strategy{"1f1b",
-                          {.micro_batches = 8, .schedule = "1f1b", .stages = 1, .chunks = 1}};
-  StrategyTrier trier(graph);
-  EXPECT_THAT(trier.Try(FourGpus(), strategy, options).Take().why_not,
-              HasSubstr(" does not run aten.mm.default in f32 (op op0@1)"));
-  EXPECT_TRUE(trier.Try(FourGpus(), strategy, {}).Take().evaluated);
-}
-
-// All ways to give six layers to some stages, each one at least.
-std::vector<std::vector<int64_t>> CutsOfSixLayers(int64_t stages) {
-  std::vector<std::vector<int64_t>> cuts = {{}};
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    std::vector<std::vector<int64_t>> longer;
-    for (const std::vector<int64_t>& cut : cuts) {
-      const int64_t left = 6 - std::accumulate(cut.begin(), cut.end(), int64_t{0});
-      const int64_t behind = stages - stage - 1;
-      for (int64_t n = behind == 0 ? left : 1; n <= left - behind; ++n) {
-        longer.push_back(cut);
-        longer.back().push_back(n);
-      }
-    }
-    cuts = std::move(longer);
-  }
-  return cuts;
-}
-
-// Of stages with one to three GPUs no cut takes 3% less than the one that is chosen, as simulated.
-TEST(StrategySearch, StagesOfUnequalNumbersOfGpusAreCutWell) {
-  EXPECT_EQ(CutsOfSixLayers(3).size(), 10U);  // 5 over 2
-  const Graph graph = PerceptronWriter(kMany).Write();
-  StrategyTrier trier(graph);
-  for (const auto& [gpus, stages] :
-       {std::pair(4, 3), std::pair(8, 3), std::pair(6, 5), std::pair(8, 5)}) {
-    const Cluster cluster = ReadCluster(std::to_string(gpus) + "xH100").Take();
-    Strategy strategy{"1f1b", {.micro_batches = 8, .schedule = "1f1b", .stages = stages}};
-    strategy.rewriting.chunks = 1;
-    const auto time = [&](std::vector<int64_t> layers) {
-      strategy.rewriting.layers = std::move(layers);
-      const StrategyResult tried = trier.Try(cluster, strategy, {}).Take();
-      EXPECT_EQ(tried.why_not, "");
-      return static_cast<double>(tried.step_time.count);
-    };
-    const std::vector<int64_t> chosen =
-        LayersOfUnequalStages(graph, cluster, {}, strategy.rewriting, "1f1b", {}).Take();
-    ASSERT_EQ(std::ssize(chosen), stages);
-    double best = time(chosen);
-    const double by_choice = best;
-    for (std::vector<int64_t>& cut : CutsOfSixLayers(stages)) {
-      best = std::min(best, time(std::move(cut)));
-    }
-    EXPECT_LT(by_choice, 1.03 * best) << gpus << " GPUs in " << stages << " stages";
-  }
-}
-
-// As `placewright plan` does: the algorithm and the schedule state each other, and what is left open of a pipeline follows
-// from its machines.
-TEST(StrategySearch, ARequestForAPipelineIsSettled) {
-  const Graph graph = PerceptronWriter(kMany).Write();
-  const Cluster mixed = ReadCluster("mixed-lab").Take();
-  PlanRequest request;
-  request.algorithm = "1f1b";
-  request.settings = {"gpus=V100-32GB+GTX-1080Ti"};
-  Rewriting asked;
-  asked.micro_batches = 8;
-  asked.stages = 3;
-  const SettledRewriting named = SettleRewriting(graph, mixed, request, asked).Take();
-  EXPECT_EQ(named.rewriting.schedule, "1f1b");
-  EXPECT_EQ(named.rewriting.chunks, 1);
-  EXPECT_EQ(named.rewriting.layers.size(), 3U);
-  request.algorithm = "auto";
-  asked.schedule = "1f1b";
-  const SettledRewriting scheduled = SettleRewriting(graph, mixed, request, asked).Take();
-  EXPECT_EQ(scheduled.algorithm, "1f1b");
-  EXPECT_EQ(scheduled.rewriting.layers, named.rewriting.layers);
-  asked.layers = {2, 2, 2};
-  EXPECT_EQ(SettleRewriting(graph, mixed, request, asked).Take().rewriting.layers, asked.layers);
-  asked.schedule.clear();
-  const auto none = SettleRewriting(graph, mixed, request, asked);
-  ASSERT_FALSE(none.ok());
-  EXPECT_EQ(none.error().code, ErrorCode::kUsage);
-}
-
 // Between all layers kept, which do not fit, and all computed again there are those of which as few are as must be.
 TEST(StrategySearch, ComputesChosenLayersAgain) {
   const Graph graph = PerceptronWriter(kMany).Write();
@@ -634,6 +418,22 @@ TEST(StrategySearch, ComputesChosenLayersAgain) {
   EXPECT_GT(chosen, 0);
 }
 
+// A plan that gives them equal shares says what shares by speed would gain, where they gain something.
+TEST(StrategySearch, EqualSharesOfUnequalGpusAreSaid) {
+  const Graph graph = PerceptronWriter(kMany).Write();
+  PlanRequest request;
+  request.algorithm = "fsdp";
+  const auto notes = [&](const char* preset) {
+    const PlannedStep planned = PlanStep(graph, ReadCluster(preset).Take(), request).Take();
+    EXPECT_TRUE(planned.plan.feasible) << preset;
+    return planned.notes;
+  };
+  EXPECT_THAT(notes("mixed-lab"), Contains(HasSubstr("with the setting shares=speed")));
+  EXPECT_THAT(notes("4xP100"), Not(Contains(HasSubstr("shares=speed"))));
+  request.settings = {"shares=speed"};
+  EXPECT_THAT(notes("mixed-lab"), Not(Contains(HasSubstr("shares=speed"))));
+}
+
 TEST(StrategySearch, ThreadsChangeNothing) {
   const Graph graph = PerceptronWriter(kMany).Write();
   PlanRequest request;
@@ -645,108 +445,6 @@ TEST(StrategySearch, ThreadsChangeNothing) {
   EXPECT_EQ(one.step_time, three.step_time);
   EXPECT_EQ(one.iterations, three.iterations);
   EXPECT_EQ(one.distribution, three.distribution);
-}
-
-// A clock that goes on by a second whenever it is asked, and a deadline by it.
-struct SecondsClock {
-  Clock::time_point begin = Clock::time_point(std::chrono::hours(1)), now = begin;
-
-  void Run(StrategySearchOptions& options, int64_t seconds) {
-    now = begin;
-    options.now = [this] { return now += std::chrono::seconds(1); };
-    options.planning.budget.deadline = begin + std::chrono::seconds(seconds);
-  }
-  int64_t seconds() const { return (now - begin) / std::chrono::seconds(1); }
-};
-
-// What is being simulated when time ends stays an estimate, once something fits: at whatever moment that is, the result is
-// what had been found before.
-TEST(StrategySearch, GivesUpWhatItSimulatesWhenTimeEnds) {
-  const Graph graph = PerceptronWriter(kMany).Write();
-  StrategySearchOptions options;
-  options.strategies.evaluations = 5;
-  SecondsClock clock;
-  clock.Run(options, 1'000'000);
-  const StrategySearchResult all = SearchStrategies(graph, FourGpus(), {}, options).Take();
-  const int64_t seconds = clock.seconds();
-  ASSERT_GE(all.evaluations, 3);
-  ASSERT_GT(seconds, 4);
-  std::set<int64_t> evaluations;
-  for (const int64_t last : {int64_t{1}, seconds / 3, seconds / 2}) {
-    clock.Run(options, last);
-    const StrategySearchResult found = SearchStrategies(graph, FourGpus(), {}, options).Take();
-    EXPECT_TRUE(found.cut_short);
-    EXPECT_TRUE(found.out_of_time);
-    EXPECT_TRUE(found.has_plan());
-    EXPECT_LT(found.evaluations, all.evaluations);
-    evaluations.insert(found.evaluations);
-    const auto simulated = std::count_if(found.strategies.begin(), found.strategies.end(),
-                                         [](const StrategyResult& one) { return one.evaluated; });
-    EXPECT_EQ(simulated, found.evaluations);
-    EXPECT_EQ(found.strategies.size(), all.strategies.size());
-  }
-  EXPECT_GT(evaluations.size(), 1U);
-}
-
-std::vector<std::string> TriedBy(const StrategySearchResult& found) {
-  std::vector<std::string> names;
-  for (const Baseline& one : found.baselines) names.push_back(one.algorithm);
-  return names;
-}
-
-// What would take longer than is left is passed over, and what comes behind it and takes less is simulated: some deadline
-// leaves one out and not the next. Hosts with a GPU each and a slow network: pipelines are the best, those of most
-// micro-batches first.
-TEST(StrategySearch, PassesOverWhatTakesTooLongAndGoesOn) {
-  const Graph graph = PerceptronWriter(512).Write();
-  const Cluster hosts = ReadCluster("4x1xH100").Take();
-  StrategySearchOptions options;
-  options.strategies.evaluations = 10;
-  SecondsClock clock;
-  clock.Run(options, 1'000'000);
-  const StrategySearchResult all = SearchStrategies(graph, hosts, {}, options).Take();
-  const std::vector<std::string> in_order = TriedBy(all);
-  EXPECT_FALSE(all.cut_short);
-  bool passed_over = false;
-  for (int64_t seconds = clock.seconds(); seconds > 0 && !passed_over; --seconds) {
-    clock.Run(options, seconds);
-    const StrategySearchResult found = SearchStrategies(graph, hosts, {}, options).Take();
-    const std::vector<std::string> names = TriedBy(found);
-    ASSERT_FALSE(names.empty());
-    passed_over =
-        names.size() > in_order.size() || !std::equal(names.begin(), names.end(), in_order.begin());
-    EXPECT_TRUE(found.cut_short || !passed_over);
-  }
-  EXPECT_TRUE(passed_over) << testing::PrintToString(in_order);
-}
-
-// What is estimated to be faster than the plan, and was not simulated, is named with a time that may suffice.
-TEST(StrategySearch, NamesWhatTimeLeftOut) {
-  const Graph graph = PerceptronWriter(512).Write();
-  const Cluster hosts = ReadCluster("4x1xH100").Take();
-  StrategySearchOptions options;
-  options.strategies.evaluations = 10;
-  SecondsClock clock;
-  clock.Run(options, 1'000'000);
-  const StrategySearchResult all = SearchStrategies(graph, hosts, {}, options).Take();
-  EXPECT_TRUE(all.untried.empty());
-  EXPECT_TRUE(all.NotesOfTime().empty());
-  size_t untried = 0;
-  for (int64_t seconds = clock.seconds() - 1; seconds > 0; --seconds) {
-    clock.Run(options, seconds);
-    const StrategySearchResult found = SearchStrategies(graph, hosts, {}, options).Take();
-    for (const StrategyResult& one : found.untried) {
-      EXPECT_TRUE(one.fits && !one.evaluated);
-      EXPECT_LT(one.estimated_time, found.plan.step_time);
-    }
-    untried += found.untried.size();
-    if (found.untried.empty()) continue;
-    EXPECT_GE(found.suggested_time, std::chrono::minutes(1));
-    const std::string note = found.NotesOfTime().back();
-    EXPECT_NE(note.find(Describe(found.untried.front().strategy)), std::string::npos) << note;
-    EXPECT_NE(note.find("--time "), std::string::npos) << note;
-  }
-  EXPECT_GT(untried, 0U);
 }
 
 // Where the best by estimate is a step of many ops, one of fewer is the first; the best that is found is the same.
@@ -770,80 +468,6 @@ TEST(StrategySearch, TriesFirstWhatIsSoonDone) {
   EXPECT_TRUE(soon.baselines[0].feasible);
   EXPECT_EQ(soon.baselines[1].algorithm, usual.baselines[0].algorithm);
   EXPECT_EQ(soon.plan.step_time, usual.plan.step_time);
-}
-
-// A step with its problem, of which three micro-batches are written or all.
-struct AccumulatedStep {
-  AccumulatedStep(const Graph& step, const Cluster& cluster, int64_t micro_batches,
-                  std::optional<int64_t> written)
-      : graph(
-            ApplyTransforms(step, TransformsFor({.micro_batches = micro_batches}), written).Take()),
-        layouts(LayoutProblem::Make(*graph, cluster, {}, SchedulingPolicy::kProgram).Take()),
-        problem(
-            BuildProblem(layouts->graph, cluster, layouts->costs, {}, SchedulingPolicy::kProgram)
-                .Take()) {
-    problem.layouts = layouts.get();
-    evaluator = MakeSimulatedEvaluator(problem, 1);
-  }
-  const std::unique_ptr<const Graph> graph;
-  const std::unique_ptr<LayoutProblem> layouts;
-  Problem problem;
-  std::unique_ptr<Evaluator> evaluator;
-};
-
-// Where nothing crosses from one micro-batch to the next, three say how long any number of them takes, and what memory:
-// for some planners on each cluster.
-TEST(MicroBatchPeriod, SaysWhatAllOfThemComeTo) {
-  const Graph graph = PerceptronWriter(kMany / 8 * 16).Write();
-  for (const char* const preset : {"4xP100", "mixed-lab", "2x4xH100"}) {
-    const Cluster cluster = ReadCluster(preset).Take();
-    int said = 0;
-    for (const int64_t micro_batches : {8, 16}) {
-      const AccumulatedStep some(graph, cluster, micro_batches, kWrittenMicroBatches);
-      const AccumulatedStep all(graph, cluster, micro_batches, {});
-      for (const auto& planner : MakeLayoutPlanners({})) {
-        const auto of_some = planner->Plan(some.problem, *some.evaluator, {});
-        if (!of_some.ok()) continue;
-        const StepPlan& plan = of_some.value().plan;
-        const Evaluation three = some.evaluator->EvaluatePlan(plan).Take();
-        const auto compiled = some.evaluator->Compile(plan).Take();
-        const auto period = PeriodOfMicroBatches(some.layouts->graph, *compiled);
-        if (!period) continue;
-        const auto of_all = planner->Plan(all.problem, *all.evaluator, {});
-        ASSERT_TRUE(of_all.ok()) << planner->name();
-        const Evaluation whole = all.evaluator->EvaluatePlan(of_all.value().plan).Take();
-        ++said;
-        EXPECT_EQ(three.step_time + *period * (micro_batches - kWrittenMicroBatches),
-                  whole.step_time)
-            << preset << " " << planner->name() << " " << micro_batches;
-        for (size_t d = 0; d < whole.devices.size(); ++d) {
-          EXPECT_EQ(three.devices[d].peak, whole.devices[d].peak) << preset << planner->name();
-        }
-      }
-    }
-    EXPECT_GT(said, 2) << preset;
-  }
-}
-
-// What was found of three micro-batches is laid out for all of them, with what it came to.
-TEST(StrategySearch, AFoldedPlanIsLaidOutForItsStep) {
-  const Graph graph = PerceptronWriter(kMany).Write();
-  const AccumulatedStep all(graph, FourGpus(), 8, {});
-  const auto planners = MakeLayoutPlanners();
-  const auto fsdp = std::find_if(planners.begin(), planners.end(),
-                                 [](const auto& one) { return one->name() == "fsdp"; });
-  StrategySearchResult found;
-  found.best = Strategy{.algorithm = "fsdp", .rewriting = {.micro_batches = 8}};
-  found.plan.algorithm = "fsdp";
-  found.plan.step_time = Nanos(100);
-  found.folded = Evaluation{.feasible = true, .step_time = Nanos(100)};
-  ASSERT_TRUE(found.LayOut(all.problem).ok());
-  EXPECT_FALSE(found.folded);
-  EXPECT_EQ(found.plan.step_time, Nanos(100));
-  EXPECT_EQ(found.plan.plan, (*fsdp)->Plan(all.problem, *all.evaluator, {}).Take().plan);
-  found.plan.plan = {};
-  ASSERT_TRUE(found.LayOut(all.problem).ok());
-  EXPECT_EQ(found.plan.plan, StepPlan());  // it is laid out once
 }
 
 TEST(StrategySearch, AStepWithRoomToSpareStaysAsItIs) {

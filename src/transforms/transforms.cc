@@ -25,13 +25,6 @@ Status CheckRecorded(const Graph& step, const Transform& transform) {
                    "transforms", "Record the model from PyTorch (docs/formats/pytorch.md).");
 }
 
-const Transform* PipelineIn(const Transforms& transforms) {
-  const auto it = std::find_if(transforms.begin(), transforms.end(), [](const Transform& one) {
-    return one.kind == Transform::kPipeline;
-  });
-  return it == transforms.end() ? nullptr : &*it;
-}
-
 // `all`: what it is one of.
 Result<std::unique_ptr<Graph>> Apply(const Graph& step, const Transform& transform,
                                      const Transforms& all, std::optional<int64_t> written) {
@@ -39,7 +32,7 @@ Result<std::unique_ptr<Graph>> Apply(const Graph& step, const Transform& transfo
   switch (transform.kind) {
     case Transform::kCountedDraws: return WithCountedDraws(step, kDrawSeed);
     case Transform::kAccumulate:
-      return WithAccumulation(step, transform.micro_batches, PipelineIn(all), written);
+      return WithAccumulation(step, transform.micro_batches, PipelineOf(all), written);
     case Transform::kRecompute: return WithRecomputation(step, transform.modules);
     case Transform::kOffload: return WithOffloading(step, transform.modules);
     case Transform::kPipeline: return WithPipeline(step, transform);
@@ -80,6 +73,28 @@ Transforms TransformsFor(const Rewriting& asked, const std::vector<std::string>&
     transforms.insert(transforms.begin(), {.kind = Transform::kPrecision, .modules = precision});
   }
   return transforms;
+}
+
+Rewriting RewritingFor(const Transforms& transforms) {
+  Rewriting asked;
+  for (const Transform& one : transforms) {
+    if (one.kind == Transform::kAccumulate) asked.micro_batches = one.micro_batches;
+    if (one.kind == Transform::kRecompute) asked.recompute = one.modules;
+    if (one.kind == Transform::kOffload) asked.offload = one.modules;
+    if (one.kind != Transform::kPipeline) continue;
+    asked.schedule = one.schedule;
+    asked.stages = one.stages;
+    asked.chunks = one.chunks;
+    asked.layers = one.layers;
+  }
+  return asked;
+}
+
+const Transform* PipelineOf(const Transforms& transforms) {
+  const auto it = std::find_if(transforms.begin(), transforms.end(), [](const Transform& one) {
+    return one.kind == Transform::kPipeline;
+  });
+  return it == transforms.end() ? nullptr : &*it;
 }
 
 Result<std::unique_ptr<Graph>> ApplyTransforms(const Graph& step, const Transforms& transforms,

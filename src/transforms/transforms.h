@@ -26,6 +26,10 @@ inline const Transforms kUsualTransforms = {Transform{Transform::kCountedDraws}}
 Transforms TransformsFor(const Rewriting& asked);
 // `precision`: types and globs of kPrecision (Transform::modules), or nothing.
 Transforms TransformsFor(const Rewriting& asked, const std::vector<std::string>& precision);
+// What was asked for, read back from what TransformsFor made of it: layers that were chosen for stages are stated, too.
+Rewriting RewritingFor(const Transforms& transforms);
+// What cuts the step into stages; nullptr: nothing does.
+const Transform* PipelineOf(const Transforms& transforms);
 
 // The graph lists what changed something (Graph::transforms), behind what it was made by before. nullptr: nothing did.
 // Ops keep their names. Errors: kUsage for a graph that no recorded step is (draws are counted in others, too), those of

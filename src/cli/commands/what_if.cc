@@ -15,6 +15,7 @@
 #include "cli/terminal/interrupt.h"
 #include "formats/plan/plan_files.h"
 #include "report/step_rates.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -102,17 +103,7 @@ class WhatIfCommand : public Command {
     answer.batch = plan.samples;
     StrategyResult result;
     result.strategy.algorithm = plan.algorithm;
-    for (const Transform& one : plan.distribution.transforms.value_or(Transforms())) {
-      Rewriting& rewriting = result.strategy.rewriting;
-      if (one.kind == Transform::kAccumulate) rewriting.micro_batches = one.micro_batches;
-      if (one.kind == Transform::kRecompute) rewriting.recompute = one.modules;
-      if (one.kind == Transform::kOffload) rewriting.offload = one.modules;
-      if (one.kind != Transform::kPipeline) continue;
-      rewriting.schedule = one.schedule;
-      rewriting.stages = one.stages;
-      rewriting.chunks = one.chunks;
-      rewriting.layers = one.layers;
-    }
+    result.strategy.rewriting = RewritingFor(plan.distribution.transforms.value_or(Transforms()));
     result.evaluated = true;
     result.fits = plan.feasible;
     result.step_time = plan.step_time;

@@ -7,6 +7,7 @@
 #include "cli/request/result_json.h"
 #include "report/distribution_report.h"
 #include "sim/step_in_lanes.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -115,9 +116,8 @@ std::string RenderModuleTable(const Analysis& analysis, const Plan& plan, const 
 namespace {
 
 bool IsPipeline(const Plan& plan) {
-  const Transforms transforms = plan.distribution.transforms.value_or(Transforms());
-  return std::any_of(transforms.begin(), transforms.end(),
-                     [](const Transform& one) { return one.kind == Transform::kPipeline; });
+  const std::optional<Transforms>& transforms = plan.distribution.transforms;
+  return transforms && PipelineOf(*transforms) != nullptr;
 }
 
 }  // namespace

@@ -16,17 +16,10 @@
 #include "search/layouts/tensor_parallel.h"
 #include "transforms/pipeline.h"
 #include "transforms/pipeline_schedule.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
-
-const Transform* PipelineOf(const Graph& step) {
-  const Transforms& transforms = step.transforms();
-  const auto it = std::find_if(transforms.begin(), transforms.end(), [](const Transform& one) {
-    return one.kind == Transform::kPipeline;
-  });
-  return it == transforms.end() ? nullptr : &*it;
-}
 
 // It adds up what several chunks made of the gradient of a weight that all of them read.
 bool AddsGradients(const Graph& step, OpId op) {
@@ -118,7 +111,7 @@ struct Stages {
 Result<Stages> FindStages(const LayoutProblem& problem, std::string_view planner,
                           std::string_view schedule, std::string_view gpus) {
   const Graph& graph = problem.graph;
-  const Transform* const pipeline = PipelineOf(graph);
+  const Transform* const pipeline = PipelineOf(graph.transforms());
   if (pipeline == nullptr || (!schedule.empty() && pipeline->schedule != schedule)) {
     return Usage(fmt::format("{} needs a step whose micro-batches are in {} order", planner,
                              schedule.empty() ? "a pipeline's" : "its"),
