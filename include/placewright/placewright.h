@@ -161,6 +161,8 @@ Result<SettledRewriting> SettleRewriting(const Graph& step, const Cluster& clust
 struct RewritingAdvice {
   Rewriting from, to;
   bool fits = false;
+  bool may_be_chosen =
+      false;  // micro-batches and recomputation that were asked for are as they were
   Nanos step_time;
   Bytes memory, capacity;  // of the device that lacks most, or has the smallest rest
 };
@@ -169,9 +171,9 @@ enum class RewritingWords : uint8_t { kOptions, kArguments };
 // "--micro-batches 2: it then fits, 890 ms a step", or what it still lacks.
 std::string Describe(const RewritingAdvice& advice, RewritingWords words);
 // Of a plan of the request's algorithm that does not fit, `step` rewritten as it was planned and as it was `recorded`: tries
-// more micro-batches, recomputation and both for about ten seconds, the cheapest first, and returns the first that fits,
-// else the last that was tried. Nothing where there is none: of `auto` and of other searches, of layouts by hand, of plans
-// that split no ops. `asked`: the rewriting that was asked for. Errors: those of SettleRewriting.
+// more micro-batches, recomputation and both, the fastest by estimate first, and returns the first that fits with all that
+// is taken beside tensors, else the last that was tried. Nothing where there is none: of `auto` and of other searches, of
+// layouts by hand, of plans that split no ops. `asked`: the rewriting that was asked for. Errors: those of SettleRewriting.
 Result<std::optional<RewritingAdvice>> AdviseRewriting(const Graph& recorded, const Graph& step,
                                                        const Cluster& cluster,
                                                        const PlanRequest& request,

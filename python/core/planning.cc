@@ -207,7 +207,8 @@ std::unique_ptr<Planned> PlanOf(const StepHandle& step, const ClusterHandle& clu
 }
 
 // What rewrites the step further, so that a plan of the algorithm fits ("micro_batches=2: it then fits, 890 ms a step"),
-// and whether it does; "" where nothing is known. `rewriting`: what was asked for.
+// and whether it does; "" where nothing is known. And the options of that step, where it fits and changes nothing that was
+// asked for; else None. `rewriting`: what was asked for.
 nb::tuple Advise(const StepHandle& recorded, const StepHandle& step, const ClusterHandle& cluster,
                  const nb::dict& options, const nb::dict& rewriting, bool catch_interrupts) {
   const Cluster& machines = cluster.cluster->cluster;
@@ -221,9 +222,14 @@ nb::tuple Advise(const StepHandle& recorded, const StepHandle& step, const Clust
     advice = AdviseRewriting(recorded.step->graph, step.step->graph, machines, request, asked);
   }
   // It is of use beside an error that is said anyway.
-  if (!advice->ok() || !advice->value()) return nb::make_tuple("", false);
-  return nb::make_tuple(Describe(*advice->value(), RewritingWords::kArguments),
-                        advice->value()->fits);
+  if (!advice->ok() || !advice->value()) return nb::make_tuple("", false, nb::none());
+  const RewritingAdvice& found = *advice->value();
+  const std::string words = Describe(found, RewritingWords::kArguments);
+  if (!found.fits || !found.may_be_chosen) return nb::make_tuple(words, found.fits, nb::none());
+  nb::dict chosen;
+  chosen["micro_batches"] = found.to.micro_batches;
+  chosen["recompute"] = found.to.recompute;
+  return nb::make_tuple(words, true, chosen);
 }
 
 std::string Picture(const Planned& made) {

@@ -63,6 +63,9 @@ class Planned:
 
 def settle(step: Step, cluster: Cluster, options: dict[str, Any],
            rewriting: dict[str, Any]) -> tuple[str, dict[str, Any]]: ...
+def advise(recorded: Step, step: Step, cluster: Cluster, options: dict[str, Any],
+           rewriting: dict[str, Any],
+           catch_interrupts: bool) -> tuple[str, bool, dict[str, Any] | None]: ...
 def plan(step: Step, cluster: Cluster, options: dict[str, Any],
          progress: Callable[[str, int, int | None, float], None] | None,
          catch_interrupts: bool) -> Planned: ...

@@ -10,7 +10,7 @@ import json
 import os
 import pathlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _arguments as arguments
@@ -95,8 +95,10 @@ class Plan:
         Ctrl-C ended the search: this is the best plan until then.
     """
 
-    def __init__(self, made: _core.Planned, step: Step, cluster: Cluster) -> None:
+    def __init__(self, made: _core.Planned, step: Step, cluster: Cluster,
+                 notes: Iterable[str] = ()) -> None:
         self._made = made
+        self._first_notes = list(notes)
         self.step = step
         self.cluster = cluster
         self.interrupted = made.interrupted
@@ -171,7 +173,7 @@ class Plan:
     @property
     def notes(self) -> list[str]:
         """What a user should know: a limit that was met, for one."""
-        return self._made.notes
+        return self._first_notes + self._made.notes
 
     @functools.cached_property
     def devices(self) -> list[DeviceUse]:

@@ -17,7 +17,7 @@ from ._plan import Plan
 from ._progress import Progress, hearer
 from ._step import Step, step_of
 from ._units import bytes_text
-from .errors import NothingFoundError, SearchStoppedError, UsageError
+from .errors import InfeasibleError, NothingFoundError, SearchStoppedError, UsageError
 
 ENGINES = ("ddp", "fsdp2", "tp")
 
@@ -97,7 +97,8 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
         Of the algorithm, as ``{"tensor": 4}``; `explain` of an algorithm lists them.
     micro_batches, recompute, offload, pipeline, stages, chunks, stage_layers, mixed_precision
         As of `Step.rewritten`: the plan is one of the step rewritten so. "auto" without
-        `micro_batches` and `recompute` may choose them itself. A pipeline is asked for by its
+        `micro_batches` and `recompute` may choose them itself; another algorithm does so where its
+        plan of the step as it is does not fit, and `Plan.notes` says it. A pipeline is asked for by its
         schedule or by the algorithm of that name; stages and micro-batches that are not stated
         follow from the machines and the batch, and on GPUs of several kinds layers are cut by their
         speed.
@@ -148,16 +149,38 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
     machines = cluster_of(cluster)
     given = step_of(step)
     recorded, wanted, options["algorithm"] = _settled(given, machines, options, asked)
-    planned_step = given if wanted == given._options else given._read_with(wanted)
+
+    def plan_of(of: Step, notes: Iterable[str] = ()) -> Plan:
+        made = core().plan(of._held, machines._held, options, hear, _takes_interrupts())
+        return Plan(made, of, machines, notes)
+
+    def read_with(rewritten: dict[str, Any]) -> Step:
+        return given if rewritten == given._options else given._read_with(rewritten)
+
+    found: Plan | None = None
+    proof: InfeasibleError | None = None
+    advice, fits = "", False
     try:
-        made = core().plan(planned_step._held, machines._held, options, hear, _takes_interrupts())
+        as_asked = read_with(wanted)
+        try:
+            found = plan_of(as_asked)
+        except InfeasibleError as error:
+            proof = error
+        if found is None or not (found.feasible or found.interrupted):
+            stated = {**rewriting.DEFAULTS, **given._options, **asked}
+            advice, fits, chosen = core().advise(recorded._held, as_asked._held, machines._held,
+                                                 options, stated, _takes_interrupts())
+            if chosen is not None and for_engine is None:
+                found = plan_of(read_with({**wanted, **chosen}), [
+                    f"the step as it is does not fit by {options['algorithm']}, so it is rewritten: "
+                    f"{advice} (micro_batches=1: it stays as it is)"])
     finally:
         end()
-    found = Plan(made, planned_step, machines)
+    if found is None:
+        assert proof is not None
+        raise proof
     if not found.feasible:
-        raise _does_not_fit(found, lambda: core().advise(
-            recorded._held, planned_step._held, machines._held, options, wanted,
-            _takes_interrupts()))
+        raise _does_not_fit(found, advice, fits)
     return found
 
 
@@ -211,8 +234,8 @@ def _takes_interrupts() -> bool:
             and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 
 
-def _does_not_fit(found: Plan, advise: Callable[[], tuple[str, bool]]) -> Exception:
-    """`advise`: what rewrites the step further, in words, and whether a plan then fits."""
+def _does_not_fit(found: Plan, advice: str, fits: bool) -> Exception:
+    """`advice`: what rewrites the step further, in words; `fits`: whether a plan then does."""
     if found.interrupted:
         return SearchStoppedError("interrupted", "interrupted before any plan that fits was found",
                                   place="argument time", remedy="Give it more time.")
@@ -228,10 +251,8 @@ def _does_not_fit(found: Plan, advise: Callable[[], tuple[str, bool]]) -> Except
                    f"{bytes_text(nearest.capacity)}")
         remedy = (f"Give {bytes_text(nearest.memory - nearest.capacity)} more memory a device, more "
                   "devices, more time (time=) or a smaller batch.")
-    else:
-        advice, fits = advise()
-        if advice:
-            remedy = remedy[:-1] + ("; or " if fits else "; ") + advice + "."
+    elif advice:
+        remedy = remedy[:-1] + ("; or " if fits else "; ") + advice + "."
     error = NothingFoundError("nothing-found", message, place=f"device {worst.name}", remedy=remedy)
     error.plan = found
     return error

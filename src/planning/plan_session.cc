@@ -1,12 +1,16 @@
 #include "planning/plan_session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
 #include "formats/text/file.h"
 #include "planning/all_peaks.h"
 #include "planning/plan_words.h"
+#include "planning/rewritten_step.h"
 #include "search/evaluation/group_placement.h"
 #include "search/evaluation/plan_result.h"
 #include "search/evaluation/simulated_layouts.h"
@@ -176,6 +180,36 @@ void PlanSession::NoteUnservedGpus(PlannerResult& result) const {
   if (why.empty()) return;
   result.notes.push_back("no GPU runs every op of the step, so that CPUs compute: " + why +
                          "; recorded in another type (float16, float32) it may run on the GPUs");
+}
+
+void PlanSession::NoteEqualShares(const Planner& asked, const std::vector<std::string>& settings,
+                                  const PlannerOptions& options, PlannerResult& result) const {
+  if (asked.settable() == nullptr || asked.iterative() || !result.feasible) return;
+  const auto& settable = asked.settable()->settings;
+  const bool can = std::any_of(settable.begin(), settable.end(), [](const AgentSetting& one) {
+    return one.name == "shares" && one.words == std::vector<std::string>{"equal", "speed"};
+  });
+  const bool states = std::any_of(settings.begin(), settings.end(), [](const std::string& one) {
+    return one.starts_with("shares=");
+  });
+  if (!can || states) return;
+  std::set<int32_t> kinds;
+  for (const DeviceId device : DevicesOf(result.plan)) {
+    kinds.insert(problem().cluster->device(device).kind);
+  }
+  if (kinds.size() < 2) return;
+  Strategy by_speed{std::string(asked.name()), {}, settings};
+  by_speed.settings.emplace_back("shares=speed");
+  PlannerOptions quietly = options;
+  quietly.progress = nullptr;
+  const Result<PlannerResult> other = LaidOut(by_speed, problem(), evaluator(), quietly);
+  if (!other.ok() || !other.value().feasible || other.value().step_time >= result.step_time) {
+    return;
+  }
+  result.notes.push_back(fmt::format(
+      "GPUs of unequal speed have equal shares of the samples: with the setting shares=speed, by "
+      "which each has as many as it is fast, a step takes {}, not {}",
+      FormatNanos(other.value().step_time), FormatNanos(result.step_time)));
 }
 
 Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result, bool in_lanes) const {

@@ -114,6 +114,10 @@ class PlanSession {
 
   // Adds a note where the cluster has GPUs and none of them runs every op.
   void NoteUnservedGpus(PlannerResult& result) const;
+  // Adds a note where the plan of one algorithm fits, gives GPUs of several kinds equal shares of the samples, and would be
+  // faster with shares by speed, which are a setting of the algorithm: planned once more with it. `settings`: as stated.
+  void NoteEqualShares(const Planner& asked, const std::vector<std::string>& settings,
+                       const PlannerOptions& options, PlannerResult& result) const;
   // `in_lanes`: it may be a step in lanes. Errors: those of CompileStep.
   Result<StepOfPlan> StepOf(const PlannerResult& result, bool in_lanes = false) const;
   // The step of a result simulated with schedule and feedback; it is feasible if all devices of MeasurePeaks fit. Of whole

@@ -230,6 +230,7 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
   PW_ASSIGN(PlannerResult result, Search(request, subject, *session, options, trials));
   PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, in.stop, started, result));
   session->NoteUnservedGpus(result);
+  session->NoteEqualShares(request.planner(), in.settings, options, result);
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   PW_ASSIGN(StepOfPlan step, session->StepOf(result, in.in_lanes));
   PW_ASSIGN(SimResult replay, session->Replay(step, result));
@@ -352,9 +353,9 @@ Result<std::optional<RewritingAdvice>> AdviseRewriting(const Graph& recorded, co
   trials.policy = PolicyOf(request, step);
   trials.stop = request.stop;
   StrategyTrier trier(recorded);
-  return AdviseRewriting({step, machines.cluster, request.algorithm, request.settings, asked,
-                          std::move(trials), Clock::now() + kAdvicePatience},
-                         trier);
+  return AdviseRewriting(
+      {step, machines.cluster, request.algorithm, request.settings, asked, std::move(trials)},
+      trier);
 }
 
 Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,

@@ -1,16 +1,36 @@
 #include "planning/rewriting_advice.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "planning/plan_session.h"
 #include "planning/stage_layers.h"
+#include "search/planner_table.h"
+#include "search/strategies/strategy_space.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
 
-constexpr int64_t kTriedOps = 150'000;  // a step of more takes longer to rewrite and simulate
+constexpr int64_t kTriedOps = 300'000;  // a step of more takes many seconds to rewrite
+constexpr size_t kEstimatedTrials = 3;
+
+int64_t InstancesOf(const Rewriting& rewriting, const Graph& recorded) {
+  return std::max<int64_t>(1, rewriting.micro_batches) * static_cast<int64_t>(recorded.op_count());
+}
+
+bool KeepsStated(const Rewriting& rewriting, const Rewriting& stated) {
+  return (stated.micro_batches == 0 || rewriting.micro_batches == stated.micro_batches) &&
+         (stated.recompute.empty() || rewriting.recompute == stated.recompute);
+}
+
+bool IsSamePipeline(const Rewriting& a, const Rewriting& b) {
+  return a.schedule == b.schedule && a.stages == b.stages && a.chunks == b.chunks;
+}
 
 // Twice as many micro-batches as now and more, `max` of them, with samples for `parts`; ascending.
 std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64_t parts,
@@ -26,11 +46,46 @@ std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64
   return more;
 }
 
+// With what the algorithm is estimated to fit, the fastest first; or, where it is with nothing, what needs least. Empty: it
+// is not estimated with these settings.
+std::vector<Rewriting> EstimatedRewritings(const RewritingAdviceRequest& request,
+                                           const Rewriting& now, const Graph& recorded) {
+  const SchedulingPolicy policy = request.trials.policy.value_or(DefaultPolicy(recorded.format()));
+  const auto base = MakeLayouts(recorded, request.cluster, request.trials.costs, policy, {});
+  if (!base.ok()) return {};
+  StatedRewriting stated;
+  if (request.stated.micro_batches > 0) stated.micro_batches = request.stated.micro_batches;
+  if (!request.stated.recompute.empty()) stated.recompute = request.stated.recompute;
+  Result<StrategyEstimator> estimator = StrategyEstimator::Make(*base.value(), stated);
+  if (!estimator.ok()) return {};
+  std::vector<StrategyEstimate> all = estimator.value().Unpipelined();
+  if (!now.schedule.empty()) all = estimator.value().All();
+  const std::set<std::string> settings(request.settings.begin(), request.settings.end());
+  std::vector<Rewriting> fitting;
+  std::optional<StrategyEstimate> least;
+  for (StrategyEstimate& one : all) {
+    const Strategy& strategy = one.strategy;
+    const bool is_asked =
+        one.why_not.empty() && strategy.algorithm == request.algorithm &&
+        IsSamePipeline(strategy.rewriting, now) &&
+        std::set<std::string>(strategy.settings.begin(), strategy.settings.end()) == settings;
+    const bool is_now = std::max<int64_t>(1, strategy.rewriting.micro_batches) ==
+                            std::max<int64_t>(1, now.micro_batches) &&
+                        strategy.rewriting.recompute == now.recompute;
+    if (!is_asked || is_now || InstancesOf(strategy.rewriting, recorded) > kTriedOps) continue;
+    one.strategy.rewriting.offload = now.offload;
+    if (!least || one.memory < least->memory) least = one;
+    if (one.Fits() && fitting.size() < kEstimatedTrials) fitting.push_back(strategy.rewriting);
+  }
+  if (fitting.empty() && least) fitting.push_back(least->strategy.rewriting);
+  return fitting;
+}
+
 // What rewrites the step further, so that it needs less memory; the cheapest first.
 std::vector<Rewriting> FurtherRewritings(const Rewriting& now, const Graph& recorded,
                                          int64_t gpus) {
   const int64_t stages = std::max<int64_t>(1, now.stages);
-  const int64_t max = kTriedOps / static_cast<int64_t>(std::max<size_t>(1, recorded.op_count()));
+  const int64_t max = kTriedOps / std::max<int64_t>(1, InstancesOf({}, recorded));
   const std::vector<int64_t> more =
       MoreMicroBatches(now, recorded.samples(), (gpus + stages - 1) / stages, max);
   std::vector<Rewriting> further;
@@ -58,37 +113,34 @@ int64_t CountGpus(const Cluster& cluster) {
 
 }  // namespace
 
-Rewriting RewritingOf(const Graph& step, const Rewriting& stated) {
-  Rewriting made;
-  for (const Transform& one : step.transforms()) {
-    if (one.kind == Transform::kAccumulate) made.micro_batches = one.micro_batches;
-    if (one.kind == Transform::kRecompute) made.recompute = one.modules;
-    if (one.kind == Transform::kOffload) made.offload = one.modules;
-    if (one.kind != Transform::kPipeline) continue;
-    made.schedule = one.schedule;
-    made.stages = one.stages;
-    made.chunks = one.chunks;
-    made.layers = stated.layers;
-  }
-  return made;
-}
-
 std::optional<RewritingAdvice> AdviseRewriting(const RewritingAdviceRequest& request,
                                                StrategyTrier& trier) {
-  const Rewriting now = RewritingOf(request.step, request.stated);
+  Rewriting now = RewritingFor(request.step.transforms());
+  now.layers = request.stated.layers;
+  StrategyTrialOptions trials = request.trials;
+  trials.in_all_peaks = true;
+  std::vector<Rewriting> candidates = EstimatedRewritings(request, now, trier.step());
+  if (candidates.empty()) {
+    candidates = FurtherRewritings(now, trier.step(), CountGpus(request.cluster));
+    std::stable_partition(candidates.begin(), candidates.end(),
+                          [&](const Rewriting& one) { return KeepsStated(one, request.stated); });
+  }
   std::optional<RewritingAdvice> last;
-  for (Rewriting& further : FurtherRewritings(now, trier.step(), CountGpus(request.cluster))) {
-    if (Clock::now() > request.until || request.trials.stop.StopRequested()) break;
+  for (Rewriting& further : candidates) {
+    if (trials.stop.StopRequested()) break;
     Strategy strategy{request.algorithm, further, request.settings};
     if (!further.schedule.empty() && further.layers.empty()) {
       const auto layers = LayersOfUnequalStages(trier.step(), request.cluster, request.trials.costs,
                                                 further, strategy.algorithm, strategy.settings);
       if (layers.ok()) strategy.rewriting.layers = layers.value();
     }
-    const Result<StrategyResult> tried = trier.Try(request.cluster, strategy, request.trials);
+    const Result<StrategyResult> tried = trier.Try(request.cluster, strategy, trials);
     if (!tried.ok() || !tried.value().evaluated) continue;
     const StrategyResult& result = tried.value();
-    last = {now, std::move(further), result.fits, result.step_time, result.memory, result.capacity};
+    const bool may_be_chosen =
+        IsTrainingStrategy(request.algorithm) && KeepsStated(further, request.stated);
+    last = {now,           std::move(further), result.fits, may_be_chosen, result.step_time,
+            result.memory, result.capacity};
     if (last->fits) break;
   }
   return last;
@@ -103,10 +155,20 @@ std::string Describe(const RewritingAdvice& advice, RewritingWords words) {
   }
   if (advice.to.recompute != advice.from.recompute) {
     if (!change.empty()) change += options ? " " : ", ";
-    change += options ? "--recompute full" : "recompute=\"full\"";
+    const std::vector<std::string>& sets = advice.to.recompute;
+    if (options) {
+      change += fmt::format("--recompute {}", fmt::join(sets, " --recompute "));
+    } else if (sets.size() == 1) {
+      change += fmt::format("recompute=\"{}\"", sets.front());
+    } else {
+      change += fmt::format("recompute=[\"{}\"]", fmt::join(sets, "\", \""));
+    }
   }
   if (advice.fits) {
     return fmt::format("{}: it then fits, {} a step", change, FormatNanos(advice.step_time));
+  }
+  if (advice.memory <= advice.capacity) {
+    return change + " does not suffice: tensors fit, but not all that is taken beside them";
   }
   return fmt::format("{} does not suffice, as a device with {} would need {}", change,
                      FormatBytes(advice.capacity), FormatBytes(advice.memory));

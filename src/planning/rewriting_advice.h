@@ -4,7 +4,6 @@
 
 #include <placewright/placewright.h>
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,8 +13,6 @@
 
 namespace placewright {
 
-inline constexpr std::chrono::seconds kAdvicePatience{10};
-
 struct RewritingAdviceRequest {
   const Graph& step;  // as it was planned
   const Cluster& cluster;
@@ -23,16 +20,14 @@ struct RewritingAdviceRequest {
   std::vector<std::string> settings;
   Rewriting stated{};  // what was asked for: layers of stages that are not stated are open again
   StrategyTrialOptions trials{};
-  Clock::time_point until{};  // no further trial begins behind it
 };
 
-// Tries more micro-batches, recomputation and both, the cheapest first, of what `trier` has as it was recorded: the first
-// that fits, else the last one that was tried; nothing where there is none.
+// Tries more micro-batches, recomputation and both of what `trier` has as it was recorded: what keeps to what is stated
+// first, the fastest by estimate ahead (search/strategies/strategy_space.h); of an algorithm with settings that are not
+// estimated the cheapest ahead. The first that fits in all peaks (all_peaks.h), else the last that was tried; nothing where
+// there is none. A few trials, each of a step of at most kTriedOps ops; no clock decides anything.
 std::optional<RewritingAdvice> AdviseRewriting(const RewritingAdviceRequest& request,
                                                StrategyTrier& trier);
-
-// How a rewritten step was rewritten. Layers that stages have by choice are those of `stated`.
-Rewriting RewritingOf(const Graph& step, const Rewriting& stated);
 
 }  // namespace placewright
 

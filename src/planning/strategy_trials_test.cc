@@ -18,6 +18,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 // A recorded transformer of two layers with Adam, 32 samples.
 Graph TinyTransformer(std::optional<int64_t> batch = {}) {
@@ -90,14 +92,24 @@ TEST(RewritingAdvice, IsTheFirstThatFits) {
   const auto advice = AdviseRewriting(graph, graph, tight, request, {}).Take();
   ASSERT_TRUE(advice.has_value());
   EXPECT_TRUE(advice->fits);
+  EXPECT_TRUE(advice->may_be_chosen);
   EXPECT_LE(advice->memory, advice->capacity);
   EXPECT_THAT(Describe(*advice, RewritingWords::kOptions), HasSubstr(": it then fits, "));
   const RewritingAdvice both{
-      {}, {.micro_batches = 4, .recompute = {"full"}}, true, Nanos(2'000'000)};
+      {}, {.micro_batches = 4, .recompute = {"full"}}, true, true, Nanos(2'000'000)};
   EXPECT_EQ(Describe(both, RewritingWords::kOptions),
             "--micro-batches 4 --recompute full: it then fits, 2.00 ms a step");
   EXPECT_EQ(Describe(both, RewritingWords::kArguments),
             "micro_batches=4, recompute=\"full\": it then fits, 2.00 ms a step");
+  // What is stated stays where that is enough; a baseline of papers rewrites nothing by itself.
+  const auto one_batch = AdviseRewriting(graph, graph, tight, request, {.micro_batches = 1}).Take();
+  ASSERT_TRUE(one_batch.has_value());
+  EXPECT_TRUE(one_batch->fits && one_batch->may_be_chosen);
+  EXPECT_EQ(one_batch->to.micro_batches, 1);
+  EXPECT_THAT(one_batch->to.recompute, Not(IsEmpty()));
+  request.algorithm = "data-parallel";
+  const auto baseline = AdviseRewriting(graph, graph, tight, request, {}).Take();
+  EXPECT_FALSE(baseline.has_value() && baseline->may_be_chosen);
   // Of a search more time may be the remedy.
   request.algorithm = "auto";
   EXPECT_FALSE(AdviseRewriting(graph, graph, tight, request, {}).Take().has_value());

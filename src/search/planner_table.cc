@@ -1,5 +1,8 @@
 #include "search/planner_table.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "search/constructive/heft.h"
 #include "search/constructive/layered.h"
 #include "search/constructive/m_etf.h"
@@ -59,6 +62,26 @@ PlannerTable MakeSearchPlanners(const PlannerSettings& settings) {
   return table;
 }
 
+namespace {
+
+constexpr MeshStrategy kMeshStrategies[] = {
+    MeshStrategy::kTensor,      MeshStrategy::kTwoD,   MeshStrategy::kZero1, MeshStrategy::kZero2,
+    MeshStrategy::kHybridZero2, MeshStrategy::kFsdp,   MeshStrategy::kHsdp,  MeshStrategy::kUlysses,
+    MeshStrategy::kContext,     MeshStrategy::kExperts};
+
+}  // namespace
+
+bool IsTrainingStrategy(std::string_view algorithm) {
+  const auto is_pipeline = [&](std::string_view schedule) { return schedule == algorithm; };
+  const auto is_mesh = [&](MeshStrategy one) {
+    return MeshStrategyPlanner(one).name() == algorithm;
+  };
+  return algorithm == EnginePlanner(TrainingEngine::kDdp).name() ||
+         algorithm == OffloadPlanner().name() || algorithm == kZeroBubble || algorithm == k3d ||
+         std::any_of(kPipelineSchedules.begin(), kPipelineSchedules.end(), is_pipeline) ||
+         std::any_of(std::begin(kMeshStrategies), std::end(kMeshStrategies), is_mesh);
+}
+
 PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   PlannerTable table;
   for (const DataParallelKind kind :
@@ -68,10 +91,7 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   }
   // In `auto` what compiles one plan comes before what tries many.
   table.push_back(std::make_unique<ExpertHybridPlanner>());
-  for (const MeshStrategy strategy :
-       {MeshStrategy::kTensor, MeshStrategy::kTwoD, MeshStrategy::kZero1, MeshStrategy::kZero2,
-        MeshStrategy::kHybridZero2, MeshStrategy::kFsdp, MeshStrategy::kHsdp,
-        MeshStrategy::kUlysses, MeshStrategy::kContext, MeshStrategy::kExperts}) {
+  for (const MeshStrategy strategy : kMeshStrategies) {
     table.push_back(std::make_unique<MeshStrategyPlanner>(strategy, settings.agent));
   }
   for (const std::string_view schedule : kPipelineSchedules) {

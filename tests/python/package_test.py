@@ -234,17 +234,28 @@ class Rewriting(PackageTest):
         self.assertLess(peaks[1] + (32 << 20), peaks[0])
         cards = self.two_gpus(int(sum(peaks) / 2 / 0.95) >> 20)
         error = self.refused(NothingFoundError, "nothing-found", ["fsdp does not fit"], pw.plan,
-                             self.wide, cards, algorithm="fsdp")
+                             self.wide, cards, algorithm="fsdp", micro_batches=1)
         advice = re.search(r"; or micro_batches=2: it then fits, [0-9.]+ \w+ a step", error.remedy)
         self.assertTrue(advice, error.remedy)
         self.assertNotIn("more time", error.remedy)
         self.assertEqual(error.place, "device host0/gpu0")
-        run = subprocess.run([_find.program(), "plan", self.wide, "-c", cards, "--algo", "fsdp",
-                              "--no-store", "--json"], capture_output=True, text=True, check=False)
+        command = [_find.program(), "plan", self.wide, "-c", cards, "--algo", "fsdp", "--no-store",
+                   "--json"]
+        run = subprocess.run([*command, "--strategies", "off"], capture_output=True, text=True,
+                             check=False)
         said = json.loads(run.stdout)["error"]
         self.assertEqual((run.returncode, said["place"]), (5, "device host0/gpu0"))
         self.assertIn(advice[0].replace("micro_batches=2", "--micro-batches 2"), said["remedy"])
-        self.assertTrue(pw.plan(self.wide, cards, algorithm="fsdp", micro_batches=2).feasible)
+        # What nobody states is chosen.
+        chosen = pw.plan(self.wide, cards, algorithm="fsdp")
+        self.assertTrue(chosen.feasible)
+        self.assertIn({"accumulate": 2}, chosen.to_dict()["transforms"])
+        self.assertIn("so it is rewritten: micro_batches=2", chosen.notes[0])
+        run = subprocess.run([*command, "-o", self.folder / "chosen.plan.json"],
+                             capture_output=True, text=True, check=False)
+        self.assertEqual(run.returncode, 0)
+        self.assertIn("so it is rewritten: --micro-batches 2", run.stderr)
+        self.assertEqual(json.loads(run.stdout)["step_time_ns"], round(chosen.step_time * 1e9))
 
     def setUp(self):
         super().setUp()

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 
 #include "base/out_of_memory.h"
 #include "base/text.h"
@@ -89,8 +88,9 @@ class PlanCommand : public Command {
         .Group("Search");
     AddSearchOptions(app, &search_);
     app.AddOption("--strategies", strategies_,
-                  "Whether auto may choose micro-batches, recomputation or a pipeline: auto "
-                  "(default, where that fits or is faster) or off")
+                  "Whether micro-batches and recomputation that are not stated may be chosen: auto "
+                  "(default: by the algorithm auto, which may choose a pipeline, too, where that "
+                  "fits or is faster; of another algorithm where its plan does not fit) or off")
         .TypeName("CHOICE")
         .Check(IsChoice)
         .Group("Search");
@@ -204,8 +204,9 @@ class PlanCommand : public Command {
     Result<std::unique_ptr<Planning>> prepared =
         Prepare(input_, search_, space_, ChoosesStrategies() ? &choose : nullptr);
     if (!prepared.ok() && prepared.error().code == ErrorCode::kInfeasible) {
-      prepared.error().remedy +=
-          FitAdvice({input_, search_, space_, asked, nullptr, stop}, context.console);
+      FitAdviceRequest advice{input_, search_, space_, asked, nullptr, stop};
+      if (TakeRewritingThatFits(advice, context.console)) return PrepareStep(asked, stop, context);
+      prepared.error().remedy += FitAdvice(advice, context.console);
     }
     PW_ASSIGN(std::unique_ptr<Planning> planning, std::move(prepared));
     if (space_.splitting == SpaceOptions::Splitting::kWhereProven &&
@@ -217,30 +218,32 @@ class PlanCommand : public Command {
     return planning;
   }
 
+  // The plan of the algorithm that was asked for does not fit: what rewrites the step so that it does is planned then, once.
+  // What was found is in `advice` otherwise.
+  bool TakeRewritingThatFits(FitAdviceRequest& advice, Console& console) {
+    const bool of_one = algorithm_ != "auto" && engine_.empty() && !from_ && !wants_max_batch_;
+    if (!of_one || !initial_.empty() || !rewriting_note_.empty()) return false;
+    advice.rewriting = FindRewriting(advice, console);
+    const std::optional<RewritingAdvice>& found = advice.rewriting;
+    if (strategies_ != "auto" || !found || !found->fits || !found->may_be_chosen) return false;
+    input_.rewriting = found->to;
+    rewriting_note_ = fmt::format(
+        "the step as it is does not fit by {}, so it is rewritten: {} (--strategies off: it stays "
+        "as it is)",
+        algorithm_, Describe(*found, RewritingWords::kOptions));
+    return true;
+  }
+
+  // The same from what was planned; nullptr: nothing fits.
+  Result<std::unique_ptr<Planning>> PrepareRewritten(FitAdviceRequest& advice, Context& context) {
+    if (!TakeRewritingThatFits(advice, context.console)) return std::unique_ptr<Planning>();
+    context.console.Progress("rewriting the step");
+    return Prepare(input_, search_, space_, nullptr);
+  }
+
   Result<PlannerResult> TakeLayouts(const Planning& planning) const {
     PW_ASSIGN(DistributionSpec spec, ReadDistributionSpec(space_.layouts));
     return planning.session->TakeLayouts(std::move(spec)).InFile(space_.layouts);
-  }
-
-  // `auto` tries both.
-  void NoteEqualShares(const Planner& planner, const Problem& problem,
-                       PlannerResult& result) const {
-    if (planner.settable() == nullptr || result.space == PlanSpace::kPlaced) return;
-    const auto& settings = planner.settable()->settings;
-    const bool can = std::any_of(settings.begin(), settings.end(), [](const AgentSetting& one) {
-      return one.name == "shares" && one.words == std::vector<std::string>{"equal", "speed"};
-    });
-    const bool states = std::any_of(settings_.agent.begin(), settings_.agent.end(),
-                                    [](const auto& one) { return one.starts_with("shares="); });
-    if (!can || states) return;
-    std::set<int32_t> kinds;
-    for (const DeviceId device : DevicesOf(result.plan)) {
-      kinds.insert(problem.cluster->device(device).kind);
-    }
-    if (kinds.size() < 2) return;
-    result.notes.push_back(
-        "GPUs of unequal speed have equal shares of the samples: --set shares=speed gives each as "
-        "many as it is fast");
   }
 
   // Where the search starts, by the options.
@@ -291,7 +294,10 @@ class PlanCommand : public Command {
     PW_ASSIGN(PlannerResult result,
               SearchBehind(strategies, planning.problem(), evaluator, options, search)
                   .InFile(input_.graph));
-    NoteEqualShares(*planner, planning.problem(), result);
+    if (!rewriting_note_.empty()) result.notes.push_back(rewriting_note_);
+    if (!measured_) {
+      planning.session->NoteEqualShares(*planner, settings_.agent, options, result);
+    }
     const bool has_plan = max_batch_ && !max_batch_->plan.algorithm.empty();
     if (has_plan) TakeTrialsPlan(*max_batch_, planning.problem(), result);
     return result;
@@ -324,9 +330,17 @@ class PlanCommand : public Command {
     context.console.Progress("");
     NoteReplicatedBound(planning, of.step, result);
     planning.session->NoteUnservedGpus(result);
-    for (const std::string& note : result.notes) context.console.Note(note);
     PW_ASSIGN(SimResult replay, Replay(planning, of, result));
     const std::optional<Error> crowded = IsCrowded(planning, of, result, replay);
+    FitAdviceRequest advice{input_, search_, space_, asked, &planning, budget.stop};
+    if (!replay.feasible && !budget.Stopped()) {
+      PW_ASSIGN(const std::unique_ptr<Planning> rewritten, PrepareRewritten(advice, context));
+      if (rewritten) {
+        PW_ASSIGN(PlannerResult again, Search(*rewritten, budget, context));
+        return Finish(*rewritten, std::move(again), asked, budget, context);
+      }
+    }
+    for (const std::string& note : result.notes) context.console.Note(note);
     if (crowded && planning.strategies && !in_all_peaks_ && !budget.Stopped()) {
       PW_ASSIGN(const std::unique_ptr<Planning> others,
                 PrepareInAllPeaks(*crowded, budget, context));
@@ -357,8 +371,7 @@ class PlanCommand : public Command {
       if (NearestStrategy(plan) == nullptr) {
         error->remedy += CheckpointAdvice(planning.inputs.graph.graph, analysis, cluster);
       }
-      error->remedy +=
-          FitAdvice({input_, search_, space_, asked, &planning, budget.stop}, context.console);
+      error->remedy += FitAdvice(advice, context.console);
     }
     if (result.out_of_memory) error = OutOfMemory();
     if (from_ && !budget.Stopped()) {
@@ -366,29 +379,12 @@ class PlanCommand : public Command {
       PW_ASSIGN(beside_, CompareWithBest(*from_, input_, budget.stop));
       context.console.Progress("");
     }
-    if (plan.feasible) PW_RETURN_IF_ERROR(NoteTime(planning, of, searched, context.console));
+    if (plan.feasible)
+      PW_RETURN_IF_ERROR(NoteTime(planning, search_, of, searched, context.console));
     PrintPlan({of, plan, analysis, output_, result.notes, error, max_batch_, permitted_.changes,
                from_, beside_, init_differs_},
               context.console);
     return error ? InfoOf(error->code).exit_status : 0;
-  }
-
-  // Where all of it took noticeably longer than --time: what has no limit.
-  Status NoteTime(const Planning& planning, const StepInputs& of, Clock::time_point searched,
-                  Console& console) const {
-    constexpr std::chrono::milliseconds kNoticeable{500};
-    PW_ASSIGN(const Budget limit, MakeBudget(search_, planning.loaded));
-    const Clock::time_point now = Clock::now();
-    if (!limit.deadline || now <= *limit.deadline + kNoticeable) return Ok();
-    const auto seconds = [](Clock::duration time) {
-      return std::chrono::duration<double>(time).count();
-    };
-    console.Note(
-        fmt::format("the search took {:.1f} s; to compile the plan ({}), to check, analyse and "
-                    "write it took {:.1f} s more, which --time does not limit",
-                    seconds(searched - planning.loaded), CountOf(of.step.graph->op_count(), "op"),
-                    seconds(now - searched)));
-    return Ok();
   }
 
   // What is not looked at is a note of the result.
@@ -416,19 +412,6 @@ class PlanCommand : public Command {
     }
     notes.insert(notes.end(), result.notes.begin(), result.notes.end());
     return notes;
-  }
-
-  // The plan found is one of whole ops, which its bound is of; others were allowed.
-  static void NoteReplicatedBound(const Planning& planning, const StepOfPlan& step,
-                                  PlannerResult& result) {
-    const std::optional<Bound>& bound = planning.prepared().replicated_bound();
-    const bool whole = step.space == PlanSpace::kPlaced;
-    if (!bound || !whole || !result.feasible || result.step_time.count <= 0) return;
-    const double left = static_cast<double>((result.step_time - bound->value).count) /
-                        static_cast<double>(result.step_time.count);
-    result.notes.push_back(fmt::format(
-        "at most {} below this is possible for plans that may split or copy ops ({})",
-        FormatShare(std::max(0.0, left)), FormatNanosLike(bound->value, result.step_time)));
   }
 
   // What the plan was chosen by is kept beside what is predicted of it, never mixed with it.
@@ -616,7 +599,8 @@ class PlanCommand : public Command {
   CommandLine app_;
   PictureOptions pictures_;
   bool measured_ = false, wants_max_batch_ = false;
-  bool in_all_peaks_ = false;  // the plan is one of these already
+  bool in_all_peaks_ = false;   // the plan is one of these already
+  std::string rewriting_note_;  // what the step was rewritten by, so that the algorithm's plan fits
   std::optional<MaxBatch> max_batch_;
   PermittedChanges permitted_;
   std::optional<FromConfiguration> from_;

@@ -116,4 +116,32 @@ void PrintPlan(const PlanOutput& output, Console& console) {
   if (output.error) console.PrintError(*output.error);
 }
 
+Status NoteTime(const Planning& planning, const SearchOptions& search, const StepInputs& of,
+                Clock::time_point searched, Console& console) {
+  constexpr std::chrono::milliseconds kNoticeable{500};
+  PW_ASSIGN(const Budget limit, MakeBudget(search, planning.loaded));
+  const Clock::time_point now = Clock::now();
+  if (!limit.deadline || now <= *limit.deadline + kNoticeable) return Ok();
+  const auto seconds = [](Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  console.Note(
+      fmt::format("the search took {:.1f} s; to compile the plan ({}), to check, analyse and "
+                  "write it took {:.1f} s more, which --time does not limit",
+                  seconds(searched - planning.loaded), CountOf(of.step.graph->op_count(), "op"),
+                  seconds(now - searched)));
+  return Ok();
+}
+
+void NoteReplicatedBound(const Planning& planning, const StepOfPlan& step, PlannerResult& result) {
+  const std::optional<Bound>& bound = planning.prepared().replicated_bound();
+  const bool whole = step.space == PlanSpace::kPlaced;
+  if (!bound || !whole || !result.feasible || result.step_time.count <= 0) return;
+  const double left = static_cast<double>((result.step_time - bound->value).count) /
+                      static_cast<double>(result.step_time.count);
+  result.notes.push_back(fmt::format(
+      "at most {} below this is possible for plans that may split or copy ops ({})",
+      FormatShare(std::max(0.0, left)), FormatNanosLike(bound->value, result.step_time)));
+}
+
 }  // namespace placewright

@@ -9,6 +9,7 @@
 #include "cli/request/analysis.h"
 #include "cli/request/from_configuration.h"
 #include "cli/request/max_batch.h"
+#include "cli/request/planning.h"
 #include "cli/terminal/console.h"
 #include "plan/plan.h"
 #include "planning/permitted_changes.h"
@@ -31,6 +32,14 @@ struct PlanOutput {
 
 // As text or JSON, as the console says, with the error.
 void PrintPlan(const PlanOutput& output, Console& console);
+
+// Where all of it took noticeably longer than --time: what has no limit.
+// Errors: those of MakeBudget.
+Status NoteTime(const Planning& planning, const SearchOptions& search, const StepInputs& of,
+                Clock::time_point searched, Console& console);
+
+// The plan found is one of whole ops, which its bound is of; others were allowed.
+void NoteReplicatedBound(const Planning& planning, const StepOfPlan& step, PlannerResult& result);
 
 }  // namespace placewright
 

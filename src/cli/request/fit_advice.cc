@@ -32,6 +32,16 @@ PlannerOptions OptionsOf(const FitAdviceRequest& request) {
   return options;
 }
 
+// What was read, where it is proven that nothing fits, so that there is no problem that holds it.
+std::optional<Inputs> ReadAgain(InputOptions input) {
+  input.store.clear();
+  input.cluster_store.clear();
+  input.prove_batch = true;
+  Result<Inputs> loaded = LoadInputs(input);
+  if (!loaded.ok()) return std::nullopt;
+  return loaded.Take();
+}
+
 // Plans that split ops, where whole ones alone were allowed.
 std::string SplitAdvice(const FitAdviceRequest& request, const Inputs& inputs) {
   SpaceOptions space;
@@ -96,33 +106,17 @@ std::string AlgorithmAdvice(const FitAdviceRequest& request) {
                      FormatNanos(plan.step_time));
 }
 
-// The algorithm that was asked for, on the step rewritten further: the first that fits, or what the last one still needs.
-std::string RewritingAdvice(const FitAdviceRequest& request, const Inputs& inputs,
-                            StrategyTrier& trier) {
-  const Graph& graph = inputs.graph.graph;
-  if (!request.space.layouts.empty() || request.asked.iterative()) return "";
-  StrategyTrialOptions options;
-  Result<CostOptions> costs = CostOptionsOf(request.input, inputs.cluster.cluster);
-  if (!costs.ok()) return "";
-  options.costs = costs.Take();
-  options.policy = inputs.policy;
-  options.stop = request.stop;
-  const auto advice = AdviseRewriting(
-      {graph, inputs.cluster.cluster, std::string(request.asked.name()), request.input.settings,
-       request.input.rewriting, std::move(options), Clock::now() + kAdvicePatience},
-      trier);
-  if (!advice) return "";
-  return (advice->fits ? "; or " : "; ") + Describe(*advice, RewritingWords::kOptions);
-}
-
 // Of one algorithm, or layouts by hand: the step rewritten further, and other algorithms.
 std::string AdviceBesideOne(const FitAdviceRequest& request, const Inputs& inputs,
                             Console& console) {
+  std::string rewritten;
+  if (request.rewriting) {
+    rewritten = (request.rewriting->fits ? "; or " : "; ") +
+                Describe(*request.rewriting, RewritingWords::kOptions);
+  }
   StepsByBatch steps(request.input);
   const Result<StrategyTrier*> trier = steps.At(request.input.batch);
-  if (!trier.ok()) return AlgorithmAdvice(request);
-  console.Progress("nothing fits: would more micro-batches, or computing layers again?");
-  const std::string rewritten = RewritingAdvice(request, inputs, *trier.value());
+  if (!trier.ok()) return rewritten + AlgorithmAdvice(request);
   console.Progress("nothing fits: would another algorithm?");
   const std::string others = StrategyAdvice(request, inputs, trier.value()->step());
   return rewritten + (others.empty() ? AlgorithmAdvice(request) : others);
@@ -147,17 +141,48 @@ std::string BatchAdvice(const FitAdviceRequest& request, const Inputs& inputs, C
 
 }  // namespace
 
+std::optional<RewritingAdvice> FindRewriting(const FitAdviceRequest& request, Console& console) {
+  const Planner& asked = request.asked;
+  const bool one_plan = asked.name() != "auto" && !asked.iterative();
+  if (!one_plan || asked.space() == PlanSpace::kPlaced || !request.space.layouts.empty()) {
+    return std::nullopt;
+  }
+  std::optional<Inputs> read;
+  if (request.planning == nullptr) read = ReadAgain(request.input);
+  if (request.planning == nullptr && !read) return std::nullopt;
+  const Inputs& inputs = read ? *read : request.planning->inputs;
+  StrategyTrialOptions options;
+  Result<CostOptions> costs = CostOptionsOf(request.input, inputs.cluster.cluster);
+  if (!costs.ok()) return std::nullopt;
+  options.costs = costs.Take();
+  options.policy = inputs.policy;
+  options.stop = request.stop;
+  console.Progress("it does not fit: would it with more micro-batches, or computing layers again?");
+  const Graph& step = inputs.graph.graph;
+  const RewritingAdviceRequest advice = {step,
+                                         inputs.cluster.cluster,
+                                         std::string(asked.name()),
+                                         request.input.settings,
+                                         request.input.rewriting,
+                                         std::move(options)};
+  std::optional<RewritingAdvice> found;
+  if (MayBeRewritten(step.transforms())) {
+    StrategyTrier trier(step);
+    found = AdviseRewriting(advice, trier);
+  } else if (request.input.mixed_precision
+                 .empty()) {  // what reads it again leaves types as they are
+    StepsByBatch steps(request.input);
+    const Result<StrategyTrier*> trier = steps.At(request.input.batch);
+    if (trier.ok()) found = AdviseRewriting(advice, *trier.value());
+  }
+  console.Progress("");
+  return request.stop.StopRequested() ? std::nullopt : found;
+}
+
 std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   std::optional<Inputs> read;
-  if (request.planning == nullptr) {
-    InputOptions input = request.input;
-    input.store.clear();
-    input.cluster_store.clear();
-    input.prove_batch = true;
-    Result<Inputs> loaded = LoadInputs(input);
-    if (!loaded.ok()) return "";
-    read = loaded.Take();
-  }
+  if (request.planning == nullptr) read = ReadAgain(request.input);
+  if (request.planning == nullptr && !read) return "";
   const Inputs& inputs = read ? *read : request.planning->inputs;
   console.Progress("nothing fits: what would?");
   std::string text;
@@ -168,6 +193,9 @@ std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   if (request.planning == nullptr && step.batch_scaling() != nullptr) {
     text += "; the proof is of the step as it is, of none under --micro-batches or --recompute";
     const bool others = request.space.MaySplit() && request.asked.name() != "auto";
+    if (others && request.rewriting) {
+      text += "; " + Describe(*request.rewriting, RewritingWords::kOptions);
+    }
     if (others) text += StrategyAdvice(request, inputs, step);
   }
   text += BatchAdvice(request, inputs, console);

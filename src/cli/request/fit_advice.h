@@ -2,11 +2,13 @@
 #ifndef PLACEWRIGHT_CLI_REQUEST_FIT_ADVICE_H_
 #define PLACEWRIGHT_CLI_REQUEST_FIT_ADVICE_H_
 
+#include <optional>
 #include <string>
 
 #include "base/stop.h"
 #include "cli/request/analysis.h"
 #include "cli/request/planning.h"
+#include "planning/rewriting_advice.h"
 
 namespace placewright {
 
@@ -17,7 +19,12 @@ struct FitAdviceRequest {
   const Planner& asked;
   const Planning* planning;  // nullptr: it is proven that nothing fits, and there is none
   StopToken stop;
+  std::optional<RewritingAdvice> rewriting{};  // what FindRewriting said
 };
+
+// Of one algorithm that was asked for, whose plans are no search's: how the step is rewritten further so that its plan fits,
+// or what that comes to. Nothing where there is no such way, or the step cannot be read again as it was recorded.
+std::optional<RewritingAdvice> FindRewriting(const FitAdviceRequest& request, Console& console);
 
 // "; or --recompute full: it then fits, 890 ms a step; or --batch 4, the largest that fits (horovod)": the step rewritten
 // further, plans of another kind (split where only whole ops were allowed; those of all algorithms where one was asked for),

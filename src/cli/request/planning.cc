@@ -353,10 +353,7 @@ Error DoesNotFit(const Planning& planning, const StepInputs& of, const Plan& pla
     if (worse) worst = &use;
   }
   // A pipeline is an order.
-  const Transforms& made = planning.inputs.graph.graph.transforms();
-  const bool pipeline = std::any_of(made.begin(), made.end(), [](const Transform& one) {
-    return one.kind == Transform::kPipeline;
-  });
+  const bool pipeline = PipelineOf(planning.inputs.graph.graph.transforms()) != nullptr;
   const auto order = pipeline
                          ? std::nullopt
                          : FindCheaperOrder(*of.step.sim_graph, of.step.placement, plan.policy);
