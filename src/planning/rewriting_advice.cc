@@ -19,12 +19,16 @@ namespace {
 constexpr int64_t kTriedOps = 300'000;  // a step of more takes many seconds to rewrite
 constexpr size_t kEstimatedTrials = 3;
 
+int64_t MicroBatchesOf(const Rewriting& rewriting) {
+  return std::max<int64_t>(1, rewriting.micro_batches);
+}
+
 int64_t InstancesOf(const Rewriting& rewriting, const Graph& recorded) {
-  return std::max<int64_t>(1, rewriting.micro_batches) * static_cast<int64_t>(recorded.op_count());
+  return MicroBatchesOf(rewriting) * static_cast<int64_t>(recorded.op_count());
 }
 
 bool KeepsStated(const Rewriting& rewriting, const Rewriting& stated) {
-  return (stated.micro_batches == 0 || rewriting.micro_batches == stated.micro_batches) &&
+  return (stated.micro_batches == 0 || MicroBatchesOf(rewriting) == stated.micro_batches) &&
          (stated.recompute.empty() || rewriting.recompute == stated.recompute);
 }
 
@@ -40,7 +44,7 @@ std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64
   if (now.schedule == "gpipe") return more;
   const bool rounds = now.schedule == "interleaved";
   max = std::min(max, batch / parts);
-  for (int64_t m = 2 * std::max<int64_t>(1, now.micro_batches); m <= max; ++m) {
+  for (int64_t m = 2 * MicroBatchesOf(now); m <= max; ++m) {
     if (batch % m == 0 && (!rounds || m % now.stages == 0)) more.push_back(m);
   }
   return more;
@@ -69,8 +73,7 @@ std::vector<Rewriting> EstimatedRewritings(const RewritingAdviceRequest& request
         one.why_not.empty() && strategy.algorithm == request.algorithm &&
         IsSamePipeline(strategy.rewriting, now) &&
         std::set<std::string>(strategy.settings.begin(), strategy.settings.end()) == settings;
-    const bool is_now = std::max<int64_t>(1, strategy.rewriting.micro_batches) ==
-                            std::max<int64_t>(1, now.micro_batches) &&
+    const bool is_now = MicroBatchesOf(strategy.rewriting) == MicroBatchesOf(now) &&
                         strategy.rewriting.recompute == now.recompute;
     if (!is_asked || is_now || InstancesOf(strategy.rewriting, recorded) > kTriedOps) continue;
     one.strategy.rewriting.offload = now.offload;

