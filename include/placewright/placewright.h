@@ -168,6 +168,8 @@ struct RewritingAdvice {
 };
 // As options of the program ("--micro-batches 2") or as arguments in Python ("micro_batches=2").
 enum class RewritingWords : uint8_t { kOptions, kArguments };
+// "--micro-batches 2".
+std::string DescribeChange(const RewritingAdvice& advice, RewritingWords words);
 // "--micro-batches 2: it then fits, 890 ms a step", or what it still lacks.
 std::string Describe(const RewritingAdvice& advice, RewritingWords words);
 // Of a plan of the request's algorithm that does not fit, `step` rewritten as it was planned and as it was `recorded`: tries

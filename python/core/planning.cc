@@ -208,7 +208,7 @@ std::unique_ptr<Planned> PlanOf(const StepHandle& step, const ClusterHandle& clu
 
 // What rewrites the step further, so that a plan of the algorithm fits ("micro_batches=2: it then fits, 890 ms a step"),
 // and whether it does; "" where nothing is known. And the options of that step, where it fits and changes nothing that was
-// asked for; else None. `rewriting`: what was asked for.
+// asked for, where the words are the change alone; else None. `rewriting`: what was asked for.
 nb::tuple Advise(const StepHandle& recorded, const StepHandle& step, const ClusterHandle& cluster,
                  const nb::dict& options, const nb::dict& rewriting, bool catch_interrupts) {
   const Cluster& machines = cluster.cluster->cluster;
@@ -226,10 +226,11 @@ nb::tuple Advise(const StepHandle& recorded, const StepHandle& step, const Clust
   const RewritingAdvice& found = *advice->value();
   const std::string words = Describe(found, RewritingWords::kArguments);
   if (!found.fits || !found.may_be_chosen) return nb::make_tuple(words, found.fits, nb::none());
+  const std::string change = DescribeChange(found, RewritingWords::kArguments);
   nb::dict chosen;
   chosen["micro_batches"] = found.to.micro_batches;
   chosen["recompute"] = found.to.recompute;
-  return nb::make_tuple(words, true, chosen);
+  return nb::make_tuple(change, true, chosen);
 }
 
 std::string Picture(const Planned& made) {

@@ -172,8 +172,8 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
                                                  options, stated, _takes_interrupts())
             if chosen is not None and for_engine is None:
                 found = plan_of(read_with({**wanted, **chosen}), [
-                    f"the step as it is does not fit by {options['algorithm']}, so it is rewritten: "
-                    f"{advice} (micro_batches=1: it stays as it is)"])
+                    f"{options['algorithm']} does not fit the step as it is, which is rewritten so that "
+                    f"it does: {advice} (micro_batches=1 leaves it one batch)"])
     finally:
         end()
     if found is None:

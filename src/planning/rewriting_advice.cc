@@ -149,7 +149,7 @@ std::optional<RewritingAdvice> AdviseRewriting(const RewritingAdviceRequest& req
   return last;
 }
 
-std::string Describe(const RewritingAdvice& advice, RewritingWords words) {
+std::string DescribeChange(const RewritingAdvice& advice, RewritingWords words) {
   const bool options = words == RewritingWords::kOptions;
   std::string change;
   if (advice.to.micro_batches != advice.from.micro_batches) {
@@ -167,6 +167,11 @@ std::string Describe(const RewritingAdvice& advice, RewritingWords words) {
       change += fmt::format("recompute=[\"{}\"]", fmt::join(sets, "\", \""));
     }
   }
+  return change;
+}
+
+std::string Describe(const RewritingAdvice& advice, RewritingWords words) {
+  const std::string change = DescribeChange(advice, words);
   if (advice.fits) {
     return fmt::format("{}: it then fits, {} a step", change, FormatNanos(advice.step_time));
   }

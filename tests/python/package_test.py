@@ -250,11 +250,11 @@ class Rewriting(PackageTest):
         chosen = pw.plan(self.wide, cards, algorithm="fsdp")
         self.assertTrue(chosen.feasible)
         self.assertIn({"accumulate": 2}, chosen.to_dict()["transforms"])
-        self.assertIn("so it is rewritten: micro_batches=2", chosen.notes[0])
+        self.assertIn("is rewritten so that it does: micro_batches=2 (", chosen.notes[0])
         run = subprocess.run([*command, "-o", self.folder / "chosen.plan.json"],
                              capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0)
-        self.assertIn("so it is rewritten: --micro-batches 2", run.stderr)
+        self.assertIn("is rewritten so that it does: --micro-batches 2 (", run.stderr)
         self.assertEqual(json.loads(run.stdout)["step_time_ns"], round(chosen.step_time * 1e9))
 
     def setUp(self):

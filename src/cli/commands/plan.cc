@@ -228,17 +228,24 @@ class PlanCommand : public Command {
     if (strategies_ != "auto" || !found || !found->fits || !found->may_be_chosen) return false;
     input_.rewriting = found->to;
     rewriting_note_ = fmt::format(
-        "the step as it is does not fit by {}, so it is rewritten: {} (--strategies off: it stays "
-        "as it is)",
-        algorithm_, Describe(*found, RewritingWords::kOptions));
+        "{} does not fit the step as it is, which is rewritten so that it does: {} (--strategies "
+        "off leaves it as it is)",
+        algorithm_, DescribeChange(*found, RewritingWords::kOptions));
     return true;
   }
 
-  // The same from what was planned; nullptr: nothing fits.
-  Result<std::unique_ptr<Planning>> PrepareRewritten(FitAdviceRequest& advice, Context& context) {
-    if (!TakeRewritingThatFits(advice, context.console)) return std::unique_ptr<Planning>();
+  // What the command ends with where the step was rewritten so that it fits, and planned anew.
+  Result<std::optional<int>> FinishRewritten(FitAdviceRequest& advice, const Budget& budget,
+                                             Context& context) {
+    if (budget.Stopped() || !TakeRewritingThatFits(advice, context.console)) {
+      return std::optional<int>();
+    }
     context.console.Progress("rewriting the step");
-    return Prepare(input_, search_, space_, nullptr);
+    PW_ASSIGN(const std::unique_ptr<Planning> rewritten, Prepare(input_, search_, space_, nullptr));
+    PW_ASSIGN(PlannerResult again, Search(*rewritten, budget, context));
+    PW_ASSIGN(const int status,
+              Finish(*rewritten, std::move(again), advice.asked, budget, context));
+    return std::optional<int>(status);
   }
 
   Result<PlannerResult> TakeLayouts(const Planning& planning) const {
@@ -316,6 +323,11 @@ class PlanCommand : public Command {
   // From what the planner made to the plan's files and the report.
   Result<int> Finish(const Planning& planning, PlannerResult result, const Planner& asked,
                      const Budget& budget, Context& context) {
+    FitAdviceRequest advice{input_, search_, space_, asked, &planning, budget.stop};
+    if (!result.feasible) {
+      PW_ASSIGN(const std::optional<int> status, FinishRewritten(advice, budget, context));
+      if (status) return *status;
+    }
     const std::string& file = space_.layouts.empty() ? input_.graph : space_.layouts;
     PW_RETURN_IF_ERROR(
         planning.session->RecomputeFromFactors(sfb_, budget.stop, context.started, result)
@@ -332,13 +344,9 @@ class PlanCommand : public Command {
     planning.session->NoteUnservedGpus(result);
     PW_ASSIGN(SimResult replay, Replay(planning, of, result));
     const std::optional<Error> crowded = IsCrowded(planning, of, result, replay);
-    FitAdviceRequest advice{input_, search_, space_, asked, &planning, budget.stop};
-    if (!replay.feasible && !budget.Stopped()) {
-      PW_ASSIGN(const std::unique_ptr<Planning> rewritten, PrepareRewritten(advice, context));
-      if (rewritten) {
-        PW_ASSIGN(PlannerResult again, Search(*rewritten, budget, context));
-        return Finish(*rewritten, std::move(again), asked, budget, context);
-      }
+    if (crowded && result.feasible) {
+      PW_ASSIGN(const std::optional<int> status, FinishRewritten(advice, budget, context));
+      if (status) return *status;
     }
     for (const std::string& note : result.notes) context.console.Note(note);
     if (crowded && planning.strategies && !in_all_peaks_ && !budget.Stopped()) {
