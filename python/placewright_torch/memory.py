@@ -66,3 +66,23 @@ def extent_of(tensor):
     reach = sum((size - 1) * stride for size, stride in zip(tensor.size(), tensor.stride()))
     first, width = tensor.storage_offset(), tensor.element_size()
     return (int(first * width), int((first + reach + 1) * width))
+
+
+def _same_places(sizes, strides, others):
+    """Strides of dimensions that have one element do not count."""
+    return all(size == 1 or a == b for size, a, b in zip(sizes, strides, others))
+
+
+def keeps_elements(tensor, size, stride, storage_offset=None):
+    """Whether as_strided with these arguments gives all elements of the tensor, in their order: "same"
+    where their shape stays, too; "view" where both lie behind one another; else None."""
+    if storage_offset not in (None, tensor.storage_offset()) or len(size) != len(stride):
+        return None
+    if tuple(size) == tuple(tensor.size()):
+        return "same" if _same_places(size, stride, tensor.stride()) else None
+    contiguous, behind = [], 1
+    for one in reversed(size):
+        contiguous.insert(0, behind)
+        behind *= one
+    behind_one_another = behind == tensor.numel() and tensor.is_contiguous()
+    return "view" if behind_one_another and _same_places(size, stride, contiguous) else None

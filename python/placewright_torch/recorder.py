@@ -18,7 +18,7 @@ from .changing_numbers import numbers_in
 from .checks import where_asked
 from .errors import ExportError
 from .lifetimes import Lifetimes, computes
-from .memory import Memory, Value, extent_of
+from .memory import Memory, Value, extent_of, keeps_elements
 from .operators import (COPIES, FUSED_UPDATES, NO_OPS, READS_VALUES, SAME_TENSOR,
                         UNMARKED_WRITES, alias_mark, describe, for_one_tensor, is_sized_by_values, refuse, value_error)
 from .scopes import Scopes
@@ -180,6 +180,14 @@ class Recorder(compat.Mode):
         if any(isinstance(tensor, sparse.SparseRows) for tensor in tensors_in((args, kwargs))):
             with self:
                 return sparse.call(func, args, kwargs, self.where())
+        if name in ("aten::as_strided", "aten::as_strided_") and isinstance(args[0], torch.Tensor):
+            # Pooling to one place of an image that lies channels last states strides of places that there are not.
+            kept = keeps_elements(*args, **kwargs)
+            if kept == "same" and name == "aten::as_strided_":
+                return func(*args, **kwargs)
+            if kept and name == "aten::as_strided":
+                with self:
+                    return torch.ops.aten.view.default(args[0], args[1])
         if name == "aten::repeat_interleave":
             self._tell_size(args, kwargs)
         if name in self.assumed and self.assumed[name] is not EVERY_ELEMENT:

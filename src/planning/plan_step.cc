@@ -327,7 +327,8 @@ Result<SettledRewriting> SettleRewriting(const Graph& step, const Cluster& descr
                                          const PlanRequest& request, const Rewriting& asked) {
   SettledRewriting settled{request.algorithm, asked};
   AlignPipeline(request.layouts.has_value(), settled.algorithm, settled.rewriting);
-  PW_ASSIGN(settled.rewriting, ChooseRewriting(step, described, settled.rewriting));
+  PW_ASSIGN(settled.rewriting,
+            ChooseRewriting(step, described, settled.rewriting, settled.algorithm == "3d"));
   if (settled.rewriting.schedule.empty() || !settled.rewriting.layers.empty()) return settled;
   PlanRequest of_it = request;
   of_it.algorithm = settled.algorithm;

@@ -14,47 +14,82 @@ namespace {
 
 constexpr int64_t kMicroBatchesOfStage = 4;
 
+struct Gpus {
+  int64_t count = 0, hosts = 0;
+  int64_t of_host = 0;  // of the host with most
+
+  int64_t OfStage(int64_t stages) const {
+    return hosts > 1 && hosts == stages ? of_host : (count + stages - 1) / stages;
+  }
+};
+
+// The most that serve, at most `most`. Stages of tensor groups have as many GPUs each, two and more: on one host as few
+// stages as there can be, since what groups send stays on its fast links.
+int64_t StagesOn(const Gpus& gpus, int64_t most, bool of_groups) {
+  const int64_t units = gpus.hosts > 1 ? gpus.hosts : gpus.count;
+  if (!of_groups) return std::min(units, most);
+  if (gpus.hosts > 1) {
+    for (int64_t stages = std::min(units, most); stages > 1; --stages) {
+      if (units % stages == 0) return stages;
+    }
+    return std::min(units, most);
+  }
+  for (int64_t stages = 2; stages <= most && 2 * stages <= units; ++stages) {
+    if (units % stages == 0) return stages;
+  }
+  return std::min(units, most);
+}
+
+// As many as divide the batch; 0: none do.
+int64_t MicroBatchesFor(const Rewriting& asked, int64_t batch, const Gpus& gpus) {
+  for (int64_t m = std::min(batch, kMicroBatchesOfStage * asked.stages); m > 0; --m) {
+    const bool rounds = asked.schedule != "interleaved" || m % asked.stages == 0;
+    if (batch % m == 0 && batch / m >= gpus.OfStage(asked.stages) && rounds) return m;
+  }
+  return 0;
+}
+
 }  // namespace
 
-Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked) {
+Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked,
+                                  bool of_groups) {
   if (asked.schedule.empty()) {
     if (asked.stages == 0 && asked.chunks == 0 && asked.layers.empty()) return asked;
     return MakeError(ErrorCode::kUsage,
                      "stages, their chunks and layers are of a pipeline, and none is asked for", "",
                      "Ask for a pipeline (1f1b), or leave them out.");
   }
-  int64_t gpus = 0, of_host = 0;
+  Gpus gpus;
   std::map<int32_t, int64_t> hosts;
   for (const DeviceId id : cluster.devices()) {
     if (cluster.kind(id).device_class != DeviceClass::kGpu) continue;
-    ++gpus;
-    of_host = std::max(of_host, ++hosts[cluster.device(id).host]);
+    ++gpus.count;
+    gpus.of_host = std::max(gpus.of_host, ++hosts[cluster.device(id).host]);
   }
-  const auto machines = static_cast<int64_t>(hosts.size());
-  if (gpus == 0) gpus = static_cast<int64_t>(cluster.device_count());
-  const bool interleaved = asked.schedule == "interleaved";
-  if (asked.chunks == 0) asked.chunks = interleaved ? 2 : 1;
+  gpus.hosts = static_cast<int64_t>(hosts.size());
+  if (gpus.count == 0) gpus.count = static_cast<int64_t>(cluster.device_count());
+  if (asked.chunks == 0) asked.chunks = asked.schedule == "interleaved" ? 2 : 1;
   if (asked.stages == 0 && !asked.layers.empty()) {
     asked.stages = std::max<int64_t>(1, static_cast<int64_t>(asked.layers.size()) / asked.chunks);
   }
-  if (asked.stages == 0) {
+  const bool stages_are_free = asked.stages == 0;
+  if (stages_are_free) {
     const auto layers = static_cast<int64_t>(LayersOf(step).names.size());
-    const int64_t most = std::max<int64_t>(1, layers / asked.chunks);
-    asked.stages = std::min(machines > 1 ? machines : gpus, most);
+    asked.stages = StagesOn(gpus, std::max<int64_t>(1, layers / asked.chunks), of_groups);
   }
   if (asked.micro_batches > 0) return asked;
-  const int64_t batch = step.batch();
-  const int64_t of_stage =
-      machines > 1 && machines == asked.stages ? of_host : (gpus + asked.stages - 1) / asked.stages;
-  for (int64_t m = std::min(batch, kMicroBatchesOfStage * asked.stages); m > 0; --m) {
-    if (batch % m != 0 || batch / m < of_stage || (interleaved && m % asked.stages != 0)) continue;
-    asked.micro_batches = m;
-    return asked;
+  const int64_t batch = step.batch(), stages = asked.stages;
+  asked.micro_batches = MicroBatchesFor(asked, batch, gpus);
+  while (asked.micro_batches == 0 && stages_are_free && asked.stages > 2) {
+    --asked.stages;
+    if (of_groups && gpus.count % asked.stages != 0) continue;
+    asked.micro_batches = MicroBatchesFor(asked, batch, gpus);
   }
+  if (asked.micro_batches > 0) return asked;
   return MakeError(
       ErrorCode::kUsage,
       fmt::format("{} {} stages of {} GPUs find no number of micro-batches for a batch of {}",
-                  asked.schedule, asked.stages, of_stage, batch),
+                  asked.schedule, stages, gpus.OfStage(stages), batch),
       "", "Give another batch, other stages, or the number of micro-batches.");
 }
 

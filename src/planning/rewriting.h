@@ -12,10 +12,12 @@
 namespace placewright {
 
 // Of a pipeline, where nothing states them: as many stages as have their layers stated, or as there are hosts with GPUs, or
-// GPUs on a single host, and no more than layers; two chunks for interleaved; as many micro-batches as divide the batch,
-// four for each stage at most, with a sample for every GPU of a stage. Errors: kUsage (stages, chunks or their layers of no
-// pipeline; no such number of micro-batches).
-Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked);
+// GPUs on a single host, no more than layers, and fewer where only these find micro-batches; two chunks for interleaved; as
+// many micro-batches as divide the batch, four for each stage at most, with a sample for every GPU of a stage. `of_groups`:
+// stages hold tensor groups (3d), so that all have equally many GPUs, of a single host as many as two stages leave, where
+// two divide them. Errors: kUsage (stages, chunks or their layers of no pipeline; no such number of micro-batches).
+Result<Rewriting> ChooseRewriting(const Graph& step, const Cluster& cluster, Rewriting asked,
+                                  bool of_groups = false);
 
 // Whether GPUs of one kind, all of which have a part in stages without tensor parallelism, get a sample of each micro-batch:
 // what the planner refuses (search/layouts/pipelines.h) once the step is rewritten, which takes seconds. Of several kinds

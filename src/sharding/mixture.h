@@ -16,12 +16,13 @@ namespace placewright {
 // has a row each.
 class MixtureOfExperts {
  public:
-  explicit MixtureOfExperts(bool biased = true) : experts_(biased ? 4 : 2), biased_(biased) {
+  explicit MixtureOfExperts(bool biased = true) : MixtureOfExperts(biased, biased ? 4 : 2) {}
+  MixtureOfExperts(bool biased, int64_t experts) : experts_(experts), biased_(biased) {
     builder_.set_batch(8);
     x_ = In("input:x", TensorKind::kInput, DType::kF32, {8, 6});
     keys_ = In("input:keys", TensorKind::kInput, DType::kI64, {16});
     w_ = In("param:w", TensorKind::kParameter, DType::kF32, {experts_, 6, 5});
-    if (biased) bias_ = In("param:bias", TensorKind::kParameter, DType::kF32, {4, 5});
+    if (biased) bias_ = In("param:bias", TensorKind::kParameter, DType::kF32, {experts_, 5});
   }
 
   // What makes it no region.
@@ -62,10 +63,10 @@ class MixtureOfExperts {
     }
     const TensorId relu = Add("relu", "aten.relu.default", {sum}, {Input(0)}, {16, 5});
     if (biased_) {
-      const TensorId zeros =
-          Add("zeros", "aten.new_zeros.default", {relu}, {Input(0), Integers({4, 5})}, {4, 5});
+      const TensorId zeros = Add("zeros", "aten.new_zeros.default", {relu},
+                                 {Input(0), Integers({experts_, 5})}, {experts_, 5});
       Add("gradient", "aten.index_put.default", {zeros, sort[0], relu},
-          {Input(0), List(1), Input(2), Value(true)}, {4, 5});
+          {Input(0), List(1), Input(2), Value(true)}, {experts_, 5});
     } else {
       AddGradients(relu, rows, ends, flaw == Flaw::kOtherSort);
     }

@@ -504,6 +504,7 @@ class RoutingFinder {
     const bool product = BaseOf(op.type) == "_grouped_mm";
     const RuleAxisId by = product ? AxisOfMatrices(rule) : rule.axes.push_back({keys});
     if (rule.axes[by].size != keys) return std::nullopt;
+    if (TakesRowOfKey(op) && !SplitTable(op, by, rule)) return std::nullopt;
     std::set<RuleAxisId> refined;
     const auto refine = [&](const std::vector<TensorId>& ids, std::vector<TensorAxes>& tensors) {
       bool in_all = true;
@@ -534,7 +535,7 @@ class RoutingFinder {
     if (rule.part_takes_sizes) return std::nullopt;
     for (const SizeArgument& size : rule.sizes) {
       for (const RuleAxisId axis : size.axes) {
-        if (refined.contains(axis)) return std::nullopt;
+        if (refined.contains(axis) && !CountsItsRows(op)) return std::nullopt;
       }
     }
     const auto has = [&](const TensorAxes& axes) { return Holds(axes, by); };
@@ -551,6 +552,32 @@ class RoutingFinder {
       if (!*outputs && rule.axes[axis].parts == Parts::kSum) rule.once.emplace_back(by, input);
     }
     return rule;
+  }
+
+  // Its index is the keys: x[keys] has a row of x for each, zeros[keys] += rows sums those of each.
+  bool TakesRowOfKey(const Op& op) const {
+    return IsOneOf(BaseOf(op.type), {"index", "index_put"}) && op.inputs.size() > 1 &&
+           Of(op.inputs[1]).holds == RowContent::kKeys;
+  }
+
+  // A part of the keys has their rows of the table.
+  bool SplitTable(const Op& op, RuleAxisId by, OpRule& rule) const {
+    const auto split = [&](TensorId table, TensorAxes& axes) {
+      if (ShapeOf(table).empty() || ShapeOf(table)[0] != rule.axes[by].size) return false;
+      axes[0] = {by};
+      return true;
+    };
+    const bool puts = BaseOf(op.type) == "index_put";
+    return split(op.inputs[0], rule.inputs[0]) && (!puts || split(op.outputs[0], rule.outputs[0]));
+  }
+
+  // Its part takes as many rows as it is given, whatever is stated.
+  bool CountsItsRows(const Op& op) const {
+    if (BaseOf(op.type) != "slice_backward" || op.inputs.size() != 1 || op.args.size() != 6) {
+      return false;
+    }
+    const int64_t* const dim = op.args[2].AsInt();
+    return dim != nullptr && *dim >= 0 && *dim != static_cast<int64_t>(Of(op.inputs[0]).dim);
   }
 
   static bool HasSortedRows(const Routed& one) {
@@ -580,9 +607,14 @@ class RoutingFinder {
     if (name == "index") {
       const RowContent index = Of(op.inputs[1]).holds;
       if (index == RowContent::kSortedRow) return take("unsort_part", 3, false);
+      if (index == RowContent::kKeys) return take("rows_of_keys_part", 2, false);
       return index == RowContent::kPlaces;
     }
+    if (CountsItsRows(op)) return take("slice_backward_part", 6, true);
     if (name != "index_put") return true;
+    if (TakesRowOfKey(op)) {
+      return !in_place && op.args.size() == 4 && take("sum_by_keys_part", 4, true);
+    }
     const RowContent base = Of(op.inputs[0]).holds, index = Of(op.inputs[1]).holds,
                      value = Of(op.inputs[2]).holds;
     if (value == RowContent::kNumbers) {

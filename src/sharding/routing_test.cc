@@ -105,7 +105,29 @@ TEST(RoutedRows, RowsOfTwoOrdersAreNoRegion) {
   EXPECT_EQ(regions(MixtureOfExperts::Flaw::kOtherSort), 0u);
 }
 
-// Which bias a row of a part reads would follow from the part; 2 rows of a sample are not 4 keys'.
+// Of one of two keys a part has its row of the biases, too, and of their gradient.
+TEST(RoutedRows, KeysSplitWhatEachOfThemAdds) {
+  const Graph graph = MixtureOfExperts(/*biased=*/true, /*experts=*/2).Build();
+  const NamedAxes axes(graph);
+  const AxisId keys = axes.Find("param:w[0]");
+  ASSERT_TRUE(keys.valid());
+  EXPECT_TRUE(axes.Holds(graph.FindTensor("param:bias"), keys));
+  const auto call = [&](const char* name) {
+    const OpId op = graph.FindOp(name);
+    const OpRule& rule = *axes.rule(op);
+    IdVector<RuleAxisId, int64_t> sizes;
+    for (const RuleAxis& axis : rule.axes) sizes.push_back(axis.size);
+    const RuleAxisId by = axes.SplitBy(op, keys);
+    EXPECT_TRUE(by.valid()) << name;
+    return CallOnPart(graph.op(op), rule, {by}, sizes).type;
+  };
+  EXPECT_EQ(call("own"), "placewright.rows_of_keys_part.default");
+  EXPECT_EQ(call("gradient"), "placewright.sum_by_keys_part.default");
+  EXPECT_EQ(axes.verdict(graph.FindOp("own"), keys, 0), PartVerdict::kConcat);
+  EXPECT_EQ(axes.verdict(graph.FindOp("gradient"), keys, 0), PartVerdict::kConcat);
+}
+
+// 2 rows of a sample are not 4 keys'.
 TEST(RoutedRows, KeysSplitNothingWhereAnOpNeedsAllOfThem) {
   const Graph graph = MixtureOfExperts().Build();
   const NamedAxes axes(graph);

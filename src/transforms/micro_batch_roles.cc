@@ -224,7 +224,13 @@ class RoleFinder {
       sums = sums || turn == TensorTurn::kSums;
       const bool samples =
           turn == TensorTurn::kParts || (turn == TensorTurn::kBefore && HasBatch(op.inputs[i]));
-      if (samples) return RefuseWhole(id, op.inputs[i]);
+      if (!samples) continue;
+      // What follows from the step's inputs alone, as numbers of samples for a mask, is done once, of all samples.
+      const bool known = axes_.rule(id) != nullptr && !op.outputs.empty();
+      if (known && DoBefore(op.outputs.front())) {
+        return SetOutputs(id, OpTurn::kBefore, TensorTurn::kBefore);
+      }
+      return RefuseWhole(id, op.inputs[i]);
     }
     if (own && (read > 1 || sums || after)) {
       return Refuse(id, "it reads what every micro-batch has of its own",

@@ -350,6 +350,9 @@ image("transposed convolution", lambda m, y: m.part(y), part=lambda: nn.ConvTran
     WIDTH, 4, 3, stride=2, output_padding=1))
 image("channels last", lambda m, y: m.part(y.to(memory_format=torch.channels_last)),
       part=lambda: nn.Conv2d(WIDTH, 4, 3).to(memory_format=torch.channels_last))
+image("pooling to one place, channels last",
+      lambda m, y: F.adaptive_avg_pool2d(m.part(y.to(memory_format=torch.channels_last)), 1),
+      part=lambda: nn.Conv2d(WIDTH, 4, 3).to(memory_format=torch.channels_last))
 then("convolution of a sequence and of a volume",
      lambda m, y: m.line(y).sum() + m.volume(y[:, None, None]).sum(), (6,),
      line=lambda: nn.Conv1d(6, 4, 3), volume=lambda: nn.Conv3d(1, 2, (1, 3, 3)))

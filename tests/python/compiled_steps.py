@@ -268,8 +268,17 @@ class Step:
                 scores = self._scores_seen(leaves[0], leaves[1], place, kwargs.get("scale"))
                 repeated = leaves[2].repeat_interleave(grad.shape[1] // leaves[2].shape[1], 1)
                 return torch.autograd.grad(torch.softmax(scores, -1) @ repeated, leaves, grad)
-        if name in ("sort_part", "histc_part", "order_part_", "unsort_part", "sort_rows_part"):
+        if name in ("sort_part", "histc_part", "order_part_", "unsort_part", "sort_rows_part",
+                    "rows_of_keys_part", "sum_by_keys_part"):
             return self._routed(name, *args)
+        if name == "slice_backward_part":
+            grad, sizes, dim, start, end, step, _ = args
+            shape = [sizes[d] if d == dim else grad.shape[d] for d in range(grad.dim())]
+            whole = torch.zeros(shape, dtype=grad.dtype)
+            index = [slice(None)] * grad.dim()
+            index[dim] = slice(start, end, step)
+            whole[tuple(index)] = grad
+            return whole
         raise NotImplementedError(name)
 
     @staticmethod
@@ -292,6 +301,10 @@ class Step:
         if name == "histc_part":
             return torch.stack([(x == key).sum() for key in range(begin, end)]).to(x.dtype)
         places = args[0][0]
+        if name == "rows_of_keys_part":
+            return torch.stack([x[key - begin] for key in places.tolist()])
+        if name == "sum_by_keys_part":
+            return x + torch.stack([args[1][places == key].sum(0) for key in range(begin, end)])
         if name == "order_part_":
             return x.copy_(places)
         if name == "unsort_part":

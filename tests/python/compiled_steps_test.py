@@ -59,13 +59,13 @@ class Widened(nn.Module):
 
 class Experts(nn.Module):
     """Tokens sorted by their expert, computed group by group, put back. The gradient of the experts' bias is put
-    into zeros whose size no sample has."""
+    into zeros whose size no sample has; with biases every other column is a gate, as in gpt-oss."""
 
     def __init__(self, biased=False, experts=4):
         super().__init__()
         self.experts, self.gate = experts, nn.Linear(8, experts)
-        self.weight = nn.Parameter(torch.randn(experts, 8, 8) * 0.1)
-        self.bias = nn.Parameter(torch.randn(experts, 8)) if biased else None
+        self.weight = nn.Parameter(torch.randn(experts, 8, 16 if biased else 8) * 0.1)
+        self.bias = nn.Parameter(torch.randn(experts, 16)) if biased else None
 
     def forward(self, x):
         tokens = x.flatten(0, 1)
@@ -74,7 +74,9 @@ class Experts(nn.Module):
         rows = tokens[order // 2]
         ends = torch.histc(sorted_keys.float(), self.experts, 0, self.experts - 1).cumsum(0, dtype=torch.int32)
         rows = torch._grouped_mm(rows, self.weight, ends)
-        rows = rows if self.bias is None else rows + self.bias[sorted_keys]
+        if self.bias is not None:
+            rows = rows + self.bias[sorted_keys]
+            rows = rows[:, ::2].sigmoid() * rows[:, 1::2]
         rows = rows * weights.flatten()[order].unsqueeze(-1)
         back = torch.empty_like(order)
         back[order] = torch.arange(order.numel())
@@ -233,9 +235,10 @@ class CompiledSteps(InParts):
         uneven = [{"groups": "*", "devices": [{"name": f"host0/gpu{i}", "box": one} for i, one in enumerate(boxes)]}]
         by_experts = [{"groups": "*", "axis": "param:weight[0]", "devices": [
             {"name": "host0/gpu0", "from": 0, "to": 2}, {"name": "host0/gpu3", "from": 2, "to": 5}]}]
-        for experts, layouts in ((2, None), (4, None), (5, by_experts), (5, uneven)):
-            with self.subTest(experts=experts, layouts=layouts):
-                model = Experts(experts=experts)
+        for experts, layouts, biased in ((2, None, False), (4, None, False), (5, by_experts, False),
+                                         (5, uneven, False), (4, None, True), (5, uneven, True)):
+            with self.subTest(experts=experts, layouts=layouts, biased=biased):
+                model = Experts(biased, experts)
                 words = torch.zeros(SAMPLES, 5 if layouts else 6, 8)
                 self.exported(model, words, nn.MSELoss(), torch.optim.SGD(model.parameters(), 0.1, momentum=0.9),
                               targets=words.clone(), batch=SAMPLES)

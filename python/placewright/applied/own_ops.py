@@ -140,6 +140,23 @@ def sort_rows_part(x: Tensor, places: Sequence[Tensor], rows: Tensor, place: Seq
     return rows.index_select(0, places[0])
 
 
+def rows_of_keys_part(table: Tensor, keys: Sequence[Tensor], place: Sequence[int]) -> Tensor:
+    """Of each row the row of its key, as a bias of its expert: the table has those of keys [begin, end)."""
+    return table.index_select(0, keys[0] - place[3])
+
+
+def sum_by_keys_part(table: Tensor, keys: Sequence[Tensor], rows: Tensor, accumulate: bool,
+                     place: Sequence[int]) -> Tensor:
+    return torch.ops.aten.index_put.default(table, [keys[0] - place[3]], rows, accumulate)
+
+
+def slice_backward_part(grad: Tensor, sizes: Sequence[int], dim: int, start: int, end: int, step: int,
+                        place: Sequence[int]) -> Tensor:
+    """Of as many rows as the gradient has: `sizes` has those of equal shares."""
+    own = [*grad.shape[:dim], sizes[dim], *grad.shape[dim + 1:]]
+    return torch.ops.aten.slice_backward.default(grad, own, dim, start, end, step)
+
+
 OPERATORS = {"split": split, "concat": concat, "add_n": add_n, "pack": pack, "unpack": unpack,
              "embedding_part": embedding_part,
              "embedding_dense_backward_part": embedding_dense_backward_part,
@@ -148,4 +165,6 @@ OPERATORS = {"split": split, "concat": concat, "add_n": add_n, "pack": pack, "un
              "nll_loss_part": nll_loss_part, "nll_loss_backward_part": nll_loss_backward_part,
              "sort_part": sort_part, "histc_part": histc_part, "order_part_": order_part_,
              "unsort_part": unsort_part, "sort_rows_part": sort_rows_part,
+             "rows_of_keys_part": rows_of_keys_part, "sum_by_keys_part": sum_by_keys_part,
+             "slice_backward_part": slice_backward_part,
              **DRAWS}

@@ -163,8 +163,8 @@ Status RejectOptionsOfPlan(const InputOptions& options) {
 static Result<Transforms> TransformsOf(const InputOptions& options, const Graph& step,
                                        const Cluster* cluster) {
   if (options.transforms) return *options.transforms;
-  PW_ASSIGN(Rewriting rewriting,
-            ChooseRewriting(step, cluster != nullptr ? *cluster : Cluster(), options.rewriting));
+  PW_ASSIGN(Rewriting rewriting, ChooseRewriting(step, cluster != nullptr ? *cluster : Cluster(),
+                                                 options.rewriting, options.algorithm == "3d"));
   const bool all_gpus = options.algorithm == rewriting.schedule && options.settings.empty();
   if (cluster != nullptr && !rewriting.schedule.empty() && all_gpus) {
     PW_RETURN_IF_ERROR(CheckSamplesOfStages(step, *cluster, rewriting).InFile(options.graph));

@@ -24,11 +24,12 @@ constexpr WorkRow kPlacewrightRows[] = {
     {"causal_attention_part", kGemm, CausalAttentionPart, 5},  // where its place stands
     {"causal_attention_backward_part", kGemm, CausalAttentionBackwardPart, 8},
     {"concat pack", kDataMovement, Streaming},
-    {"embedding_part sort_rows_part split", kDataMovement,
+    {"embedding_part rows_of_keys_part sort_rows_part split", kDataMovement,
      Gathering},  // split reads the part alone
     {"histc_part sort_part", kDataMovement, Streaming, kCheap, 8},
     {"order_part_", kDataMovement, WriteOnly},
-    {"unsort_part", kDataMovement, ZeroAndAdd},
+    {"sum_by_keys_part", kDataMovement, Streaming},
+    {"slice_backward_part unsort_part", kDataMovement, ZeroAndAdd},
     {"embedding_dense_backward_part", kDataMovement, ZeroAndAdd, kCheap},
     {"nll_loss_part", kReduction, PickOne, kCheap},
     {"nll_loss_backward_part", kDataMovement, SkipInput1, kCheap},

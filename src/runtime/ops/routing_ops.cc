@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include <tuple>
+#include <vector>
 
 namespace placewright {
 namespace {
@@ -61,6 +62,30 @@ at::Tensor SortRowsPart(const at::Tensor& /*x*/, at::TensorList places, const at
   return rows.index_select(0, PlacesOf(places));
 }
 
+// Among the part's own keys.
+at::Tensor NumbersOf(at::TensorList keys, at::IntArrayRef place) {
+  TORCH_CHECK(keys.size() == 1, "rows have one key each");
+  return keys[0] - KeysIn(place).from;
+}
+
+at::Tensor RowsOfKeysPart(const at::Tensor& table, at::TensorList keys, at::IntArrayRef place) {
+  return table.index_select(0, NumbersOf(keys, place));
+}
+
+at::Tensor SumByKeysPart(const at::Tensor& table, at::TensorList keys, const at::Tensor& rows,
+                         bool accumulate, at::IntArrayRef place) {
+  TORCH_CHECK(accumulate, "rows of a key are added up");
+  return table.index_add(0, NumbersOf(keys, place), rows);
+}
+
+at::Tensor SliceBackwardPart(const at::Tensor& grad, at::IntArrayRef sizes, int64_t dim,
+                             int64_t start, int64_t end, int64_t step, at::IntArrayRef place) {
+  KeysIn(place);
+  std::vector<int64_t> own = grad.sizes().vec();
+  own.at(static_cast<size_t>(dim)) = sizes.at(static_cast<size_t>(dim));
+  return at::slice_backward(grad, own, dim, start, end, step);
+}
+
 }  // namespace
 
 void RegisterRoutingOps() {
@@ -75,6 +100,13 @@ void RegisterRoutingOps() {
     library->def("unsort_part(Tensor self, Tensor[] places, int[] sizes, int[] place) -> Tensor");
     library->def(
         "sort_rows_part(Tensor self, Tensor[] places, Tensor values, int[] place) -> Tensor");
+    library->def("rows_of_keys_part(Tensor self, Tensor[] keys, int[] place) -> Tensor");
+    library->def(
+        "sum_by_keys_part(Tensor self, Tensor[] keys, Tensor values, bool accumulate, int[] place) "
+        "-> Tensor");
+    library->def(
+        "slice_backward_part(Tensor self, int[] sizes, int dim, int start, int end, int step, "
+        "int[] place) -> Tensor");
     auto* const kernels =
         new torch::Library(torch::Library::IMPL, "placewright",
                            c10::DispatchKey::CompositeExplicitAutograd, __FILE__, __LINE__);
@@ -83,6 +115,9 @@ void RegisterRoutingOps() {
     kernels->impl("order_part_", OrderPart);
     kernels->impl("unsort_part", UnsortPart);
     kernels->impl("sort_rows_part", SortRowsPart);
+    kernels->impl("rows_of_keys_part", RowsOfKeysPart);
+    kernels->impl("sum_by_keys_part", SumByKeysPart);
+    kernels->impl("slice_backward_part", SliceBackwardPart);
     return library;
   }();
   (void)registered;

@@ -8,6 +8,11 @@
 //   unsort_part(rows, [places], sizes, place)  the part's rows at their places, zeros at those of others: the sum over all
 //                                            parts is all rows
 //   sort_rows_part(x, [places], rows, place) of all rows those of the part, in its order
+//   rows_of_keys_part(table, [keys], place)  of each of the part's rows the row of its key, as a bias of its expert, of a
+//                                            table that has the part's keys alone
+//   sum_by_keys_part(table, [keys], rows, accumulate, place)  such a table, to whose rows those of each key are added
+//   slice_backward_part(grad, sizes, dim, start, end, step, place)  the gradient of a slice along `dim`, of as many rows as
+//                                            `grad` has, whatever `sizes` says
 //
 // `place` is [dimension, outer, size, from, to]: of `size` keys the part has [from, to). How many rows these are follows
 // from the keys; what is recorded of their number is what each key would have if all had equally many.

@@ -77,6 +77,34 @@ TEST(RoutingOps, PartsOfTheExpertsAddUpToAll) {
   EXPECT_TRUE(sum.allclose(expected, 1e-14));
 }
 
+// Of biases 10, 20, ..., 50 a part with experts 2 to 4 has three; the sum of its rows, 1 to 5, by expert.
+TEST(RoutingOps, APartHasWhatItsKeysAdd) {
+  const Place place = {0, 1, 5, 2, 5};
+  const std::vector<at::Tensor> keys = {std::get<0>(SortPart(Keys(), place))};
+  const at::Tensor biases = at::tensor({10., 20., 30., 40., 50.}, at::kDouble).unsqueeze(1);
+  const at::Tensor rows =
+      OperatorOf<at::Tensor(const at::Tensor&, at::TensorList, at::IntArrayRef)>(
+          "placewright::rows_of_keys_part")
+          .call(biases.narrow(0, 2, 3), keys, place);
+  EXPECT_TRUE(rows.squeeze(1).equal(at::tensor({30., 30., 50., 50., 50.}, at::kDouble)));
+  const at::Tensor gradients = at::tensor({1., 2., 3., 4., 5.}, at::kDouble).unsqueeze(1);
+  const at::Tensor sums =
+      OperatorOf<at::Tensor(const at::Tensor&, at::TensorList, const at::Tensor&, bool,
+                            at::IntArrayRef)>("placewright::sum_by_keys_part")
+          .call(at::zeros({3, 1}, at::kDouble), keys, gradients, true, place);
+  EXPECT_TRUE(sums.squeeze(1).equal(at::tensor({3., 0., 12.}, at::kDouble)));
+}
+
+// The even columns of four, of two rows where four were expected.
+TEST(RoutingOps, TheGradientOfASliceHasTheRowsThatThereAre) {
+  const at::Tensor made =
+      OperatorOf<at::Tensor(const at::Tensor&, at::IntArrayRef, int64_t, int64_t, int64_t, int64_t,
+                            at::IntArrayRef)>("placewright::slice_backward_part")
+          .call(at::ones({2, 2}, at::kDouble), {4, 4}, 1, 0, 4, 2, Place{0, 1, 5, 2, 5});
+  ASSERT_EQ(made.sizes(), at::IntArrayRef({2, 4}));
+  EXPECT_TRUE(made[1].equal(at::tensor({1., 0., 1., 0.}, at::kDouble)));
+}
+
 // [m t] [t n] -> [g m n]: of a group without rows zeros; [g m k] [k t] -> [m t].
 TEST(GroupedProduct, TakesGroupsInAnyDimension) {
   const at::Tensor ends = at::tensor({2, 2, 5}, at::kInt);

@@ -5,11 +5,12 @@
 namespace placewright {
 namespace {
 
-// It takes rows in the order of a sort from a tensor that has none.
+// It takes rows in the order of a sort from samples, which are in none.
 bool TakesSorted(const Graph& graph, const NamedAxes& axes, const Op& op) {
   return op.phase == Phase::kForward && op.inputs.size() == 2 && op.outputs.size() == 1 &&
          axes.in_own_order(op.outputs[0]) && !axes.in_own_order(op.inputs[0]) &&
-         axes.in_own_order(op.inputs[1]) && graph.tensor(op.inputs[0]).shape.size() > 1;
+         axes.in_own_order(op.inputs[1]) && axes.Holds(op.inputs[0], axes.batch()) &&
+         graph.tensor(op.inputs[0]).shape.size() > 1;
 }
 
 }  // namespace
