@@ -10,6 +10,8 @@ bool Writes(const Op& op, TensorId id) {
   return std::find(op.writes.begin(), op.writes.end(), id) != op.writes.end();
 }
 
+}  // namespace
+
 OpSpec SpecOf(const Graph& graph, const Op& op) {
   OpSpec spec{.name = op.name, .type = std::string(op.type), .phase = op.phase};
   spec.module = graph.module_path(op.module);
@@ -36,8 +38,6 @@ OpSpec SpecOf(const Graph& graph, const Op& op) {
   }
   return spec;
 }
-
-}  // namespace
 
 StepEditor::StepEditor(const DistributedStep& step)
     : inputs(step.inputs),

@@ -11,6 +11,9 @@
 
 namespace placewright::tests {
 
+// What a builder makes the op of again; its inputs are those of `graph`. Ops that it waits for without reading are left out.
+OpSpec SpecOf(const Graph& graph, const Op& op);
+
 class StepEditor {
  public:
   // `step` outlives it. What inputs, ops and collectives are called by are the ids of `step`.

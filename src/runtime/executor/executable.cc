@@ -102,6 +102,18 @@ class Maker {
     return cell;
   }
 
+  // In which another device than its home has a copy of that content: beside a copy of another version, as one may be
+  // there before all readers of the other have run.
+  CellId CopiedCellOf(TensorId tensor, int32_t version, DeviceId device) {
+    if (version == graph_.tensor(tensor).version) return CellOf(tensor, device);
+    CellId& cell = later_cells_[{tensor, version, device}];
+    if (!cell.valid()) {
+      cell = made_.device_of.push_back(device);
+      made_.uses.push_back(0);
+    }
+    return cell;
+  }
+
   // Whether all that a view needs is made by one task, or before the step.
   bool IsBehindOne(OpId op) const {
     const Op& view = graph_.op(op);
@@ -150,7 +162,9 @@ class Maker {
   CellId Read(TaskId id, TensorId tensor, int32_t version, DeviceId device,
               std::vector<TaskId>& before) {
     const Tensor& of = graph_.tensor(tensor);
-    const CellId cell = CellOf(tensor, device);
+    const DeviceId home = HomeOf(tensor);
+    const bool copied = home != device && !IsInput(of.storage);
+    const CellId cell = copied ? CopiedCellOf(tensor, version, device) : CellOf(tensor, device);
     std::vector<CellId>& reads = made_.tasks[id].reads;
     const bool again = std::find(reads.begin(), reads.end(), cell) != reads.end();
     if (!again) reads.push_back(cell);
@@ -158,8 +172,7 @@ class Maker {
       Hold(of.storage, device);
       return cell;
     }
-    const DeviceId home = HomeOf(tensor);
-    if (home != device) {
+    if (copied) {
       // A task reads a copy once, however many of its tensors it names.
       const CopyId copy = CopyOf(tensor, version, home, device);
       std::vector<TaskId>& readers = made_.copies[copy].readers;
@@ -200,7 +213,7 @@ class Maker {
           {from, to, of.storage, version, of.offset, of.length, {}, 0, {}, {}});
     }
     const CopyId id = found->second;
-    const CellId source = CellOf(tensor, from), copied = CellOf(tensor, to);
+    const CellId source = CellOf(tensor, from), copied = CopiedCellOf(tensor, version, to);
     std::vector<Executable::Copy::Made>& made = made_.copies[id].made;
     const bool known =
         std::any_of(made.begin(), made.end(), [&](const auto& one) { return one.from == source; });
@@ -394,7 +407,8 @@ class Maker {
   const Placement& placement_;
   const IdVector<OpId, bool>& random_;
   Executable made_;
-  std::vector<CellId> cells_;       // [tensor * devices + device]
+  std::vector<CellId> cells_;  // [tensor * devices + device]
+  std::map<std::tuple<TensorId, int32_t, DeviceId>, CellId> later_cells_;  // of copies
   IdVector<TensorId, OpId> root_;   // whose task makes it, itself or as a view; none: an input's
   IdVector<OpId, TaskId> task_of_;  // none for views behind one
   IdVector<OpId, std::vector<OpId>> views_;  // behind it

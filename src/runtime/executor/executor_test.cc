@@ -5,6 +5,7 @@
 
 #include "aten/boxed_call.h"
 #include "graph/graph_builder.h"
+#include "runtime/executor/executable.h"
 
 namespace placewright {
 namespace {
@@ -71,6 +72,48 @@ TEST(Executor, AWriteComesAfterAllReadersOfTheOldVersion) {
     EXPECT_TRUE(executor->Output(0).equal(Square(96, 140, 210, 306)));
     EXPECT_TRUE(executor->Input(small.w).equal(Square(3, 4, 6, 9)));
   }
+}
+
+// old = w x; w += x; fresh = w x, through the tensor that w has been all along, on another device than w's: its copies of
+// the two versions are apart, as the new one may be there before the reader of the old one has run.
+TEST(Executor, CopiesOfTwoVersionsAreApart) {
+  GraphBuilder builder("versions", "aten");
+  const TensorId x = builder.AddInput("input:x", TensorKind::kInput, DType::kF32, {2, 2}).Take();
+  const TensorId w =
+      builder.AddInput("param:w", TensorKind::kParameter, DType::kF32, {2, 2}).Take();
+  std::vector<TensorId> made;
+  for (const char* const name : {"old", "grown", "fresh"}) {
+    const bool grows = name == std::string("grown");
+    OpSpec op{.name = name, .type = grows ? "aten.add_.Tensor" : "aten.mm.default"};
+    op.args = {Value(InputRef{0}), Value(InputRef{1})};
+    op.inputs = {w, x};
+    op.outputs = {{.name = name, .shape = {2, 2}}};
+    if (grows) op.outputs[0].alias = AliasKind::kInPlace;
+    if (grows) op.outputs[0].alias_of = 0;
+    made.push_back(builder.AddOp(std::move(op)).Take()[0]);
+  }
+  builder.SetOutputs({made[0], made[2]});
+  const Graph graph = std::move(builder).Build().Take();
+  Placement placement(3, DeviceId(1));
+  placement[OpId(1)] = DeviceId(0);
+  const Executable executable =
+      MakeExecutable(graph, placement, 2, IdVector<OpId, bool>(3, false)).Take();
+  ASSERT_EQ(executable.copies.size(), 2U);
+  const auto& before = executable.copies[CopyId(0)].made[0];
+  const auto& behind = executable.copies[CopyId(1)].made[0];
+  EXPECT_EQ(before.from, behind.from);
+  EXPECT_NE(before.to, behind.to);
+
+  std::vector<std::unique_ptr<RuntimeDevice>> devices;
+  for (const char* const name : {"sim:0", "sim:1"}) {
+    devices.push_back(MakeSimulatedDevice({name, 1, 0}));
+  }
+  auto executor = Executor::Create(graph, placement, std::move(devices)).Take();
+  ASSERT_TRUE(executor->SetInput(x, Square(1, 2, 3, 4)).ok());
+  ASSERT_TRUE(executor->SetInput(w, Square(1, 0, 0, 1)).ok());
+  ASSERT_TRUE(executor->Step().ok());
+  EXPECT_TRUE(executor->Output(0).equal(Square(1, 2, 3, 4)));
+  EXPECT_TRUE(executor->Output(1).equal(Square(8, 12, 18, 26)));
 }
 
 // z needs y and the new w: only the second list can be followed. On one device the order of y and the

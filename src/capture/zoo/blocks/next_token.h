@@ -11,7 +11,7 @@
 namespace placewright {
 
 // Outputs are the scores of every next token, [batch, sequence, vocabulary], and the balance of each router, whose
-// sum is in the loss with the weight `balance`.
+// sum is in the loss with the weight `balance`. Of no weight it is left out, so that no sample depends on others.
 class NextTokenModel : public Model {
  public:
   // "targets" are the tokens, one further.
@@ -23,6 +23,7 @@ class NextTokenModel : public Model {
 
   at::Tensor Loss(const Tensors& outputs, const Tensors& inputs) override {
     at::Tensor loss = CrossEntropy(outputs[0].view({-1, vocabulary_}), inputs[1].view({-1}));
+    if (balance_ == 0) return loss;
     for (size_t i = 1; i < outputs.size(); ++i) loss = loss + outputs[i] * balance_;
     return loss;
   }
