@@ -101,7 +101,7 @@ int64_t ScaledDown(int64_t time, double scale) {
 }
 
 // Their arithmetic adds up to the whole's, and so do their bytes, each in shares of its own: the former is counted.
-bool HasUnevenParts(const OpRule* rule) {
+bool IsUnevenAlongAny(const OpRule* rule) {
   return rule != nullptr && std::any_of(rule->axis_parts.begin(), rule->axis_parts.end(),
                                         [](const AxisPartOp& one) { return one.uneven; });
 }
@@ -182,7 +182,7 @@ Work PartFloors::WorkAtLeast(OpId id) const {
   const bool others = rule->form != PartForm::kSameOp || HasSynchronisedAxis(*rule);
   if (others || MovesDataOnly(work.op_class)) work.flops = 0;
   if (IsBatchNorm(rule)) SetNormTraffic(graph, op, work);
-  if (HasUnevenParts(rule)) work.bytes_read = work.bytes_written = Bytes(0);
+  if (IsUnevenAlongAny(rule)) work.bytes_read = work.bytes_written = Bytes(0);
   return work;
 }
 
@@ -230,7 +230,7 @@ void PartFloors::SetFloors(OpId id, DeviceId device, const std::vector<int64_t>&
     return;
   }
   whole = modelled[number];
-  const int64_t smallest = HasUnevenParts(rule) ? 0 : whole / parts_[id];
+  const int64_t smallest = IsUnevenAlongAny(rule) ? 0 : whole / parts_[id];
   part = std::max(smallest, std::min(whole, kind.launch_overhead.count));
   SetMeasured(id, number, whole, part);
   for (const CostOverride& line : problem_.cost_options.overrides) {
