@@ -44,7 +44,6 @@ Graph StepOfLayers(int64_t layers, int64_t samples) {
         builder.AddInput("param:" + layer + ".scale.w", TensorKind::kParameter, DType::kF32, {4})
             .Take();
     OpSpec op{.name = "mul" + std::to_string(i), .type = "aten.mul.Tensor"};
-    op.phase = Phase::kForward;
     op.module = layer + ".scale";
     op.inputs = {x, w};
     op.outputs = {{.name = op.name, .shape = {samples, 4}}};
