@@ -41,9 +41,10 @@ Graph StepOfLayers(int64_t layers, int64_t samples) {
   for (int64_t i = 0; i < layers; ++i) {
     const std::string layer = "layers." + std::to_string(i);
     const TensorId w =
-        builder.AddInput("param:" + layer + ".w", TensorKind::kParameter, DType::kF32, {4}).Take();
+        builder.AddInput("param:" + layer + ".scale.w", TensorKind::kParameter, DType::kF32, {4})
+            .Take();
     OpSpec op{.name = "mul" + std::to_string(i), .type = "aten.mul.Tensor"};
-    op.module = layer;
+    op.module = layer + ".scale";
     op.inputs = {x, w};
     op.outputs = {{.name = op.name, .shape = {samples, 4}}};
     x = builder.AddOp(std::move(op)).Take()[0];

@@ -324,7 +324,7 @@ z [4 3] = cat(z@1, z@2, [%0, %1], 0)
 
 // A mask that needs all samples at once, as one over their numbers does, follows from no parameter: it is made once, and
 // each micro-batch has its interval. What follows from a parameter is refused.
-TEST(Accumulate, WhatNeedsAllSamplesOfInputsComesBeforeTheFirstMicroBatch) {
+TEST(Accumulate, WhatNeedsAllSamplesOfInputsIsDoneOnce) {
   const auto step_of = [](bool of_parameter) {
     BatchedStepWriter step(4);
     const TensorId x = step.Input("input:x", {4, 3}), w = step.Input("param:w", {3});
@@ -337,9 +337,9 @@ TEST(Accumulate, WhatNeedsAllSamplesOfInputsComesBeforeTheFirstMicroBatch) {
               testing::AllOf(HasSubstr("op mask (aten.cumsum.default)"),
                              HasSubstr("needs all of them at once")));
   EXPECT_EQ(Accumulated(step_of(false), 2), R"(
-mask [4 3] = cumsum(input:x, 0)
 input:x@1 [2 3] = slice(input:x, 0, 0, 2)
 y@1 [2 3] = mul(input:x@1, param:w)
+mask [4 3] = cumsum(input:x, 0)
 mask@1 [2 3] = slice(mask, 0, 0, 2)
 z@1 [2 3] = mul(y@1, mask@1)
 input:x@2 [2 3] = slice(input:x, 0, 2, 4)

@@ -134,6 +134,14 @@ class MeshLayouts {
         "leave GPUs out (--set gpus=KIND+HOST).");
   }
 
+  Status CheckExperts(const ModelStructure& found) const {
+    if (found.heads.empty() || found.mixtures.empty()) return Ok();
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} cannot split a step whose experts are modules of their own", name_), "",
+        "Take expert-hybrid, which places them, or fsdp or data-parallel.");
+  }
+
   Status CheckSamples(int64_t parts) const {
     const int64_t samples = axes_.samples();
     if (samples == 0) return axes_.WhyNoBatch();
@@ -169,6 +177,7 @@ class MeshLayouts {
     const ModelStructure found = StructureOf(graph_, axes_);
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
+    PW_RETURN_IF_ERROR(CheckExperts(found));
     PW_ASSIGN(const int64_t tensor, Degree(*of_host, CommonSize(axes_, found.heads),
                                            found.attends(), "heads of attention"));
     const int64_t data = count() / tensor;
@@ -344,8 +353,9 @@ class MeshLayouts {
     const ModelStructure found = StructureOf(graph_, axes_);
     const std::optional<int64_t> of_host = OfEachHost();
     if (!of_host) return UnequalHosts();
-    const AxisId tokens = TokensOf(graph_, axes_);
-    const int64_t length = tokens.valid() ? axes_.axis(tokens).size : 0;
+    PW_RETURN_IF_ERROR(CheckExperts(found));
+    std::vector<AxisId> tokens = TokenAxes(graph_, axes_);
+    const int64_t length = tokens.empty() ? 0 : axes_.axis(tokens.front()).size;
     const bool attends = found.attends() && length > 1;
     PW_ASSIGN(const int64_t degree,
               Degree(*of_host, by_heads ? CommonSize(axes_, found.heads) : length, attends,
@@ -355,8 +365,8 @@ class MeshLayouts {
                        fmt::format("{} shares {} tokens out to {} GPUs", name_, length, degree), "",
                        "Take longer sequences, or zero-2.");
     }
-    PW_RETURN_IF_ERROR(CheckAttentionSplits(
-        graph_, axes_, by_heads ? found.heads : std::vector<AxisId>{tokens}, name_));
+    std::erase_if(tokens, [&](AxisId axis) { return axes_.axis(axis).size < degree; });
+    PW_RETURN_IF_ERROR(CheckAttentionSplits(graph_, axes_, by_heads ? found.heads : tokens, name_));
     const int64_t data = count() / degree;
     PW_RETURN_IF_ERROR(CheckSamples(data));
     const AxisId batch = axes_.batch();
@@ -374,8 +384,20 @@ class MeshLayouts {
       }
       return parts;
     };
-    over_groups(tokens, options_.tokens_by_work ? TokensByWork(tokens, degree) : equal(tokens));
-    ShardParameters(options_.shards_in_hosts ? *of_host : count());
+    std::map<AxisId, LayoutId> of_tokens;
+    for (const AxisId axis : tokens) {
+      of_tokens[axis] =
+          over_groups(axis, options_.tokens_by_work ? TokensByWork(axis, degree) : equal(axis));
+    }
+    for (const OpId op : graph_.ops()) {
+      const AxisId axis = FirstSplit(axes_, op, tokens);
+      if (axis.valid()) plan_.layouts.of_group[graph_.group(op)] = of_tokens.at(axis);
+    }
+    const ExpertPlaces experts =
+        PlacesOfExperts(found.experts, degree, options_.shards_in_hosts ? *of_host / degree : data);
+    ShardParameters(options_.shards_in_hosts ? *of_host : count(), experts.parameters);
+    PlaceExperts(experts);
+    PlaceBySamples(experts.whole, degree);
     if (!by_heads) return Ok();
     for (const AxisId axis : found.heads) {
       const LayoutId heads = over_groups(axis, equal(axis));
@@ -421,41 +443,90 @@ class MeshLayouts {
     Add(Boxes([&](int64_t i) {
       return std::vector<AxisInterval>{{batch, EqualPart(i % degree, degree, of_group(i))}};
     }));
-    std::map<GroupId, LayoutId> parameters;  // of experts
-    std::vector<LayoutId> layouts;           // by axis
+    const ExpertPlaces experts = PlacesOfExperts(found.experts, degree, data);
+    ShardParameters(count(), experts.parameters);
+    PlaceExperts(experts);
+    return Ok();
+  }
+
+  struct ExpertPlaces {
+    std::vector<AxisId> axes;
+    std::map<GroupId, LayoutId> parameters;
+    // By axis:
+    std::vector<LayoutId> layouts;
     std::vector<std::set<ModuleId>> modules;
     std::vector<IdVector<GroupId, bool>> rows;
+    std::vector<std::vector<OpId>> whole;  // regions of rows that no axis of experts splits
+  };
+
+  // Experts over the `degree` GPUs of each group, their parameters in `shards` over the groups.
+  ExpertPlaces PlacesOfExperts(const std::vector<AxisId>& experts, int64_t degree, int64_t shards) {
+    const int64_t data = count() / degree;
+    const AxisId batch = axes_.batch();
+    const auto of_group = [&](int64_t i) {
+      return EqualPart(i / degree, data, {0, axes_.axis(batch).size});
+    };
     const RoutedExperts routed(graph_, axes_);
-    for (const AxisId axis : found.experts) {
-      rows.push_back(routed.GroupsOf(axis));
+    ExpertPlaces places;
+    IdVector<GroupId, bool> apart(graph_.group_count(), false);
+    for (const AxisId axis : experts) {
+      if (axes_.axis(axis).size < degree) continue;
+      places.axes.push_back(axis);
+      places.rows.push_back(routed.GroupsOf(axis));
+      for (const GroupId group : IdRange<GroupId>(graph_.group_count())) {
+        apart[group] = apart[group] || places.rows.back()[group];
+      }
       const auto own = [&](int64_t i) {
         return AxisInterval{axis, EqualPart(i % degree, degree, {0, axes_.axis(axis).size})};
       };
-      layouts.push_back(Add(Boxes([&](int64_t i) {
+      places.layouts.push_back(Add(Boxes([&](int64_t i) {
         return std::vector<AxisInterval>{{batch, of_group(i)}, own(i)};
       })));
-      modules.push_back(ModulesOfExperts(axis, [&](GroupId group, TensorId parameter) {
+      places.modules.push_back(ModulesOfExperts(axis, [&](GroupId group, TensorId parameter) {
         // A frozen one may be of the group of what reads it.
-        const bool apart = data > 1 && !rows.back()[group];
-        const AxisId shards = apart ? AxisToShard(parameter, data, axis) : AxisId();
-        parameters[group] = shards.valid() ? Add(Boxes([&](int64_t i) {
-          const Interval part = EqualPart(i / degree, data, {0, axes_.axis(shards).size});
-          return std::vector<AxisInterval>{own(i), {shards, part}};
+        const bool sharded = shards > 1 && !places.rows.back()[group];
+        const AxisId by = sharded ? AxisToShard(parameter, shards, axis) : AxisId();
+        places.parameters[group] = by.valid() ? Add(Boxes([&](int64_t i) {
+          const Interval part = EqualPart(i / degree % shards, shards, {0, axes_.axis(by).size});
+          return std::vector<AxisInterval>{own(i), {by, part}};
         }))
-                                           : layouts.back();
+                                              : places.layouts.back();
       }));
     }
-    ShardParameters(count(), parameters);
-    for (size_t i = 0; i < layouts.size(); ++i) {
-      const AxisId axis = found.experts[i];
-      SetWhere(layouts[i], [&](OpId op) {
+    for (const std::vector<OpId>& region : routed.regions()) {
+      const bool split = std::any_of(region.begin(), region.end(),
+                                     [&](OpId op) { return apart[graph_.group(op)]; });
+      if (!split) places.whole.push_back(region);
+    }
+    return places;
+  }
+
+  void PlaceExperts(const ExpertPlaces& places) {
+    for (size_t i = 0; i < places.layouts.size(); ++i) {
+      const AxisId axis = places.axes[i];
+      SetWhere(places.layouts[i], [&](OpId op) {
         const GroupId group = graph_.group(op);
-        return !parameters.contains(group) &&
-               (rows[i][group] ||
-                (modules[i].contains(graph_.op(op).module) && IsOfExperts(op, axis)));
+        return !places.parameters.contains(group) &&
+               (places.rows[i][group] ||
+                (places.modules[i].contains(graph_.op(op).module) && IsOfExperts(op, axis)));
       });
     }
-    return Ok();
+  }
+
+  // Regions of rows, whose order has no tokens: samples over all GPUs, or over groups where there are fewer.
+  void PlaceBySamples(const std::vector<std::vector<OpId>>& regions, int64_t degree) {
+    if (regions.empty()) return;
+    const AxisId batch = axes_.batch();
+    const int64_t data = count() / degree;
+    const bool of_each = axes_.samples() >= count();
+    const LayoutId layout = Add(Boxes([&](int64_t i) {
+      const Interval of_group = EqualPart(i / degree, data, {0, axes_.axis(batch).size});
+      return std::vector<AxisInterval>{
+          {batch, of_each ? EqualPart(i % degree, degree, of_group) : of_group}};
+    }));
+    for (const std::vector<OpId>& region : regions) {
+      for (const OpId op : region) plan_.layouts.of_group[graph_.group(op)] = layout;
+    }
   }
 
   // Everything that it reads and makes, but for numbers, is of experts.
@@ -635,14 +706,23 @@ Status CheckAttentionSplits(const Graph& graph, const NamedAxes& axes,
     if (split) continue;
     return MakeError(
         ErrorCode::kUsage,
-        fmt::format("{} cannot split this attention: its kernel masks what comes later "
-                    "without a mask, or it has other heads",
+        fmt::format("{} cannot split this attention: its kernel masks what comes later without a "
+                    "mask, or rounds queries up to whole blocks, or it has other heads",
                     algorithm),
-        "op " + std::string(graph.op(op).name), "Take ulysses, or record the model on the CPU.");
+        fmt::format("op {} ({})", graph.op(op).name, graph.op(op).type),
+        algorithm == "ulysses"
+            ? "Take fsdp, zero-2 or data-parallel."
+            : "Take ulysses, or record the model in bf16 or f16, which flash attention takes "
+              "without a bias, where keys and values are equally wide.");
   }
   if (attentions > 0) return Ok();
-  return MakeError(ErrorCode::kUsage, fmt::format("{} needs attention as one operator", algorithm),
-                   "", "Record the model with --attention fused, or take 2d.");
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{} needs attention as one operator, and this step has it as "
+                               "products or not at all",
+                               algorithm),
+                   "",
+                   "Take tensor, 2d or fsdp; or record a model that calls "
+                   "scaled_dot_product_attention with --attention fused.");
 }
 
 Result<StepPlan> LayOutOnMesh(const LayoutProblem& problem, MeshStrategy strategy,

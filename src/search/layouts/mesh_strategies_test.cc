@@ -433,9 +433,48 @@ TEST(Experts, AreNoMoreGpusThanDivideThem) {
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, ErrorCode::kUsage);
   EXPECT_THAT(plan.error().ToString(), testing::HasSubstr("experts"));
-  // Which bias a row has follows from its expert: these stay together.
-  const OnCluster biased("2x 2xH100", MixtureOfExperts().Build());
-  EXPECT_FALSE(LayOutOnMesh(*biased.problem, MeshStrategy::kExperts).ok());
+  // The two rows of a sample are not those of four experts: these stay together.
+  const OnCluster four("2x 2xH100", MixtureOfExperts(/*biased=*/true, /*experts=*/4).Build());
+  EXPECT_FALSE(LayOutOnMesh(*four.problem, MeshStrategy::kExperts).ok());
+}
+
+// A GPU has the biases of its own expert, too.
+TEST(Experts, HaveTheirBiases) {
+  const OnCluster step("2x 2xH100", MixtureOfExperts(/*biased=*/true, /*experts=*/2).Build());
+  const StepPlan plan = step.Plan(MeshStrategy::kExperts);
+  const NamedAxes& axes = step.problem->axes;
+  const AxisId experts = axes.Find("param:w[0]");
+  const Box due = {{axes.batch(), {4, 8}}, {experts, {1, 2}}};
+  for (const char* const op : {"y", "own", "sum", "gradient", "home"}) {
+    const GroupId group = step.graph.group(step.graph.FindOp(op));
+    const Layout& layout = plan.layouts.layouts[plan.layouts.of_group[group].index()];
+    EXPECT_EQ(layout.shares[3].box, due) << op;
+  }
+  EXPECT_TRUE(CompileStep(*step.problem, plan).ok());
+}
+
+// Where tokens are split, rows are those of experts, of all tokens of a group's samples: the order of a sort has no tokens.
+TEST(Tokens, RowsOfExpertsAreOfWholeSamples) {
+  for (const MeshStrategy strategy : {MeshStrategy::kContext, MeshStrategy::kUlysses}) {
+    for (const int64_t experts : {2, 3}) {
+      const int64_t places = 12;
+      const OnCluster step("2x 2xH100", SelfAttention(false, places, experts));
+      MeshOptions options;
+      options.degree = 2;
+      const StepPlan plan = LayOutOnMesh(*step.problem, strategy, options).Take();
+      const NamedAxes& axes = step.problem->axes;
+      const AxisId by = axes.Find("param:experts[0]");
+      const auto box = [&](const char* op) {
+        const GroupId group = step.graph.group(step.graph.FindOp(op));
+        return plan.layouts.layouts[plan.layouts.of_group[group].index()].shares[3].box;
+      };
+      const Interval own = experts == 2 ? Interval{1, 2} : Interval{1, 3};
+      EXPECT_EQ(box("product"), (Box{{axes.batch(), {4, 8}}, {by, own}}));
+      EXPECT_EQ(box("sort"), box("home"));
+      const auto compiled = CompileStep(*step.problem, plan);
+      EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().ToString());
+    }
+  }
 }
 
 }  // namespace

@@ -15,11 +15,11 @@ namespace {
 
 class CutFinder {
  public:
-  CutFinder(const Graph& graph, const NamedAxes& axes, int64_t degree, AxisId tokens)
+  CutFinder(const Graph& graph, const NamedAxes& axes, int64_t degree, std::vector<AxisId> tokens)
       : graph_(graph),
         axes_(axes),
         degree_(degree),
-        tokens_(tokens),
+        tokens_(std::move(tokens)),
         cuts_(graph.group_count(), {AxisId(), axes.batch()}),
         inside_(graph.group_count(), false),
         readers_(graph.tensor_count(), 0) {
@@ -38,7 +38,7 @@ class CutFinder {
     const RoutedExperts routed(graph_, axes_);
     for (const AxisId axis : structure.experts) CutByExperts(axis, routed);
     CutRegionsAlike(routed.regions());
-    if (tokens_.valid()) CutTokens();
+    if (!tokens_.empty()) CutTokens();
     return std::move(cuts_);
   }
 
@@ -119,12 +119,12 @@ class CutFinder {
         partial[outputs[i]] = sums || (inside && IsSum(op, i));
       }
       if (inside || sums || !follows_[op] || !HasBoth(op)) continue;
-      cuts_[graph_.group(op)].over_group = tokens_;
+      cuts_[graph_.group(op)].over_group = FirstSplit(axes_, op, tokens_);
     }
   }
 
   bool HasBoth(OpId op) const {
-    return axes_.SplitBy(op, tokens_).valid() && axes_.SplitBy(op, axes_.batch()).valid();
+    return FirstSplit(axes_, op, tokens_).valid() && axes_.SplitBy(op, axes_.batch()).valid();
   }
 
   // What follows from parameters; and what is made for that alone, as the masks of dropout.
@@ -172,7 +172,7 @@ class CutFinder {
   const Graph& graph_;
   const NamedAxes& axes_;
   const int64_t degree_;
-  const AxisId tokens_;
+  const std::vector<AxisId> tokens_;
   IdVector<GroupId, TensorCut> cuts_;
   IdVector<GroupId, bool> inside_;  // of attention, a perceptron or words
   IdVector<TensorId, int32_t> readers_;
@@ -181,14 +181,53 @@ class CutFinder {
 
 }  // namespace
 
-AxisId TokensOf(const Graph& graph, const NamedAxes& axes) {
+namespace {
+
+// Parameters that the forward pass does something else with than adding them to samples, as it does learned positions.
+IdVector<TensorId, bool> NotJustAdded(const Graph& graph, const NamedAxes& axes) {
+  IdVector<TensorId, bool> added(graph.tensor_count(), false), else_read = added;
+  for (const OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    if (op.phase != Phase::kForward) continue;
+    const bool adds = op.type == "aten.add.Tensor" && axes.batch().valid() &&
+                      axes.SplitBy(id, axes.batch()).valid();
+    for (const TensorId input : op.inputs) (adds ? added : else_read)[input] = true;
+  }
+  for (const TensorId id : graph.tensors()) else_read[id] = else_read[id] || !added[id];
+  return else_read;
+}
+
+IdVector<AxisId, bool> AxesOfParameters(const Graph& graph, const NamedAxes& axes) {
+  const IdVector<TensorId, bool> counts = NotJustAdded(graph, axes);
   IdVector<AxisId, bool> of_parameter(axes.axis_count(), false);
   for (const TensorId id : graph.tensors()) {
-    if (graph.tensor(id).kind != TensorKind::kParameter) continue;
-    for (size_t d = 0; d < graph.tensor(id).shape.size(); ++d) {
+    const Tensor& tensor = graph.tensor(id);
+    const bool updated = tensor.producer.valid();
+    if (tensor.kind != TensorKind::kParameter || updated || !counts[id]) continue;
+    for (size_t d = 0; d < tensor.shape.size(); ++d) {
       for (const AxisId axis : axes.factors(id, d)) of_parameter[axis] = true;
     }
   }
+  return of_parameter;
+}
+
+// How many tensors have `axis` and one of `others`.
+int64_t TensorsWithBoth(const Graph& graph, const NamedAxes& axes, AxisId axis,
+                        const std::vector<AxisId>& others) {
+  int64_t count = 0;
+  for (const TensorId id : graph.tensors()) {
+    const bool has = axes.Holds(id, axis);
+    const bool both = has && std::any_of(others.begin(), others.end(),
+                                         [&](AxisId other) { return axes.Holds(id, other); });
+    count += both ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+AxisId TokensOf(const Graph& graph, const NamedAxes& axes) {
+  const IdVector<AxisId, bool> of_parameter = AxesOfParameters(graph, axes);
   AxisId best;
   int64_t most = 0;
   for (const AxisId axis : axes.axes()) {
@@ -200,12 +239,42 @@ AxisId TokensOf(const Graph& graph, const NamedAxes& axes) {
   return best;
 }
 
+std::vector<AxisId> TokenAxes(const Graph& graph, const NamedAxes& axes) {
+  // An axis has an eighth of the tensors that it is compared with, and shares a tenth of its own at most.
+  constexpr int64_t kPart = 8, kFew = 10;
+  const AxisId first = TokensOf(graph, axes);
+  if (!first.valid() || kPart * axes.axis(first).tensors < axes.axis(axes.batch()).tensors) {
+    return {};
+  }
+  const IdVector<AxisId, bool> of_parameter = AxesOfParameters(graph, axes);
+  std::vector<AxisId> others, tokens = {first};
+  for (const AxisId axis : axes.axes()) {
+    const bool many = kPart * axes.axis(axis).tensors >= axes.axis(first).tensors;
+    if (axis == axes.batch() || axis == first || of_parameter[axis] || !many) continue;
+    others.push_back(axis);
+  }
+  std::stable_sort(others.begin(), others.end(),
+                   [&](AxisId a, AxisId b) { return axes.axis(a).tensors > axes.axis(b).tensors; });
+  for (const AxisId axis : others) {
+    const int64_t both = TensorsWithBoth(graph, axes, axis, tokens);
+    if (kFew * both <= axes.axis(axis).tensors) tokens.push_back(axis);
+  }
+  return tokens;
+}
+
+AxisId FirstSplit(const NamedAxes& axes, OpId op, const std::vector<AxisId>& among) {
+  const auto it = std::find_if(among.begin(), among.end(),
+                               [&](AxisId axis) { return axes.SplitBy(op, axis).valid(); });
+  return it == among.end() ? AxisId() : *it;
+}
+
 IdVector<GroupId, TensorCut> TensorCuts(const Graph& graph, const NamedAxes& axes,
                                         const ModelStructure& structure, int64_t degree,
                                         bool sequence) {
-  AxisId tokens = sequence ? TokensOf(graph, axes) : AxisId();
-  if (tokens.valid() && axes.axis(tokens).size < degree) tokens = AxisId();
-  return CutFinder(graph, axes, degree, tokens).Find(structure);
+  std::vector<AxisId> tokens;
+  if (sequence) tokens = TokenAxes(graph, axes);
+  std::erase_if(tokens, [&](AxisId axis) { return axes.axis(axis).size < degree; });
+  return CutFinder(graph, axes, degree, std::move(tokens)).Find(structure);
 }
 
 Interval EqualPart(int64_t part, int64_t parts, Interval of) {
@@ -263,11 +332,17 @@ Result<int64_t> ChooseDegree(const DegreeChoice& choice) {
   const std::vector<int64_t> possible = PossibleDegrees(choice.size, choice.of_host);
   const std::string others = "Take fsdp, zero-2 or data-parallel.";
   const int64_t asked = choice.asked;
-  if (possible.empty() && (asked == 0 || choice.size == 0)) {
+  if (choice.size == 0) {
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{} splits {}, and this step has none", choice.planner, choice.what), "",
+        others);
+  }
+  if (possible.empty() && asked == 0) {
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("{} splits {} over {} GPUs of a host, and this step has none that "
-                                 "they divide",
-                                 choice.planner, choice.what, choice.of_host),
+                     fmt::format("{} splits {} {} over {} GPUs of a host, and no number of these "
+                                 "divides both",
+                                 choice.planner, choice.size, choice.what, choice.of_host),
                      "", others);
   }
   if (asked == 0) {

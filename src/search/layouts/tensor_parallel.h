@@ -37,9 +37,15 @@ struct TensorCut {
   friend auto operator<=>(const TensorCut&, const TensorCut&) = default;
 };
 
-// The axis of a step's tokens: of those that no parameter has, beside the batch, the one that the largest number of tensors
-// has; none where there is none.
+// The axis of a step's tokens: of those that no parameter has but some that are added to samples (learned positions),
+// beside the batch, the one that the largest number of tensors has; none where there is none.
 AxisId TokensOf(const Graph& graph, const NamedAxes& axes);
+// That one first, and those of streams beside it, as the encoder's beside the decoder's or the text's beside the image's:
+// axes that hardly any tensor has together with another one of them. None where few of the tensors with samples have tokens
+// (images that convolutions need whole). Complexity: O(tensors * axes of streams).
+std::vector<AxisId> TokenAxes(const Graph& graph, const NamedAxes& axes);
+// The first by which the op can be split; or none.
+AxisId FirstSplit(const NamedAxes& axes, OpId op, const std::vector<AxisId>& among);
 
 // `degree`: GPUs of a tensor group; axes that are shorter are not split. `sequence`: tokens are, where there are some.
 // Precondition: the batch is proven. Complexity: O(axes of the structure * ops + edges).

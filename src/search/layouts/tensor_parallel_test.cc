@@ -10,6 +10,7 @@
 
 #include "graph/batch/at_batch.h"
 #include "graph/graph_builder.h"
+#include "search/layouts/test_layer_writer.h"
 #include "sharding/mixture.h"
 
 namespace placewright {
@@ -99,6 +100,53 @@ class PerceptronStep {
   GraphBuilder builder_{"perceptron", "aten"};
   Phase phase_ = Phase::kForward;
 };
+
+// Two streams of tokens with a weight each, joined along them and multiplied; positions of the first are learned. 8 samples
+// of `first` and `second` tokens.
+class TwoStreams : private LayerWriter {
+ public:
+  Graph Build(int64_t first, int64_t second) {
+    builder_.set_batch(8);
+    const TensorId a = Stream("a", first, true), b = Stream("b", second, false);
+    OpSpec cat{.name = "cat", .type = "aten.cat.default"};
+    cat.inputs = {a, b};
+    cat.args = {Value(Value::List{Value(InputRef{0}), Value(InputRef{1})}), Value(int64_t{1})};
+    cat.outputs = {{.name = "cat", .shape = {8, first + second, 16}}};
+    const TensorId both = builder_.AddOp(std::move(cat)).Take()[0];
+    builder_.SetOutputs({Add("aten.relu.default", {both}, {8, first + second, 16})});
+    return LayerWriter::Scaled(std::move(builder_).Build().Take(), 8);
+  }
+
+ private:
+  TensorId Stream(const std::string& name, int64_t length, bool learned) {
+    const std::vector<int64_t> shape = {8, length, 16};
+    TensorId x = Input("input:" + name, TensorKind::kInput, shape);
+    if (learned) {
+      const TensorId places = Input("param:places", TensorKind::kParameter, {1, length, 16});
+      x = Add("aten.add.Tensor", {x, places}, shape);
+    }
+    const TensorId scale = Input("param:scale_" + name, TensorKind::kParameter, {16});
+    for (int i = 0; i < 3; ++i) x = Add("aten.mul.Tensor", {x, scale}, shape);
+    return x;
+  }
+};
+
+// Learned positions have tokens, scales have none; what joins both streams has tokens of its own, which are fewer.
+TEST(TokenAxes, AreThoseOfEveryStream) {
+  const Graph graph = TwoStreams().Build(6, 10);
+  const NamedAxes axes(graph);
+  const std::vector<AxisId> tokens = TokenAxes(graph, axes);
+  ASSERT_EQ(tokens.size(), 3u);
+  EXPECT_TRUE(axes.Holds(graph.FindTensor("input:a"), tokens[0]));
+  EXPECT_TRUE(axes.Holds(graph.FindTensor("param:places"), tokens[0]));
+  EXPECT_TRUE(axes.Holds(graph.FindTensor("input:b"), tokens[1]));
+  EXPECT_TRUE(axes.Holds(graph.FindTensor("cat"), tokens[2]));
+  const auto cuts = TensorCuts(graph, axes, {}, 2, /*sequence=*/true);
+  const auto cut = [&](const char* op) { return cuts[graph.group(graph.FindOp(op))].over_group; };
+  EXPECT_EQ(cut("op3"), tokens[0]);
+  EXPECT_EQ(cut("op6"), tokens[1]);
+  EXPECT_EQ(cut("op7"), tokens[2]);
+}
 
 // By op: the axis that is split over a group; "" none.
 std::map<std::string, std::string> CutsOf(const Graph& graph, int64_t degree, bool sequence) {

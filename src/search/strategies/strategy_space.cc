@@ -230,7 +230,7 @@ class StrategyEstimator::Impl {
     const auto [it, is_new] = attention_splits_.try_emplace(family.split, Ok());
     const bool by_heads = family.split == LayoutFamily::kHeadsOfTokens;
     if (is_new && (by_heads || family.split == LayoutFamily::kTokens)) {
-      const std::vector<AxisId> tokens = {TokensOf(graph_, problem_.axes)};
+      const std::vector<AxisId> tokens = TokenAxes(graph_, problem_.axes);
       it->second = CheckAttentionSplits(graph_, problem_.axes, by_heads ? structure_.heads : tokens,
                                         family.algorithm);
     }
