@@ -191,7 +191,7 @@ TEST_P(ExecutedDraws, AreTheStep) {
   for (int i = draws.from; i < draws.to && !HasFailure(); ++i) Draw(static_cast<uint64_t>(i));
   RecordProperty("offloaded", static_cast<int>(offloaded_));
   // Those of the small perceptron are not worth a copy.
-  if (GetParam().model != std::string("mlp")) {
+  if (GetParam().model != std::string("mlp") && draws.to - draws.from >= 20) {
     EXPECT_GT(offloaded_, 0);
   }
 }
