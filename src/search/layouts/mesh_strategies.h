@@ -59,6 +59,10 @@ enum class MeshStrategy : uint8_t {
   kZero1
 };
 
+std::string_view NameOf(MeshStrategy strategy);  // "2d"
+// What --set calls the GPUs of a group; "": the strategy has none.
+std::string_view DegreeSettingOf(MeshStrategy strategy);
+
 struct MeshOptions {
   int64_t degree =
       0;  // GPUs of a group of `tensor`, `2d`, `ulysses`, `context`, `experts`; 0: as many as divide
