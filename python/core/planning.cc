@@ -230,6 +230,7 @@ nb::tuple Advise(const StepHandle& recorded, const StepHandle& step, const Clust
   nb::dict chosen;
   chosen["micro_batches"] = found.to.micro_batches;
   chosen["recompute"] = found.to.recompute;
+  chosen["layers"] = found.to.layers;
   return nb::make_tuple(change, true, chosen);
 }
 

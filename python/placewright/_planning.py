@@ -17,7 +17,7 @@ from ._plan import Plan
 from ._progress import Progress, hearer
 from ._step import Step, step_of
 from ._units import bytes_text
-from .errors import InfeasibleError, NothingFoundError, SearchStoppedError, UsageError
+from .errors import NothingFoundError, SearchStoppedError, UsageError
 
 ENGINES = ("ddp", "fsdp2", "tp")
 
@@ -39,7 +39,7 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
          offload: str | Iterable[str] | None = None, pipeline: str | None = None,
          stages: int | None = None, chunks: int | None = None,
          stage_layers: Iterable[int] | None = None,
-         mixed_precision: str | Iterable[str] | None = None) -> Plan:
+         mixed_precision: str | Iterable[str] | None = None, strategies: bool = True) -> Plan:
     """Searches where every operation of a step runs.
 
     Ctrl-C in the main thread ends the search with the best plan so far (`Plan.interrupted`); a
@@ -97,11 +97,14 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
         Of the algorithm, as ``{"tensor": 4}``; `explain` of an algorithm lists them.
     micro_batches, recompute, offload, pipeline, stages, chunks, stage_layers, mixed_precision
         As of `Step.rewritten`: the plan is one of the step rewritten so. "auto" without
-        `micro_batches` and `recompute` may choose them itself; another algorithm does so where its
-        plan of the step as it is does not fit, and `Plan.notes` says it. A pipeline is asked for by its
-        schedule or by the algorithm of that name; stages and micro-batches that are not stated
-        follow from the machines and the batch, and on GPUs of several kinds layers are cut by their
-        speed.
+        `micro_batches` and `recompute` may choose them itself; a strategy by name that engines train
+        by does so where its plan of the step as it is does not fit, and `Plan.notes` says it. A
+        pipeline is asked for by its schedule or by the algorithm of that name; stages and
+        micro-batches that are not stated follow from the machines and the batch, and on GPUs of
+        several kinds layers are cut by their speed.
+
+    strategies : bool
+        Whether what is not stated of these may be chosen.
 
     Returns
     -------
@@ -119,6 +122,7 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
     InputError, UsageError
         Where step, cluster, constraints or an argument cannot be used.
     """
+    may_choose = arguments.flag("strategies", strategies)
     options = {
         "algorithm": _algorithm(algorithm, for_engine),
         "time": arguments.nanoseconds("time", time),
@@ -140,7 +144,7 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
         "local_batch_norm": arguments.flag("local_batch_norm", local_batch_norm),
         "sfb": arguments.text("sfb", sfb),
         "settings": arguments.settings("settings", settings),
-        "strategies": micro_batches is None and recompute is None,
+        "strategies": may_choose and micro_batches is None and recompute is None,
     }
     asked = rewriting.asked(
         micro_batches=micro_batches, recompute=recompute, offload=offload, pipeline=pipeline,
@@ -157,28 +161,20 @@ def plan(step: Step | str | os.PathLike[str], cluster: Cluster | str | os.PathLi
     def read_with(rewritten: dict[str, Any]) -> Step:
         return given if rewritten == given._options else given._read_with(rewritten)
 
-    found: Plan | None = None
-    proof: InfeasibleError | None = None
     advice, fits = "", False
     try:
-        as_asked = read_with(wanted)
-        try:
-            found = plan_of(as_asked)
-        except InfeasibleError as error:
-            proof = error
-        if found is None or not (found.feasible or found.interrupted):
+        found = plan_of(read_with(wanted))
+        if not (found.feasible or found.interrupted):
             stated = {**rewriting.DEFAULTS, **given._options, **asked}
-            advice, fits, chosen = core().advise(recorded._held, as_asked._held, machines._held,
+            advice, fits, chosen = core().advise(recorded._held, found.step._held, machines._held,
                                                  options, stated, _takes_interrupts())
-            if chosen is not None and for_engine is None:
+            if chosen is not None and may_choose and for_engine is None and initial is None:
                 found = plan_of(read_with({**wanted, **chosen}), [
                     f"{options['algorithm']} does not fit the step as it is, which is rewritten so that "
-                    f"it does: {advice} (micro_batches=1 leaves it one batch)"])
+                    f"it does: {advice} (strategies=False leaves it as it is)"])
+                advice = ""
     finally:
         end()
-    if found is None:
-        assert proof is not None
-        raise proof
     if not found.feasible:
         raise _does_not_fit(found, advice, fits)
     return found

@@ -18,6 +18,7 @@
 #include "planning/strategy_search.h"
 #include "search/agent_settings.h"
 #include "search/evaluation/group_placement.h"
+#include "search/planner_table.h"
 #include "sim/placement_check.h"
 #include "transforms/transforms.h"
 
@@ -228,9 +229,9 @@ Result<PlannedStep> PlanSubject(const Request& request, const Subject& subject,
     session->TakeCompiler(subject.strategies->plan.plan, subject.strategies->compiler);
   }
   PW_ASSIGN(PlannerResult result, Search(request, subject, *session, options, trials));
+  session->NoteEqualShares(request.planner(), in.settings, options, result);
   PW_RETURN_IF_ERROR(session->RecomputeFromFactors(in.sfb, in.stop, started, result));
   session->NoteUnservedGpus(result);
-  session->NoteEqualShares(request.planner(), in.settings, options, result);
   const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
   PW_ASSIGN(StepOfPlan step, session->StepOf(result, in.in_lanes));
   PW_ASSIGN(SimResult replay, session->Replay(step, result));
@@ -347,13 +348,21 @@ Result<std::optional<RewritingAdvice>> AdviseRewriting(const Graph& recorded, co
   PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
   PW_ASSIGN(const MeasuredMachines machines, made->MachinesOf(described));
   PW_ASSIGN(const bool splits, made->Splits(step, machines.cluster));
-  const bool searches = request.algorithm == "auto" || made->planner().iterative();
+  const bool searches =
+      request.algorithm == "auto" || made->planner().iterative() || TriesUnits(request.algorithm);
   if (!splits || searches || request.layouts) return std::optional<RewritingAdvice>();
   StrategyTrialOptions trials;
   PW_ASSIGN(trials.costs, made->CostsOn(machines.cluster));
   trials.policy = PolicyOf(request, step);
   trials.stop = request.stop;
-  StrategyTrier trier(recorded);
+  // What the step computes in is kept: of a step that is rewritten beyond that it is not known.
+  const auto has_types = [](const Transform& one) { return one.kind == Transform::kPrecision; };
+  const Transforms& made_by = step.transforms();
+  const bool as_recorded = MayBeRewritten(made_by);
+  if (!as_recorded && std::any_of(made_by.begin(), made_by.end(), has_types)) {
+    return std::optional<RewritingAdvice>();
+  }
+  StrategyTrier trier(as_recorded ? step : recorded);
   return AdviseRewriting(
       {step, machines.cluster, request.algorithm, request.settings, asked, std::move(trials)},
       trier);

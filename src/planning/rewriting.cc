@@ -23,21 +23,21 @@ struct Gpus {
   }
 };
 
-// The most that serve, at most `most`. Stages of tensor groups have as many GPUs each, two and more: on one host as few
+// The most that serve, at most `max`. Stages of tensor groups have as many GPUs each, two and more: on one host as few
 // stages as there can be, since what groups send stays on its fast links.
-int64_t StagesOn(const Gpus& gpus, int64_t most, bool of_groups) {
+int64_t StagesOn(const Gpus& gpus, int64_t max, bool of_groups) {
   const int64_t units = gpus.hosts > 1 ? gpus.hosts : gpus.count;
-  if (!of_groups) return std::min(units, most);
+  if (!of_groups) return std::min(units, max);
   if (gpus.hosts > 1) {
-    for (int64_t stages = std::min(units, most); stages > 1; --stages) {
+    for (int64_t stages = std::min(units, max); stages > 1; --stages) {
       if (units % stages == 0) return stages;
     }
-    return std::min(units, most);
+    return std::min(units, max);
   }
-  for (int64_t stages = 2; stages <= most && 2 * stages <= units; ++stages) {
+  for (int64_t stages = 2; stages <= max && 2 * stages <= units; ++stages) {
     if (units % stages == 0) return stages;
   }
-  return std::min(units, most);
+  return std::min(units, max);
 }
 
 // As many as divide the batch; 0: none do.

@@ -16,7 +16,6 @@
 namespace placewright {
 namespace {
 
-constexpr int64_t kTriedOps = 300'000;  // a step of more takes many seconds to rewrite
 constexpr size_t kEstimatedTrials = 3;
 
 int64_t MicroBatchesOf(const Rewriting& rewriting) {
@@ -29,7 +28,8 @@ int64_t InstancesOf(const Rewriting& rewriting, const Graph& recorded) {
 
 bool KeepsStated(const Rewriting& rewriting, const Rewriting& stated) {
   return (stated.micro_batches == 0 || MicroBatchesOf(rewriting) == stated.micro_batches) &&
-         (stated.recompute.empty() || rewriting.recompute == stated.recompute);
+         (stated.recompute.empty() || rewriting.recompute == stated.recompute) &&
+         (stated.layers.empty() || rewriting.layers == stated.layers);
 }
 
 bool IsSamePipeline(const Rewriting& a, const Rewriting& b) {
@@ -50,7 +50,7 @@ std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64
   return more;
 }
 
-// With what the algorithm is estimated to fit, the fastest first; or, where it is with nothing, what needs least. Empty: it
+// With what the algorithm is estimated to fit, the fastest first; or, where it is with nothing, what needs the smallest memory. Empty: it
 // is not estimated with these settings.
 std::vector<Rewriting> EstimatedRewritings(const RewritingAdviceRequest& request,
                                            const Rewriting& now, const Graph& recorded) {
@@ -66,7 +66,7 @@ std::vector<Rewriting> EstimatedRewritings(const RewritingAdviceRequest& request
   if (!now.schedule.empty()) all = estimator.value().All();
   const std::set<std::string> settings(request.settings.begin(), request.settings.end());
   std::vector<Rewriting> fitting;
-  std::optional<StrategyEstimate> least;
+  std::optional<StrategyEstimate> smallest;
   for (StrategyEstimate& one : all) {
     const Strategy& strategy = one.strategy;
     const bool is_asked =
@@ -76,11 +76,21 @@ std::vector<Rewriting> EstimatedRewritings(const RewritingAdviceRequest& request
     const bool is_now = MicroBatchesOf(strategy.rewriting) == MicroBatchesOf(now) &&
                         strategy.rewriting.recompute == now.recompute;
     if (!is_asked || is_now || InstancesOf(strategy.rewriting, recorded) > kTriedOps) continue;
+    // Of a pipeline whose layers are chosen there is one with equal stages, too.
+    if (!now.layers.empty() && !strategy.rewriting.layers.empty()) continue;
+    if (!now.layers.empty()) one.strategy.rewriting.layers = now.layers;
     one.strategy.rewriting.offload = now.offload;
-    if (!least || one.memory < least->memory) least = one;
+    if (!smallest || one.memory < smallest->memory) smallest = one;
     if (one.Fits() && fitting.size() < kEstimatedTrials) fitting.push_back(strategy.rewriting);
   }
-  if (fitting.empty() && least) fitting.push_back(least->strategy.rewriting);
+  // Estimates err: what needs the smallest memory may fit where none that is estimated to does.
+  const auto is_smallest = [&](const Rewriting& one) {
+    return MicroBatchesOf(one) == MicroBatchesOf(smallest->strategy.rewriting) &&
+           one.recompute == smallest->strategy.rewriting.recompute;
+  };
+  if (smallest && std::none_of(fitting.begin(), fitting.end(), is_smallest)) {
+    fitting.push_back(smallest->strategy.rewriting);
+  }
   return fitting;
 }
 
@@ -123,13 +133,18 @@ std::optional<RewritingAdvice> AdviseRewriting(const RewritingAdviceRequest& req
   StrategyTrialOptions trials = request.trials;
   trials.in_all_peaks = true;
   std::vector<Rewriting> candidates = EstimatedRewritings(request, now, trier.step());
-  if (candidates.empty()) {
-    candidates = FurtherRewritings(now, trier.step(), CountGpus(request.cluster));
+  const bool is_estimated = !candidates.empty();
+  for (const Rewriting& further :
+       FurtherRewritings(now, trier.step(), CountGpus(request.cluster))) {
+    // Of what is estimated only that which gives up what was stated is left.
+    if (!is_estimated || !KeepsStated(further, request.stated)) candidates.push_back(further);
+  }
+  if (!is_estimated) {
     std::stable_partition(candidates.begin(), candidates.end(),
                           [&](const Rewriting& one) { return KeepsStated(one, request.stated); });
   }
   std::optional<RewritingAdvice> last;
-  for (Rewriting& further : candidates) {
+  for (const Rewriting& further : candidates) {
     if (trials.stop.StopRequested()) break;
     Strategy strategy{request.algorithm, further, request.settings};
     if (!further.schedule.empty() && further.layers.empty()) {
@@ -140,10 +155,14 @@ std::optional<RewritingAdvice> AdviseRewriting(const RewritingAdviceRequest& req
     const Result<StrategyResult> tried = trier.Try(request.cluster, strategy, trials);
     if (!tried.ok() || !tried.value().evaluated) continue;
     const StrategyResult& result = tried.value();
-    const bool may_be_chosen =
-        IsTrainingStrategy(request.algorithm) && KeepsStated(further, request.stated);
-    last = {now,           std::move(further), result.fits, may_be_chosen, result.step_time,
-            result.memory, result.capacity};
+    last = RewritingAdvice{.from = now,
+                           .to = strategy.rewriting,
+                           .fits = result.fits,
+                           .may_be_chosen = IsTrainingStrategy(request.algorithm) &&
+                                            KeepsStated(strategy.rewriting, request.stated),
+                           .step_time = result.step_time,
+                           .memory = result.memory,
+                           .capacity = result.capacity};
     if (last->fits) break;
   }
   return last;
@@ -166,6 +185,12 @@ std::string DescribeChange(const RewritingAdvice& advice, RewritingWords words) 
     } else {
       change += fmt::format("recompute=[\"{}\"]", fmt::join(sets, "\", \""));
     }
+  }
+  const std::vector<int64_t>& layers = advice.to.layers;
+  if (!layers.empty() && layers != advice.from.layers) {
+    if (!change.empty()) change += options ? " " : ", ";
+    change += options ? fmt::format("--stage-layers {}", fmt::join(layers, ","))
+                      : fmt::format("stage_layers=[{}]", fmt::join(layers, ", "));
   }
   return change;
 }

@@ -13,6 +13,9 @@
 
 namespace placewright {
 
+inline constexpr int64_t kTriedOps =
+    150'000;  // a step of more takes many seconds to rewrite and simulate
+
 struct RewritingAdviceRequest {
   const Graph& step;  // as it was planned
   const Cluster& cluster;
@@ -25,7 +28,8 @@ struct RewritingAdviceRequest {
 // Tries more micro-batches, recomputation and both of what `trier` has as it was recorded: what keeps to what is stated
 // first, the fastest by estimate ahead (search/strategies/strategy_space.h); of an algorithm with settings that are not
 // estimated the cheapest ahead. The first that fits in all peaks (all_peaks.h), else the last that was tried; nothing where
-// there is none. A few trials, each of a step of at most kTriedOps ops; no clock decides anything.
+// there is none. A few trials, each of a step of at most kTriedOps ops; no clock decides anything. `to` of a pipeline
+// states its layers where GPUs are unequal.
 std::optional<RewritingAdvice> AdviseRewriting(const RewritingAdviceRequest& request,
                                                StrategyTrier& trier);
 

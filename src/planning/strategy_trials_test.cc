@@ -8,8 +8,11 @@
 #include "formats/cluster/cluster_reader.h"
 #include "formats/cluster/cluster_writer.h"
 #include "formats/input.h"
+#include "planning/rewriting_advice.h"
 #include "planning/sizing.h"
 #include "planning/what_if.h"
+#include "search/planner_table.h"
+#include "transforms/transforms.h"
 
 namespace placewright {
 namespace {
@@ -109,10 +112,39 @@ TEST(RewritingAdvice, IsTheFirstThatFits) {
   EXPECT_THAT(one_batch->to.recompute, Not(IsEmpty()));
   request.algorithm = "data-parallel";
   const auto baseline = AdviseRewriting(graph, graph, tight, request, {}).Take();
-  EXPECT_FALSE(baseline.has_value() && baseline->may_be_chosen);
+  ASSERT_TRUE(baseline.has_value());
+  EXPECT_TRUE(baseline->fits);
+  EXPECT_FALSE(baseline->may_be_chosen);
+  for (const char* const name : {"ddp", "zero-2", "2d", "zb", "3d", "interleaved", "offload"}) {
+    EXPECT_TRUE(IsTrainingStrategy(name)) << name;
+  }
+  for (const char* const name : {"horovod", "expert-hybrid", "fsdp2", "layout-search", "auto"}) {
+    EXPECT_FALSE(IsTrainingStrategy(name)) << name;
+  }
   // Of a search more time may be the remedy.
   request.algorithm = "auto";
   EXPECT_FALSE(AdviseRewriting(graph, graph, tight, request, {}).Take().has_value());
+}
+
+// Layers of stages that are stated stay; those that are chosen for unequal GPUs are a part of the advice.
+TEST(RewritingAdvice, StatedLayersStay) {
+  const Graph graph = TinyTransformer();
+  StrategyTrier trier(graph);
+  const auto advise = [&](const Rewriting& stated) {
+    const Rewriting now{
+        .micro_batches = 2, .schedule = "1f1b", .stages = 2, .chunks = 1, .layers = stated.layers};
+    const auto step = ApplyTransforms(graph, TransformsFor(now)).Take();
+    const Cluster cluster = ClusterOf("2x4090");
+    return AdviseRewriting({*step, cluster, "1f1b", {}, stated, {}}, trier);
+  };
+  const auto stated = advise({.schedule = "1f1b", .stages = 2, .layers = {1, 1}});
+  ASSERT_TRUE(stated.has_value());
+  EXPECT_THAT(stated->to.layers, ElementsAre(1, 1));
+  EXPECT_THAT(DescribeChange(*stated, RewritingWords::kOptions), Not(HasSubstr("--stage-layers")));
+  RewritingAdvice chosen;
+  chosen.to.layers = {2, 1};
+  EXPECT_EQ(DescribeChange(chosen, RewritingWords::kOptions), "--stage-layers 2,1");
+  EXPECT_EQ(DescribeChange(chosen, RewritingWords::kArguments), "stage_layers=[2, 1]");
 }
 
 TEST(StrategyTrials, TheSplitOfAStepSumsToIt) {

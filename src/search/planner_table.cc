@@ -82,6 +82,11 @@ bool IsTrainingStrategy(std::string_view algorithm) {
          std::any_of(std::begin(kMeshStrategies), std::end(kMeshStrategies), is_mesh);
 }
 
+bool TriesUnits(std::string_view algorithm) {
+  return algorithm == EnginePlanner(TrainingEngine::kFsdp2).name() ||
+         algorithm == EnginePlanner(TrainingEngine::kTensorParallel).name();
+}
+
 PlannerTable MakeLayoutPlanners(const PlannerSettings& settings) {
   PlannerTable table;
   for (const DataParallelKind kind :

@@ -33,6 +33,8 @@ PlannerTable MakeLayoutPlanners(const PlannerSettings& settings = {});
 // Whether it is a strategy that engines train by, with micro-batches and recomputation as it needs them: on meshes (fsdp,
 // 2d, ...), in pipelines, ddp or offload. Not data parallelism and other baselines of papers, which rewrite no step.
 bool IsTrainingStrategy(std::string_view algorithm);
+// Whether its plan is the best of many that an engine can say (fsdp2, tp), not one that is laid out.
+bool TriesUnits(std::string_view algorithm);
 
 // `auto` over a table, which must outlive it: runs the constructive planners, then shares the
 // budget out among the iterative ones, slice by slice: each time to that with the fewest moves, the

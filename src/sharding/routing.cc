@@ -613,7 +613,8 @@ class RoutingFinder {
     if (CountsItsRows(op)) return take("slice_backward_part", 6, true);
     if (name != "index_put") return true;
     if (TakesRowOfKey(op)) {
-      return !in_place && op.args.size() == 4 && take("sum_by_keys_part", 4, true);
+      const bool* const adds = op.args.size() == 4 ? op.args[3].AsBool() : nullptr;
+      return !in_place && adds != nullptr && *adds && take("sum_by_keys_part", 4, true);
     }
     const RowContent base = Of(op.inputs[0]).holds, index = Of(op.inputs[1]).holds,
                      value = Of(op.inputs[2]).holds;

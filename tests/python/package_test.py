@@ -246,7 +246,7 @@ class Rewriting(PackageTest):
         said = json.loads(run.stdout)["error"]
         self.assertEqual((run.returncode, said["place"]), (5, "device host0/gpu0"))
         self.assertIn(advice[0].replace("micro_batches=2", "--micro-batches 2"), said["remedy"])
-        # What nobody states is chosen.
+        # What is not stated is chosen.
         chosen = pw.plan(self.wide, cards, algorithm="fsdp")
         self.assertTrue(chosen.feasible)
         self.assertIn({"accumulate": 2}, chosen.to_dict()["transforms"])
@@ -255,7 +255,11 @@ class Rewriting(PackageTest):
                              capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0)
         self.assertIn("is rewritten so that it does: --micro-batches 2 (", run.stderr)
-        self.assertEqual(json.loads(run.stdout)["step_time_ns"], round(chosen.step_time * 1e9))
+        planned = json.loads((self.folder / "chosen.plan.json").read_text())
+        self.assertEqual(planned["step_time_ns"], round(chosen.step_time * 1e9))
+        self.assertEqual(planned["transforms"], chosen.to_dict()["transforms"])
+        self.refused(NothingFoundError, "nothing-found", ["fsdp does not fit"], pw.plan, self.wide,
+                     cards, algorithm="fsdp", strategies=False)
 
     def setUp(self):
         super().setUp()

@@ -204,9 +204,8 @@ class PlanCommand : public Command {
     Result<std::unique_ptr<Planning>> prepared =
         Prepare(input_, search_, space_, ChoosesStrategies() ? &choose : nullptr);
     if (!prepared.ok() && prepared.error().code == ErrorCode::kInfeasible) {
-      FitAdviceRequest advice{input_, search_, space_, asked, nullptr, stop};
-      if (TakeRewritingThatFits(advice, context.console)) return PrepareStep(asked, stop, context);
-      prepared.error().remedy += FitAdvice(advice, context.console);
+      prepared.error().remedy +=
+          FitAdvice({input_, search_, space_, asked, nullptr, stop}, context.console);
     }
     PW_ASSIGN(std::unique_ptr<Planning> planning, std::move(prepared));
     if (space_.splitting == SpaceOptions::Splitting::kWhereProven &&
@@ -221,11 +220,12 @@ class PlanCommand : public Command {
   // The plan of the algorithm that was asked for does not fit: what rewrites the step so that it does is planned then, once.
   // What was found is in `advice` otherwise.
   bool TakeRewritingThatFits(FitAdviceRequest& advice, Console& console) {
-    const bool of_one = algorithm_ != "auto" && engine_.empty() && !from_ && !wants_max_batch_;
-    if (!of_one || !initial_.empty() || !rewriting_note_.empty()) return false;
+    if (!rewriting_note_.empty()) return false;
     advice.rewriting = FindRewriting(advice, console);
     const std::optional<RewritingAdvice>& found = advice.rewriting;
-    if (strategies_ != "auto" || !found || !found->fits || !found->may_be_chosen) return false;
+    const bool may_choose =
+        strategies_ == "auto" && engine_.empty() && !from_ && !wants_max_batch_ && initial_.empty();
+    if (!may_choose || !found || !found->fits || !found->may_be_chosen) return false;
     input_.rewriting = found->to;
     rewriting_note_ = fmt::format(
         "{} does not fit the step as it is, which is rewritten so that it does: {} (--strategies "
@@ -242,9 +242,11 @@ class PlanCommand : public Command {
     }
     context.console.Progress("rewriting the step");
     PW_ASSIGN(const std::unique_ptr<Planning> rewritten, Prepare(input_, search_, space_, nullptr));
-    PW_ASSIGN(PlannerResult again, Search(*rewritten, budget, context));
-    PW_ASSIGN(const int status,
-              Finish(*rewritten, std::move(again), advice.asked, budget, context));
+    PW_ASSIGN(Budget anew, MakeBudget(search_, rewritten->loaded));
+    anew.stop = budget.stop;
+    LeaveTimeToWrite(rewritten->loaded, {}, &anew);
+    PW_ASSIGN(PlannerResult again, Search(*rewritten, anew, context));
+    PW_ASSIGN(const int status, Finish(*rewritten, std::move(again), advice.asked, anew, context));
     return std::optional<int>(status);
   }
 

@@ -15,12 +15,12 @@
 #include "plan/space_words.h"
 #include "planning/quick_fit.h"
 #include "planning/rewriting_advice.h"
+#include "search/planner_table.h"
 
 namespace placewright {
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};  // for each thing that may help
-constexpr int64_t kTriedOps = 150'000;        // a step of more takes longer to rewrite and simulate
 
 PlannerOptions OptionsOf(const FitAdviceRequest& request) {
   PlannerOptions options;
@@ -30,16 +30,6 @@ PlannerOptions OptionsOf(const FitAdviceRequest& request) {
   options.budget.deadline = Clock::now() + kPatience;
   options.started = Clock::now();
   return options;
-}
-
-// What was read, where it is proven that nothing fits, so that there is no problem that holds it.
-std::optional<Inputs> ReadAgain(InputOptions input) {
-  input.store.clear();
-  input.cluster_store.clear();
-  input.prove_batch = true;
-  Result<Inputs> loaded = LoadInputs(input);
-  if (!loaded.ok()) return std::nullopt;
-  return loaded.Take();
 }
 
 // Plans that split ops, where whole ones alone were allowed.
@@ -143,14 +133,15 @@ std::string BatchAdvice(const FitAdviceRequest& request, const Inputs& inputs, C
 
 std::optional<RewritingAdvice> FindRewriting(const FitAdviceRequest& request, Console& console) {
   const Planner& asked = request.asked;
-  const bool one_plan = asked.name() != "auto" && !asked.iterative();
+  const bool one_plan = asked.name() != "auto" && !asked.iterative() && !TriesUnits(asked.name());
   if (!one_plan || asked.space() == PlanSpace::kPlaced || !request.space.layouts.empty()) {
     return std::nullopt;
   }
-  std::optional<Inputs> read;
-  if (request.planning == nullptr) read = ReadAgain(request.input);
-  if (request.planning == nullptr && !read) return std::nullopt;
-  const Inputs& inputs = read ? *read : request.planning->inputs;
+  const Inputs& inputs = request.planning->inputs;
+  const Graph& step = inputs.graph.graph;
+  // What reads the step again leaves types as they are.
+  const bool as_recorded = MayBeRewritten(step.transforms());
+  if (!as_recorded && !request.input.mixed_precision.empty()) return std::nullopt;
   StrategyTrialOptions options;
   Result<CostOptions> costs = CostOptionsOf(request.input, inputs.cluster.cluster);
   if (!costs.ok()) return std::nullopt;
@@ -158,7 +149,6 @@ std::optional<RewritingAdvice> FindRewriting(const FitAdviceRequest& request, Co
   options.policy = inputs.policy;
   options.stop = request.stop;
   console.Progress("it does not fit: would it with more micro-batches, or computing layers again?");
-  const Graph& step = inputs.graph.graph;
   const RewritingAdviceRequest advice = {step,
                                          inputs.cluster.cluster,
                                          std::string(asked.name()),
@@ -166,11 +156,10 @@ std::optional<RewritingAdvice> FindRewriting(const FitAdviceRequest& request, Co
                                          request.input.rewriting,
                                          std::move(options)};
   std::optional<RewritingAdvice> found;
-  if (MayBeRewritten(step.transforms())) {
+  if (as_recorded) {
     StrategyTrier trier(step);
     found = AdviseRewriting(advice, trier);
-  } else if (request.input.mixed_precision
-                 .empty()) {  // what reads it again leaves types as they are
+  } else {
     StepsByBatch steps(request.input);
     const Result<StrategyTrier*> trier = steps.At(request.input.batch);
     if (trier.ok()) found = AdviseRewriting(advice, *trier.value());
@@ -181,8 +170,15 @@ std::optional<RewritingAdvice> FindRewriting(const FitAdviceRequest& request, Co
 
 std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   std::optional<Inputs> read;
-  if (request.planning == nullptr) read = ReadAgain(request.input);
-  if (request.planning == nullptr && !read) return "";
+  if (request.planning == nullptr) {
+    InputOptions input = request.input;
+    input.store.clear();
+    input.cluster_store.clear();
+    input.prove_batch = true;
+    Result<Inputs> loaded = LoadInputs(input);
+    if (!loaded.ok()) return "";
+    read = loaded.Take();
+  }
   const Inputs& inputs = read ? *read : request.planning->inputs;
   console.Progress("nothing fits: what would?");
   std::string text;
@@ -193,9 +189,6 @@ std::string FitAdvice(const FitAdviceRequest& request, Console& console) {
   if (request.planning == nullptr && step.batch_scaling() != nullptr) {
     text += "; the proof is of the step as it is, of none under --micro-batches or --recompute";
     const bool others = request.space.MaySplit() && request.asked.name() != "auto";
-    if (others && request.rewriting) {
-      text += "; " + Describe(*request.rewriting, RewritingWords::kOptions);
-    }
     if (others) text += StrategyAdvice(request, inputs, step);
   }
   text += BatchAdvice(request, inputs, console);

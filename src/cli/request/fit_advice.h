@@ -22,13 +22,14 @@ struct FitAdviceRequest {
   std::optional<RewritingAdvice> rewriting{};  // what FindRewriting said
 };
 
-// Of one algorithm that was asked for, whose plans are no search's: how the step is rewritten further so that its plan fits,
-// or what that comes to. Nothing where there is no such way, or the step cannot be read again as it was recorded.
+// Of one algorithm that was asked for and planned, whose plans are no search's: how the step is rewritten further so that
+// its plan fits, or what that comes to. Nothing where there is no such way, or the step, rewritten beside types of numbers
+// of its own, cannot be read again as it was recorded.
 std::optional<RewritingAdvice> FindRewriting(const FitAdviceRequest& request, Console& console);
 
 // "; or --recompute full: it then fits, 890 ms a step; or --batch 4, the largest that fits (horovod)": the step rewritten
 // further, plans of another kind (split where only whole ops were allowed; those of all algorithms where one was asked for),
-// and a smaller batch, each looked for in about five seconds. What does not help, or is not found in that time, is left out. It
+// and a smaller batch, each but the first looked for in about five seconds. What does not help, or is not found in that time, is left out. It
 // decides nothing but words.
 std::string FitAdvice(const FitAdviceRequest& request, Console& console);
 

@@ -187,7 +187,7 @@ class RewrittenSteps : private LayerWriter {
   std::vector<TensorId> updated_;
 };
 
-// Widths are so many times the least.
+// Widths are so many times the smallest.
 std::vector<Graph> StepsToRewrite(int64_t times) {
   std::vector<Graph> steps;
   steps.push_back(RewrittenSteps().Perceptron(40 * times, 64 * times, 32 * times));
