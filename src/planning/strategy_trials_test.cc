@@ -128,7 +128,7 @@ TEST(RewritingAdvice, IsTheFirstThatFits) {
 
 // Layers of stages that are stated stay; those that are chosen for unequal GPUs are a part of the advice.
 TEST(RewritingAdvice, StatedLayersStay) {
-  const Graph graph = PerceptronWriter(kMany / 8).Write();
+  const Graph graph = PerceptronWriter(4096).Write();
   StrategyTrier trier(graph);
   const auto advise = [&](const Rewriting& stated) {
     const Rewriting now{
