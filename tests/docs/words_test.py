@@ -38,7 +38,7 @@ PLACES = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "docs/**/*.json", "doc
 class Words(unittest.TestCase):
     def test_replaced_words_do_not_come_back(self):
         files = sorted({path for place in PLACES for path in ROOT.glob(place)
-                        if path.is_file() and path != HERE})
+                        if path.is_file() and path != HERE and path.suffix != ".jsonl"})
         self.assertGreater(len(files), 300)
         for path in files:
             try:

@@ -300,7 +300,7 @@ Cluster CardsWithHost(int64_t capacity) {
 TEST(RewrittenBound, NoRewritingUnderAnyLayoutsIsBelowTheWork) {
   Random random(1);
   int by_work = 0, rewritten = 0;
-  double least = 100;  // of a step, of its bound
+  double smallest = 100;  // of a step, of its bound
   for (const Graph& step : StepsToRewrite(1)) {
     for (const int devices : {1, 2, 3}) {
       const bool with_host = devices == 3;
@@ -318,13 +318,13 @@ TEST(RewrittenBound, NoRewritingUnderAnyLayoutsIsBelowTheWork) {
         ++rewritten;
         if (!of_all) continue;
         EXPECT_GE(best.step_time, bound.value.count);
-        least = std::min(
-            least, static_cast<double>(best.step_time) / static_cast<double>(bound.value.count));
+        smallest = std::min(
+            smallest, static_cast<double>(best.step_time) / static_cast<double>(bound.value.count));
         ++by_work;
       }
     }
   }
-  EXPECT_LT(least, 1.05);
+  EXPECT_LT(smallest, 1.05);
   EXPECT_GT(by_work, 50);
   EXPECT_GT(rewritten, 120);
 }
