@@ -193,6 +193,7 @@ void PlanSession::NoteEqualShares(const Planner& asked, const std::vector<std::s
     return one.starts_with("shares=");
   });
   if (!can || states) return;
+  // By kind, not by speed: GPUs of one kind have equal shares under both.
   std::set<int32_t> kinds;
   for (const DeviceId device : DevicesOf(result.plan)) {
     kinds.insert(problem().cluster->device(device).kind);
@@ -219,12 +220,15 @@ Result<StepOfPlan> PlanSession::StepOf(const PlannerResult& result, bool in_lane
     step.bound = &prepared().bound();
     return step;
   }
+  // What was simulated last, if this is its plan; a search may have gone on from it to another.
   const bool is_there = compiler_ && compiler_->first == result.plan;
   PW_ASSIGN(std::unique_ptr<CompiledStep> compiled,
             is_there ? compiler_->second(result.plan) : evaluator().Compile(result.plan));
+  // What reads a step without lanes needs the ops of all devices.
   if (!in_lanes && compiled->lanes) {
     PW_ASSIGN(*compiled, DecideAndCompile(*layouts_, result.plan));
   }
+  // Layouts by hand keep their own words.
   const bool stated = stated_ && stated_->second == result.plan;
   StepOfPlan step = StepOfCompiled(
       *layouts_, std::move(compiled),

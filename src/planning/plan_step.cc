@@ -348,9 +348,9 @@ Result<std::optional<RewritingAdvice>> AdviseRewriting(const Graph& recorded, co
   PW_ASSIGN(const std::unique_ptr<Request> made, Request::Make(request));
   PW_ASSIGN(const MeasuredMachines machines, made->MachinesOf(described));
   PW_ASSIGN(const bool splits, made->Splits(step, machines.cluster));
-  const bool searches =
-      request.algorithm == "auto" || made->planner().iterative() || TriesUnits(request.algorithm);
-  if (!splits || searches || request.layouts) return std::optional<RewritingAdvice>();
+  if (!splits || !LaysOutOnePlan(made->planner()) || request.layouts) {
+    return std::optional<RewritingAdvice>();
+  }
   StrategyTrialOptions trials;
   PW_ASSIGN(trials.costs, made->CostsOn(machines.cluster));
   trials.policy = PolicyOf(request, step);
@@ -398,6 +398,8 @@ Result<PlannedStep> PlanStep(const Graph& graph, const Cluster& described,
                         &machines.measured, of, as_found},
                        nullptr, started);
   };
+  // Strategies were judged by tensors alone. Where these fit and what is taken beside them does not, they are tried anew,
+  // and the best is planned as it is: a search from it would judge by tensors again.
   Result<PlannedStep> planned = plan(strategies ? &*strategies : nullptr, false);
   if (!strategies || !planned.ok() || !IsCrowded(planned.value().plan)) return planned;
   StrategySearchOptions in_all_peaks = made->StrategyOptionsAt(graph, Clock::now(), true);

@@ -50,8 +50,8 @@ std::vector<int64_t> MoreMicroBatches(const Rewriting& now, int64_t batch, int64
   return more;
 }
 
-// With what the algorithm is estimated to fit, the fastest first; or, where it is with nothing, what needs the smallest memory. Empty: it
-// is not estimated with these settings.
+// With what the algorithm is estimated to fit, the fastest first, and behind these what needs the smallest memory. Empty:
+// it is not estimated with these settings.
 std::vector<Rewriting> EstimatedRewritings(const RewritingAdviceRequest& request,
                                            const Rewriting& now, const Graph& recorded) {
   const SchedulingPolicy policy = request.trials.policy.value_or(DefaultPolicy(recorded.format()));
@@ -125,6 +125,10 @@ int64_t CountGpus(const Cluster& cluster) {
 }
 
 }  // namespace
+
+bool LaysOutOnePlan(const Planner& asked) {
+  return asked.name() != "auto" && !asked.iterative() && !TriesUnits(asked.name());
+}
 
 std::optional<RewritingAdvice> AdviseRewriting(const RewritingAdviceRequest& request,
                                                StrategyTrier& trier) {

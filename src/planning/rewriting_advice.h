@@ -10,11 +10,15 @@
 
 #include "base/stop.h"
 #include "planning/strategy_trials.h"
+#include "search/planner.h"
 
 namespace placewright {
 
 inline constexpr int64_t kTriedOps =
     150'000;  // a step of more takes many seconds to rewrite and simulate
+
+// Whether its plan follows from step and cluster: of a search more time may be the remedy, and trials of it take long.
+bool LaysOutOnePlan(const Planner& asked);
 
 struct RewritingAdviceRequest {
   const Graph& step;  // as it was planned

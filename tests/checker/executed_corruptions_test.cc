@@ -263,11 +263,11 @@ class ExecutedCorruptions : public ExecutedLayouts {
 };
 
 TEST_P(ExecutedCorruptions, AreRefusedOrHarmless) {
-  // Of larger steps each takes seconds.
+  // Of larger steps a draw takes seconds: they are on record (bench/records/draws.jsonl).
   const std::map<std::string, int> few = {{"mlp", 6}, {"gpt-2", 1}};
   const auto count = few.find(GetParam().model);
   const Draws draws = DrawsOr(count == few.end() ? 0 : count->second);
-  if (draws.to == draws.from) GTEST_SKIP() << "tools/record_draws runs it";
+  if (draws.to == draws.from) GTEST_SKIP() << "of this model tools/record_draws makes the draws";
   for (int i = draws.from; i < draws.to && !HasFailure(); ++i) Corrupt(static_cast<uint64_t>(i));
   RecordKinds();
   // The perceptron has masks, micro-batches and few ops: in so many draws there is something of every kind.

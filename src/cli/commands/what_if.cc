@@ -107,6 +107,7 @@ class WhatIfCommand : public Command {
     result.evaluated = true;
     result.fits = plan.feasible;
     result.step_time = plan.step_time;
+    // As trials have it: memory and capacity of the device that is fullest by its share.
     double fullest = -1;
     for (const DeviceUse& use : plan.devices) {
       const double share = ShareOf(use.peak_memory.count, use.capacity.count);
@@ -204,6 +205,7 @@ class WhatIfCommand : public Command {
                     FormatBytes(answer.best->capacity),
                     Describe(answer.best->strategy)});
     };
+    // Gains are over the plan, where one is given, else over the best strategy of the machines as they are.
     add(answers.base, "", Tone::kPlain);
     for (const WhatIfAnswer& answer : answers.changes) {
       const double gain = answer.gain.value_or(0);

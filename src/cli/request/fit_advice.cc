@@ -15,7 +15,6 @@
 #include "plan/space_words.h"
 #include "planning/quick_fit.h"
 #include "planning/rewriting_advice.h"
-#include "search/planner_table.h"
 
 namespace placewright {
 namespace {
@@ -133,8 +132,8 @@ std::string BatchAdvice(const FitAdviceRequest& request, const Inputs& inputs, C
 
 std::optional<RewritingAdvice> FindRewriting(const FitAdviceRequest& request, Console& console) {
   const Planner& asked = request.asked;
-  const bool one_plan = asked.name() != "auto" && !asked.iterative() && !TriesUnits(asked.name());
-  if (!one_plan || asked.space() == PlanSpace::kPlaced || !request.space.layouts.empty()) {
+  if (!LaysOutOnePlan(asked) || asked.space() == PlanSpace::kPlaced ||
+      !request.space.layouts.empty()) {
     return std::nullopt;
   }
   const Inputs& inputs = request.planning->inputs;

@@ -125,6 +125,7 @@ Result<Stages> FindStages(const LayoutProblem& problem, std::string_view planner
   Stages found;
   PW_ASSIGN(found.devices, DevicesOfStages(problem, gpus, pipeline->stages));
   for (const int32_t chunk : ChunkByGroup(graph, chunk_of)) {
+    // Chunks are dealt to the stages in turn: interleaved ones are several rounds.
     found.stage_of.push_back(static_cast<int32_t>(chunk % pipeline->stages));
   }
   return found;
@@ -148,6 +149,7 @@ IdVector<GroupId, int32_t> ChunkByGroup(const Graph& step,
   for (const OpId op : step.ops()) {
     const GroupId group = step.group(op);
     any[group] = std::max(any[group], chunk_of[op]);
+    // A weight that several chunks read is updated where the last of its gradients is made.
     if (AddsGradients(step, op)) {
       for (const OpId addend : step.producers(op)) {
         any[group] = std::max(any[group], chunk_of[addend]);
@@ -156,6 +158,7 @@ IdVector<GroupId, int32_t> ChunkByGroup(const Graph& step,
     if (step.op(op).phase != Phase::kForward) continue;
     forward[group] = std::max(forward[group], chunk_of[op]);
   }
+  // What is colocated with ops of the forward pass, as their backward, is where the forward pass is.
   for (size_t i = 0; i < step.group_count(); ++i) {
     const GroupId group(i);
     if (forward[group] >= 0) any[group] = forward[group];
@@ -191,6 +194,7 @@ Result<StepPlan> LayOut3d(const LayoutProblem& problem, const MeshOptions& optio
     PW_RETURN_IF_ERROR(CheckMicroBatch(problem, static_cast<int64_t>(own.size()) / degree));
   }
   const auto cuts = TensorCuts(graph, problem.axes, found, degree, options.sequence);
+  // One layout for all groups of a stage that are cut alike.
   std::map<std::pair<int32_t, TensorCut>, LayoutId> layouts;
   for (const GroupId group : IdRange<GroupId>(graph.group_count())) {
     const int32_t stage = stages.stage_of[group];
