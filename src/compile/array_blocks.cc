@@ -97,6 +97,7 @@ void Emitter::Begin(int32_t place) {
   SetTails(block().own.storages, own_tails_);
   SetTails(block().fetched.storages, fetched_tails_);
   used_ops_ = used_collectives_ = 0;
+  own_ops_.clear();
   used_own_ = used_fetched_ = {};
 }
 

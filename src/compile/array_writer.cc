@@ -61,12 +61,16 @@ ArrayWriter::ArrayWriter(const Graph& graph, const NamedAxes& axes, const Compil
 }
 
 void ArrayWriter::Restart() {
+  Finish();
   arrays_ = {};
   const bool again = !once_ && lanes_ == nullptr;
   store_ = std::make_unique<FetchStore>(graph_.tensor_count(), /*keeps_users=*/again);
   emitter_ = std::make_unique<Emitter>(graph_, kinds_, prices_, arrays_, once_);
   if (lanes_ != nullptr) emitter_->Fold(*lanes_);
   writer_ = std::make_unique<StepWriter>(graph_, axes_, options_, *emitter_, *store_);
+  if (lanes_ != nullptr) {
+    scripts_ = std::make_unique<BlockScripts>(graph_, axes_, kinds_, *writer_, *emitter_, *store_);
+  }
   marked_.assign(static_cast<size_t>(place_behind()), 1);
   rows_ = 0;
 }
@@ -112,7 +116,7 @@ void ArrayWriter::Undo() {
   emitter_->Undo();
   store_->Undo();
   for (size_t i = states_before_.size(); i > 0; --i) {
-    store_->state(states_before_[i - 1].first) = std::move(states_before_[i - 1].second);
+    store_->MutableState(states_before_[i - 1].first) = std::move(states_before_[i - 1].second);
   }
   states_before_.clear();
   written_ = std::exchange(before_, {});
@@ -152,7 +156,7 @@ Status ArrayWriter::WriteMarked() {
   for (const OpId op : graph_.ops()) {
     if (!take(PlaceOf(op))) continue;
     if (IsGivenUp()) return MakeError(ErrorCode::kCancelled, "the step was given up");
-    PW_RETURN_IF_ERROR(WriteOp(op));
+    PW_RETURN_IF_ERROR(lanes_ != nullptr ? WriteInLanes(op) : WriteOp(op));
     if (emitter_->failed_to_fold()) return DevicesDiffer(graph_.op(op).name);
   }
   const int32_t end = PlaceOf(OpId(graph_.op_count()));
@@ -189,7 +193,7 @@ Status ArrayWriter::WriteOp(OpId op) {
   const std::vector<TensorId>& outputs = graph_.op(op).outputs;
   const size_t before = states_before_.size();
   for (const TensorId output : outputs) {
-    states_before_.emplace_back(output, std::exchange(store_->state(output), {}));
+    states_before_.emplace_back(output, std::exchange(store_->MutableState(output), {}));
   }
   overwritten_.clear();  // a new block had none
   if (static_cast<size_t>(place) < emitter_->block_count()) NoteOverwritten(place);
@@ -207,6 +211,17 @@ Status ArrayWriter::WriteOp(OpId op) {
   MarkOverwritten(overwritten_, place);
   NoteOverwritten(place);
   MarkOverwritten(overwritten_, place);
+  return Ok();
+}
+
+// Once, so that nothing that was there before makes a difference.
+Status ArrayWriter::WriteInLanes(OpId op) {
+  emitter_->Begin(PlaceOf(op));
+  store_->Begin(PlaceOf(op));
+  const bool repeated = scripts_->Repeat(op);
+  if (!repeated) PW_RETURN_IF_ERROR(writer_->WriteOp(op));
+  emitter_->End();
+  if (!repeated && !emitter_->failed_to_fold()) scripts_->Learn(op);
   return Ok();
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/stop_check.h"
+#include "compile/block_scripts.h"
 #include "compile/compiler.h"
 #include "compile/emitter.h"
 #include "compile/fetch_store.h"
@@ -43,6 +44,7 @@ class ArrayWriter {
   Status Write(const Layouts& layouts);
   // It is not called again: what was kept for that is given up.
   void Finish() {
+    scripts_.reset();
     writer_.reset();
     store_.reset();
   }
@@ -72,6 +74,7 @@ class ArrayWriter {
   void Undo();
   void WriteInput(TensorId id);
   Status WriteOp(OpId op);
+  Status WriteInLanes(OpId op);
   void MarkReaders(TensorId id, int32_t behind);
   void MarkOverwritten(const std::vector<StorageId>& storages, int32_t behind);
   void NoteOverwritten(int32_t place);
@@ -92,6 +95,7 @@ class ArrayWriter {
   std::unique_ptr<FetchStore> store_;
   std::unique_ptr<Emitter> emitter_;
   std::unique_ptr<StepWriter> writer_;
+  std::unique_ptr<BlockScripts> scripts_;  // of a step in lanes
   IdVector<GroupId, LayoutId> written_;  // empty: nothing is
   IdVector<GroupId, LayoutId>
       before_;  // what was written before that; empty: it is not known any more

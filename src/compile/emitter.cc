@@ -371,21 +371,6 @@ CollectiveRequest Emitter::RequestOf(std::span<const OpId> members) const {
   return RequestOfMembers(*kind, inputs, outputs, root);
 }
 
-template <class Number, class Pool>
-Number Emitter::Take(std::vector<Number>& numbers, size_t& used, std::vector<Number>& free,
-                     Pool& pool) {
-  if (used < numbers.size()) return numbers[used++];
-  ++used;
-  if (free.empty()) {
-    numbers.push_back(Number(pool.size()));
-    pool.raw().emplace_back();  // ArrayOp is aligned: by value g++ would warn of its ABI
-  } else {
-    numbers.push_back(free.back());
-    free.pop_back();
-  }
-  return numbers.back();
-}
-
 TensorId Emitter::AddTensor(const ArrayTensor& tensor, bool own) {
   ArrayBlock::Numbers& numbers = own ? block().own : block().fetched;
   size_t& used = (own ? used_own_ : used_fetched_).tensors;
@@ -530,6 +515,7 @@ void Emitter::AddHere(PricedPartId part_id, std::span<const TensorId> inputs, De
   const PricedPart& part = prices_.part(part_id);
   const OpId id = Take(block().ops, used_ops_, free_ops_, arrays_.ops);
   last_ = id;
+  if (folder_) own_ops_.push_back(own);
   ArrayOp op;
   op.device = device;
   op.origin = origin;

@@ -15,6 +15,7 @@
 #include "base/small_vector.h"
 #include "cluster/cluster.h"
 #include "compile/lane_folder.h"
+#include "compile/made_tensor.h"
 #include "compile/step_arrays.h"
 #include "graph/graph_builder.h"
 #include "plan/distributed_step.h"
@@ -37,6 +38,28 @@ struct InstanceKey {
   SmallVector<Part> parts;  // what it has of axes; all of the others
 };
 
+// What the ops of a block are, up to the tensors of other blocks that they read.
+struct BlockScript {
+  struct Op {
+    PricedPartId part;
+    DeviceId device;
+    int32_t origin = -1;  // of several that are given, or none
+    Phase phase = Phase::kForward;
+    bool own = false;
+    ArrayName name = ArrayName::kOrigin;
+    int32_t reads = 0;  // how many
+    std::optional<int32_t> like;
+  };
+  struct Collective {
+    CollectiveRequest request;
+    int32_t over = -1;
+    std::vector<size_t> members;  // among the ops
+  };
+  std::vector<Op> ops;
+  std::vector<int32_t> reads;  // of tensors that are given, or -1 - n: the n-th that the block makes
+  std::vector<Collective> collectives;
+};
+
 class Emitter {
  public:
   // Writes into `arrays`, which are empty or its own. `kinds`: of the original's ops (op_kinds.h). `keeps_inputs`: what
@@ -53,6 +76,17 @@ class Emitter {
   bool is_folding() const { return folder_ && folder_->active(); }
   // Devices of a class differ.
   bool failed_to_fold() const { return folder_ && folder_->failed(); }
+
+  // While it folds. What the block's ops are, and all that they made; nothing where they read other tensors than these
+  // and their own, or are instances of other ops than these. All tensors here are those of first devices.
+  std::optional<std::vector<TensorId>> MakeScript(std::span<const TensorId> tensors,
+                                                  std::span<const OpId> origins,
+                                                  BlockScript& script) const;
+  // The same ops with others, in a block that was begun: all that they make.
+  std::vector<TensorId> Repeat(const BlockScript& script, std::span<const TensorId> tensors,
+                               std::span<const OpId> origins);
+  MadeTensor MadeOf(TensorId id) const;
+  int image_bits() const { return folder_->image_bits(); }
 
   // What follows belongs to the block at this place: blocks may be written again, in any order. What it had is
   // taken back. Inputs that are read by ops belong to the block at place 0.
@@ -248,6 +282,7 @@ class Emitter {
   int32_t place_ = 0;
   OpId last_;
   size_t used_ops_ = 0, used_collectives_ = 0;
+  std::vector<char> own_ops_;  // of the block's ops, in lanes
   Used used_own_, used_fetched_;
   bool recording_ = false;
   Kept kept_;
@@ -264,6 +299,21 @@ class Emitter {
   std::vector<PartInput> types_;
   std::vector<TensorId> made_;  // by what was fetched last
 };
+
+template <class Number, class Pool>
+Number Emitter::Take(std::vector<Number>& numbers, size_t& used, std::vector<Number>& free,
+                     Pool& pool) {
+  if (used < numbers.size()) return numbers[used++];
+  ++used;
+  if (free.empty()) {
+    numbers.push_back(Number(pool.size()));
+    pool.raw().emplace_back();  // ArrayOp is aligned: by value g++ would warn of its ABI
+  } else {
+    numbers.push_back(free.back());
+    free.pop_back();
+  }
+  return numbers.back();
+}
 
 // "%0", "%1", ...: references to the first inputs.
 std::vector<Value> References(size_t count);

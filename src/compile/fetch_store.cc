@@ -2,7 +2,39 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "compile/tensor_forms.h"
+
 namespace placewright {
+
+void FetchStore::UseForms(TensorForms& forms) {
+  PW_CHECK(!keeps_users_);
+  forms_ = &forms;
+  formed_.resize(records_.size());
+  written_out_.assign(records_.size(), 1);
+}
+
+void FetchStore::Touch(TensorId id) {
+  touched_.push_back(id);
+  if (std::exchange(written_out_[id], 1) == 0) records_[id] = forms_->RecordOf(formed_[id]);
+}
+
+TensorRecord& FetchStore::Changed(TensorId id) {
+  TensorRecord& record = Of(id);
+  if (forms_ != nullptr) formed_[id].form = nullptr;
+  return record;
+}
+
+const FormedTensor& FetchStore::FormOf(TensorId id) {
+  if (formed_[id].form == nullptr) formed_[id] = forms_->FormOf(records_[id]);
+  return formed_[id];
+}
+
+void FetchStore::SetForm(TensorId id, FormedTensor formed) {
+  formed_[id] = std::move(formed);
+  written_out_[id] = 0;
+  records_[id] = {};
+}
 
 void FetchStore::Begin(int32_t place) {
   place_ = place;
@@ -19,8 +51,8 @@ void FetchStore::Begin(int32_t place) {
 void FetchStore::TakeBack(int32_t place) {
   std::vector<TensorId>& made_of = made_of_[static_cast<size_t>(place)];
   for (const TensorId id : made_of) {
-    std::erase_if(known_[id].completed, [&](const auto& one) { return one.maker == place; });
-    std::erase_if(known_[id].fetched, [&](const auto& one) { return one.maker == place; });
+    std::erase_if(records_[id].completed, [&](const auto& one) { return one.maker == place; });
+    std::erase_if(records_[id].fetched, [&](const auto& one) { return one.maker == place; });
   }
   made_of.clear();
 }
@@ -30,7 +62,7 @@ void FetchStore::Undo() {
     TakeBack(kept.place);
     for (const Taken& taken : kept.taken) {
       made_of_[static_cast<size_t>(kept.place)].push_back(taken.tensor);
-      Known& known = known_[taken.tensor];
+      TensorRecord& known = records_[taken.tensor];
       known.completed.insert(known.completed.end(), taken.completed.begin(), taken.completed.end());
       for (const FetchedPart& part : taken.fetched) Insert(part, known.fetched);
     }
@@ -60,10 +92,10 @@ std::vector<TensorId> FetchStore::End(bool all) {
 
 FetchStore::Taken FetchStore::EntriesOf(TensorId id, int32_t maker) const {
   Taken entries{id, {}, {}};
-  for (const CompletedState& one : known_[id].completed) {
+  for (const CompletedState& one : records_[id].completed) {
     if (one.maker == maker) entries.completed.push_back(one);
   }
-  for (const FetchedPart& one : known_[id].fetched) {
+  for (const FetchedPart& one : records_[id].fetched) {
     if (one.maker == maker) entries.fetched.push_back(one);
   }
   return entries;
@@ -77,7 +109,7 @@ void FetchStore::NoteMade(TensorId id) {
 
 void FetchStore::Look(TensorId id) {
   if (!keeps_users_) return;
-  std::vector<int32_t>& users = known_[id].users;
+  std::vector<int32_t>& users = users_[id];
   const auto at = std::lower_bound(users.begin(), users.end(), place_);
   if (at == users.end() || *at != place_) users.insert(at, place_);
 }
@@ -86,22 +118,25 @@ void FetchStore::Look(TensorId id) {
 const TensorState& FetchStore::StateAt(TensorId id, int32_t version) {
   Look(id);
   const CompletedState* newest = nullptr;
+  const TensorRecord& record = Of(id);
   const int32_t epoch = EpochOf(id);
-  for (const CompletedState& one : known_[id].completed) {
+  for (const CompletedState& one : record.completed) {
     if (one.version != version || one.maker > place_ || one.epoch != epoch) continue;
     if (newest == nullptr || newest->maker <= one.maker) newest = &one;
   }
-  return newest != nullptr ? newest->state : states_[id];
+  return newest != nullptr ? newest->state : record.state;
 }
 
 void FetchStore::SetCompleted(TensorId id, int32_t version, TensorState state) {
   NoteMade(id);
-  for (CompletedState& one : known_[id].completed) {
+  const int32_t epoch = EpochOf(id);
+  std::vector<CompletedState>& completed = Changed(id).completed;
+  for (CompletedState& one : completed) {
     if (one.version != version || one.maker != place_) continue;
     one.state = std::move(state);
     return;
   }
-  known_[id].completed.push_back({version, std::move(state), place_, EpochOf(id)});
+  completed.push_back({version, std::move(state), place_, epoch});
 }
 
 TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
@@ -109,7 +144,8 @@ TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
   Look(id);
   const FetchedPart* earliest = nullptr;
   const int32_t epoch = EpochOf(id);
-  const std::vector<FetchedPart>& fetched = known_[id].fetched;
+  const TensorRecord& record = Of(id);
+  const std::vector<FetchedPart>& fetched = record.fetched;
   const auto begin =
       std::lower_bound(fetched.begin(), fetched.end(), device,
                        [](const FetchedPart& one, DeviceId of) { return one.device < of; });
@@ -120,7 +156,7 @@ TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
     if (earliest == nullptr || one.maker < earliest->maker) earliest = &one;
   }
   if (earliest != nullptr) return earliest->made;
-  for (const FetchedPieces& one : known_[id].pieces) {
+  for (const FetchedPieces& one : record.pieces) {
     if (one.version != version || one.epoch != epoch) continue;
     const auto on = std::find(one.devices.begin(), one.devices.end(), device);
     const auto at = static_cast<size_t>(on - one.devices.begin());
@@ -131,9 +167,9 @@ TensorId FetchStore::FindFetched(TensorId id, int32_t version, DeviceId device,
 
 const FetchedPieces* FetchStore::FindPieces(TensorId id, int32_t version,
                                             const std::vector<DeviceId>& devices,
-                                            const PieceBoxes& boxes) const {
+                                            const PieceBoxes& boxes) {
   const int32_t epoch = EpochOf(id);
-  const std::vector<FetchedPieces>& pieces = known_[id].pieces;
+  const std::vector<FetchedPieces>& pieces = Of(id).pieces;
   const auto at = std::find_if(pieces.begin(), pieces.end(), [&](const FetchedPieces& one) {
     return one.version == version && one.epoch == epoch && one.devices == devices &&
            one.boxes == boxes;
@@ -143,13 +179,13 @@ const FetchedPieces* FetchStore::FindPieces(TensorId id, int32_t version,
 
 const FetchedPieces* FetchStore::AddPieces(TensorId id, FetchedPieces pieces) {
   pieces.epoch = EpochOf(id);
-  return &known_[id].pieces.emplace_back(std::move(pieces));
+  return &Changed(id).pieces.emplace_back(std::move(pieces));
 }
 
-bool FetchStore::IsFetched(TensorId id, int32_t version) const {
+bool FetchStore::IsFetched(TensorId id, int32_t version) {
   const int32_t epoch = EpochOf(id);
   const auto is_one = [&](const auto& one) { return one.version == version && one.epoch == epoch; };
-  const Known& known = known_[id];
+  const TensorRecord& known = Of(id);
   return std::any_of(known.pieces.begin(), known.pieces.end(), is_one) ||
          std::any_of(known.fetched.begin(), known.fetched.end(), is_one);
 }
@@ -158,7 +194,7 @@ void FetchStore::AddFetched(TensorId id, FetchedPart part) {
   NoteMade(id);
   part.maker = place_;
   part.epoch = EpochOf(id);
-  Insert(std::move(part), known_[id].fetched);
+  Insert(std::move(part), Changed(id).fetched);
 }
 
 void FetchStore::Insert(FetchedPart part, std::vector<FetchedPart>& fetched) {
@@ -175,7 +211,7 @@ void FetchStore::Insert(FetchedPart part, std::vector<FetchedPart>& fetched) {
 
 bool FetchStore::IsFirstReader(TensorId id, DeviceId device) {
   if (keeps_users_) return false;  // who comes first may change
-  DeviceId& first = known_[id].first_reader;
+  DeviceId& first = Changed(id).first_reader;
   if (!first.valid()) first = device;
   return first == device;
 }

@@ -34,6 +34,7 @@ struct FetchedPieces {
   PieceBoxes boxes;  // by device
   std::vector<TensorId> made;
   int32_t epoch = 0;
+  friend bool operator==(const FetchedPieces&, const FetchedPieces&) = default;
 };
 
 // A tensor at a version once it was completed, gathered or copied for several devices at once.
@@ -45,11 +46,31 @@ struct CompletedState {
   friend bool operator==(const CompletedState&, const CompletedState&) = default;
 };
 
+// What is known of a tensor of the original.
+struct TensorRecord {
+  TensorState state;
+  std::vector<CompletedState> completed;
+  std::vector<FetchedPart> fetched;  // by device, ascending
+  std::vector<FetchedPieces> pieces;
+  DeviceId first_reader;
+  friend bool operator==(const TensorRecord&, const TensorRecord&) = default;
+};
+
+class TensorForms;
+struct TensorForm;
+
+// A form, and what is of the tensor's own: by the form's numbers.
+struct FormedTensor {
+  const TensorForm* form = nullptr;
+  std::vector<TensorId> tensors;
+  std::vector<AxisId> axes;
+};
+
 class FetchStore {
  public:
   // `keeps_users`: who looked at a tensor is kept, for steps that are written again in part.
   FetchStore(size_t tensors, bool keeps_users)
-      : keeps_users_(keeps_users), states_(tensors), known_(tensors) {}
+      : keeps_users_(keeps_users), records_(tensors), users_(keeps_users ? tensors : 0) {}
 
   // What is fetched of these tensors in one epoch is not used in another, but for sums that were completed;
   // `regathered`: by tensor, or none of them.
@@ -69,8 +90,8 @@ class FetchStore {
   // What all ops since Record have fetched is again what they had before; states are the caller's.
   void Undo();
 
-  TensorState& state(TensorId id) { return states_[id]; }
-  const TensorState& state(TensorId id) const { return states_[id]; }
+  const TensorState& state(TensorId id) { return Of(id).state; }
+  TensorState& MutableState(TensorId id) { return Changed(id).state; }
   // At a version: what was completed up to now, or the tensor's own state.
   const TensorState& StateAt(TensorId id, int32_t version);
   void SetCompleted(TensorId id, int32_t version, TensorState state);
@@ -82,19 +103,30 @@ class FetchStore {
   bool takes_pieces() const { return !keeps_users_; }
   const FetchedPieces* FindPieces(TensorId id, int32_t version,
                                   const std::vector<DeviceId>& devices,
-                                  const PieceBoxes& boxes) const;
+                                  const PieceBoxes& boxes);
   const FetchedPieces* AddPieces(TensorId id, FetchedPieces pieces);
   // Something of it was fetched at this version.
-  bool IsFetched(TensorId id, int32_t version) const;
+  bool IsFetched(TensorId id, int32_t version);
   // Of an input, one for the whole step.
   void AddFetchedInput(TensorId id, FetchedPart part) {
-    Insert(std::move(part), known_[id].fetched);
+    Insert(std::move(part), Changed(id).fetched);
   }
   // Whether the device is the first that reads the input as a whole.
   bool IsFirstReader(TensorId id, DeviceId device);
   void Look(TensorId id);
   // Places of the ops that looked at it.
-  std::span<const int32_t> users(TensorId id) const { return known_[id].users; }
+  std::span<const int32_t> users(TensorId id) const {
+    return keeps_users_ ? users_[id] : std::span<const int32_t>();
+  }
+
+  // Where a step is written once: what is known of tensors may be given as what others have in common
+  // (tensor_forms.h), and is written out when it is looked at.
+  void UseForms(TensorForms& forms);
+  const FormedTensor& FormOf(TensorId id);
+  void SetForm(TensorId id, FormedTensor formed);
+  // The tensors that were looked at or changed since the last call.
+  std::vector<TensorId> TakeTouched() { return std::exchange(touched_, {}); }
+  bool HasForm(TensorId id) const { return formed_[id].form != nullptr; }
 
   // The storage has been written through views of fetched copies: its own pieces are out of date.
   void SetStale(StorageId id) { stale_.insert(id); }
@@ -102,13 +134,6 @@ class FetchStore {
   bool any_stale() const { return !stale_.empty(); }
 
  private:
-  struct Known {
-    std::vector<CompletedState> completed;
-    std::vector<FetchedPart> fetched;  // by device, ascending
-    std::vector<FetchedPieces> pieces;
-    std::vector<int32_t> users;  // ascending
-    DeviceId first_reader;
-  };
   struct Taken {
     TensorId tensor;
     std::vector<CompletedState> completed;
@@ -118,10 +143,16 @@ class FetchStore {
     int32_t place;
     std::vector<Taken> taken;
   };
-  int32_t EpochOf(TensorId id) const {
-    return IsRegathered(id) && !states_[id].IsPartial() ? epoch_ : 0;
+  int32_t EpochOf(TensorId id) {
+    return IsRegathered(id) && !Of(id).state.IsPartial() ? epoch_ : 0;
   }
   static void Insert(FetchedPart part, std::vector<FetchedPart>& fetched);
+  TensorRecord& Of(TensorId id) {
+    if (forms_ != nullptr) Touch(id);
+    return records_[id];
+  }
+  TensorRecord& Changed(TensorId id);
+  void Touch(TensorId id);
   void TakeBack(int32_t place);
   void NoteMade(TensorId id);
   Taken EntriesOf(TensorId id, int32_t maker) const;
@@ -129,8 +160,12 @@ class FetchStore {
   const bool keeps_users_;
   IdVector<TensorId, char> regathered_;
   int32_t place_ = 0, epoch_ = 0;
-  IdVector<TensorId, TensorState> states_;
-  IdVector<TensorId, Known> known_;
+  IdVector<TensorId, TensorRecord> records_;
+  IdVector<TensorId, std::vector<int32_t>> users_;  // ascending
+  TensorForms* forms_ = nullptr;                    // none: all are written out
+  IdVector<TensorId, FormedTensor> formed_;         // what records are, or were when they were last asked for
+  IdVector<TensorId, char> written_out_;
+  std::vector<TensorId> touched_;
   std::vector<std::vector<TensorId>>
       made_of_;  // by place: the tensors of which the op made entries
   std::vector<Taken> taken_;

@@ -31,7 +31,8 @@ class Fetcher {
         gathers_views_(!switches.regather.empty() || switches.prefetch) {}
 
   bool collectives() const { return collectives_; }
-  TensorState& state(TensorId id) { return store_.state(id); }
+  const TensorState& state(TensorId id) { return store_.state(id); }
+  TensorState& MutableState(TensorId id) { return store_.MutableState(id); }
   void SetStale(StorageId id) { store_.SetStale(id); }
   bool IsStale(StorageId id) const { return store_.IsStale(id); }
 

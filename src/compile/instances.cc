@@ -490,7 +490,7 @@ void InstanceMaker::MarkViewsOfCopies() {
     if (own || (IsWritten(i) && !state.of_copies)) continue;
     for (const TensorId output : op_.outputs) {
       const bool view = graph_.tensor(output).storage == graph_.tensor(op_.inputs[i]).storage;
-      if (view) fetcher_.state(output).of_copies = true;
+      if (view) fetcher_.MutableState(output).of_copies = true;
     }
   }
 }
@@ -549,7 +549,7 @@ void InstanceMaker::WriteBack(size_t input) {
   if (!changed) return;
   for (const TensorId output : op_.outputs) {
     const bool same = graph_.tensor(output).storage == graph_.tensor(op_.inputs[input]).storage;
-    if (same) fetcher_.state(output) = after;
+    if (same) fetcher_.MutableState(output) = after;
   }
 }
 
@@ -601,7 +601,9 @@ TensorState InstanceMaker::StateOf(size_t output) const {
 }
 
 Status InstanceMaker::Finish() {
-  for (size_t i = 0; i < op_.outputs.size(); ++i) fetcher_.state(op_.outputs[i]) = StateOf(i);
+  for (size_t i = 0; i < op_.outputs.size(); ++i) {
+    fetcher_.MutableState(op_.outputs[i]) = StateOf(i);
+  }
   if (!split_.any() || rule().form != PartForm::kWeightedMean) return Ok();
   return DivideByWeight();
 }
@@ -620,7 +622,7 @@ Status InstanceMaker::DivideByWeight() {
   const TensorId id = op_.outputs[weight];
   const int32_t version = graph_.tensor(id).version;
   fetcher_.Prepare(id, version, devices_, std::vector<TensorBox>(devices_.size()));
-  TensorState& state = fetcher_.state(op_.outputs[loss]);
+  TensorState& state = fetcher_.MutableState(op_.outputs[loss]);
   for (size_t share = 0; share < devices_.size(); ++share) {
     if (!split_.IsPart(share)) continue;
     const TensorId total = fetcher_.Whole(id, version, devices_[share]);

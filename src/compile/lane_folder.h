@@ -34,6 +34,7 @@ class LaneFolder {
   bool failed() const { return failed_; }
   void Fail() { failed_ = true; }
 
+  int image_bits() const { return image_bits_; }
   DeviceId FirstOf(DeviceId device) const { return classes_.first[device]; }
   // Where the tensor lies; none: everywhere.
   DeviceId DeviceOf(TensorId tensor) const {

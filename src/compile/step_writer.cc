@@ -114,6 +114,19 @@ SmallVector<AxisId> StepWriter::SplitBy(GroupId group) const {
   return {by.begin(), by.end()};
 }
 
+bool StepWriter::MayRepeat(OpId op) const {
+  const bool copies = !host_copies_.empty() && host_copies_[op] != HostCopy::kNone;
+  return !copies && !options_.switches.local_batch_norm;
+}
+
+void StepWriter::AddOlderReads(StorageId storage, std::vector<int64_t>& numbers) const {
+  const auto older = memory_.older_reads.find(storage);
+  if (older == memory_.older_reads.end()) return;
+  for (const InstanceMemory::OlderRead& one : older->second) {
+    numbers.insert(numbers.end(), {one.tensor, one.read});
+  }
+}
+
 Status StepWriter::WriteOp(OpId op) {
   if (!host_copies_.empty() && host_copies_[op] != HostCopy::kNone) return WriteHostCopy(op);
   const GroupId group = graph_.group(op);
@@ -138,7 +151,7 @@ Status StepWriter::WriteHostCopy(OpId op) {
     }
     if (to != piece.device) piece = EmitBroadcast(emitter_, piece, {to}).front();
   }
-  store_.state(graph_.op(op).outputs.front()) = std::move(copied);
+  store_.MutableState(graph_.op(op).outputs.front()) = std::move(copied);
   return Ok();
 }
 
@@ -219,7 +232,7 @@ PieceBoxes StepWriter::BoxesOfInput(TensorId id, const Layout& layout,
 // whole, of which parts are made as they are needed.
 void StepWriter::WriteInput(TensorId id) {
   const Tensor& tensor = graph_.tensor(id);
-  TensorState& state = store_.state(id);
+  TensorState& state = store_.MutableState(id);
   state = {};
   const Storage& storage = graph_.storage(tensor.storage);
   const bool input = storage.kind == TensorKind::kInput && storage.versions.size() == 1;

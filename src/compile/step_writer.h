@@ -33,6 +33,14 @@ class StepWriter {
   Status WriteOp(OpId op);
   Result<std::vector<TensorId>> WriteOutputs();
 
+  // Of an op: whether it is written by what is known of the tensors that it looks at alone; in which epoch it fetches;
+  // and of reads through tensors of earlier versions what its writing looks at.
+  bool MayRepeat(OpId op) const;
+  int32_t EpochOf(OpId op) const { return epoch_of_.empty() ? 0 : epoch_of_[op]; }
+  void AddOlderReads(StorageId storage, std::vector<int64_t>& numbers) const;
+  // Of the layout's axes those that split what is written in place in the group (unsplit_writes.h).
+  SmallVector<AxisId> SplitBy(GroupId group) const;
+
   const Layout& LayoutOf(GroupId group) const {
     return single_[group] ? *single_[group] : layouts_->Of(group);
   }
@@ -43,8 +51,6 @@ class StepWriter {
   void AddOlderRead(TensorId id, int32_t read);
   void FindSingle();
   PieceBoxes BoxesOfInput(TensorId id, const Layout& layout, const SmallVector<AxisId>& by);
-  // Of the layout's axes those that split what is written in place in the group (unsplit_writes.h).
-  SmallVector<AxisId> SplitBy(GroupId group) const;
   bool IsSynchronised(OpId op) const;
   bool MayBeLocal(OpId op) const;
   bool HasEnoughForEach(OpId op) const;

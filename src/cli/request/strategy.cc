@@ -1,6 +1,8 @@
 #include "cli/request/strategy.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "formats/plan/layout_words.h"
@@ -10,25 +12,51 @@
 namespace placewright {
 namespace {
 
-// Of several layouts that name a group, the last one holds.
-std::vector<const LayoutSpec*> SpecsByGroup(const Graph& graph, const LayoutSpecs& specs) {
-  std::vector<const LayoutSpec*> of_group(graph.group_count(), nullptr);
-  const NamedGroups named(graph);
-  for (const LayoutSpec& spec : specs) {
-    if (spec.group.valid()) {
-      if (spec.group.index() < of_group.size()) of_group[spec.group.index()] = &spec;
-      continue;
-    }
-    for (const GroupId group : named.By(spec.groups)) of_group[group.index()] = &spec;
-  }
-  return of_group;
-}
-
 // Devices by a glob, whose shares are not said one by one.
 bool SaysSeveral(const LayoutSpec& spec) {
   return std::any_of(spec.devices.begin(), spec.devices.end(),
                      [](const auto& device) { return device.name.find('*') != std::string::npos; });
 }
+
+// What the layouts say of devices, for each group that they name: once for all that say the same.
+class SpecsOfGroups {
+ public:
+  SpecsOfGroups(const Graph& graph, const Cluster& cluster, const LayoutSpecs& stated) {
+    const bool is_short = std::any_of(stated.begin(), stated.end(), SaysSeveral);
+    std::optional<NamedAxes> axes;
+    if (is_short) axes.emplace(graph);
+    of_group.assign(graph.group_count(), nullptr);
+    const NamedGroups named(graph);
+    for (const LayoutSpec& spec : stated) {
+      const LayoutSpec* const words = WordsOf(spec, axes, cluster);
+      // Of several that name a group, the last one holds.
+      if (!spec.group.valid()) {
+        for (const GroupId group : named.By(spec.groups)) of_group[group.index()] = words;
+      } else if (spec.group.index() < of_group.size()) {
+        of_group[spec.group.index()] = words;
+      }
+    }
+  }
+
+  std::vector<const LayoutSpec*> of_group;
+
+ private:
+  const LayoutSpec* WordsOf(const LayoutSpec& spec, const std::optional<NamedAxes>& axes,
+                            const Cluster& cluster) {
+    const auto alike = [&](const auto& row) {
+      const LayoutSpec& other = *row.first;
+      return other.axis == spec.axis && other.option == spec.option && other.mesh == spec.mesh &&
+             other.devices == spec.devices;
+    };
+    const auto known = std::find_if(words_.begin(), words_.end(), alike);
+    if (known != words_.end()) return known->second.get();
+    LayoutSpec words = axes ? ExpandSpecs(*axes, cluster, {spec}).front() : spec;
+    words_.emplace_back(&spec, std::make_unique<LayoutSpec>(std::move(words)));
+    return words_.back().second.get();
+  }
+
+  std::vector<std::pair<const LayoutSpec*, std::unique_ptr<LayoutSpec>>> words_;
+};
 
 Json ComputedToJson(const StrategyRow& row, const Cluster& cluster) {
   Json list = Json::array();
@@ -65,17 +93,14 @@ Json SynchronisedToJson(const StrategyRow& row, const Cluster& cluster) {
 StrategyReport StrategyOf(const StepInputs& of, const Schedule& schedule) {
   const Graph& original = *of.step.original;
   const Cluster& cluster = of.inputs->cluster.cluster;
-  const LayoutSpecs& stated = of.step.distribution.layouts;
-  const bool is_short = std::any_of(stated.begin(), stated.end(), SaysSeveral);
-  const LayoutSpecs expanded =
-      is_short ? ExpandSpecs(NamedAxes(original), cluster, stated) : LayoutSpecs();
+  const SpecsOfGroups specs(original, cluster, of.step.distribution.layouts);
   const StrategyInputs step{original,
                             *of.step.graph,
                             of.step.origin,
                             of.step.placement,
                             schedule,
                             cluster,
-                            SpecsByGroup(original, is_short ? expanded : stated),
+                            specs.of_group,
                             of.step.lanes()};
   const StepStrategy strategy = FindStrategy(step);
   return {TabulateStrategy(original, strategy), AverageStrategy(original, strategy, cluster),

@@ -51,6 +51,9 @@ LayoutSpecs ShortenSpecs(const NamedAxes& axes, const Cluster& cluster, LayoutSp
 // layout splits none of its ops, that is everything on every device. Devices are named, shares stated.
 LayoutSpecs StateLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
                          const Layouts& layouts);
+// The same as files keep them (ShortenSpecs), without all devices of every entry in between.
+LayoutSpecs StateShortLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
+                              const Layouts& layouts);
 
 }  // namespace placewright
 

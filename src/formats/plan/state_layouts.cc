@@ -34,6 +34,15 @@ class SplitGroups {
   Layout Lies(GroupId group, const Layout& layout) const {
     return By(layout, [&](AxisId axis) { return static_cast<bool>(by_axis_.at(axis)[group]); });
   }
+  // Which of the layout's axes these are: groups with equal ones lie alike.
+  std::vector<bool> SplittingOf(GroupId group, const Layout& layout) const {
+    std::vector<bool> splitting;
+    if (layout.shares.empty()) return splitting;
+    for (const AxisInterval& one : layout.shares.front().box) {
+      splitting.push_back(by_axis_.at(one.axis)[group]);
+    }
+    return splitting;
+  }
   // By the axes that split something.
   Layout Used(const Layout& layout) const {
     return By(layout, [&](AxisId axis) {
@@ -64,15 +73,18 @@ class SplitGroups {
 
 class Writer {
  public:
-  Writer(const Graph& graph, const NamedAxes& axes, const Cluster& cluster, const Layouts& layouts)
+  Writer(const Graph& graph, const NamedAxes& axes, const Cluster& cluster, const Layouts& layouts,
+         bool shorten)
       : graph_(graph),
         axes_(axes),
         cluster_(cluster),
+        shorten_(shorten),
         named_(graph),
         split_(graph, axes, layouts),
         base_(split_.Used(MostFrequent(layouts))) {
+    std::map<LayoutId, Lying> lying;
     for (const GroupId group : IdRange<GroupId>(layouts.of_group.size())) {
-      wanted_.push_back(book_.Add(split_.Lies(group, layouts.Of(group))));
+      wanted_.push_back(Lies(group, layouts.Of(group), lying[layouts.of_group[group]]));
     }
   }
 
@@ -99,22 +111,30 @@ class Writer {
       }
       const bool all =
           layout.valid() && std::all_of(named.begin(), named.end(), [&](GroupId group) {
-            return book_.Add(split_.Lies(group, Layout(book_[layout]))) == wanted_[group];
+            return Lies(group, Layout(book_[layout]), lying_[layout]) == wanted_[group];
           });
       if (!all) continue;
-      specs.push_back(SpecOf(book_[layout]));
+      specs.push_back(SpecOf(layout));
       specs.back().groups = module;
       for (const GroupId group : named) open[group] = false;
     }
     for (const GroupId group : groups()) {
       if (!open[group]) continue;
-      specs.push_back(SpecOf(book_[wanted_[group]]));
+      specs.push_back(SpecOf(wanted_[group]));
       specs.back().group = group;
     }
     return specs;
   }
 
  private:
+  // By which of a layout's axes split something of a group, how it lies.
+  using Lying = std::map<std::vector<bool>, LayoutId>;
+  LayoutId Lies(GroupId group, const Layout& layout, Lying& known) {
+    const auto [at, fresh] = known.try_emplace(split_.SplittingOf(group, layout));
+    if (fresh) at->second = book_.Add(split_.Lies(group, layout));
+    return at->second;
+  }
+
   IdRange<GroupId> groups() const { return IdRange<GroupId>(wanted_.size()); }
 
   static Layout MostFrequent(const Layouts& layouts) {
@@ -127,7 +147,8 @@ class Writer {
   // Of each group, where all have the layout.
   IdVector<GroupId, LayoutId> MadeBy(const Layout& layout) {
     IdVector<GroupId, LayoutId> made;
-    for (const GroupId group : groups()) made.push_back(book_.Add(split_.Lies(group, layout)));
+    Lying lying;
+    for (const GroupId group : groups()) made.push_back(Lies(group, layout, lying));
     return made;
   }
 
@@ -162,6 +183,12 @@ class Writer {
     return modules;
   }
 
+  const LayoutSpec& SpecOf(LayoutId id) {
+    const auto [at, fresh] = specs_.try_emplace(id);
+    if (fresh) at->second = SpecOf(Layout(book_[id]));
+    return at->second;
+  }
+
   LayoutSpec SpecOf(const Layout& layout) const {
     LayoutSpec spec;
     const bool splits = layout.IsSplit() && layout.shares.size() > 1;
@@ -178,24 +205,32 @@ class Writer {
       }
       spec.devices.push_back(std::move(device));
     }
-    return spec;
+    return shorten_ ? ShortenSpecs(axes_, cluster_, {spec}).front() : spec;
   }
 
   const Graph& graph_;
   const NamedAxes& axes_;
   const Cluster& cluster_;
+  const bool shorten_;
   const NamedGroups named_;
   const SplitGroups split_;
   Layout base_;
   LayoutBook book_;
   IdVector<GroupId, LayoutId> wanted_;
+  std::map<LayoutId, Lying> lying_;      // by the book's layouts
+  std::map<LayoutId, LayoutSpec> specs_;  // and what they are in words
 };
 
 }  // namespace
 
 LayoutSpecs StateLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
                          const Layouts& layouts) {
-  return Writer(graph, axes, cluster, layouts).Write();
+  return Writer(graph, axes, cluster, layouts, /*shorten=*/false).Write();
+}
+
+LayoutSpecs StateShortLayouts(const Graph& graph, const NamedAxes& axes, const Cluster& cluster,
+                              const Layouts& layouts) {
+  return Writer(graph, axes, cluster, layouts, /*shorten=*/true).Write();
 }
 
 }  // namespace placewright
