@@ -49,6 +49,20 @@ bool HaveNothingInCommon(const Box& a, const Box& b) {
   return false;
 }
 
+// Along each axis intervals are equal or have nothing in common: so are the boxes.
+bool AreInGrid(const Layout& layout) {
+  std::vector<Interval> along;
+  for (size_t axis = 0; axis < layout.shares.front().box.size(); ++axis) {
+    along.clear();
+    for (const Share& share : layout.shares) along.push_back(share.box.begin()[axis].interval);
+    std::sort(along.begin(), along.end());
+    along.erase(std::unique(along.begin(), along.end()), along.end());
+    const auto meet = [](const Interval& a, const Interval& b) { return b.from < a.to; };
+    if (std::adjacent_find(along.begin(), along.end(), meet) != along.end()) return false;
+  }
+  return true;
+}
+
 // Boxes of several axes: of the product of these each element in one box, or in equal ones.
 Status CheckProduct(const Layout& layout, const NamedAxes& axes) {
   std::vector<std::string> names;
@@ -57,9 +71,11 @@ Status CheckProduct(const Layout& layout, const NamedAxes& axes) {
     names.push_back(Named(axes, axis));
     all *= axes.axis(axis).size;
   }
+  const bool in_grid = AreInGrid(layout);
+  std::set<Box> known;
   for (size_t i = 0; i < layout.shares.size(); ++i) {
     const Box& box = layout.shares[i].box;
-    bool again = false;
+    const bool again = !known.insert(box).second;
     int64_t elements = 1;
     for (const auto& [axis, interval] : box) {
       elements *= interval.length();
@@ -69,9 +85,8 @@ Status CheckProduct(const Layout& layout, const NamedAxes& axes) {
                                 interval.to, Named(axes, axis), size),
                     "Give every device a share of at least 1 of each axis.");
     }
-    for (size_t j = 0; j < i; ++j) {
+    for (size_t j = 0; !in_grid && j < i; ++j) {
       const Box& other = layout.shares[j].box;
-      again = again || box == other;
       if (box == other || HaveNothingInCommon(box, other)) continue;
       return Refuse(fmt::format("two of its shares have some of {} in common, but not all",
                                 fmt::join(names, " x ")),

@@ -17,7 +17,11 @@
 #include "search/proof/bound.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "graph/ownership/union_find.h"
 #include "search/problem/candidate_devices.h"
@@ -34,8 +38,8 @@ class Bounder {
   explicit Bounder(const Problem& problem)
       : problem_(problem),
         graph_(BuildOpGraph(problem)),
-        devices_(static_cast<size_t>(problem.sim_graph.devices)),
         capacity_(TensorCapacity(problem.sim_graph)) {
+    ListSorts();
     SumGroupTimes();
     FindPaths();
     ListRoutes();
@@ -45,7 +49,7 @@ class Bounder {
   int64_t CriticalPath() const {
     return end_.empty() ? 0 : *std::max_element(end_.begin(), end_.end());
   }
-  int64_t Work() const { return WorkBound(group_time_, devices_); }
+  int64_t Work() const { return WorkBound(group_time_, counts_); }
   // Raises `bound` as far as the crossing argument goes, with or without memory.
   int64_t Crossing(int64_t bound, bool memory);
 
@@ -55,6 +59,7 @@ class Bounder {
     ColocationGroupId a, b;
   };
 
+  void ListSorts();
   void SumGroupTimes();
   void FindPaths();
   void ListRoutes();
@@ -63,16 +68,17 @@ class Bounder {
   bool Contradicts(int64_t step, bool memory);
   bool FitsOneDevice(std::span<const ExecOpId> ops, int64_t step, int64_t joined_bytes);
   bool FitsInTime(std::span<const ExecOpId> ops, DeviceId device, int64_t step) const;
-  int64_t& GroupTime(ColocationGroupId group, DeviceId device) {
-    return group_time_[group.index() * devices_ + device.index()];
+  int64_t& GroupTime(ColocationGroupId group, size_t sort) {
+    return group_time_[group.index() * firsts_.size() + sort];
   }
-  IdRange<DeviceId> device_ids() const { return IdRange<DeviceId>(devices_); }
 
   const Problem& problem_;
   const OpGraph graph_;
-  const size_t devices_;
   const IdVector<DeviceId, int64_t> capacity_;
-  std::vector<int64_t> group_time_;  // [group * devices + device], -1: not allowed
+  // Devices that are alike in times, memory and what may lie there: of each sort its first one, and how many there are.
+  std::vector<DeviceId> firsts_;
+  std::vector<size_t> counts_;
+  std::vector<int64_t> group_time_;  // [group * sorts + sort], -1: not allowed
   IdVector<ExecOpId, int64_t> min_;  // minimum time over allowed devices
   IdVector<ExecOpId, int64_t> end_, tail_;
   std::vector<ExecOpId> by_release_;                 // by earliest start
@@ -81,18 +87,46 @@ class Bounder {
   std::vector<MemoryCut> cuts_;
 };
 
+void Bounder::ListSorts() {
+  const SimGraph& graph = problem_.sim_graph;
+  IdVector<DeviceId, std::vector<int64_t>> signatures(static_cast<size_t>(graph.devices));
+  for (const DeviceId d : graph.device_ids()) {
+    const int64_t column = graph.only.empty() ? graph.time_column[d] : d.value();
+    signatures[d] = {column, capacity_[d]};
+  }
+  // Few groups may not be everywhere.
+  std::set<std::vector<DeviceId>> known;
+  for (const ColocationGroupId u : problem_.group_ids()) {
+    const std::vector<DeviceId>& allowed = problem_.groups[u].allowed;
+    if (allowed.size() == signatures.size() || !known.insert(allowed).second) continue;
+    for (const DeviceId d : allowed) signatures[d].push_back(u.value());
+  }
+  std::map<std::vector<int64_t>, size_t> sorts;
+  for (const DeviceId d : graph.device_ids()) {
+    const auto [at, fresh] = sorts.try_emplace(std::move(signatures[d]), firsts_.size());
+    if (fresh) {
+      firsts_.push_back(d);
+      counts_.push_back(0);
+    }
+    ++counts_[at->second];
+  }
+}
+
 void Bounder::SumGroupTimes() {
-  group_time_.assign(problem_.groups.size() * devices_, -1);
+  group_time_.assign(problem_.groups.size() * firsts_.size(), -1);
   for (ColocationGroupId u : problem_.group_ids()) {
-    for (DeviceId device : problem_.groups[u].allowed) GroupTime(u, device) = 0;
+    const std::vector<DeviceId>& allowed = problem_.groups[u].allowed;
+    for (size_t sort = 0; sort < firsts_.size(); ++sort) {
+      if (std::binary_search(allowed.begin(), allowed.end(), firsts_[sort])) GroupTime(u, sort) = 0;
+    }
   }
   min_.assign(graph_.ops, 0);
   for (ExecOpId op : graph_.exec_ops()) {
     int64_t min = -1;
-    for (DeviceId d : device_ids()) {
-      int64_t& sum = GroupTime(graph_.group_of[op], d);
+    for (size_t sort = 0; sort < firsts_.size(); ++sort) {
+      int64_t& sum = GroupTime(graph_.group_of[op], sort);
       if (sum < 0) continue;
-      const int64_t time = problem_.sim_graph.Time(op, d);
+      const int64_t time = problem_.sim_graph.Time(op, firsts_[sort]);
       sum = SaturatingAdd(sum, time);
       if (min < 0 || time < min) min = time;
     }
@@ -174,13 +208,16 @@ bool Bounder::FitsInTime(std::span<const ExecOpId> ops, DeviceId device, int64_t
 }
 
 bool Bounder::FitsOneDevice(std::span<const ExecOpId> ops, int64_t step, int64_t joined_bytes) {
-  IdVector<DeviceId, char> may(devices_, 1);
+  std::vector<char> may(firsts_.size(), 1);
   for (ExecOpId op : ops) {
     const ColocationGroupId group = graph_.group_of[op];
-    for (DeviceId d : device_ids()) may[d] = may[d] && GroupTime(group, d) >= 0;
+    for (size_t sort = 0; sort < may.size(); ++sort) {
+      may[sort] = may[sort] && GroupTime(group, sort) >= 0;
+    }
   }
-  for (DeviceId d : device_ids()) {
-    if (may[d] && joined_bytes <= capacity_[d] && FitsInTime(ops, d, step)) return true;
+  for (size_t sort = 0; sort < may.size(); ++sort) {
+    const DeviceId d = firsts_[sort];
+    if (may[sort] && joined_bytes <= capacity_[d] && FitsInTime(ops, d, step)) return true;
   }
   return false;
 }

@@ -47,7 +47,6 @@ class ReplicatedBounder {
   // Devices that are alike in floors and constraints: of each sort its first device and how many there are.
   std::vector<DeviceId> firsts_;
   std::vector<size_t> counts_;
-  IdVector<DeviceId, size_t> sort_;
   std::vector<bool> allowed_;  // by row and sort
   // What so many parts of an op come to on devices of these floors: ops of many layers and micro-batches are alike.
   mutable std::map<std::vector<int64_t>, int64_t> shared_out_;
@@ -63,7 +62,6 @@ void ReplicatedBounder::ListSorts() {
       firsts_.push_back(device);
       counts_.push_back(0);
     }
-    sort_.push_back(sort);
     ++counts_[sort];
   }
 }
@@ -122,21 +120,17 @@ void ReplicatedBounder::FindSums() {
 
 int64_t ReplicatedBounder::Work() const {
   const size_t rows = problem_.groups.size() + graph_.group_count(), sorts = firsts_.size();
-  std::vector<int64_t> by_sort(rows * sorts, 0), times;
+  std::vector<int64_t> times(rows * sorts, 0);
   for (const OpId op : graph_.ops()) {
     for (size_t sort = 0; sort < sorts; ++sort) {
-      int64_t& time = by_sort[RowOf(op) * sorts + sort];
+      int64_t& time = times[RowOf(op) * sorts + sort];
       time = SaturatingAdd(time, std::max<int64_t>(0, floors_.Whole(op, firsts_[sort])));
     }
   }
-  times.reserve(rows * sort_.size());
-  for (size_t row = 0; row < rows; ++row) {
-    for (const size_t sort : sort_) {
-      const size_t at = row * sorts + sort;
-      times.push_back(allowed_[at] ? by_sort[at] : -1);
-    }
+  for (size_t at = 0; at < times.size(); ++at) {
+    if (!allowed_[at]) times[at] = -1;
   }
-  return WorkBound(times, sort_.size());
+  return WorkBound(times, counts_);
 }
 
 int64_t ReplicatedBounder::SmallestPart(OpId op) const {
