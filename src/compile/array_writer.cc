@@ -173,6 +173,13 @@ void ArrayWriter::WriteInput(TensorId id) {
   const int32_t place = PlaceOf(id);
   emitter_->Begin(place);
   store_->Begin(place);
+  if (lanes_ != nullptr) {
+    const bool repeated = scripts_->RepeatInput(id);
+    if (!repeated) writer_->WriteInput(id);
+    emitter_->End();
+    if (!repeated && !emitter_->failed_to_fold()) scripts_->LearnInput(id);
+    return;
+  }
   const TensorState before = store_->state(id);
   states_before_.emplace_back(id, before);
   writer_->WriteInput(id);

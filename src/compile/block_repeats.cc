@@ -5,6 +5,22 @@
 #include "compile/numbering.h"
 
 namespace placewright {
+Emitter::InputPiece Emitter::PieceOf(TensorId id) const {
+  const ArrayTensor& tensor = arrays_.tensors[id];
+  InputPiece piece{tensor.type, tensor.length, {}, folder_->DeviceOf(id), {}};
+  if (!keeps_inputs_) return piece;
+  piece.device = input(id).device;
+  piece.box = input(id).box;
+  return piece;
+}
+
+TensorId Emitter::RepeatInput(TensorId original, const InputPiece& piece) {
+  const TensorId made = AddInputHere(original, piece.type, piece.bytes);
+  if (keeps_inputs_) inputs_[made] = {original, piece.device, piece.box};
+  folder_->Place(made, piece.on);
+  return made;
+}
+
 MadeTensor Emitter::MadeOf(TensorId id) const {
   const ArrayTensor& tensor = arrays_.tensors[id];
   const ArrayStorage& storage = arrays_.storages[tensor.storage];

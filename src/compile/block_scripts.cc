@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "compile/numbering.h"
+#include "sharding/axis_places.h"
 #include "transforms/precision.h"
 
 namespace placewright {
@@ -30,6 +31,43 @@ BlockScripts::BlockScripts(const Graph& graph, const NamedAxes& axes,
           [&](AxisId axis) { return axes_.axis(axis).size; }),
       facts_of_(graph.tensor_count(), -1) {
   store.UseForms(forms_);
+}
+
+bool BlockScripts::MakeInputKey(TensorId id) {
+  const OpId home = graph_.home_op(graph_.tensor(id).storage);
+  if (!home.valid()) return false;
+  const GroupId group = graph_.group(home);
+  key_ = {FactsOf(id), LayoutNumber(writer_.LayoutOf(group))};
+  for (const AxisId axis : writer_.SplitBy(group)) {
+    const AxisPlace place = PlaceInTensor(graph_, axes_, id, axis);
+    key_.insert(key_.end(), {place.dimension, place.outer, place.size, place.inner});
+    const Box& box = writer_.LayoutOf(group).shares.front().box;
+    key_.push_back(std::find_if(box.begin(), box.end(),
+                                [&](const AxisInterval& one) { return one.axis == axis; }) -
+                   box.begin());
+  }
+  return true;
+}
+
+bool BlockScripts::RepeatInput(TensorId id) {
+  may_repeat_ = MakeInputKey(id);
+  if (!may_repeat_) return false;
+  const auto known = inputs_.find(key_);
+  if (known == inputs_.end()) return false;
+  FormedTensor formed{known->second.form, {}, {}};
+  for (const Emitter::InputPiece& piece : known->second.pieces) {
+    formed.tensors.push_back(emitter_.RepeatInput(id, piece));
+  }
+  store_.SetForm(id, std::move(formed));
+  return true;
+}
+
+void BlockScripts::LearnInput(TensorId id) {
+  if (!may_repeat_) return;
+  const FormedTensor& formed = store_.FormOf(id);
+  InputScript script{formed.form, {}};
+  for (const TensorId piece : formed.tensors) script.pieces.push_back(emitter_.PieceOf(piece));
+  inputs_.emplace(key_, std::move(script));
 }
 
 bool BlockScripts::Repeat(OpId op) {

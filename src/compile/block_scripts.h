@@ -29,6 +29,9 @@ class BlockScripts {
   BlockScripts(const Graph& graph, const NamedAxes& axes, const IdVector<OpId, int32_t>& kinds,
                const StepWriter& writer, Emitter& emitter, FetchStore& store);
 
+  // The same for what is there before the step, by the layout of its group.
+  bool RepeatInput(TensorId id);
+  void LearnInput(TensorId id);
   // In the op's block, which is begun: writes it where one was written that is alike.
   bool Repeat(OpId op);
   // Behind Repeat, where that was not so and the block was written: it is known from now on.
@@ -54,6 +57,7 @@ class BlockScripts {
     std::vector<Change> changes;
   };
 
+  bool MakeInputKey(TensorId id);
   void FindLooked(OpId op);
   void MakeKey(OpId op);
   void AddLayout(OpId op);
@@ -71,7 +75,13 @@ class BlockScripts {
   Emitter& emitter_;
   FetchStore& store_;
   TensorForms forms_;
+  // The pieces of first devices, in the order of the form's numbers.
+  struct InputScript {
+    const TensorForm* form = nullptr;
+    std::vector<Emitter::InputPiece> pieces;
+  };
   ByKey<Script> scripts_;
+  ByKey<InputScript> inputs_;
   ByKey<int32_t> layouts_, facts_;
   std::unordered_map<const Layout*, int32_t> layout_numbers_;
   IdVector<TensorId, int32_t> facts_of_;  // -1: not known yet

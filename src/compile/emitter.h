@@ -85,6 +85,15 @@ class Emitter {
   // The same ops with others, in a block that was begun: all that they make.
   std::vector<TensorId> Repeat(const BlockScript& script, std::span<const TensorId> tensors,
                                std::span<const OpId> origins);
+  // A piece of an input, on a first device or everywhere; and the same piece of another one.
+  struct InputPiece {
+    PartTypeId type;
+    Bytes bytes;
+    DeviceId device, on;  // by its name, and where it lies
+    TensorBox box;
+  };
+  InputPiece PieceOf(TensorId id) const;
+  TensorId RepeatInput(TensorId original, const InputPiece& piece);
   MadeTensor MadeOf(TensorId id) const;
   int image_bits() const { return folder_->image_bits(); }
 

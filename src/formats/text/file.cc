@@ -203,9 +203,10 @@ bool IsGzipName(std::string_view path) { return path.ends_with(".gz") || path.en
 class AtomicFile::Compressor {
  public:
   Compressor() {
+    // Steps and schedules of hundreds of megabytes: a quarter longer than by the default level, in less than half the time.
+    constexpr int kLevel = 3;
     constexpr int kGzip = 15 + 16, kMemory = 8;
-    PW_CHECK_EQ(deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, kMemory,
-                             Z_DEFAULT_STRATEGY),
+    PW_CHECK_EQ(deflateInit2(&stream_, kLevel, Z_DEFLATED, kGzip, kMemory, Z_DEFAULT_STRATEGY),
                 Z_OK);
   }
   Compressor(const Compressor&) = delete;

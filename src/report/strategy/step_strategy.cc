@@ -79,12 +79,14 @@ class StrategyFinder {
     for (const OpId op : instances) devices.push_back(inputs_.placement[op]);
     make_distinct();
     if (inputs_.lanes == nullptr) return devices;
+    const auto [known, is_new] = like_.try_emplace(devices);
+    if (!is_new) return known->second;
     for (const DeviceId first : std::exchange(devices, {})) {
       const std::vector<DeviceId>& alike = inputs_.lanes->members[first];
       devices.insert(devices.end(), alike.begin(), alike.end());
     }
     make_distinct();
-    return devices;
+    return known->second = devices;
   }
 
   // Whether an instance reads or makes less than the op that it is of.
@@ -221,6 +223,8 @@ class StrategyFinder {
   IdVector<OpId, std::vector<OpId>> instances_;  // of the original's ops; views have none
   std::vector<std::vector<OpId>> updates_;       // of each group, in the original
   mutable std::map<const LayoutSpec*, IdVector<DeviceId, int64_t>> lengths_;
+  // By first devices of classes, all of these classes.
+  mutable std::map<std::vector<DeviceId>, std::vector<DeviceId>> like_;
 };
 
 }  // namespace

@@ -174,8 +174,11 @@ struct LayoutEvaluator::State {
   }
 
   static size_t CountClasses(const LaneClasses& lanes, const Layouts& layouts) {
+    std::vector<LayoutId> used(layouts.of_group.begin(), layouts.of_group.end());
+    std::sort(used.begin(), used.end());
+    used.erase(std::unique(used.begin(), used.end()), used.end());
     std::vector<DeviceId> first;
-    for (const LayoutId id : layouts.of_group) {
+    for (const LayoutId id : used) {
       for (const Share& share : layouts.layouts[id.index()].shares) {
         first.push_back(lanes.first[share.device]);
       }

@@ -187,19 +187,34 @@ double SomeGpus::Transfer(double bytes, DeviceId from, DeviceId to) const {
          1e9 * bytes / static_cast<double>(std::max<int64_t>(1, route.bandwidth.count));
 }
 
-double SomeGpus::Transfers(double bytes, const Devices& from, const Devices& to) const {
-  if (bytes <= 0) return 0;
+const SomeGpus::Ways& SomeGpus::WaysBetween(const Devices& from, const Devices& to) const {
+  const auto [at, fresh] = ways_.try_emplace({from, to});
+  Ways& ways = at->second;
+  if (!fresh) return ways;
   std::map<LinkId, double> sharing;
-  double longest = 0;
   for (size_t i = 0; i < from.size(); ++i) {
     const DeviceId other = to[i * to.size() / from.size()];
     if (from[i] == other) continue;
-    for (const LinkId link : problem_.cluster.route(from[i], other).links) ++sharing[link];
-    longest = std::max(longest, Transfer(bytes, from[i], other));
+    const Route& route = problem_.cluster.route(from[i], other);
+    for (const LinkId link : route.links) ++sharing[link];
+    ways.routes.emplace_back(route.latency.count, std::max<int64_t>(1, route.bandwidth.count));
   }
+  std::sort(ways.routes.begin(), ways.routes.end());
+  ways.routes.erase(std::unique(ways.routes.begin(), ways.routes.end()), ways.routes.end());
   for (const auto& [link, users] : sharing) {
     const auto rate = static_cast<double>(problem_.cluster.link(link).bandwidth.count);
-    longest = std::max(longest, 1e9 * bytes * users / std::max(1.0, rate));
+    ways.nanos_per_byte = std::max(ways.nanos_per_byte, 1e9 * users / std::max(1.0, rate));
+  }
+  return ways;
+}
+
+double SomeGpus::Transfers(double bytes, const Devices& from, const Devices& to) const {
+  if (bytes <= 0) return 0;
+  const Ways& ways = WaysBetween(from, to);
+  double longest = bytes * ways.nanos_per_byte;
+  for (const auto& [latency, bandwidth] : ways.routes) {
+    longest = std::max(
+        longest, static_cast<double>(latency) + 1e9 * bytes / static_cast<double>(bandwidth));
   }
   return longest;
 }

@@ -86,6 +86,12 @@ class SomeGpus {
   Bytes Capacity(DeviceId device) const { return problem_.cluster.device(device).capacity; }
 
  private:
+  // Routes of transfers at once: of each length and width one, and of the link that most of them share its time a byte.
+  struct Ways {
+    std::vector<std::pair<int64_t, int64_t>> routes;  // ns, bytes a second
+    double nanos_per_byte = 0;
+  };
+  const Ways& WaysBetween(const Devices& from, const Devices& to) const;
   double NanosToMove(double bytes, DeviceId device) const;
 
   const LayoutProblem& problem_;
@@ -96,6 +102,7 @@ class SomeGpus {
   int64_t of_host_ = 0;
   bool of_one_kind_ = true;
   double sharing_ = 1;
+  mutable std::map<std::pair<Devices, Devices>, Ways> ways_;
   // By kind, bytes and members, which the first, the second and their number say.
   mutable std::map<std::tuple<CollectiveKind, int64_t, DeviceId, DeviceId, size_t>, double>
       collectives_;
