@@ -231,6 +231,12 @@ class Portfolio {
       for (const IterativePlanner* planner : planners) found_.AddNotRun(*planner);
       return;
     }
+    if (HasPlan() && !IsSmallEnoughForMoves()) {
+      return found_.AddNote(fmt::format(
+          "layouts of single groups are not searched: a step of {} devices and {} ops that are not "
+          "alike takes too long, and too much memory, to simulate",
+          problem_.layouts->cluster.device_count(), problem_.graph->op_count()));
+    }
     const PlannerOptions options = OptionsForLayouts();
     for (const IterativePlanner* planner : planners) {
       if (MovesLeft() <= 0) {
@@ -306,6 +312,12 @@ class Portfolio {
   }
 
  private:
+  // A move may make devices differ, so that its step has to be written for each of them: about 1 us and 700 bytes an op.
+  bool IsSmallEnoughForMoves() const {
+    constexpr double kMostInstances = 4e6;
+    const auto ops = static_cast<double>(problem_.graph->op_count()) * problem_.layouts->unwritten;
+    return ops * static_cast<double>(problem_.layouts->cluster.device_count()) <= kMostInstances;
+  }
   // Precondition: there is a deadline.
   Clock::duration TimeLeft() const { return *options_.budget.deadline - Clock::now(); }
   // From now on there is one `share`-th of the time that was left.

@@ -19,11 +19,23 @@ DeviceTimes TimesOf(const LayoutProblem& problem) {
   DeviceTimes times;
   times.split = times.whole = times.whole_forward_backward = IdVector<DeviceId, double>(devices, 0);
   times.usable = IdVector<DeviceId, bool>(devices, true);
+  // Once for all devices of one column of costs.
+  std::vector<DeviceId> firsts(problem.costs.column_count());
+  if (problem.costs.only().empty()) {
+    for (const DeviceId device : problem.cluster.devices()) {
+      DeviceId& first = firsts[problem.costs.column(device)];
+      if (!first.valid()) first = device;
+    }
+  } else {
+    firsts.clear();
+    for (const DeviceId device : problem.cluster.devices()) firsts.push_back(device);
+  }
   for (const OpId op : problem.graph.ops()) {
     const bool splits =
         problem.axes.batch().valid() && problem.axes.SplitBy(op, problem.axes.batch()).valid();
     const bool update = problem.graph.op(op).phase == Phase::kOptimizer;
-    for (const DeviceId device : problem.cluster.devices()) {
+    for (const DeviceId device : firsts) {
+      if (!device.valid()) continue;
       if (!problem.costs.Supports(op, device)) {
         times.usable[device] = false;
         continue;
@@ -34,6 +46,15 @@ DeviceTimes TimesOf(const LayoutProblem& problem) {
       if (!splits && rule != nullptr && rule->draws_random) continue;
       (splits ? times.split : times.whole)[device] += time;
       if (!splits && !update) times.whole_forward_backward[device] += time;
+    }
+  }
+  if (!problem.costs.only().empty()) return times;
+  for (const DeviceId device : problem.cluster.devices()) {
+    const DeviceId first = firsts[problem.costs.column(device)];
+    times.usable[device] = times.usable[first];
+    for (IdVector<DeviceId, double>* const of :
+         {&times.split, &times.whole, &times.whole_forward_backward}) {
+      (*of)[device] = (*of)[first];
     }
   }
   return times;

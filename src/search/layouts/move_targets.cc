@@ -19,7 +19,10 @@ constexpr size_t kAllSubsets = 4;  // up to so many devices every set of them is
 class TargetFinder {
  public:
   TargetFinder(const Problem& problem, LayoutBook& book)
-      : problem_(problem), layouts_(*problem.layouts), book_(book) {}
+      : problem_(problem),
+        layouts_(*problem.layouts),
+        times_(TimesOf(layouts_)),
+        book_(book) {}
 
   Result<MoveTargets> Find() {
     PW_ASSIGN(static_cast<LayoutUnits&>(found_), FindLayoutUnits(problem_));
@@ -42,6 +45,7 @@ class TargetFinder {
 
   const Problem& problem_;
   const LayoutProblem& layouts_;
+  const DeviceTimes times_;
   LayoutBook& book_;
   std::vector<std::vector<DeviceId>>
       sets_;  // of several devices: those that something may be split or copied over
@@ -158,7 +162,6 @@ void TargetFinder::FindDeviceSets(const std::vector<DeviceId>& devices) {
 
 // Shared out evenly, and by speed.
 void TargetFinder::AddSplits(AxisId axis) {
-  const DeviceTimes times = TimesOf(layouts_);
   const NamedAxis& split = layouts_.axes.axis(axis);
   std::vector<std::vector<DeviceId>> sets = sets_;
   // Which part is whose makes a difference where few have one.
@@ -171,7 +174,7 @@ void TargetFinder::AddSplits(AxisId axis) {
     for (const bool by_speed : {false, true}) {
       std::vector<double> weights;
       for (const DeviceId device : set) {
-        weights.push_back(by_speed ? 1 / std::max(1.0, times.Total(device)) : 1);
+        weights.push_back(by_speed ? 1 / std::max(1.0, times_.Total(device)) : 1);
       }
       const std::vector<int64_t> lengths = SharesInProportion(split.size, weights);
       const LayoutId id = book_.Add(SplitOver(axis, set, lengths));
@@ -183,7 +186,7 @@ void TargetFinder::AddSplits(AxisId axis) {
 }
 
 Status TargetFinder::FindLayouts() {
-  PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(layouts_, TimesOf(layouts_)));
+  PW_ASSIGN(const std::vector<DeviceId> devices, DevicesToSplitOver(layouts_, times_));
   FindDeviceSets(devices);
   found_.equal = std::all_of(devices.begin(), devices.end(), [&](DeviceId device) {
     return layouts_.cluster.device(device).kind == layouts_.cluster.device(devices.front()).kind;
