@@ -71,6 +71,7 @@ void ArrayWriter::Restart() {
   if (lanes_ != nullptr) {
     scripts_ = std::make_unique<BlockScripts>(graph_, axes_, kinds_, *writer_, *emitter_, *store_);
   }
+  ops_repeated_ = 0;
   marked_.assign(static_cast<size_t>(place_behind()), 1);
   rows_ = 0;
 }
@@ -226,6 +227,7 @@ Status ArrayWriter::WriteInLanes(OpId op) {
   emitter_->Begin(PlaceOf(op));
   store_->Begin(PlaceOf(op));
   const bool repeated = scripts_->Repeat(op);
+  ops_repeated_ += repeated ? 1 : 0;
   if (!repeated) PW_RETURN_IF_ERROR(writer_->WriteOp(op));
   emitter_->End();
   if (!repeated && !emitter_->failed_to_fold()) scripts_->Learn(op);

@@ -54,6 +54,7 @@ class ArrayWriter {
   StepArrays& arrays() { return arrays_; }
   const std::vector<TensorId>& outputs() const { return outputs_; }
   int32_t blocks_written() const { return blocks_written_; }  // by the last call
+  int64_t ops_repeated() const { return ops_repeated_; }  // of a step in lanes
 
   // What comes behind all blocks: passes over the whole write there.
   Emitter& emitter() { return *emitter_; }
@@ -104,6 +105,7 @@ class ArrayWriter {
   std::vector<StorageId> overwritten_;
   std::vector<char> marked_;  // by place
   int32_t blocks_written_ = 0;
+  int64_t ops_repeated_ = 0;
   StopCheck stop_;
   uint32_t asked_ = 0;
   size_t rows_ = 0;              // of reads, when rows were compact

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -165,7 +166,8 @@ Layout WholeOn(const std::vector<DeviceId>& devices) {
   return layout;
 }
 
-// Two or three layouts, by modules or by ops; now and then a group is on one device, or stages share the devices.
+// Two or three layouts, by ops or, so that layers repeat, by types of ops; now and then a group is on one device, or
+// stages share the devices.
 StepPlan DrawPlan(Random& random, const LayoutProblem& problem) {
   const std::vector<DeviceId> gpus = GpusOf(problem.cluster);
   StepPlan plan;
@@ -182,9 +184,17 @@ StepPlan DrawPlan(Random& random, const LayoutProblem& problem) {
   const bool whole = random.Below(8) == 0;
   if (whole) plan.layouts.layouts.push_back(PlacedOn(gpus[random.Below(gpus.size())]));
   const size_t groups = problem.graph.group_count();
+  const bool by_type = random.Below(2) == 0;
+  std::map<std::string, size_t> of_type;
+  IdVector<GroupId, std::string> types(groups);
+  for (const OpId op : problem.graph.ops()) {
+    types[problem.graph.group(op)] += std::string(problem.graph.op(op).type) + ' ';
+  }
   for (size_t group = 0; group < groups; ++group) {
     const size_t stage = group * stages / groups;
-    size_t layout = stage * drawn + random.Below(drawn);
+    size_t choice = random.Below(drawn);
+    if (by_type) choice = of_type.try_emplace(types[GroupId(group)], choice).first->second;
+    size_t layout = stage * drawn + choice;
     if (whole && random.Below(6) == 0) layout = plan.layouts.layouts.size() - 1;
     plan.layouts.of_group.push_back(LayoutId(layout));
   }
@@ -312,7 +322,7 @@ TEST(Lanes, AreTheFullCompiledStep) {
   int folded = 0;
   for (uint64_t seed = 0; seed < 80; ++seed) {
     Random random(seed + 1000);
-    const LaneStep step(DrawMachines(random), 1 + static_cast<int>(random.Below(3)),
+    const LaneStep step(DrawMachines(random), 1 + static_cast<int>(random.Below(6)),
                         random.Below(4) == 0, random.Below(2) == 0);
     for (int i = 0; i < 3; ++i) {
       const StepPlan plan = DrawPlan(random, *step.problem);
@@ -328,7 +338,7 @@ TEST(Lanes, AreTheFullSimulation) {
   int folded = 0, evaluated = 0;
   for (uint64_t seed = 0; seed < 120; ++seed) {
     Random random(seed);
-    const LaneStep step(DrawMachines(random), 1 + static_cast<int>(random.Below(3)),
+    const LaneStep step(DrawMachines(random), 1 + static_cast<int>(random.Below(6)),
                         random.Below(4) == 0, random.Below(2) == 0);
     for (int i = 0; i < 4; ++i) {
       StepPlan plan = DrawPlan(random, *step.problem);
@@ -342,6 +352,26 @@ TEST(Lanes, AreTheFullSimulation) {
   }
   EXPECT_EQ(evaluated, 480);
   EXPECT_GT(folded, 100);
+}
+
+// What a layer does the next ones do with other tensors: most ops of many layers are written as others were.
+TEST(Lanes, LayersAreWrittenAsOthersWere) {
+  constexpr int kLayers = 40;
+  const LaneStep step(GpuMachines("H100", {8, 8}, Interconnect::kNvswitch, 400'000, 8), kLayers,
+                      /*loss=*/false, /*in_place=*/true);
+  for (const MeshStrategy strategy :
+       {MeshStrategy::kZero1, MeshStrategy::kZero2, MeshStrategy::kFsdp, MeshStrategy::kHsdp}) {
+    const StepPlan plan = LayOutOnMesh(*step.problem, strategy).Take();
+    const std::string name(NameOf(strategy));
+    EXPECT_TRUE(step.ExpectSame(plan, name).has_value()) << name;
+    EXPECT_TRUE(ExpectSameCompiled(step, plan, name)) << name;
+    LayoutEvaluator evaluator(*step.problem, LaneUse::kAlways);
+    ASSERT_TRUE(evaluator.Evaluate(plan.layouts, plan.switches).ok()) << name;
+    // Of two layers of each pass all ops may be written anew.
+    const auto ops = static_cast<int64_t>(step.graph.op_count());
+    EXPECT_GE(evaluator.ops_repeated(), ops - ops / kLayers * 4) << name;
+    EXPECT_LT(evaluator.ops_repeated(), ops) << name;
+  }
 }
 
 // One device sends to a class of several: in lanes these are two members, and no copy from one device to another.

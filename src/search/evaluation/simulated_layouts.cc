@@ -353,6 +353,9 @@ LayoutEvaluator::~LayoutEvaluator() = default;
 
 std::optional<bool> LayoutEvaluator::gradients_apart() const { return state_->apart; }
 std::optional<size_t> LayoutEvaluator::classes() const { return state_->classes; }
+int64_t LayoutEvaluator::ops_repeated() const {
+  return state_->in_lanes ? state_->in_lanes->writer->ops_repeated() : 0;
+}
 Result<Evaluation> LayoutEvaluator::Evaluate(const Layouts& layouts, const StepSwitches& switches,
                                              Nanos abandon_above) {
   return state_->Evaluate(layouts, switches, abandon_above);

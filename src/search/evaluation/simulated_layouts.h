@@ -40,6 +40,8 @@ class LayoutEvaluator {
   std::optional<bool> gradients_apart() const;
   // Of the last evaluation: how many classes its devices were, or none where it was not in lanes.
   std::optional<size_t> classes() const;
+  // And how many ops of the original were then written as others were (compile/block_scripts.h); 0 where none was.
+  int64_t ops_repeated() const;
   // And the step of the last evaluation, which was in lanes and of this plan; gradients are made apart as that found
   // better. Once for each evaluation. Errors: kPlanInvalid, where only all devices say what each link does.
   Result<CompiledStep> CompileInLanes(StepPlan plan);
