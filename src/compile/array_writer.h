@@ -54,7 +54,7 @@ class ArrayWriter {
   StepArrays& arrays() { return arrays_; }
   const std::vector<TensorId>& outputs() const { return outputs_; }
   int32_t blocks_written() const { return blocks_written_; }  // by the last call
-  int64_t ops_repeated() const { return ops_repeated_; }  // of a step in lanes
+  int64_t ops_repeated() const { return ops_repeated_; }      // of a step in lanes
 
   // What comes behind all blocks: passes over the whole write there.
   Emitter& emitter() { return *emitter_; }
@@ -97,7 +97,7 @@ class ArrayWriter {
   std::unique_ptr<Emitter> emitter_;
   std::unique_ptr<StepWriter> writer_;
   std::unique_ptr<BlockScripts> scripts_;  // of a step in lanes
-  IdVector<GroupId, LayoutId> written_;  // empty: nothing is
+  IdVector<GroupId, LayoutId> written_;    // empty: nothing is
   IdVector<GroupId, LayoutId>
       before_;  // what was written before that; empty: it is not known any more
   std::vector<std::pair<TensorId, TensorState>> states_before_;

@@ -24,10 +24,9 @@ TensorId Emitter::RepeatInput(TensorId original, const InputPiece& piece) {
 MadeTensor Emitter::MadeOf(TensorId id) const {
   const ArrayTensor& tensor = arrays_.tensors[id];
   const ArrayStorage& storage = arrays_.storages[tensor.storage];
-  return {tensor.type,      tensor.offset, storage.bytes,
-          tensor.inexact,   storage.input, tensor.producer.valid(),
-          storage.device,   folder_->DeviceOf(id),
-          PhaseOf(id)};
+  return {tensor.type,    tensor.offset,         storage.bytes,
+          tensor.inexact, storage.input,         tensor.producer.valid(),
+          storage.device, folder_->DeviceOf(id), PhaseOf(id)};
 }
 
 std::optional<std::vector<TensorId>> Emitter::MakeScript(std::span<const TensorId> tensors,

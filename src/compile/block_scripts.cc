@@ -90,9 +90,9 @@ bool BlockScripts::Repeat(OpId op) {
       formed.axes.push_back(of_axes_[static_cast<size_t>(axis)]);
     }
     const bool looked = change.tensor < looked_.size();
-    store_.SetForm(looked ? looked_[change.tensor]
-                          : graph_.op(op).outputs[change.tensor - looked_.size()],
-                   std::move(formed));
+    store_.SetForm(
+        looked ? looked_[change.tensor] : graph_.op(op).outputs[change.tensor - looked_.size()],
+        std::move(formed));
   }
   return true;
 }
@@ -107,8 +107,7 @@ bool BlockScripts::MakeScript(OpId op, Script& script) {
   std::vector<TensorId> touched = store_.TakeTouched();
   std::sort(touched.begin(), touched.end());
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-  std::optional<std::vector<TensorId>> made =
-      emitter_.MakeScript(tensors_, origins_, script.block);
+  std::optional<std::vector<TensorId>> made = emitter_.MakeScript(tensors_, origins_, script.block);
   if (!made) return false;
   const std::vector<TensorId>& outputs = graph_.op(op).outputs;
   for (const TensorId id : touched) {
@@ -117,8 +116,8 @@ bool BlockScripts::MakeScript(OpId op, Script& script) {
     if (store_.HasForm(id)) continue;  // it was only looked at
     const FormedTensor& formed = store_.FormOf(id);
     Change change;
-    change.tensor = looked ? static_cast<size_t>(*looked)
-                           : looked_.size() + static_cast<size_t>(*output);
+    change.tensor =
+        looked ? static_cast<size_t>(*looked) : looked_.size() + static_cast<size_t>(*output);
     change.form = formed.form;
     for (const TensorId one : formed.tensors) {
       const auto known = PlaceIn(tensors_, one), of_block = PlaceIn(*made, one);
@@ -186,8 +185,7 @@ void BlockScripts::AddTensors(OpId id) {
   }
   std::vector<StorageId> storages;
   const auto add_facts = [&](TensorId tensor) {
-    key_.insert(key_.end(),
-                {FactsOf(tensor), NumberIn(storages, graph_.tensor(tensor).storage)});
+    key_.insert(key_.end(), {FactsOf(tensor), NumberIn(storages, graph_.tensor(tensor).storage)});
   };
   for (const TensorId tensor : looked_) {
     add_facts(tensor);
@@ -222,9 +220,8 @@ int32_t BlockScripts::LayoutNumber(const Layout& layout) {
     }
   }
   words.push_back(static_cast<int64_t>(layout.shares.size()));
-  return at->second =
-             layouts_.emplace(std::move(words), static_cast<int32_t>(layouts_.size()))
-                 .first->second;
+  return at->second = layouts_.emplace(std::move(words), static_cast<int32_t>(layouts_.size()))
+                          .first->second;
 }
 
 int64_t BlockScripts::FactsOf(TensorId id) {

@@ -56,7 +56,8 @@ struct BlockScript {
     std::vector<size_t> members;  // among the ops
   };
   std::vector<Op> ops;
-  std::vector<int32_t> reads;  // of tensors that are given, or -1 - n: the n-th that the block makes
+  std::vector<int32_t>
+      reads;  // of tensors that are given, or -1 - n: the n-th that the block makes
   std::vector<Collective> collectives;
 };
 

@@ -102,8 +102,7 @@ class FetchStore {
   // for the tensor.
   bool takes_pieces() const { return !keeps_users_; }
   const FetchedPieces* FindPieces(TensorId id, int32_t version,
-                                  const std::vector<DeviceId>& devices,
-                                  const PieceBoxes& boxes);
+                                  const std::vector<DeviceId>& devices, const PieceBoxes& boxes);
   const FetchedPieces* AddPieces(TensorId id, FetchedPieces pieces);
   // Something of it was fetched at this version.
   bool IsFetched(TensorId id, int32_t version);
@@ -163,7 +162,8 @@ class FetchStore {
   IdVector<TensorId, TensorRecord> records_;
   IdVector<TensorId, std::vector<int32_t>> users_;  // ascending
   TensorForms* forms_ = nullptr;                    // none: all are written out
-  IdVector<TensorId, FormedTensor> formed_;         // what records are, or were when they were last asked for
+  IdVector<TensorId, FormedTensor>
+      formed_;  // what records are, or were when they were last asked for
   IdVector<TensorId, char> written_out_;
   std::vector<TensorId> touched_;
   std::vector<std::vector<TensorId>>

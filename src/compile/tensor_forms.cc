@@ -88,7 +88,9 @@ FormedTensor TensorForms::FormOf(const TensorRecord& record) {
   Renumber(
       form->record,
       [&](TensorId id) {
-        return id.valid() ? WithLane(static_cast<size_t>(NumberIn(formed.tensors, StandsFor(id))), id) : id;
+        return id.valid()
+                   ? WithLane(static_cast<size_t>(NumberIn(formed.tensors, StandsFor(id))), id)
+                   : id;
       },
       [&](AxisId axis) { return AxisId(NumberIn(formed.axes, axis)); });
   for (const TensorId id : formed.tensors) form->tensors.push_back(made_of_(id));
@@ -97,8 +99,8 @@ FormedTensor TensorForms::FormOf(const TensorRecord& record) {
   const auto [begin, end] = forms_.equal_range(hash);
   for (auto known = begin; known != end; ++known) {
     const TensorForm& other = *known->second;
-    const bool same = other.tensors == form->tensors && other.axes == form->axes &&
-                      other.record == form->record;
+    const bool same =
+        other.tensors == form->tensors && other.axes == form->axes && other.record == form->record;
     if (!same) continue;
     formed.form = &other;
     return formed;

@@ -47,8 +47,7 @@ std::optional<Transforms> StatedTransforms(const Graph& step) {
 
 DistributionSpec StatePlan(const LayoutProblem& problem, const StepPlan& plan) {
   DistributionSpec spec{
-      StateShortLayouts(problem.graph, problem.axes, problem.cluster, plan.layouts),
-      plan.switches};
+      StateShortLayouts(problem.graph, problem.axes, problem.cluster, plan.layouts), plan.switches};
   spec.transforms = StatedTransforms(problem.graph);
   return spec;
 }

@@ -314,7 +314,7 @@ class Portfolio {
  private:
   // A move may make devices differ, so that its step has to be written for each of them: about 1 us and 700 bytes an op.
   bool IsSmallEnoughForMoves() const {
-    constexpr double kMostInstances = 4e6;
+    constexpr double kMostInstances = 1.5e6;
     const auto ops = static_cast<double>(problem_.graph->op_count()) * problem_.layouts->unwritten;
     return ops * static_cast<double>(problem_.layouts->cluster.device_count()) <= kMostInstances;
   }

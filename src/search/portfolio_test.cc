@@ -546,6 +546,25 @@ TEST_F(Portfolio, MovesNothingWhereSplittingIsFarAhead) {
   }
 }
 
+// Written for each device, the step of a move would take seconds: the best plan stays, and a note says so.
+TEST_F(Portfolio, SearchesNoLayoutsOfStepsThatAreTooLarge) {
+  for (const double unwritten : {1.0, 1e9}) {
+    table_.clear();
+    log_ = {};
+    table_.push_back(std::make_unique<Splits>(5));
+    AddOfLayouts("layouts", {100});
+    layouts_->unwritten = unwritten;
+    const PlannerResult result = Plan(1'000'000);
+    EXPECT_EQ(SlicesOf("layouts") > 0, unwritten == 1);
+    EXPECT_EQ(result.algorithm, "splits");
+    const bool noted =
+        std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
+          return note.starts_with("layouts of single groups are not searched");
+        });
+    EXPECT_EQ(noted, unwritten > 1);
+  }
+}
+
 // What was found before is a baseline and the best plan, if no other one is better; those that were tried then are not run.
 TEST_F(Portfolio, GoesOnFromWhatWasFound) {
   for (const char* name : {"a", "b"}) table_.push_back(std::make_unique<OfSplits>(name, &log_));

@@ -94,14 +94,8 @@ StrategyReport StrategyOf(const StepInputs& of, const Schedule& schedule) {
   const Graph& original = *of.step.original;
   const Cluster& cluster = of.inputs->cluster.cluster;
   const SpecsOfGroups specs(original, cluster, of.step.distribution.layouts);
-  const StrategyInputs step{original,
-                            *of.step.graph,
-                            of.step.origin,
-                            of.step.placement,
-                            schedule,
-                            cluster,
-                            specs.of_group,
-                            of.step.lanes()};
+  const StrategyInputs step{original, *of.step.graph, of.step.origin, of.step.placement,
+                            schedule, cluster,        specs.of_group, of.step.lanes()};
   const StepStrategy strategy = FindStrategy(step);
   return {TabulateStrategy(original, strategy), AverageStrategy(original, strategy, cluster),
           FindCopiedOps(step, strategy)};

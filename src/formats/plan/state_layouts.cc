@@ -217,7 +217,7 @@ class Writer {
   Layout base_;
   LayoutBook book_;
   IdVector<GroupId, LayoutId> wanted_;
-  std::map<LayoutId, Lying> lying_;      // by the book's layouts
+  std::map<LayoutId, Lying> lying_;       // by the book's layouts
   std::map<LayoutId, LayoutSpec> specs_;  // and what they are in words
 };
 

@@ -19,10 +19,7 @@ constexpr size_t kAllSubsets = 4;  // up to so many devices every set of them is
 class TargetFinder {
  public:
   TargetFinder(const Problem& problem, LayoutBook& book)
-      : problem_(problem),
-        layouts_(*problem.layouts),
-        times_(TimesOf(layouts_)),
-        book_(book) {}
+      : problem_(problem), layouts_(*problem.layouts), times_(TimesOf(layouts_)), book_(book) {}
 
   Result<MoveTargets> Find() {
     PW_ASSIGN(static_cast<LayoutUnits&>(found_), FindLayoutUnits(problem_));

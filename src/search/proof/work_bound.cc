@@ -27,8 +27,8 @@ int64_t WorkBound(std::span<const int64_t> times, std::span<const size_t> counts
         const int64_t time = times[row + s];
         const __int128 cost = static_cast<__int128>(weight[s]) * time;
         // Equal costs go where less lies on each, so that they are shared.
-        if (time >= 0 && (sort == sorts || cost < cheapest ||
-                          (cost == cheapest && has_less(s, sort)))) {
+        if (time >= 0 &&
+            (sort == sorts || cost < cheapest || (cost == cheapest && has_less(s, sort)))) {
           cheapest = cost, sort = s;
         }
       }
@@ -46,8 +46,8 @@ int64_t WorkBound(std::span<const int64_t> times, std::span<const size_t> counts
     // Devices loaded above the mean become dearer, those below cheaper.
     for (size_t s = 0; s < sorts; ++s) {
       const __int128 share = load[s] * devices * 1000 / static_cast<int64_t>(counts[s]) /
-                             total;  // of each device; 1000: the mean
-      const int64_t step = 4000 / (20 + round);                    // per mille
+                             total;              // of each device; 1000: the mean
+      const int64_t step = 4000 / (20 + round);  // per mille
       const int64_t change = std::clamp<int64_t>(static_cast<int64_t>(share) - 1000, -1000, 1000);
       weight[s] += weight[s] / 1000 * (change * step) / 1000;
       weight[s] = std::clamp<int64_t>(weight[s], 1, kOne << 10);

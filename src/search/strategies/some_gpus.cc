@@ -213,8 +213,8 @@ double SomeGpus::Transfers(double bytes, const Devices& from, const Devices& to)
   const Ways& ways = WaysBetween(from, to);
   double longest = bytes * ways.nanos_per_byte;
   for (const auto& [latency, bandwidth] : ways.routes) {
-    longest = std::max(
-        longest, static_cast<double>(latency) + 1e9 * bytes / static_cast<double>(bandwidth));
+    longest = std::max(longest,
+                       static_cast<double>(latency) + 1e9 * bytes / static_cast<double>(bandwidth));
   }
   return longest;
 }
