@@ -115,8 +115,8 @@ endfunction()
 # placewright_precompile(TARGET hot|cold|torch|test|torch_test): what most of its sources include is parsed
 # once. Sources still include what they use (the install test compiles public headers without). Optimised fully
 # is what search spends its time in; the rest compiles in two thirds of the time without. Tests are not
-# optimised, which takes another fifth off: what they call lies in the libraries. libplacewright calls its own
-# code (-Bsymbolic-functions), never a test's copy of an inline function; those with LibTorch may.
+# optimised, which takes another fifth off: what they call lies in the libraries. These call their own code
+# (-Bsymbolic-functions), never a test's copy of an inline function.
 set(PLACEWRIGHT_STANDARD_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <optional> <set>
   <span> <string> <string_view> <utility> <vector> <fmt/format.h>)
 # Public headers that most sources include, directly or by others: parsing them takes half a second of each.
