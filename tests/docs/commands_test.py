@@ -67,6 +67,8 @@ LONG_COMMANDS = [
     ("placewright *--help", "placewright what-if *"),
     ("placewright *--help", "placewright compare *--iterations *"),
     ("placewright *--help", "placewright zoo --json"),
+    ("placewright *--help", "placewright profile *--json"),
+    ("placewright *--help", "placewright train mars vgg-16 vgg-19 *"),
     ("docs/algorithms/data-parallel.md", "placewright compare *"),
     ("docs/formats/layouts.md", "placewright compare *"),
     ("docs/plan.md", "placewright plan *--max-batch"),
