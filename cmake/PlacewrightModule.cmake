@@ -1,14 +1,14 @@
 # placewright_module(NAME [TORCH library | PROGRAM | HOT] SOURCES a.cc ... [LIBS target ...]
-#                    [TESTS a_test.cc ...])
+#                    [TESTS a_test.cc ...] [COST seconds])
 #
 # Declares src/NAME. Its objects become a part of libplacewright.so; with TORCH of that library of
 # those that include LibTorch (src/torch_library); with PROGRAM of the program alone. HOT: what search
-# spends its time in. A target that links
-# placewright_NAME links the library, so that a process has one copy of everything. LIBS are
-# third-party targets. Which module may include which is held to the table in docs/architecture.md by
-# tests/layers.
+# spends its time in. A target that links placewright_NAME links the library, so that a process has
+# one copy of everything. LIBS are third-party targets. COST is that of its tests
+# (tests/CMakeLists.txt). Which module may include which is held to the table in
+# docs/architecture.md by tests/layers.
 function(placewright_module name)
-  cmake_parse_arguments(ARG "PROGRAM;HOT" "TORCH" "SOURCES;LIBS;TESTS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAM;HOT" "TORCH;COST" "SOURCES;LIBS;TESTS" ${ARGN})
   set(target placewright_${name})
   if(ARG_PROGRAM)
     add_library(${target} STATIC ${ARG_SOURCES})
@@ -47,6 +47,9 @@ function(placewright_module name)
       set(torch TORCH)
     endif()
     placewright_test(${target}_test ${torch} NAME ${name} SOURCES ${ARG_TESTS} LIBS ${target})
+    if(ARG_COST)
+      set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
+    endif()
   endif()
 endfunction()
 
@@ -62,6 +65,7 @@ function(placewright_test target)
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE ${ARG_LIBS} placewright_warnings fmt::fmt
     GTest::gtest_main GTest::gmock)
+  placewright_allocator(${target})
   target_include_directories(${target} PRIVATE ${PLACEWRIGHT_INCLUDES})
   target_compile_definitions(${target} PRIVATE
     PLACEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
@@ -76,6 +80,17 @@ function(placewright_test target)
   if(ARG_NAME)
     add_test(NAME ${ARG_NAME} COMMAND ${target})
     set_tests_properties(${ARG_NAME} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  endif()
+endfunction()
+
+# placewright_allocator(TARGET): planning takes and frees the memory of many small parts of graphs and steps, and so do
+# its tests: with this allocator they take a sixth less time. Sanitizers have their own; a wheel would have to bring it
+# along.
+find_library(TCMALLOC_LIBRARY tcmalloc_minimal)
+function(placewright_allocator target)
+  if(PLACEWRIGHT_TCMALLOC AND TCMALLOC_LIBRARY AND NOT CMAKE_CXX_FLAGS MATCHES "fsanitize" AND NOT SKBUILD)
+    target_link_options(${target} PRIVATE -Wl,--no-as-needed)
+    target_link_libraries(${target} PRIVATE ${TCMALLOC_LIBRARY})
   endif()
 endfunction()
 
@@ -94,8 +109,15 @@ function(placewright_tool target)
   endif()
 endfunction()
 
-# Programs that measure and that no test runs: ./test --long builds them, or what runs one of them (bench/*/run).
+# Programs that measure and that no test runs: ./test --long builds them, or what runs one of them (bench/*/run). And
+# those of its own tests.
 add_custom_target(benchmarks)
+
+# placewright_long(TARGET): a program that only tests of ./test --long run.
+function(placewright_long target)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(benchmarks ${target})
+endfunction()
 
 # placewright_benchmark(TARGET [TORCH] SOURCES a.cc ... LIBS target ...): one of them.
 function(placewright_benchmark target)
@@ -115,8 +137,8 @@ endfunction()
 # placewright_precompile(TARGET hot|cold|torch|test|torch_test): what most of its sources include is parsed
 # once. Sources still include what they use (the install test compiles public headers without). Optimised fully
 # is what search spends its time in; the rest compiles in two thirds of the time without. Tests are not
-# optimised, which takes another fifth off: what they call lies in the libraries. libplacewright calls its own
-# code (-Bsymbolic-functions), never a test's copy of an inline function; those with LibTorch may.
+# optimised, which takes another fifth off: what they call lies in the libraries. These call their own code
+# (-Bsymbolic-functions), never a test's copy of an inline function.
 set(PLACEWRIGHT_STANDARD_HEADERS <algorithm> <cstdint> <functional> <map> <memory> <optional> <set>
   <span> <string> <string_view> <utility> <vector> <fmt/format.h>)
 # Public headers that most sources include, directly or by others: parsing them takes half a second of each.
@@ -168,3 +190,9 @@ function(placewright_precompile target kind)
       -Wno-stringop-overread)
   endif()
 endfunction()
+
+# Models that are another of the zoo with more layers, as tests name them: those that execute or record every model leave
+# these to ./test --long.
+set(deep_models bert_large gnmt_8 resnet_101 rnnlm_8 transformer_xl_4 transformer_xl_8 transformer_xl_12 vgg_19)
+list(TRANSFORM deep_models REPLACE "(.+)" "*/\\1_*")
+string(JOIN ":" deep_models ${deep_models})

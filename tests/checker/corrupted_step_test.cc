@@ -16,7 +16,7 @@
 namespace placewright::tests {
 namespace {
 
-constexpr int kCorruptions = 700;
+constexpr int kCorruptions = 500;
 constexpr size_t kDevices = 4;
 
 // Breaks the step in one place; false where there is none to break.

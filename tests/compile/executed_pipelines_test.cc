@@ -59,7 +59,7 @@ class ExecutedPipelines : public ExecutedMicroBatches {
 TEST_P(ExecutedPipelines, GiveTheStep) {
   const auto layers = static_cast<int64_t>(LayersOf(original()).names.size());
   ASSERT_GE(layers, 2);
-  const Draws draws = DrawsOr(12);
+  const Draws draws = DrawsOr(8);  // two of each schedule
   for (int i = draws.from; i < draws.to && !HasFailure(); ++i) {
     Random random(static_cast<uint64_t>(i));
     const std::string schedule(kPipelineSchedules[static_cast<size_t>(i) % 4]);

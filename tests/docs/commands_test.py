@@ -5,10 +5,10 @@
 A page is read from its top in an empty folder in which `placewright`, `./run`, `python/` and
 `examples/` are those of the repository; so a command sees what the commands before it wrote, the
 files that a page shows (see markdown.py), and the reader's own of fixtures.py. Only time is
-changed: a search ends after BUDGET, or MOVES, a training after a quarter of its placements, and what
-is scored anew is so RESCORED times; where a search has found no plan that fits by then (a busy
-machine), it gets LONGER. What stands for something in a usage (GRAPH) is not run, but its command
-and options must exist.
+changed: a search ends after BUDGET, or MOVES, a training after a quarter of its placements or, of
+thousands, a tenth, a profile is of one batch and of small transfers, and what is scored anew is so
+RESCORED times; where a search has found no plan that fits by then (a busy machine), it gets LONGER.
+What stands for something in a usage (GRAPH) is not run, but its command and options must exist.
 Commands that cannot be run are in NOT_RUN, or their block is marked (markdown.py).
 """
 
@@ -32,8 +32,8 @@ import markdown
 ROOT = fixtures.ROOT
 PROGRAM = pathlib.Path(os.environ["PLACEWRIGHT_PROGRAM"])
 BUDGET, LONGER = "300ms", "10s"
-MOVES = 300
-RESCORED = 20
+MOVES = 100
+RESCORED = 5
 NOTHING_FITS = 5  # exit status
 LIMIT = 300  # seconds for a command
 LONG = "PLACEWRIGHT_LONG" in os.environ
@@ -60,8 +60,21 @@ NOT_RUN = [
     ("placewright man --help", "*/usr/local/share/man/*", "writes into the system's folders"),
 ]
 
-# Examples of help texts that plan a dozen clusters each, half a minute to a minute: of ./test --long.
-LONG_EXAMPLES = ["placewright size *", "placewright what-if *"]
+# (places, commands) of ./test --long: those that plan a dozen clusters each, half a minute to a minute, and those that
+# take five seconds or more and differ little from others that are run.
+LONG_COMMANDS = [
+    ("placewright *--help", "placewright size *"),
+    ("placewright *--help", "placewright what-if *"),
+    ("placewright *--help", "placewright compare *--iterations *"),
+    ("placewright *--help", "placewright zoo --json"),
+    ("placewright *--help", "placewright profile *--json"),
+    ("placewright *--help", "placewright train mars vgg-16 vgg-19 *"),
+    ("docs/algorithms/data-parallel.md", "placewright compare *"),
+    ("docs/formats/layouts.md", "placewright compare *"),
+    ("docs/plan.md", "placewright plan *--max-batch"),
+    ("docs/results/learned.md", "placewright capture gnmt-8"),
+    ("docs/results/recording.md", "placewright capture gnmt-8*"),
+]
 
 # Pages that hold commands, and at least how many: so that none is lost unseen.
 AT_LEAST = {
@@ -153,8 +166,13 @@ def ends_with_option(words, text):
 def shortened(command, budget=BUDGET):
     """The command with a small budget where it searches, trains or scores anew."""
     if re.search(r"(placewright|\./run) train ", command):
+        # An update takes ten.
         return re.sub(r" --iterations (\d+)",
-                      lambda m: f" --iterations {int(m.group(1)) // 4}", command)
+                      lambda m: f" --iterations {int(m.group(1)) // (4 if len(m.group(1)) < 4 else 10)}", command)
+    if re.search(r"(placewright|\./run) profile \w", command):
+        for option, value in (("--batch", 32), ("--largest-transfer", 4)):
+            command += f" {option} {value}" if option not in command else ""
+        return command
     command = re.sub(r" --rescore \d+", f" --rescore {RESCORED}", command)
     for path in ("plan", "compare", "bench seeds", "bench traversal"):
         if not re.search(rf"(placewright|\./run) {path} ", command):
@@ -177,7 +195,7 @@ class Reader:
     def __init__(self, shown):
         self.shown = shown  # name -> text of the files that any page shows
         self.failed, self.ran, self.skipped = [], 0, 0
-        self.used, self.matched = set(), set()
+        self.used, self.matched, self.left = set(), set(), set()
         self.place = self._folder = None
 
     def begin(self, place, folder):
@@ -241,8 +259,18 @@ class Reader:
                 return True
         return False
 
+    def left_out(self, line, command):
+        """Whether the command is one of LONG_COMMANDS, and these are not run."""
+        for entry in LONG_COMMANDS:
+            if fnmatch.fnmatchcase(self.place, entry[0]) and fnmatch.fnmatchcase(command, entry[1]):
+                self.left.add(entry)
+                if not LONG:
+                    self.say("left to ./test --long", line, command)
+                return not LONG
+        return False
+
     def type(self, line, command):
-        if self.listed(line, command):
+        if self.listed(line, command) or self.left_out(line, command):
             return
         need = ("torch" if "placewright_export.py" in command else
                 "man" if re.search(r"\bman -l", command) else "")
@@ -404,20 +432,21 @@ def read_helps(reader, helps):
             if not examples:
                 reader.fail(0, reader.place, "has no examples")
             for command in examples:
-                if not LONG and any(fnmatch.fnmatchcase(command, one) for one in LONG_EXAMPLES):
-                    reader.say("left to ./test --long", 0, command)
-                else:
-                    reader.type(0, command)
+                reader.type(0, command)
     in_a_folder(reader, "placewright --help", type_all)
 
 
 def check_tables(reader, helps, group, texts):
-    """Every entry of NOT_RUN, file shown and fixture is used by something."""
+    """Every entry of NOT_RUN and LONG_COMMANDS, file shown and fixture is used by something."""
     places = set(texts) if group != "help" else None
     for entry in NOT_RUN:
         here = entry[0] in places if places is not None else entry[0].endswith("--help")
         if here and entry not in reader.matched:
             reader.fail(0, entry[1], f"of NOT_RUN is no command of {entry[0]}")
+    for entry in LONG_COMMANDS:
+        here = entry[0] in places if places is not None else entry[0].endswith("--help")
+        if here and entry not in reader.left:
+            reader.fail(0, entry[1], f"of LONG_COMMANDS is no command of {entry[0]}")
     everything = "\n".join([*pages().values(), *helps.texts.values(), helps.exporter])
     for name in fixtures.FILES:
         if _as_named(name) not in everything:

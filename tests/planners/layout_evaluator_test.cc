@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -219,6 +220,14 @@ class Walk {
   int possible_ = 0, known_ = 0;
 };
 
+// The seeds of walks of one kind: one, or in ./test --long (PLACEWRIGHT_WALKS) several.
+std::vector<uint64_t> WalkSeeds() {
+  if (std::getenv("PLACEWRIGHT_WALKS") == nullptr) return {3};
+  std::vector<uint64_t> seeds;
+  for (int i = 0; i < std::atoi(std::getenv("PLACEWRIGHT_WALKS")); ++i) seeds.push_back(3 + i);
+  return seeds;
+}
+
 std::string Example(const std::string& name) { return PLACEWRIGHT_SOURCE_DIR "/examples/" + name; }
 
 TEST(LayoutEvaluator, EqualsTheCompiledGraphAlongWalks) {
@@ -233,7 +242,7 @@ TEST(LayoutEvaluator, EqualsTheCompiledGraphAlongWalks) {
 TEST(LayoutEvaluator, EqualsTheCompiledGraphByCriticalPath) {
   const std::string graph = Example("tiny_transformer_adam.json.gz");
   for (const char* preset : {"4xP100", "mixed-lab", "dgx-a100"}) {
-    for (const uint64_t seed : {3, 4}) {
+    for (const uint64_t seed : WalkSeeds()) {
       SCOPED_TRACE(fmt::format("{}, seed {}", preset, seed));
       Walk(graph, preset, seed, false, SchedulingPolicy::kCriticalPath).Compare(60);
     }
@@ -244,7 +253,7 @@ TEST(LayoutEvaluator, EqualsTheCompiledGraphByCriticalPath) {
 TEST(LayoutEvaluator, EqualsTheCompiledGraphInTheProgramsOrder) {
   const std::string graph = Example("tiny_transformer_adam.json.gz");
   for (const char* preset : {"4xP100", "mixed-lab", "dgx-a100"}) {
-    for (const uint64_t seed : {3, 4}) {
+    for (const uint64_t seed : WalkSeeds()) {
       SCOPED_TRACE(fmt::format("{}, seed {}", preset, seed));
       Walk(graph, preset, seed, false, SchedulingPolicy::kProgram).Compare(60);
     }

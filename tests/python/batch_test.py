@@ -1,12 +1,11 @@
 """Steps that follow their batch size: what is proven, how inputs of other sizes are made, and what
 is said where nothing can be proven."""
 
-from support import EXPORTER, PROGRAM, ExportTest, at_batch, export, without_slopes  # first
+from support import EXPORTER, PROGRAM, ExportTest, at_batch, export, run_forked, without_slopes  # first
 
 import functools
 import json
 import subprocess
-import sys
 import unittest
 
 import models
@@ -263,8 +262,7 @@ def stated(size=4):
 class CommandLine(ExportTest):
     def run_exporter(self, *arguments):
         (self.folder / "model.py").write_text(MODEL)
-        return subprocess.run([sys.executable, str(EXPORTER), *arguments, "-o", "step.json"],
-                              cwd=self.folder, capture_output=True, text=True, check=False)
+        return run_forked(EXPORTER, *arguments, "-o", "step.json", folder=self.folder)
 
     def written(self):
         return json.loads((self.folder / "step.json").read_text())

@@ -1,6 +1,6 @@
 """The command line, run as a process."""
 
-from support import EXPORTER, SOURCE, VERSION, ExportTest  # first: skips without PyTorch
+from support import EXPORTER, SOURCE, VERSION, ExportTest, run_forked  # first: skips without PyTorch
 
 import gzip
 import json
@@ -73,20 +73,21 @@ class CommandLine(ExportTest):
         (self.folder / "model.py").write_text(MODEL)
 
     def run_exporter(self, *arguments):
-        return subprocess.run([sys.executable, str(EXPORTER), *arguments], cwd=self.folder,
-                              capture_output=True, text=True, check=False)
+        return run_forked(EXPORTER, *arguments, folder=self.folder)
 
     def written(self, name="step.json.gz"):
         return json.loads(gzip.decompress((self.folder / name).read_bytes()))
 
     def test_help(self):
-        run = self.run_exporter("--help")
+        run = subprocess.run([sys.executable, str(EXPORTER), "--help"], cwd=self.folder,
+                             capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0)
         for word in ("MODULE:FUNCTION", "--output", "--set", "--inference", "Examples:"):
             self.assertIn(word, run.stdout)
 
     def test_a_training_step(self):
-        run = self.run_exporter("model.py:named", "-o", "step.json.gz", "--json")
+        run = subprocess.run([sys.executable, str(EXPORTER), "model.py:named", "-o", "step.json.gz", "--json"],
+                             cwd=self.folder, capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stderr)
         said, graph = json.loads(run.stdout), self.written()
         # 8 x 8 weights and 8 biases; ops of Adam for each of two tensors: eight, since 2.1 seven

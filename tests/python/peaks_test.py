@@ -109,7 +109,7 @@ class Peaks(ExportTest):
             peaks = {}
             for again in (False, True):
                 with self.subTest(block=block.__name__, again=again):
-                    model = Blocks(block, 16, again)
+                    model = Blocks(block, 8, again)
                     x, y = torch.randn(8, 128, 64), torch.randn(8, 128, 64)
                     own = traced_peak(model, x, y)
                     peaks[again] = self.recorded_peak(model, x, y)

@@ -64,7 +64,8 @@ void ExpectEqualRuns(const TinyProblem& problem, SchedulingPolicy policy,
 TEST(SimulatorProperty, EqualsTheReferenceOnLargerSteps) {
   for (const int32_t devices : {3, 16}) {
     SCOPED_TRACE(devices);
-    SyntheticStep step = MakeSyntheticStep({.ops = 240, .devices = devices});
+    SyntheticStep step =
+        MakeSyntheticStep({.ops = static_cast<int32_t>(SeedsOf(360)), .devices = devices});
     const Placement random = RandomPlacement(step), contiguous = ContiguousPlacement(step);
     SimGraph sim_graph = BuildSimGraph(step.graph, step.cluster, step.costs);
     TinyProblem problem{std::move(step.graph), std::move(step.cluster), std::move(step.costs),
@@ -171,11 +172,11 @@ void ExpectEqualDistributedSteps(int count, bool sharing) {
 }
 
 TEST(SimulatorProperty, EqualsTheReferenceOnDistributedSteps) {
-  ExpectEqualDistributedSteps(1200, /*sharing=*/false);
+  ExpectEqualDistributedSteps(static_cast<int>(SeedsOf(1800)), /*sharing=*/false);
 }
 
 TEST(SimulatorProperty, EqualsTheReferenceWhereCollectivesShare) {
-  ExpectEqualDistributedSteps(1200, /*sharing=*/true);
+  ExpectEqualDistributedSteps(static_cast<int>(SeedsOf(1800)), /*sharing=*/true);
 }
 
 // The items of the peak and the reasons for the step time leave nothing out and count nothing
