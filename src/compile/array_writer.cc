@@ -153,6 +153,7 @@ Status ArrayWriter::WriteMarked() {
   };
   for (const TensorId id : inputs_) {
     if (take(PlaceOf(id))) WriteInput(id);
+    if (emitter_->failed_to_fold()) return DevicesDiffer(graph_.tensor(id).name);
   }
   for (const OpId op : graph_.ops()) {
     if (!take(PlaceOf(op))) continue;

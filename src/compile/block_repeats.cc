@@ -5,6 +5,7 @@
 #include "compile/numbering.h"
 
 namespace placewright {
+
 Emitter::InputPiece Emitter::PieceOf(TensorId id) const {
   const ArrayTensor& tensor = arrays_.tensors[id];
   InputPiece piece{tensor.type, tensor.length, {}, folder_->DeviceOf(id), {}};

@@ -29,8 +29,13 @@ BlockScripts::BlockScripts(const Graph& graph, const NamedAxes& axes,
       forms_(
           emitter.image_bits(), [&](TensorId id) { return emitter.MadeOf(id); },
           [&](AxisId axis) { return axes_.axis(axis).size; }),
-      facts_of_(graph.tensor_count(), -1) {
+      facts_of_(graph.tensor_count(), -1),
+      is_read_(graph.tensor_count(), 0) {
   store.UseForms(forms_);
+  for (const TensorId id : graph.outputs()) is_read_[id] = 1;
+  for (const OpId op : graph.ops()) {
+    for (const TensorId id : graph.op(op).inputs) is_read_[id] = 1;
+  }
 }
 
 bool BlockScripts::MakeInputKey(TensorId id) {
@@ -143,9 +148,9 @@ void BlockScripts::FindLooked(OpId op) {
       const OpId maker = graph_.tensor(id).producer;
       if (!maker.valid()) break;
       origins_.push_back(maker);
-      const Op& of = graph_.op(maker);
-      if (!of.is_view || of.inputs.size() != 1) break;
-      id = of.inputs.front();
+      const TensorId base = ViewedBy(id);
+      if (!base.valid()) break;
+      id = base;
     }
   }
 }
@@ -157,6 +162,7 @@ void BlockScripts::MakeKey(OpId op) {
   key_ = {kinds_[op], static_cast<int64_t>(graph_.op(op).phase), writer_.EpochOf(op)};
   AddLayout(op);
   AddTensors(op);
+  AddFactors(op);
   AddAxes();
 }
 
@@ -189,14 +195,47 @@ void BlockScripts::AddTensors(OpId id) {
   };
   for (const TensorId tensor : looked_) {
     add_facts(tensor);
+    if (const TensorId base = ViewedBy(tensor); base.valid()) {
+      key_.push_back(*PlaceIn(looked_, base));
+    }
     const FormedTensor& formed = store_.FormOf(tensor);
     key_.push_back(formed.form->number);
     for (const TensorId one : formed.tensors) key_.push_back(NumberIn(tensors_, one));
     for (const AxisId axis : formed.axes) key_.push_back(NumberIn(of_axes_, axis));
   }
   key_.push_back(-1);
-  for (const TensorId output : op.outputs) add_facts(output);
+  for (const TensorId output : op.outputs) {
+    add_facts(output);
+    key_.push_back(is_read_[output]);  // parts of norms make no statistics that nothing reads
+  }
   for (const OpId origin : origins_) key_.push_back(*PlaceIn(origins_, origin));
+}
+
+TensorId BlockScripts::ViewedBy(TensorId id) const {
+  const OpId maker = graph_.tensor(id).producer;
+  if (!maker.valid()) return TensorId();
+  const Op& of = graph_.op(maker);
+  return of.is_view && of.inputs.size() == 1 ? of.inputs.front() : TensorId();
+}
+
+// Which axes tensors, the op, and the makers of views have in common with one another, and with its layout.
+void BlockScripts::AddFactors(OpId op) {
+  std::vector<AxisId> known = of_axes_;
+  const auto add = [&](std::span<const AxisId> factors) {
+    for (const AxisId axis : factors) key_.push_back(NumberIn(known, axis));
+    key_.push_back(-1);
+  };
+  const auto add_rule = [&](OpId of) {
+    const OpRule* const rule = axes_.rule(of);
+    for (size_t i = 0; rule != nullptr && i < rule->axes.size(); ++i) {
+      add(axes_.FactorsOf(of, RuleAxisId(i)));
+    }
+  };
+  add_rule(op);
+  for (const TensorId tensor : looked_) {
+    for (size_t d = 0; d < graph_.tensor(tensor).shape.size(); ++d) add(axes_.factors(tensor, d));
+    if (ViewedBy(tensor).valid()) add_rule(graph_.tensor(tensor).producer);
+  }
 }
 
 // In which order they come.

@@ -29,13 +29,13 @@ class BlockScripts {
   BlockScripts(const Graph& graph, const NamedAxes& axes, const IdVector<OpId, int32_t>& kinds,
                const StepWriter& writer, Emitter& emitter, FetchStore& store);
 
-  // The same for what is there before the step, by the layout of its group.
-  bool RepeatInput(TensorId id);
-  void LearnInput(TensorId id);
   // In the op's block, which is begun: writes it where one was written that is alike.
   bool Repeat(OpId op);
   // Behind Repeat, where that was not so and the block was written: it is known from now on.
   void Learn(OpId op);
+  // The same for what is there before the step, by the layout of its group.
+  bool RepeatInput(TensorId id);
+  void LearnInput(TensorId id);
 
  private:
   using Key = std::vector<int64_t>;
@@ -62,10 +62,12 @@ class BlockScripts {
   void MakeKey(OpId op);
   void AddLayout(OpId op);
   void AddTensors(OpId op);
+  void AddFactors(OpId op);
   void AddAxes();
   int32_t LayoutNumber(const Layout& layout);
   int64_t FactsOf(TensorId id);
   Key MakeFacts(TensorId id) const;
+  TensorId ViewedBy(TensorId id) const;  // by a view of it alone; none: it is no such view
   bool MakeScript(OpId op, Script& script);
 
   const Graph& graph_;
@@ -85,6 +87,7 @@ class BlockScripts {
   ByKey<int32_t> layouts_, facts_;
   std::unordered_map<const Layout*, int32_t> layout_numbers_;
   IdVector<TensorId, int32_t> facts_of_;  // -1: not known yet
+  IdVector<TensorId, char> is_read_;      // by an op, or the step gives it
   // Of the op that was asked for last.
   Key key_;
   bool may_repeat_ = false;

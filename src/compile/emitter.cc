@@ -515,7 +515,7 @@ void Emitter::AddHere(PricedPartId part_id, std::span<const TensorId> inputs, De
   const PricedPart& part = prices_.part(part_id);
   const OpId id = Take(block().ops, used_ops_, free_ops_, arrays_.ops);
   last_ = id;
-  if (folder_) own_ops_.push_back(own);
+  if (is_folding()) own_ops_.push_back(own);
   ArrayOp op;
   op.device = device;
   op.origin = origin;

@@ -169,7 +169,7 @@ const FetchedPieces* FetchStore::FindPieces(TensorId id, int32_t version,
                                             const std::vector<DeviceId>& devices,
                                             const PieceBoxes& boxes) {
   const int32_t epoch = EpochOf(id);
-  const std::vector<FetchedPieces>& pieces = Of(id).pieces;
+  const std::list<FetchedPieces>& pieces = Of(id).pieces;
   const auto at = std::find_if(pieces.begin(), pieces.end(), [&](const FetchedPieces& one) {
     return one.version == version && one.epoch == epoch && one.devices == devices &&
            one.boxes == boxes;

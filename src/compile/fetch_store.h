@@ -5,6 +5,7 @@
 #define PLACEWRIGHT_COMPILE_FETCH_STORE_H_
 
 #include <cstdint>
+#include <list>
 #include <set>
 #include <span>
 #include <utility>
@@ -51,7 +52,7 @@ struct TensorRecord {
   TensorState state;
   std::vector<CompletedState> completed;
   std::vector<FetchedPart> fetched;  // by device, ascending
-  std::vector<FetchedPieces> pieces;
+  std::list<FetchedPieces> pieces;   // what was made of them is read while there come to be more
   DeviceId first_reader;
   friend bool operator==(const TensorRecord&, const TensorRecord&) = default;
 };

@@ -1,5 +1,6 @@
 // A step in lanes as it is written (internal to the module): an op that some device of a class adds to a block is
-// added once, on the class's first device, and every other device of the class has to add the same one at its turn.
+// added once, on the class's first device, and every other device of the class has to add the same one at its turn. What
+// is written as another block was (block_scripts.h) is added for first devices alone.
 //
 // A tensor that a device of a class makes stands for that of the first device: it is a number alone, which says of which
 // lane it is an image of which tensor. Ops of two devices are the same if they

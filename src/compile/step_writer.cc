@@ -121,6 +121,7 @@ bool StepWriter::MayRepeat(OpId op) const {
 
 void StepWriter::AddOlderReads(StorageId storage, std::vector<int64_t>& numbers) const {
   const auto older = memory_.older_reads.find(storage);
+  numbers.push_back(older == memory_.older_reads.end() ? 0 : std::ssize(older->second));
   if (older == memory_.older_reads.end()) return;
   for (const InstanceMemory::OlderRead& one : older->second) {
     numbers.insert(numbers.end(), {one.tensor, one.read});

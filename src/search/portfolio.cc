@@ -231,11 +231,12 @@ class Portfolio {
       for (const IterativePlanner* planner : planners) found_.AddNotRun(*planner);
       return;
     }
-    if (HasPlan() && !IsSmallEnoughForMoves()) {
-      return found_.AddNote(fmt::format(
-          "layouts of single groups are not searched: a step of {} devices and {} ops that are not "
-          "alike takes too long, and too much memory, to simulate",
-          problem_.layouts->cluster.device_count(), problem_.graph->op_count()));
+    if (HasPlan() && OpsOfAllDevices() > kMostOpsForMoves) {
+      return found_.AddNote(
+          fmt::format("the best plan's layouts are not moved: that would simulate all devices one "
+                      "by one, {:.1f} "
+                      "million ops, and not one of those that are alike",
+                      OpsOfAllDevices() / 1e6));
     }
     const PlannerOptions options = OptionsForLayouts();
     for (const IterativePlanner* planner : planners) {
@@ -312,11 +313,11 @@ class Portfolio {
   }
 
  private:
-  // A move may make devices differ, so that its step has to be written for each of them: about 1 us and 700 bytes an op.
-  bool IsSmallEnoughForMoves() const {
-    constexpr double kMostInstances = 1.5e6;
+  // A move may make devices differ, and feedback is of all of them: about 1 us and 700 bytes an op.
+  static constexpr double kMostOpsForMoves = 1.5e6;
+  double OpsOfAllDevices() const {
     const auto ops = static_cast<double>(problem_.graph->op_count()) * problem_.layouts->unwritten;
-    return ops * static_cast<double>(problem_.layouts->cluster.device_count()) <= kMostInstances;
+    return ops * static_cast<double>(problem_.layouts->cluster.device_count());
   }
   // Precondition: there is a deadline.
   Clock::duration TimeLeft() const { return *options_.budget.deadline - Clock::now(); }

@@ -559,7 +559,7 @@ TEST_F(Portfolio, SearchesNoLayoutsOfStepsThatAreTooLarge) {
     EXPECT_EQ(result.algorithm, "splits");
     const bool noted =
         std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
-          return note.starts_with("layouts of single groups are not searched");
+          return note.starts_with("the best plan's layouts are not moved");
         });
     EXPECT_EQ(noted, unwritten > 1);
   }

@@ -71,7 +71,6 @@ LONG_COMMANDS = [
     ("placewright *--help", "placewright train mars vgg-16 vgg-19 *"),
     ("docs/algorithms/data-parallel.md", "placewright compare *"),
     ("docs/formats/layouts.md", "placewright compare *"),
-    ("docs/plan.md", "placewright plan *--max-batch"),
     ("docs/results/learned.md", "placewright capture gnmt-8"),
     ("docs/results/recording.md", "placewright capture gnmt-8*"),
 ]

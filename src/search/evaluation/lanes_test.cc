@@ -374,6 +374,17 @@ TEST(Lanes, LayersAreWrittenAsOthersWere) {
   }
 }
 
+// Of two classes of two GPUs the lanes have their parameters in different orders: what is there before the step makes
+// devices differ, and finer classes are taken.
+TEST(Lanes, ParametersInAnotherOrderMakeClassesFiner) {
+  const LaneStep step(GpuMachines("H100", {4}, Interconnect::kNvswitch, 100'000, 4));
+  StepPlan plan;
+  plan.layouts.layouts = {
+      SplitOver(step.problem->axes.batch(), GpusOf(step.cluster), {24, 8, 8, 24})};
+  plan.layouts.of_group.assign(step.graph.group_count(), LayoutId(0));
+  EXPECT_EQ(step.ExpectSame(plan, "unequal"), 3u);
+}
+
 // One device sends to a class of several: in lanes these are two members, and no copy from one device to another.
 TEST(Lanes, ABroadcastToAClassIsNoCopy) {
   const LaneStep step(GpuMachines("H100", {4}, Interconnect::kNvswitch, 100'000, 4));

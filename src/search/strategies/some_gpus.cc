@@ -203,15 +203,20 @@ const SomeGpus::Ways& SomeGpus::WaysBetween(const Devices& from, const Devices& 
   ways.routes.erase(std::unique(ways.routes.begin(), ways.routes.end()), ways.routes.end());
   for (const auto& [link, users] : sharing) {
     const auto rate = static_cast<double>(problem_.cluster.link(link).bandwidth.count);
-    ways.nanos_per_byte = std::max(ways.nanos_per_byte, 1e9 * users / std::max(1.0, rate));
+    ways.links.emplace_back(users, std::max(1.0, rate));
   }
+  std::sort(ways.links.begin(), ways.links.end());
+  ways.links.erase(std::unique(ways.links.begin(), ways.links.end()), ways.links.end());
   return ways;
 }
 
 double SomeGpus::Transfers(double bytes, const Devices& from, const Devices& to) const {
   if (bytes <= 0) return 0;
   const Ways& ways = WaysBetween(from, to);
-  double longest = bytes * ways.nanos_per_byte;
+  double longest = 0;
+  for (const auto& [users, rate] : ways.links) {
+    longest = std::max(longest, 1e9 * bytes * users / rate);
+  }
   for (const auto& [latency, bandwidth] : ways.routes) {
     longest = std::max(longest,
                        static_cast<double>(latency) + 1e9 * bytes / static_cast<double>(bandwidth));

@@ -86,10 +86,10 @@ class SomeGpus {
   Bytes Capacity(DeviceId device) const { return problem_.cluster.device(device).capacity; }
 
  private:
-  // Routes of transfers at once: of each length and width one, and of the link that most of them share its time a byte.
+  // Of transfers at once: routes of each length and width, and links of each width that so many of them share.
   struct Ways {
     std::vector<std::pair<int64_t, int64_t>> routes;  // ns, bytes a second
-    double nanos_per_byte = 0;
+    std::vector<std::pair<double, double>> links;     // how many, bytes a second
   };
   const Ways& WaysBetween(const Devices& from, const Devices& to) const;
   double NanosToMove(double bytes, DeviceId device) const;
