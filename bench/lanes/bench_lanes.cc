@@ -3,8 +3,9 @@
 //   bench_lanes GRAPH CLUSTER BATCH STRATEGY [full]
 //
 // STRATEGY: data-parallel (every op by samples over all GPUs), or one of the meshes (zero-2, hybrid-zero-2, fsdp, hsdp, 2d).
-// One line: the step time, how many classes stand for the devices, seconds of this core for the evaluation alone, and the
-// process's peak memory, graph and cluster included. Instructions: `perf stat -e instructions:u`, or valgrind.
+// One line: the step time, how many classes stand for the devices and how many ops were written as others were, seconds
+// of this core for the evaluation alone, and the process's peak memory, graph and cluster included. Instructions:
+// `perf stat -e instructions:u`, or valgrind.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -72,7 +73,10 @@ Status RunLanes(int argc, char** argv) {
   getrusage(RUSAGE_SELF, &use);
   fmt::print("{} {} {}: {} ns, {}, {:.2f} s, {} MB\n", argv[2], argv[4], argv[3],
              evaluation.step_time.count,
-             evaluator.classes() ? fmt::format("{} classes", *evaluator.classes()) : "in full",
+             evaluator.classes() ? fmt::format("{} classes, {} of {} ops written as others were",
+                                               *evaluator.classes(), evaluator.ops_repeated(),
+                                               problem->graph.op_count())
+                                 : "in full",
              seconds, use.ru_maxrss / 1024);
   return Ok();
 }

@@ -76,6 +76,7 @@ void BlockScripts::LearnInput(TensorId id) {
 }
 
 bool BlockScripts::Repeat(OpId op) {
+  // What is out of date of a storage is an error where it is read: no form says so.
   may_repeat_ = writer_.MayRepeat(op) && !store_.any_stale();
   store_.TakeTouched();
   if (!may_repeat_) return false;
@@ -116,6 +117,7 @@ bool BlockScripts::MakeScript(OpId op, Script& script) {
   if (!made) return false;
   const std::vector<TensorId>& outputs = graph_.op(op).outputs;
   for (const TensorId id : touched) {
+    // What it looked at, or changed, that the key does not know of may be another for the next op.
     const auto looked = PlaceIn(looked_, id), output = PlaceIn(outputs, id);
     if (!looked && !output) return false;
     if (store_.HasForm(id)) continue;  // it was only looked at
@@ -166,6 +168,7 @@ void BlockScripts::MakeKey(OpId op) {
   AddAxes();
 }
 
+// The layout's axes are numbered first: a part of a sum is of these, and so may what the block makes be.
 void BlockScripts::AddLayout(OpId op) {
   const Layout& layout = writer_.LayoutOf(graph_.group(op));
   key_.push_back(LayoutNumber(layout));
@@ -184,6 +187,8 @@ void BlockScripts::AddLayout(OpId op) {
   }
 }
 
+// What is known of them, and which of them, of their storages, of what they are made of and of those who made them are
+// the same: what one input fetched the next one finds there.
 void BlockScripts::AddTensors(OpId id) {
   const Op& op = graph_.op(id);
   for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -238,7 +243,7 @@ void BlockScripts::AddFactors(OpId op) {
   }
 }
 
-// In which order they come.
+// In which order they come: boxes are sorted by it, and so are the members of collectives.
 void BlockScripts::AddAxes() {
   std::vector<size_t> order(of_axes_.size());
   std::iota(order.begin(), order.end(), 0);

@@ -14,6 +14,7 @@ void FetchStore::UseForms(TensorForms& forms) {
   written_out_.assign(records_.size(), 1);
 }
 
+// Most tensors of layers that repeat are never looked at but by ops that repeat, too: they stay forms.
 void FetchStore::Touch(TensorId id) {
   touched_.push_back(id);
   if (std::exchange(written_out_[id], 1) == 0) records_[id] = forms_->RecordOf(formed_[id]);

@@ -78,6 +78,16 @@ size_t CountDevices(const Cluster& cluster, const Layouts& layouts) {
   return static_cast<size_t>(std::count(has.begin(), has.end(), 1));
 }
 
+size_t CountClasses(const LaneClasses& lanes, const Layouts& layouts) {
+  IdVector<DeviceId, char> has(lanes.first.size(), 0);
+  for (const LayoutId id : UsedOf(layouts)) {
+    for (const Share& share : layouts.layouts[id.index()].shares) {
+      has[lanes.first[share.device]] = 1;
+    }
+  }
+  return static_cast<size_t>(std::count(has.begin(), has.end(), 1));
+}
+
 std::vector<LaneClasses> FindLaneClasses(const Cluster& cluster, const Layouts& layouts) {
   std::vector<LaneClasses> found;
   const auto add = [&](const Signatures& signatures) {

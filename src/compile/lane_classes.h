@@ -27,6 +27,8 @@ std::vector<LaneClasses> FindLaneClasses(const Cluster& cluster, const Layouts& 
 
 // How many devices have a share of some group.
 size_t CountDevices(const Cluster& cluster, const Layouts& layouts);
+// And how many classes such devices are of.
+size_t CountClasses(const LaneClasses& lanes, const Layouts& layouts);
 
 }  // namespace placewright
 

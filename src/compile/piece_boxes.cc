@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/interval_grid.h"
+
 namespace placewright {
 namespace {
 
@@ -20,10 +22,7 @@ bool AreInGrid(const std::vector<TensorBox>& boxes) {
   for (size_t axis = 0; axis < first.size(); ++axis) {
     along.clear();
     for (const TensorBox& box : boxes) along.push_back((box.begin() + axis)->interval);
-    std::sort(along.begin(), along.end());
-    along.erase(std::unique(along.begin(), along.end()), along.end());
-    const auto meet = [](const Interval& a, const Interval& b) { return b.from < a.to; };
-    if (std::adjacent_find(along.begin(), along.end(), meet) != along.end()) return false;
+    if (!AreEqualOrApart(along)) return false;
   }
   return true;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "plan/interval_grid.h"
 
 namespace placewright {
 namespace {
@@ -55,10 +56,7 @@ bool AreInGrid(const Layout& layout) {
   for (size_t axis = 0; axis < layout.shares.front().box.size(); ++axis) {
     along.clear();
     for (const Share& share : layout.shares) along.push_back(share.box.begin()[axis].interval);
-    std::sort(along.begin(), along.end());
-    along.erase(std::unique(along.begin(), along.end()), along.end());
-    const auto meet = [](const Interval& a, const Interval& b) { return b.from < a.to; };
-    if (std::adjacent_find(along.begin(), along.end(), meet) != along.end()) return false;
+    if (!AreEqualOrApart(along)) return false;
   }
   return true;
 }

@@ -173,20 +173,6 @@ struct LayoutEvaluator::State {
     return std::optional<Evaluation>();
   }
 
-  static size_t CountClasses(const LaneClasses& lanes, const Layouts& layouts) {
-    std::vector<LayoutId> used(layouts.of_group.begin(), layouts.of_group.end());
-    std::sort(used.begin(), used.end());
-    used.erase(std::unique(used.begin(), used.end()), used.end());
-    std::vector<DeviceId> first;
-    for (const LayoutId id : used) {
-      for (const Share& share : layouts.layouts[id.index()].shares) {
-        first.push_back(lanes.first[share.device]);
-      }
-    }
-    std::sort(first.begin(), first.end());
-    return static_cast<size_t>(std::unique(first.begin(), first.end()) - first.begin());
-  }
-
   Result<Evaluation> WriteAndSimulate(ArrayWriter& writer, const Layouts& layouts,
                                       const StepSwitches& switches, Nanos abandon_above) {
     PW_RETURN_IF_ERROR(writer.Write(layouts));

@@ -187,6 +187,7 @@ double SomeGpus::Transfer(double bytes, DeviceId from, DeviceId to) const {
          1e9 * bytes / static_cast<double>(std::max<int64_t>(1, route.bandwidth.count));
 }
 
+// Found once: each rewriting and chunk of a pipeline asks for other bytes over the same ways.
 const SomeGpus::Ways& SomeGpus::WaysBetween(const Devices& from, const Devices& to) const {
   const auto [at, fresh] = ways_.try_emplace({from, to});
   Ways& ways = at->second;
